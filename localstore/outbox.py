@@ -1,7 +1,8 @@
 """The outbox: actions on a server that wait until it answers. One SQLite file in SVC_HOME.
 
-An action is a value at a path, such as a comment at `/repos/ID/issues/41/comments/+`; `svc.flows.outbox` says
-which request each is. The actions of one account on one server are sent in the order in which they were made.
+An action is a value at a path, such as a comment at `/repos/ID/issues/41/comments/+`;
+`svc.flows.outbox.actions` says which request each is. The actions of one account on one server are sent in
+the order in which they were made.
 An action is marked as sent before its request goes out, so that one whose answer was lost is repeated under
 the same id, which is the request's Idempotency-Key.
 """

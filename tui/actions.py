@@ -57,6 +57,7 @@ EVERYWHERE = (
     Action("go_repo", ("w",), "go to a repository", "svc repo list"),
     Action("command", ("colon",), "run an svc command"),
     Action("palette", ("ctrl+p", "space"), "all actions"),
+    Action("sync", ("s",), "sync: state and queue", "svc queue list"),
     Action("help", ("question_mark",), "keys here", footer=True),
     Action("theme", (), "next theme"),
     Action("quit", ("ctrl+c",), "quit"),

@@ -8,19 +8,27 @@ call of a server runs on the app's own thread.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from textual.worker import Worker, get_current_worker
 
+from localstore.core.endpoint import Endpoint
+from localstore.core.errors import SvcError
 from localstore.core.model.repo import Repo
+from localstore.outbox import Entry
+from svc.flows.editor import editor, run
+from svc.flows.outbox.actions import Report, described
 from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
 from tui.client import Client, sentence, state_after
 from tui.display import LeanApp
 from tui.reads import Read
+from tui.sending import Sending
 from tui.text import safe
 from tui.theme import BACKGROUNDS, THEMES
 from tui.widgets.lines import Item
@@ -38,6 +46,7 @@ class Place(NamedTuple):
 
 
 NOWHERE = Place()
+QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
 
 
 class SvcApp(LeanApp, inherit_bindings=False):
@@ -56,13 +65,28 @@ class SvcApp(LeanApp, inherit_bindings=False):
         keys: Mapping[str, tuple[str, ...]] | None = None,
         colours: str = "terminal",
         clock: Callable[[], float] = time.time,
+        sending: Sending | None = None,
+        drafts: Path | None = None,
     ) -> None:
         super().__init__(ansi_color=colours == "terminal")
         self.client, self.place, self.keys, self.clock = client, place, dict(keys or {}), clock
         self.colours = colours
-        self.line_state = "unknown"
+        self.sending, self.drafts = sending, drafts
+        self.entries: list[Entry] = []  # of the outbox, as of the last change
+        self._line_state, self.line_since = "unknown", ""
         self.broken: Exception | None = None
         self.animation_level = "none"
+
+    @property
+    def line_state(self) -> str:
+        """Of the line to the server, a name of LIGHTS; `line_since` says since when."""
+        return self._line_state
+
+    @line_state.setter
+    def line_state(self, state: str) -> None:
+        if state != self._line_state:
+            self._line_state = state
+            self.line_since = datetime.fromtimestamp(self.clock(), UTC).isoformat()
 
     def actions(self) -> tuple[Action, ...]:
         """What keys do now: the screen's actions, then those of everywhere that it does not replace."""
@@ -79,6 +103,10 @@ class SvcApp(LeanApp, inherit_bindings=False):
         return True
 
     def carry_out(self, action: Action) -> None:
+        if action.needs == "signed_in" and (self.sending is None or not self.sending.signed_in):
+            saying: Any = self.screen
+            saying.say("sign in for this: svc login", "warn")
+            return
         name = f"do_{action.id}"
         own = getattr(self.screen, "handler", None)
         run = own(name) if own else getattr(self.screen, name, None)
@@ -114,6 +142,99 @@ class SvcApp(LeanApp, inherit_bindings=False):
             return get_current_worker()
 
         self.run_worker(work, thread=True, group=read.key, exclusive=True, exit_on_error=False)
+
+    # --- changes
+
+    def act(
+        self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
+    ) -> None:
+        """Change something on the server: queued at once, sent as soon as it answers; the screen then asks
+        for news. What is refused is said with its reason, and stays in the queue."""
+        sending = self.sending
+        if sending is not None:
+            self._on_queue(lambda: sending.put(endpoint, body, query, about=about, **path))
+
+    def send_queue(self, again: Entry | None = None) -> None:
+        """Send what waits, and a refused action `again`."""
+        sending = self.sending
+        if sending is not None:
+            self._on_queue(lambda: sending.retry(again) if again else None)
+
+    def drop_entry(self, entry: Entry) -> None:
+        sending = self.sending
+        if sending is not None:
+            self._on_queue(lambda: sending.drop(entry), send=False)
+
+    def queued(self, prefix: str) -> list[str]:
+        """In words, the actions that wait at paths below `prefix` of the API."""
+        below = (entry for entry in self.entries if entry.state != "refused")
+        return [described(entry) for entry in below if f"{entry.path}/".startswith(f"{prefix}/")]
+
+    def _on_queue(self, change: Callable[[], object], send: bool = True) -> None:
+        """Change the outbox and then send it, on a thread of its own."""
+        sending, screen = self.sending, self.screen
+        if sending is None:
+            return
+
+        def work() -> None:
+            try:
+                change()
+                self.call_from_thread(self._show_queue, screen, sending.entries())
+                report = sending.send() if send else Report()
+            except SvcError as error:
+                self.call_from_thread(self._queue_refused, screen, error)
+                return
+            self.call_from_thread(self._queue_sent, screen, sending.entries(), report)
+
+        self.run_worker(work, thread=True, group="outbox", exit_on_error=False)
+
+    def _show_queue(self, screen: Any, entries: list[Entry]) -> None:
+        self.entries = entries
+        current: Any = self.screen
+        current.queue_changed()
+        if screen.is_attached:
+            screen.show_frame()
+
+    def _queue_refused(self, screen: Any, error: SvcError) -> None:
+        if screen.is_attached:
+            screen.say(sentence(error), "bad")
+
+    def _queue_sent(self, screen: Any, entries: list[Entry], report: Report) -> None:
+        if report.stopped or report.sent or report.refused:
+            self.line_state = "offline" if report.stopped else "online"
+        self._show_queue(screen, entries)
+        if not screen.is_attached:
+            return
+        if report.refused:
+            refused = next((one for one in entries if one.id == report.refused[0].id), report.refused[0])
+            screen.say(f"refused: {described(refused)}: {refused.reason}; s lists it", "bad")
+        elif report.stopped:
+            screen.say(next(iter(report.stopped.values())), "warn")
+        if report.sent:
+            screen.news()
+
+    def compose_text(self, name: str, done: Callable[[str], None]) -> None:
+        """Let the person write a text in their editor. It stays in a draft until `done` has had it."""
+        saying: Any = self.screen
+        if self.drafts is None:
+            return
+        self.drafts.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = self.drafts / f"{name}.md"
+        try:
+            command = editor(os.environ, "type it here with c")
+            file.touch(mode=0o600)
+            with self.suspend():
+                run(command, file, "nothing was sent")
+        except SvcError as error:
+            saying.say(f"the draft is kept, {file.name}: {sentence(error)}", "bad")
+            return
+        finally:
+            self.forget_display()
+            self.refresh(layout=True)
+        text = file.read_text("utf-8", "replace")
+        if text.strip():
+            done(text)
+        file.unlink(missing_ok=True)
 
     def _tell(
         self,
@@ -175,6 +296,16 @@ class SvcApp(LeanApp, inherit_bindings=False):
         ask: Any = self.screen
         ask.ask("svc", self._run_command)
 
+    def run_line(self, line: str) -> None:
+        """Run an svc command line and show what it prints."""
+        self._run_command(line)
+
+    def do_sync(self) -> None:
+        from tui.screens.sync import Sync
+
+        if not isinstance(self.screen, Sync):
+            self.push_screen(Sync())
+
     def _run_command(self, line: str) -> None:
         from tui.screens.output import Output
 
@@ -201,6 +332,18 @@ class SvcApp(LeanApp, inherit_bindings=False):
         from tui.screens.home import Home
 
         self.push_screen(Home())
+        self.call_after_refresh(self._begin_queue)
+
+    def _begin_queue(self) -> None:
+        """Send what waited when the app was opened; look at the queue now and then, for it is shared."""
+        self.send_queue()
+        self.set_interval(QUEUE_EVERY, self._look_at_queue)
+
+    def _look_at_queue(self) -> None:
+        if any(entry.state != "refused" for entry in self.entries):
+            self.send_queue()
 
     def on_unmount(self) -> None:
         self.client.close()
+        if self.sending is not None:
+            self.sending.close()

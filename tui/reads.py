@@ -8,8 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import msgspec
+
 from localstore.core.model import history as histories
+from localstore.core.model import issue as issues_
+from localstore.core.model import label as labels_
 from localstore.core.model import ref as refs_
+from localstore.core.model import release as releases_
 from localstore.core.model import repo as repos_
 from localstore.core.model.history import (
     Blame,
@@ -21,7 +26,10 @@ from localstore.core.model.history import (
     Tree,
     TreeQuery,
 )
+from localstore.core.model.issue import Comment, Issue, IssueQuery
+from localstore.core.model.label import Label
 from localstore.core.model.ref import Ref
+from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
 from svc.api import Api
 
@@ -29,6 +37,9 @@ T = TypeVar("T")
 
 REPOS = 500  # repositories that a list holds
 HISTORY = 200  # seals that a history lists
+ISSUES = 1_000  # issues that a list holds
+COMMENTS = 1_000  # of one issue
+RELEASES, LABELS = 200, 1_000
 
 
 class Read(NamedTuple, Generic[T]):
@@ -106,4 +117,53 @@ def brought(repo_id: str, seal_id: str) -> Read[Compare]:
         Compare,
         lambda api: api.send(histories.COMPARE, query=query, id=repo_id),
         final=True,
+    )
+
+
+def issues(repo_id: str, state: str) -> Read[list[Issue]]:
+    query = msgspec.convert({"state": state}, IssueQuery)
+    return Read(
+        f"repos/{repo_id}/issues/{state}",
+        list[Issue],
+        lambda api: list(api.items(issues_.LIST, query, limit=ISSUES, id=repo_id)),
+    )
+
+
+def issue(repo_id: str, number: int) -> Read[Issue]:
+    return Read(
+        f"repos/{repo_id}/issue/{number}",
+        Issue,
+        lambda api: api.send(issues_.GET, id=repo_id, n=str(number)),
+    )
+
+
+def comments(repo_id: str, number: int) -> Read[list[Comment]]:
+    return Read(
+        f"repos/{repo_id}/comments/{number}",
+        list[Comment],
+        lambda api: list(api.items(issues_.COMMENTS, limit=COMMENTS, id=repo_id, n=str(number))),
+    )
+
+
+def labels(repo_id: str) -> Read[list[Label]]:
+    return Read(
+        f"repos/{repo_id}/labels",
+        list[Label],
+        lambda api: list(api.items(labels_.LIST, limit=LABELS, id=repo_id)),
+    )
+
+
+def releases(repo_id: str) -> Read[list[Release]]:
+    return Read(
+        f"repos/{repo_id}/releases",
+        list[Release],
+        lambda api: list(api.items(releases_.LIST, limit=RELEASES, id=repo_id)),
+    )
+
+
+def release(repo_id: str, version: str) -> Read[Release]:
+    return Read(
+        f"repos/{repo_id}/release/{version}",
+        Release,
+        lambda api: api.send(releases_.GET, id=repo_id, v=version),
     )

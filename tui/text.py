@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
@@ -29,6 +29,24 @@ def safe(text: str) -> str:
 def ago(text: str, now: float) -> str:
     """An RFC 3339 time as people say it at `now` (seconds since 1970): `2 h ago`."""
     return age(text, datetime.fromtimestamp(now, UTC)) if text else ""
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """A text of several lines, made safe, each line broken between words where it is wider than `width`
+    cells."""
+    found: list[str] = []
+    for line in text.replace("\r\n", "\n").rstrip("\n").split("\n"):
+        row = ""
+        for word in safe(line).split(" "):
+            if row and cell_len(row) + 1 + cell_len(word) > width:
+                found.append(row)
+                row = ""
+            row = f"{row} {word}" if row else word
+            if cell_len(row) > width:
+                *whole, row = chop_cells(row, width)
+                found += whole
+        found.append(row)
+    return found
 
 
 def fit(parts: Iterable[Part], width: int) -> list[Part]:

@@ -35,7 +35,14 @@ ASSETS, ASSET_NAME_BYTES, ASSET_TYPE_CHARS = 100, 200, 255  # of a release; of o
 ISSUES = 1_000_000  # numbers of one repository, for issues and proposals
 ISSUE_TITLE_CHARS, ISSUE_BODY_BYTES = 256, 64 * KIB  # a body: of an issue or comment
 ISSUE_LABELS, ASSIGNEES, COMMENTS = 100, 10, 10_000  # of one issue
+MENTIONS = 50  # accounts that one text tells by naming them
 POSTS_STRANGER, POSTS_MEMBER = 20, 120  # issues and comments of an account within a minute; members: triage
+
+# --- access
+COLLABORATORS = 1000  # of a repository, with those invited
+INVITES_A_DAY, ACCESS_REQUESTS_A_DAY = 200, 50  # that an account makes
+OPEN_ACCESS_REQUESTS = 1000  # of a repository
+OFFER = 7 * 24 * 3600  # seconds in which an invitation or transfer is answered
 
 # --- files that configure a working copy
 IGNORE_FILE_BYTES = 256 * KIB  # one .svcignore, .stignore or .gitignore

@@ -115,6 +115,20 @@ async def restore(tx: Tx, repo_id: str) -> None:
     await _move(tx, repo_id, False)
 
 
+async def transfer(tx: Tx, repo_id: str, old_owner: str, new_owner: str, quota: Quota) -> None:
+    """Count a repository for another owner, before it is theirs. QuotaExceeded when that is too much."""
+    found = await tx.one(rows.OF_REPO, of_repo=repo_id)
+    if found is None:
+        await _ensure(tx, repo_id)
+        found = (0, 0, False)
+    await tx.many(rows.ENSURE_ACCOUNT, [rows.unused(new_owner)])
+    values = {"all_bytes": found[0], "all_objects": found[1]}
+    await tx.run(rows.GIVEN_AWAY, of_account=old_owner, **values)
+    used = await tx.one(rows.RECEIVED, of_account=new_owner, **values)
+    if used is not None:
+        quota.check(rows.row(used))
+
+
 async def purge(tx: Tx, repo_id: str) -> None:
     """A deleted repository's rows are about to go."""
     found = await tx.one(rows.OF_REPO, of_repo=repo_id)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Select, Table, and_, bindparam, delete, func, insert, select, update
 
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
@@ -40,29 +41,54 @@ _ISSUES = (
 ONE = _ISSUES.where(subject.c.number == _NUMBER)
 
 
-def _taking_part(who: str, how: ColumnElement[bool]) -> ColumnElement[bool]:
-    numbers = select(part.c.number).where(part.c.account_id == bindparam(who), part.c.repo_id == _REPO, how)
-    return subject.c.number.in_(numbers)
-
-
-_FILTERS: dict[str, ColumnElement[bool]] = {
-    "state": subject.c.state == bindparam("state"),
-    "author": subject.c.author_id == bindparam("author"),
-    "assignee": _taking_part("assignee", part.c.assigned),
-    "involves": _taking_part("involves", part.c.assigned | part.c.posted),
-    "label": subject.c.number.in_(
-        select(subject_label.c.number).where(
-            subject_label.c.repo_id == _REPO, subject_label.c.folded == bindparam("label")
-        )
+# What is filtered by a row beside the issue, in the order in which one of them leads: the list then walks its
+# index, which has the kind, the state and the number behind what is looked for.
+_LINKS: dict[str, tuple[Table, Callable[[Any], ColumnElement[bool]]]] = {
+    "label": (subject_label, lambda link: link.c.folded == bindparam("label")),
+    "assignee": (part, lambda link: and_(link.c.account_id == bindparam("assignee"), link.c.assigned)),
+    "involves": (
+        part,
+        lambda link: and_(link.c.account_id == bindparam("involves"), link.c.assigned | link.c.posted),
     ),
+}
+_FILTERS: dict[str, ColumnElement[bool]] = {
+    "author": subject.c.author_id == bindparam("author"),
     "search": subject.c.folded_title.like(bindparam("search"), escape="\\"),
 }
+_STATE: Any = bindparam("state")
 
 
 @cache
 def page(filters: frozenset[str]) -> Keyset:
     """Issues, the newest first, by these filters, whose parameters have their names."""
-    return Keyset(_ISSUES.where(*(_FILTERS[name] for name in sorted(filters))), "-number")
+    linked = [name for name in _LINKS if name in filters]
+    rows, stated = _ISSUES, subject
+    if linked:
+        stated, which = _LINKS[linked.pop(0)]
+        rows = _led_by(stated, "state" in filters).where(which(stated))
+    if "state" in filters:
+        rows = rows.where(stated.c.state == _STATE)
+    wanted = [_FILTERS[name] for name in sorted(_FILTERS.keys() & filters)]
+    return Keyset(rows.where(*wanted, *map(_linked, linked)), "-number")
+
+
+def _led_by(link: Table, whole: bool) -> Select[Any]:
+    """`whole`: the state is known too, and so all that stands before the number in the index. Where it is not
+    SQLite would walk the key, which begins with the repository, of everybody's rows: that is kept from it."""
+    on = and_(subject.c.repo_id == _REPO, subject.c.number == link.c.number)
+    of_repo = link.c.repo_id if whole or link is not part else link.c.repo_id + ""
+    return (
+        select(link.c.number, *COLUMNS[1:])
+        .select_from(link.join(subject, on).join(account, account.c.id == subject.c.author_id))
+        .where(of_repo == _REPO, link.c.kind == ISSUE)
+    )
+
+
+def _linked(name: str) -> ColumnElement[bool]:
+    table, which = _LINKS[name]
+    link = table.alias()
+    same = and_(link.c.repo_id == subject.c.repo_id, link.c.number == subject.c.number)
+    return select(link.c.number).where(same, which(link)).correlate(subject).exists()
 
 
 # Numbers.

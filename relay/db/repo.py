@@ -23,6 +23,7 @@ from sqlalchemy import (
 from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
+from relay.db.schema.attention import social
 from relay.db.schema.repo import collaborator, path_policy, repo, repo_alias
 from relay.db.schema.seal import seal
 
@@ -94,6 +95,7 @@ _SEEN = select(*COLUMNS, ROLE).select_from(_FROM)
 _NAMED = and_(account.c.handle == bindparam("owner"), repo.c.name == bindparam("name"))
 ONE = select(*COLUMNS, ROLE).select_from(_FROM).where(repo.c.id == bindparam("id"))
 BY_NAME = _SEEN.where(_NAMED, VISIBLE_TO_ME)
+ANY_BY_NAME = _SEEN.where(_NAMED, ALIVE)  # whoever asks; what it tells reaches only its owner
 BY_ALIAS = (
     select(*COLUMNS, ROLE)
     .select_from(_FROM.join(repo_alias, repo_alias.c.repo_id == repo.c.id))
@@ -129,9 +131,9 @@ _HEAT: Any = (
     .where(seal.c.repo_id == repo.c.id, seal.c.created_at > bindparam("month"))
     .scalar_subquery()
 )
-_FOUND = (
-    select(*COLUMNS, ROLE, _HEAT.label("heat")).select_from(_FROM).where(_MATCHES, VISIBLE_TO_ME).subquery()
-)
+_STARS: Any = select(social.c.stars).where(social.c.repo_id == repo.c.id).scalar_subquery()
+_HOT = (_HEAT + func.coalesce(_STARS, 0)).label("heat")
+_FOUND = select(*COLUMNS, ROLE, _HOT).select_from(_FROM).where(_MATCHES, VISIBLE_TO_ME).subquery()
 _POSITION = and_(_FOUND.c.heat == bindparam("heat"), _FOUND.c.id < bindparam("before"))
 TRENDING = (
     select(_FOUND)

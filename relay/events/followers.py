@@ -38,6 +38,7 @@ class Follower:
     name: str
     follow: Follow
     kinds: tuple[str, ...]
+    turn: int
 
 
 class Followers:
@@ -48,12 +49,12 @@ class Followers:
         self._all: dict[str, Follower] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
-    def register(self, name: str, follow: Follow, kinds: Sequence[str]) -> None:
-        """Name who follows events of these kinds; before `start`. The first time it begins where the log
-        ends. Its cursor keeps the name for ever."""
+    def register(self, name: str, follow: Follow, kinds: Sequence[str], turn: int = TURN) -> None:
+        """Name who follows events of these kinds, `turn` at a time; before `start`. The first time it begins
+        where the log ends. Its cursor keeps the name for ever."""
         if log.LIVE in kinds or not kinds:
             raise ValueError(f"{name} names the kinds that it follows, without {log.LIVE}")
-        self._all[name] = Follower(name, follow, tuple(kinds))
+        self._all[name] = Follower(name, follow, tuple(kinds), turn)
 
     async def start(self) -> None:
         for follower in self._all.values():
@@ -77,7 +78,7 @@ class Followers:
                 return 0
         async with self._db.write(f"follow {name}") as tx:
             at = await tx.value(rows.CURSOR, name=name)
-            events = await self._after(tx, follower, at, TURN)
+            events = await self._after(tx, follower, at, follower.turn)
             if events:
                 await follower.follow(tx, events)
                 await tx.run(rows.CURSOR_TO, follower=name, to=events[-1].id)

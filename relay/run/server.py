@@ -39,6 +39,8 @@ from relay.objects.store import ObjectStore
 from relay.run.admin import Admin
 from relay.run.maintenance import Keeper
 from relay.service import access_ends, upkeep
+from relay.service.access import request as access_requests
+from relay.service.attention import follow as attention
 from relay.signing.client import Signer
 from relay.signing.process import Child, listens
 
@@ -132,7 +134,9 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         keeper = Keeper(config.data, db, objects, serving=True)
         stack.push_async_callback(keeper.stop)
         upkeep.register(node, keeper.start_daily)
+        access_requests.register(node)
         node.followers.register(access_ends.NAME, access_ends.follow, access_ends.KINDS)
+        node.followers.register(attention.NAME, attention.follow, attention.KINDS, attention.TURN)
         await node.jobs.start()
         stack.push_async_callback(node.jobs.stop)
         await node.hub.start()

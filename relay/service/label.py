@@ -39,8 +39,8 @@ async def add(tx: Tx, view: View, body: LabelCreate) -> Label:
     made = Label(name=body.name, color=_color(body.color), description=body.description)
     if await tx.value(rows.COUNT, of_repo=view.repo.id) >= LABELS:
         raise _too_many(view)
-    if await find(tx, view, made.name):
-        raise LabelExists(f"{view.repo.full_name} already has a label {made.name}")
+    if (there := await find(tx, view, made.name)) is not None:
+        raise LabelExists(f"{view.repo.full_name} already has a label {there.name}")
     await tx.run(rows.INSERT, repo_id=view.repo.id, folded=made.name.casefold(), **asdict(made))
     await view.node.hub.announce(tx, view.repo.id, "label.create", name=made.name)
     return made
@@ -59,8 +59,8 @@ async def update(view: View, name: str, patch: LabelPatch) -> Label:
         )
         folded, was = now.name.casefold(), old.name.casefold()
         if folded != was:
-            if await find(tx, view, now.name):
-                raise LabelExists(f"{view.repo.full_name} already has a label {now.name}")
+            if (there := await find(tx, view, now.name)) is not None:
+                raise LabelExists(f"{view.repo.full_name} already has a label {there.name}")
             await tx.run(issues.LABEL_RENAMED, of_repo=view.repo.id, label=was, new_folded=folded)
         await _edit(tx, view, was, now)
         await view.node.hub.announce(tx, view.repo.id, "label.edit", name=now.name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import secrets
 from functools import partial
 
+from msgspec.structs import replace
+
 from localstore.core import limits, names
 from localstore.core.errors import Conflict, Forbidden, Invalid, NotFound
 from localstore.core.model.base import Page
@@ -31,6 +33,7 @@ from relay.db import repo as rows
 from relay.db.engine.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow, Role
 from relay.http import paging
+from relay.service.attention import social
 
 ALIAS_MS = limits.ALIAS * 1000
 
@@ -57,9 +60,11 @@ async def create(caller: Caller, body: RepoCreate) -> Repo:
 
 async def get(view: View) -> Repo:
     if view.repo.parent_id is None:
-        return _to_wire(view.repo, view.role, signed_in=view.principal is not None)
-    async with view.read() as tx:
-        return await _shown_with_parent(tx, view, view.repo, view.role)
+        shown = _to_wire(view.repo, view.role, signed_in=view.principal is not None)
+    else:
+        async with view.read() as tx:
+            shown = await _shown_with_parent(tx, view, view.repo, view.role)
+    return await social.of_one(view, shown)
 
 
 async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
@@ -73,13 +78,15 @@ async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
         if query.owner is None:
             if query.name is not None:
                 raise Invalid("name is only read together with owner", pointer="/name")
-            return await paging.page(tx, rows.ALL, query, to_wire, account=me)
-        if owner_id is None:
+            found = await paging.page(tx, rows.ALL, query, to_wire, account=me)
+        elif owner_id is None:
             return Page(items=[])
-        if query.name is not None:
+        elif query.name is not None:
             one = await _named(tx, caller, owner_id, query.owner, query.name)
-            return Page(items=[one] if one else [])
-        return await paging.page(tx, rows.OF_OWNER, query, to_wire, account=me, owner_id=owner_id)
+            found = Page(items=[one] if one else [])
+        else:
+            found = await paging.page(tx, rows.OF_OWNER, query, to_wire, account=me, owner_id=owner_id)
+        return replace(found, items=await social.of_several(tx, caller, found.items))
 
 
 async def edit(view: View, patch: RepoPatch) -> Repo:

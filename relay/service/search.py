@@ -8,6 +8,7 @@ from relay.base.clock import now_ms
 from relay.caller import Caller
 from relay.db import repo as rows
 from relay.http.paging import Cursor, page_size
+from relay.service.attention import social
 from relay.service.repo import shown_row
 
 WEEK, MONTH = 7 * 24 * 3_600_000, 30 * 24 * 3_600_000
@@ -17,7 +18,8 @@ _TOP = 2**62
 async def repos(
     caller: Caller, q: str, sort: str | None, cursor: str | None, limit: int | None
 ) -> Page[Repo]:
-    """`sort` trending: seals of the last month, those of the last week four times; recent: changed last."""
+    """`sort` trending: seals of the last month, those of the last week four times, and stars; recent: changed
+    last."""
     size = page_size(limit)
     me = caller.principal.account_id if caller.principal else ""
     wanted = {"account": me, "pattern": _pattern(q), "limit": size + 1}
@@ -30,7 +32,7 @@ async def repos(
             found = await tx.all(
                 rows.TRENDING, **wanted, heat=measure, before=last, week=now - WEEK, month=now - MONTH
             )
-    items = [shown_row(caller, row) for row in found[:size]]
+        items = await social.of_several(tx, caller, [shown_row(caller, row) for row in found[:size]])
     if len(found) <= size:
         return Page(items=items)
     row = found[size - 1]

@@ -21,9 +21,9 @@ from localstore.core.storage.file_kind import kind_of
 from localstore.sync.owning import opened
 from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.editor import editor, run
 from svc.console import Column, answers
 from svc.flows import resolve as flow
+from svc.flows.editor import editor, run
 from svc.flows.place.folder import turn
 
 LIST = (

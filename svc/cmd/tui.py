@@ -49,9 +49,12 @@ def _open(run: Run, theme: str, plain: bool) -> None:
 
         Plain(client, time.time, sys.stdin, sys.stdout).run()
         return
+    from svc.flows.outbox.account import account_api
+    from svc.flows.outbox.actions import open_outbox
     from tui.actions import read_keys
     from tui.app import Place, SvcApp
     from tui.screens.tables import require_keys
+    from tui.sending import Sending
 
     place = Place()
     if run.linked is not None:
@@ -59,7 +62,8 @@ def _open(run: Run, theme: str, plain: bool) -> None:
         place = Place(Path(folder), link.repo_id, link.repo, link.branch)
     keys = read_keys(root / "keys.toml")
     require_keys(keys, str(root / "keys.toml"))
-    app = SvcApp(client, place, keys, theme)
+    sending = Sending(open_outbox(run.home), run.home, session, lambda *named: account_api(run, *named))
+    app = SvcApp(client, place, keys, theme, sending=sending, drafts=root / "drafts")
     app.run()
     if app.broken is not None:
         raise app.broken

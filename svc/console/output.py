@@ -78,7 +78,8 @@ class Out:
             for column in columns:
                 self._write(f"{column.name}\t{plain(column.value(record))}\n")
         else:
-            self._show([*listed(record, columns, _now()), *([""] if body else []), *body.splitlines()])
+            shown = select.safe_for(body, terminal=True).splitlines()
+            self._show([*listed(record, columns, _now()), *([""] if body else []), *shown])
 
     def done(
         self,

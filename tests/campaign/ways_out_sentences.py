@@ -15,6 +15,11 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "refused; see": ROW,
         "still waiting; see": ROW,
     },
+    ("usage", "inbox"): {
+        "is none of done, read and unread": ROW,
+        "say which: svc inbox": ROW,
+        "names no row of the inbox": ROW,
+    },
     ("usage", "queue list"): {"name the actions to drop": ROW, "… …; see": ROW},
     ("client", "login"): {
         "the session in … cannot be opened": ROW,

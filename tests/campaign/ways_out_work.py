@@ -48,6 +48,25 @@ def _a_clone_over_files(place: Place) -> None:
     assert bob.files() == place.ann.files() | {"mine.txt": b"mine\n"}
 
 
+@row("usage", "inbox")
+def _a_row_of_the_inbox_that_is_misspelled(place: Place) -> None:
+    first_push(place)
+    place.ann.ok("issue", "create", "-t", "x")
+    refused(place.ann, "inbox", "alice", says="inbox --help")
+    refused(place.ann, "inbox", "done", says="inbox done ITEM")
+    refused(place.ann, "inbox", "done", "#", says="inbox")
+    place.ann.ok("inbox", "--help")
+    place.ann.ok("inbox")
+    place.ann.ok("inbox", "done", "--all")
+
+
+@row("not_found", "inbox")
+def _a_row_that_the_inbox_lacks(place: Place) -> None:
+    first_push(place)
+    refused(place.ann, "inbox", "done", "#7", says="inbox --all")
+    place.ann.ok("inbox", "--all")
+
+
 @row("usage", "repo init", "repo clone", "repo branch")
 def _which_repository(place: Place) -> None:
     first_push(place)

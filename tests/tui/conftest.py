@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from localstore.known import FILE, Store
-from svc.api import connect
+from svc.api import Api, connect
+from svc.flows.outbox.actions import open_outbox
+from svc.flows.place.where import Where
 from svc.http.session import Sessions
 from tests.svc.conftest import Svc
 from tests.svc.conftest import alice as alice
@@ -17,6 +19,7 @@ from tests.svc.conftest import node as node
 from tests.svc.conftest import svc as svc
 from tui.app import Place, SvcApp
 from tui.client import Client
+from tui.sending import Sending
 
 
 @pytest.fixture
@@ -28,7 +31,14 @@ def open_app(alice: Svc, node: str, tmp_path: Path) -> Callable[..., SvcApp]:
         sessions = Sessions(home)
         store = Store(home / FILE)
         client = Client(node, os.environ["TEST_HANDLE"], lambda: connect(origin or node, sessions), store)
-        return SvcApp(client, place or Place())
+        where = Where(os.environ, tmp_path)
+        session = sessions.find(node)
+
+        def api(_origin: str, _account: str) -> Api:
+            return connect(origin or node, sessions)
+
+        sending = Sending(open_outbox(where.home), where.home, session, api)
+        return SvcApp(client, place or Place(), sending=sending, drafts=home / "drafts")
 
     return make
 

@@ -13,8 +13,12 @@ from tui.actions import EVERYWHERE, clashes, read_keys, remap
 from tui.app import SvcApp
 from tui.screens.code import Code
 from tui.screens.home import Home
+from tui.screens.issue import IssueScreen
+from tui.screens.issues import Issues
 from tui.screens.overview import Overview
+from tui.screens.releases import Releases, ReleaseScreen
 from tui.screens.repo import RepoScreen
+from tui.screens.sync import Sync
 from tui.screens.tables import PLACES, actions_in, require_keys
 
 PLACED = [(place, action) for place in PLACES for action in actions_in(place)]
@@ -24,6 +28,11 @@ OWNERS = {
     "home": (Home, SvcApp),
     "overview": (Overview, RepoScreen, SvcApp),
     "code": (Code, RepoScreen, SvcApp),
+    "issues": (Issues, RepoScreen, SvcApp),
+    "issue": (IssueScreen, SvcApp),
+    "releases": (Releases, RepoScreen, SvcApp),
+    "release": (ReleaseScreen, SvcApp),
+    "sync": (Sync, SvcApp),
 }
 
 

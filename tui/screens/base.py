@@ -67,12 +67,25 @@ class Base(Screen[None], inherit_bindings=False):
 
     def show_frame(self) -> None:
         """Paint title and keys as they are now; only what differs is sent."""
-        self.query_one("#title", Line).put(self.title_parts(), (LIGHTS[self.svc.line_state], (" ", "text")))
+        waiting = sum(entry.state != "refused" for entry in self.svc.entries)
+        queued = (f"⋯ {waiting} queued  ", "warn") if waiting else ("", "text")
+        light = (queued, LIGHTS[self.svc.line_state], (" ", "text"))
+        self.query_one("#title", Line).put(self.title_parts(), light)
         hints: list[Part] = [(" ", "text")]
         for action in self.svc.actions():
             if action.footer and action.keys:
                 hints += [(spoken(action.keys[0]), "accent"), (f" {action.label}  ", "dim")]
         self.query_one("#keys", Line).put(hints if self._said is None else ((" ", "text"), self._said))
+
+    def queue_changed(self) -> None:
+        """Other actions wait now than before."""
+
+    def news(self) -> None:
+        """Something of this screen changed on the server."""
+        self.do_refresh()
+
+    def do_refresh(self) -> None:
+        """Ask the server again."""
 
     def say(self, text: str, role: str = "text") -> None:
         """A message in the line of keys, until the next key."""

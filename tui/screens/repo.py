@@ -14,7 +14,9 @@ from tui import reads
 from tui.actions import Action
 from tui.screens.base import Base
 from tui.screens.code import Code
+from tui.screens.issues import Issues
 from tui.screens.overview import Overview
+from tui.screens.releases import Releases
 from tui.screens.view import View
 from tui.text import Part, safe
 from tui.widgets.frame import Line
@@ -23,9 +25,9 @@ from tui.widgets.lines import Lines
 TABS: tuple[tuple[str, type[View] | None], ...] = (
     ("Overview", Overview),
     ("Code", Code),
-    ("Issues", None),
+    ("Issues", Issues),
     ("Workflows", None),
-    ("Releases", None),
+    ("Releases", Releases),
     ("Security", None),
     ("Insights", None),
     ("Settings", None),
@@ -56,6 +58,12 @@ class RepoScreen(Base):
     def view(self) -> View | None:
         return self._views.get(self._tab)
 
+    @property
+    def lines(self) -> Lines | None:
+        if isinstance(self.focused, Lines) or self.view is None:
+            return super().lines
+        return next(iter(widgets(self.view)), None)
+
     def actions(self) -> tuple[Action, ...]:
         own = self.view.ACTIONS if self.view else ()
         named = {action.id for action in own}
@@ -76,6 +84,19 @@ class RepoScreen(Base):
         super().on_mount()
         self.show_tab(self._tab)
         self.do_refresh()
+
+    def queue_changed(self) -> None:
+        if self.view is not None and self.view.is_mounted:
+            self.view.queue_changed()
+
+    def news(self) -> None:
+        if self.view is not None and self.view.is_mounted:
+            self.view.do_refresh()
+
+    def on_screen_resume(self) -> None:
+        super().on_screen_resume()
+        if self.view is not None and self.view.is_mounted:
+            self.view.shown()
 
     def show_frame(self) -> None:
         super().show_frame()
@@ -99,7 +120,7 @@ class RepoScreen(Base):
             self.query_one("#body").mount(self._views[number])
         else:
             self._views[number].display = True
-        self.call_after_refresh(self._settle)
+        self._views[number].call_after_refresh(self._settle)
 
     def _settle(self) -> None:
         view = self.view

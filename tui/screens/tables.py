@@ -8,13 +8,22 @@ from localstore.core.errors import UsageError
 from tui.actions import EVERYWHERE, Action, clashes, remap
 from tui.screens.code import Code
 from tui.screens.home import Home
+from tui.screens.issue import IssueScreen
+from tui.screens.issues import Issues
 from tui.screens.overview import Overview
+from tui.screens.releases import Releases, ReleaseScreen
 from tui.screens.repo import RepoScreen
+from tui.screens.sync import Sync
 
 PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
     "home": (Home.ACTIONS, EVERYWHERE),
     "overview": (Overview.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "code": (Code.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
+    "issues": (Issues.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
+    "issue": (IssueScreen.ACTIONS, EVERYWHERE),
+    "releases": (Releases.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
+    "release": (ReleaseScreen.ACTIONS, EVERYWHERE),
+    "sync": (Sync.ACTIONS, EVERYWHERE),
 }
 
 

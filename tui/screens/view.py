@@ -34,5 +34,12 @@ class View(Vertical):
     def shown(self) -> None:
         """The tab came to front."""
 
+    def do_refresh(self) -> None:
+        """Ask the server again."""
+        self.of.do_refresh()
+
+    def queue_changed(self) -> None:
+        """Other actions wait now than before."""
+
     def back(self) -> bool:
         return False

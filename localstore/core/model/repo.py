@@ -50,9 +50,11 @@ Role = Literal["owner", "admin", "write", "triage", "read"]
 
 
 class Viewer(Model, frozen=True):
-    """The caller's role; None: a reader of a public repository."""
+    """The caller's role; None: a reader of a public repository. What else is the caller's own."""
 
     role: Role | None = None
+    starred: bool = False
+    watching: bool = False
 
 
 class ParentRepo(Model, frozen=True):
@@ -76,6 +78,8 @@ class Repo(Model, rename={"class_": "class"}, frozen=True):
     state: State
     created_at: str
     updated_at: str
+    stars: int = 0
+    watchers: int = 0
     parent: ParentRepo | None = None
     viewer: Viewer | None = None
 

@@ -14,6 +14,7 @@ OPERATIONS: tuple[Operation, ...] = (
     open_to_all("repo.search"),
     open_to_all("repo.coordinates"),
     signed_in("repo.restore", "admin"),
+    signed_in("invite.mine", "read"),
     signed_in("invite.accept", "admin"),
     signed_in("invite.decline", "admin"),
     signed_in("access.request"),

@@ -1,4 +1,4 @@
-"""`INSERT … ON CONFLICT DO NOTHING`, spelled the same by SQLite and PostgreSQL but not by SQLAlchemy Core."""
+"""`INSERT … ON CONFLICT`, spelled the same by SQLite and PostgreSQL but not by SQLAlchemy Core."""
 
 from __future__ import annotations
 
@@ -15,6 +15,24 @@ class InsertNew(Insert):
     inherit_cache = False
 
 
+class InsertOrReplace(Insert):
+    """Insert rows, of which those whose keys are there already replace what is there; from a SELECT, which
+    must have a WHERE for SQLite to see where it ends."""
+
+    inherit_cache = False
+
+
 @compiles(InsertNew)
 def _insert_new(statement: InsertNew, compiler: SQLCompiler, **options: Any) -> str:
     return f"{compiler.visit_insert(statement, **options)} ON CONFLICT DO NOTHING"  # type: ignore[no-untyped-call]
+
+
+@compiles(InsertOrReplace)
+def _insert_or_replace(statement: InsertOrReplace, compiler: SQLCompiler, **options: Any) -> str:
+    table: Any = statement.table
+    key = ", ".join(column.name for column in table.primary_key)
+    rest = ", ".join(
+        f"{column.name} = excluded.{column.name}" for column in table.columns if not column.primary_key
+    )
+    made = compiler.visit_insert(statement, **options)  # type: ignore[no-untyped-call]
+    return f"{made} ON CONFLICT ({key}) DO UPDATE SET {rest}"

@@ -59,7 +59,8 @@ part = Table(
     Column("state", String, nullable=False),
     Column("posted", Boolean, nullable=False),  # opened it, or commented on it
     Column("assigned", Boolean, nullable=False),
-    Index("ix_part_listed", "account_id", "repo_id", "kind", "state", "number"),
+    # With all that a list asks of it: SQLite, which keeps no statistics here, walks the key otherwise.
+    Index("ix_part_listed", "account_id", "repo_id", "kind", "state", "number", "assigned", "posted"),
     **BY_KEY,
 )
 

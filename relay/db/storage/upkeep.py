@@ -17,6 +17,7 @@ from relay.db.schema.account import (
     refresh_token,
     session,
 )
+from relay.db.schema.attention import star, watch
 from relay.db.schema.event import event
 from relay.db.schema.idempotency import idempotency
 from relay.db.schema.live import (
@@ -75,7 +76,17 @@ GUESTS = _some(
         account.c.created_at < bindparam("before"),
         *(
             ~select(table.c.account_id).where(table.c.account_id == account.c.id).exists()
-            for table in (session, device_key, pairing_code, collaborator, replica, seal, account_usage)
+            for table in (
+                session,
+                device_key,
+                pairing_code,
+                collaborator,
+                replica,
+                seal,
+                account_usage,
+                star,
+                watch,
+            )
         ),
         ~select(repo.c.id).where(repo.c.owner_id == account.c.id).exists(),
     ),

@@ -133,6 +133,15 @@ PURGED = (
     .values({f"deleted_{name}": _u[f"deleted_{name}"] - n for name, n in _ALL.items()})
 )
 
+# The same, of one account: what a repository has goes from its old owner to its new one.
+GIVEN_AWAY = update(account_usage).where(_MINE).values({name: _u[name] - n for name, n in _ALL.items()})
+RECEIVED = (
+    update(account_usage)
+    .where(_MINE)
+    .values({name: _u[name] + n for name, n in _ALL.items()})
+    .returning(*_COLUMNS)
+)
+
 ACCOUNT_ID = select(account.c.id).where(account.c.handle == bindparam("handle"))
 SET_LIMITS = (
     update(account_usage)

@@ -59,12 +59,14 @@ def run(words: list[str]) -> int:
 
 
 def normalise(words: list[str]) -> list[str]:
-    """Rewrite `svc help WORDS` to `svc WORDS --help`, and mark a device key id that begins with a dash with
-    `=`, so that it is not parsed as an option."""
+    """Rewrite `svc help WORDS` to `svc WORDS --help`; mark a device key id that begins with a dash with `=`,
+    and spell the reaction -1 out, so that neither is parsed as an option."""
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     if words[:2] == ["auth", "device"] and "--" not in words:
         words = [f"={word}" if re.fullmatch(_DASHED_KEY_ID, word) else word for word in words]
+    if words[1:2] == ["react"]:
+        words = ["thumbs_down" if word == "-1" else word for word in words]
     return words
 
 

@@ -32,6 +32,9 @@ REFS = {  # parameters that name a branch or tag, and which
         EITHER,
     ),
 }
+NUMBERS = frozenset({"number"})  # parameters that take the number of an issue or proposal
+LABELS = frozenset({"label", "labels", "add_label", "remove_label"})
+LABEL_COMMANDS = frozenset({"label edit name", "label delete name"})
 WORDS = {"repo visibility words": ("public", "private")}  # parameters that take one of few words
 TRACKED = frozenset({"restore paths", "blame path", "log path", "log words", "diff words"})
 PATHS_MAX = 500
@@ -112,6 +115,8 @@ def _values(path: str, param: Any, environment: Mapping[str, str], folder: Path)
     kinds = REFS.get(name) or REFS.get(param.name)
     if kinds:
         yield from _refs(environment, folder, kinds)
+    if param.name in NUMBERS | LABELS or name in LABEL_COMMANDS:
+        yield from _subjects(environment, folder, param.name in NUMBERS)
     if name in TRACKED:
         yield from _tracked(folder)
     if param.name == "repository":
@@ -126,6 +131,18 @@ def _refs(environment: Mapping[str, str], folder: Path, kinds: frozenset[str]) -
     linked = link.read_repo(link.find(folder))
     known = {linked.branch: "branch", **recall(Home.default(environment), linked.repo_id)}
     yield from ((name, kind) for name, kind in known.items() if kind in kinds)
+
+
+def _subjects(environment: Mapping[str, str], folder: Path, numbers: bool) -> Iterator[tuple[str, str]]:
+    """The newest first."""
+    from localstore.folder import link
+    from localstore.home import Home
+    from svc.flows.place.known_subjects import recall
+
+    known = recall(Home.default(environment), link.read_repo(link.find(folder)).repo_id)
+    of_kind = known.subjects if numbers else known.labels
+    found = sorted(of_kind, key=int, reverse=True) if numbers else sorted(of_kind)
+    yield from ((one, terminal_safe(of_kind[one])) for one in found if one == terminal_safe(one))
 
 
 def _repository(folder: Path) -> Iterator[tuple[str, str]]:

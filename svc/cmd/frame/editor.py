@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from localstore.core.errors import ClientError, Interrupted, UsageError
+from localstore.core.errors import Interrupted
+from svc.flows.editor import editor, run
 
 NAME = "COMMIT_EDITMSG"  # editors know by this name that lines with # are remarks
-FALLBACKS = ("vi", "nano")
 
 
 @contextmanager
@@ -40,35 +38,29 @@ def written(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tupl
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def editor(environment: Mapping[str, str], instead: str) -> list[str]:
-    """The editor command: VISUAL, EDITOR, or an installed one. Raises UsageError, ending in `instead`, if
-    there is none."""
-    visual = environment.get("VISUAL") if environment.get("TERM", "dumb") != "dumb" else None
-    for named in (visual, environment.get("EDITOR"), *FALLBACKS):
-        words = _words(named or "", instead)
-        program = shutil.which(words[0]) if words else None
-        if program is not None:
-            return [program, *words[1:]]
-        if words and named not in FALLBACKS:
-            raise UsageError(f"there is no editor {words[0]}; set EDITOR, or {instead}")
-    raise UsageError(f"there is no editor here; set EDITOR, or {instead}")
+CUT = "# ------------------------ >8 ------------------------"
 
 
-def _words(named: str, instead: str) -> list[str]:
+@contextmanager
+def composed(initial: str, remarks: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    """As `written`, for a text that begins as `initial` and may have lines with #: the remarks stand below a
+    line that cuts them off."""
+    command = editor(environment, "say it with -t and -b")
+    folder = Path(tempfile.mkdtemp(prefix="svc-"))
+    file = folder / "TEXT.md"
+    below = [CUT, "# Everything below this line is left out.", *(f"# {line}".rstrip() for line in remarks)]
+    file.write_text(f"{initial}\n\n" + "\n".join(below) + "\n", "utf-8")
+    text = ""
     try:
-        return shlex.split(named)
-    except ValueError:
-        raise UsageError(f"the editor {named} has an open quote; set EDITOR anew, or {instead}") from None
-
-
-def run(command: list[str], file: Path, failed: str) -> None:
-    """Run the editor on the file. Raises ClientError, ending in `failed`, if it fails."""
-    try:
-        code = subprocess.run([*command, str(file)]).returncode
-    except OSError as error:
-        raise ClientError(f"the editor {command[0]} does not start ({error.strerror}); {failed}") from None
-    if code != 0:
-        raise ClientError(f"the editor {command[0]} ended with {code}; {failed}")
+        run(command, file, "nothing was sent; use -b")
+        text = file.read_text("utf-8", "replace").partition(CUT)[0].strip()
+        if not text:
+            raise Interrupted("the text is empty; nothing was sent")
+        yield text, file
+        text = ""
+    finally:
+        if not text:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _without_remarks(text: str) -> str:

@@ -52,7 +52,7 @@ def queue_option() -> TyperOption:
 @contextmanager
 def catching_queued(out: Out) -> Iterator[None]:
     """Print the action that was queued; with `--json` as data."""
-    from svc.flows.outbox import Queued, described
+    from svc.flows.outbox.actions import Queued, described
 
     try:
         yield

@@ -6,15 +6,21 @@ from typing import Annotated
 
 import typer
 
+from localstore.core.errors import UsageError
 from localstore.core.model import label as labels
-from localstore.core.model.label import Label, LabelCreate
+from localstore.core.model.label import Label, LabelClone, LabelCreate, LabelPatch, LabelsCloned
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.cmd.frame.queueing import queueable
 from svc.console import Column, answers
+from svc.flows.place.known_subjects import drop_label, listing_labels
+from svc.flows.place.refs import explained_not_found
 from svc.http.checked import checked
 
 COLUMNS = (Column("name"), Column("color"), Column("description", kind="line"))
+
+CLONED = (Column("created"), Column("changed"), Column("left"))
+Name = Annotated[str, typer.Argument(help="The label")]
 
 
 @queueable
@@ -33,7 +39,9 @@ def create(
     svc label create bug -c d73a4a -d "Something does not work"
     """
     body = checked(LabelCreate(name=name, color=color, description=description))
-    made = ctx.api.send(labels.CREATE, body, id=ctx.repo.id)
+    repo = ctx.repo
+    made = ctx.api.send(labels.CREATE, body, id=repo.id)
+    list(listing_labels(ctx.obj.home, repo.id, [made]))
     ctx.out.done(f"Created label {made.name} ({made.color})", made, COLUMNS, Label, value=made.name)
 
 
@@ -45,4 +53,70 @@ def list_labels(ctx: Ctx, limit: Limit = 100) -> None:
     svc label list -R alice/notes
     """
     repo = ctx.readable_repo
-    ctx.out.rows(ctx.reader.items(labels.LIST, limit=limit, id=repo.id), COLUMNS, Label, empty="no labels")
+    found = ctx.reader.items(labels.LIST, limit=limit, id=repo.id)
+    ctx.out.rows(listing_labels(ctx.obj.home, repo.id, found), COLUMNS, Label, empty="no labels")
+
+
+@queueable
+@answers(COLUMNS, Label)
+def edit(
+    ctx: Ctx,
+    name: Name,
+    new_name: Annotated[str | None, typer.Option("-n", "--name", metavar="NAME", help="Its new name")] = None,
+    color: Annotated[
+        str | None, typer.Option("-c", "--color", metavar="HEX", help="Six hex digits, such as d73a4a")
+    ] = None,
+    description: Annotated[str | None, typer.Option("-d", "--description", metavar="TEXT")] = None,
+) -> None:
+    """Change a label wherever it is
+
+    Examples:
+    svc label edit bug --name defect -c ff0000
+    """
+    patch = checked(LabelPatch(name=new_name, color=color, description=description))
+    if patch == LabelPatch():
+        raise UsageError("say what to change: --name NAME, -c HEX or -d TEXT")
+    repo = ctx.repo
+    with explained_not_found(repo, f"label {name}", "svc label list"):
+        made = ctx.api.send(labels.UPDATE, patch, id=repo.id, name=name)
+    drop_label(ctx.obj.home, repo.id, name)
+    list(listing_labels(ctx.obj.home, repo.id, [made]))
+    ctx.out.done(f"Changed label {made.name} ({made.color})", made, COLUMNS, Label, value=made.name)
+
+
+@queueable
+@answers((Column("name"),))
+def delete(ctx: Ctx, name: Name) -> None:
+    """Delete a label and take it off everything
+
+    Examples:
+    svc label delete bug --yes
+    """
+    repo = ctx.repo
+    ctx.confirm(f"Deleting label {name} takes it off every issue and proposal of {repo.full_name}")
+    with explained_not_found(repo, f"label {name}", "svc label list"):
+        ctx.api.send(labels.DELETE, id=repo.id, name=name)
+    drop_label(ctx.obj.home, repo.id, name)
+    ctx.out.done(f"Deleted label {name}", {"name": name}, (Column("name"),), value=name)
+
+
+@answers(CLONED, LabelsCloned)
+def clone(
+    ctx: Ctx,
+    source: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="Whose labels are copied")],
+    force: Annotated[
+        bool, typer.Option("-f", "--force", help="Labels of the same name become as they are there")
+    ] = False,
+) -> None:
+    """Copy the labels of another repository
+
+    Those that are here already stay as they are, unless --force is given.
+
+    Examples:
+    svc label clone alice/notes -R alice/app
+    """
+    body = checked(LabelClone(source=source, force=force))
+    repo = ctx.repo
+    made = ctx.api.send(labels.CLONE, body, id=repo.id)
+    counts = f"{made.created} created, {made.changed} changed, {made.left} left as they were"
+    ctx.out.done(f"Copied the labels of {source}: {counts}", made, CLONED, LabelsCloned, value=source)

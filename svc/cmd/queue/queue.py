@@ -14,8 +14,8 @@ from localstore.outbox import Entry, Outbox
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.working_copy import count
 from svc.console import Column, answers
-from svc.flows.outbox import described, open_outbox, replay
-from svc.flows.place.sending import account_api
+from svc.flows.outbox.account import account_api
+from svc.flows.outbox.actions import described, open_outbox, replay
 
 COLUMNS = (
     Column("id", kind="id"),

@@ -16,6 +16,13 @@ COMMANDS: dict[str, Registration] = {
     "repo view": Registration("repo.view:view", "Show a repository"),
     "repo list": Registration("repo.list:list_repos", "List repositories"),
     "repo search": Registration("repo.list:search", "Search repositories"),
+    "repo star": Registration("repo.social:star", "Give a repository a star"),
+    "repo unstar": Registration("repo.social:unstar", "Take your star back"),
+    "repo watch": Registration(
+        "repo.social:watch", "Hear in your inbox what happens on issues and proposals"
+    ),
+    "repo unwatch": Registration("repo.social:unwatch", "Watch a repository no more"),
+    "repo audit": Registration("repo.audit:audit", "List what happened in a repository, newest first"),
     "repo edit": Registration("repo.settings:edit", "Change description or default branch"),
     "repo rename": Registration(
         "repo.settings:rename", "Rename a repository; its old name leads to it for 90 days"

@@ -21,6 +21,7 @@ COLUMNS = (
     Column("state", kind="state", spare=3),
     Column("updated_at", kind="time"),
 )
+FOUND = (*COLUMNS[:-1], Column("stars", spare=5), COLUMNS[-1])
 
 
 @answers(COLUMNS, Repo)
@@ -52,11 +53,11 @@ def list_repos(
     ctx.out.rows(found, columns, Repo, empty="no repositories; make one: svc repo create NAME")
 
 
-@answers(COLUMNS, Repo)
+@answers(FOUND, Repo)
 def search(
     ctx: Ctx,
     query: Annotated[str, typer.Argument(help="Words of the name or the description")],
-    trending: Annotated[bool, typer.Option("--trending", help="Sort by the number of recent seals")] = False,
+    trending: Annotated[bool, typer.Option("--trending", help="Sort by recent seals and by stars")] = False,
     recent: Annotated[bool, typer.Option("--recent", help="Sort by the time of the last change")] = False,
     limit: Limit = 30,
 ) -> None:
@@ -71,4 +72,4 @@ def search(
         raise UsageError("--trending and --recent are two orders; use one of them")
     sort: Order | None = "trending" if trending else "recent" if recent else None
     found = ctx.reader.items(repos.SEARCH, SearchQuery(q=query, sort=sort), limit=limit)
-    ctx.out.rows(found, COLUMNS, Repo, empty="no repository matches")
+    ctx.out.rows(found, FOUND, Repo, empty="no repository matches")

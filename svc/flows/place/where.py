@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from localstore.folder.link import RepoLink
     from localstore.home import Home
     from svc.api import Api
-    from svc.flows.outbox import Queue
+    from svc.flows.outbox.actions import Queue
     from svc.http.session import Sessions
 
 _GIT_URL = r"(?m)^\s*url\s*=\s*\"?(svc://[^\s\"]+)"
@@ -213,7 +213,7 @@ class Where:
 
     def _queue(self) -> Queue:
         """The outbox of this machine's session. Raises Unauthorized with a script token."""
-        from svc.flows.outbox import Queue, open_outbox
+        from svc.flows.outbox.actions import Queue, open_outbox
 
         session = self.sessions.find(self.server)
         if session is None or self.environment.get("SVC_TOKEN"):

@@ -13,10 +13,6 @@ from relay.http.routing import TABLE, route
 routes.load()
 
 WITHOUT_ROUTE = """
-access.decline
-access.grant
-access.list
-access.request
 advisory.get
 advisory.list
 advisory.publish
@@ -26,7 +22,6 @@ api_key.list
 api_key.revoke
 api_key.rotate
 api_key.validate
-audit.list
 billing.checkout
 billing.invoices
 billing.portal
@@ -47,9 +42,6 @@ cloud.launch
 cloud.list
 cloud.status
 cloud.stop
-collaborator.list
-collaborator.remove
-collaborator.role
 device.list
 device.pair
 device.revoke
@@ -68,13 +60,6 @@ fork.create
 fork.list
 git_proxy.get
 history.proof
-inbox.list
-inbox.update
-invite.accept
-invite.cancel
-invite.create
-invite.decline
-invite.list
 issue.assign
 issue.close
 issue.edit
@@ -127,23 +112,14 @@ seal.artifacts
 session.callback
 session.export_key
 social.listing
-star.clear
-star.set
 suggestion.prepare
 thread.comment
 thread.create
 thread.list
 thread.resolve
-transfer.accept
-transfer.cancel
-transfer.create
-transfer.decline
-transfer.list
 upstream.get
 upstream.remove
 upstream.set
-watch.clear
-watch.set
 webhook.create
 webhook.delete
 webhook.deliveries

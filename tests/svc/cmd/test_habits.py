@@ -78,7 +78,7 @@ def test_what_is_specified_and_not_built_says_so(svc: Svc) -> None:
             assert (told.code, told.out) == (2, ""), (path, told)
             assert f"svc {path} is not in this version" in told.err
     built = {name for name, ours in OTHER_NAMES.items() if ours in GROUPS}
-    for group in ("pr", "pr nonsense", "issue --help", "repo run", *(OTHER_NAMES.keys() - built)):
+    for group in ("pr", "pr nonsense", "pr --help", "repo run", *(OTHER_NAMES.keys() - built)):
         told = svc(*group.split())
         assert told.code == 2
         assert "is not in this version" in told.err

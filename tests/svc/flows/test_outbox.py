@@ -17,8 +17,8 @@ import pytest
 from localstore.core.encoding import b64u
 from localstore.home import Home
 from localstore.outbox import Entry, Outbox
-from svc.flows import outbox as flows
-from svc.flows.outbox import ACTIONS, Queue, call_of, described, open_outbox
+from svc.flows.outbox import actions as flows
+from svc.flows.outbox.actions import ACTIONS, Queue, call_of, described, open_outbox
 from svc.http.session import Session
 from tests.svc.conftest import ROOT, Svc
 
@@ -92,6 +92,37 @@ def test_what_cannot_wait_is_refused(linked: Svc) -> None:
     assert (answer.code, "linked folder" in answer.err) == (2, True)
     answer = linked("label", "create", "x", "--queue", "-c", "red")
     assert (answer.code, queued(linked)) == (2, [])
+
+
+def test_more_than_one_change_is_refused_before_anything_is_queued(linked: Svc) -> None:
+    for words in (
+        ["issue", "close", "1", "-c", "Done"],
+        ["issue", "label", "add", "1", "a", "b", "--create"],
+        ["issue", "comment", "1", "--edit-last", "-b", "x"],
+        ["issue", "edit", "1"],
+        ["issue", "create", "-b", "no title"],
+    ):
+        answer = linked(*words, "--queue")
+        assert (answer.code, queued(linked)) == (2, []), words
+        assert "--queue keeps one change" in answer.err
+
+
+def test_what_people_do_with_issues_can_wait(linked: Svc) -> None:
+    for words in (
+        ["issue", "create", "-t", "Later", "-b", "Text"],
+        ["issue", "comment", "1", "-b", "Seen"],
+        ["issue", "react", "1", "heart"],
+        ["issue", "label", "add", "1", "bug", "--create"],
+        ["issue", "edit", "1", "--add-assignee", "@me"],
+        ["issue", "close", "1"],
+    ):
+        assert linked(*words, "--queue").code == 0, words
+    assert linked("issue", "list", "--json", "number").out.strip() == "[]"
+    assert linked("queue", "retry").code == 0
+    (found,) = json.loads(
+        linked("issue", "list", "--state", "all", "--json", "title,state,comments,labels").out
+    )
+    assert (found["title"], found["state"], found["comments"]) == ("Later", "closed", 1)
 
 
 def test_actions_are_sent_in_order_and_a_refused_one_moves_aside(linked: Svc) -> None:

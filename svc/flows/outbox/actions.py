@@ -192,7 +192,7 @@ def replay(
         with hold_lock(home.root / outboxes.LOCK, "svc queue"):
             for origin, account in _accounts(outbox):
                 try:
-                    _replay_account(outbox, connect(origin, account), account, report, told)
+                    _replay_account(outbox, connect(origin, account), origin, account, report, told)
                 except (Unauthorized, ServerUnreachable) as error:
                     report.stopped[origin, account] = error.detail
     except AlreadyLocked as error:
@@ -208,11 +208,12 @@ def _accounts(outbox: Outbox) -> Iterator[tuple[str, str]]:
 def _replay_account(
     outbox: Outbox,
     api: Api,
+    origin: str,
     account: str,
     report: Report,
     told: Callable[[Entry, SvcError | None], None],
 ) -> None:
-    while (entry := outbox.next(api.origin, account)) is not None:
+    while (entry := outbox.next(origin, account)) is not None:
         try:
             call = call_of(entry)
         except (ClientError, msgspec.ValidationError) as error:
@@ -225,7 +226,7 @@ def _replay_account(
             if isinstance(error, Cancelled):
                 raise
             if _may_pass(error):
-                report.stopped[api.origin, account] = error.detail or error.title
+                report.stopped[origin, account] = error.detail or error.title
                 return
             _refuse(outbox, entry, error, report, told)
             continue

@@ -1,0 +1,159 @@
+"""Who may use a repository: collaborators, invitations, requests for access, transfers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from localstore.core.endpoint import REPO, Endpoint
+from localstore.core.errors import Conflict, Gone
+from localstore.core.limits import DESCRIPTION_CHARS, HANDLE_CHARS
+from localstore.core.model.base import Actor, Model, Page, PageQuery
+
+
+class AlreadyCollaborator(Conflict):
+    """The account has a role in the repository, or owns it."""
+
+    code = "already_collaborator"
+
+
+class InvitePending(Conflict):
+    """The account has an open invitation to the repository."""
+
+    code = "invite_pending"
+
+
+class TransferPending(Conflict):
+    """The repository has an open transfer; it has one at a time."""
+
+    code = "transfer_pending"
+
+
+class AlreadyDecided(Conflict):
+    """The invitation, transfer or request was decided before."""
+
+    code = "already_decided"
+
+
+class InviteExpired(Gone):
+    """The invitation or transfer was not answered in its seven days."""
+
+    code = "invite_expired"
+
+
+Granted = Literal["admin", "write", "triage", "read"]
+Handle = Annotated[str, msgspec.Meta(min_length=1, max_length=HANDLE_CHARS, description="a handle")]
+FullName = Annotated[
+    str, msgspec.Meta(min_length=3, max_length=2 * HANDLE_CHARS + 1, description="OWNER/NAME")
+]
+OfferState = Literal["pending", "accepted", "declined", "cancelled", "expired"]
+
+
+class RepoName(Model, frozen=True):
+    id: str
+    full_name: str
+
+
+class Collaborator(Model, frozen=True):
+    """Somebody with a role. `state` pending: invited, without rights until the invitation is accepted."""
+
+    account: Actor
+    role: Granted
+    created_at: str
+    state: Literal["active", "pending"] = "active"
+
+
+class Invite(Model, frozen=True):
+    """An invitation of `account` by `inviter`."""
+
+    id: str
+    repo: RepoName
+    account: Actor
+    inviter: Actor
+    role: Granted
+    state: OfferState
+    created_at: str
+    expires_at: str
+
+
+class InviteCreate(Model, frozen=True):
+    """`handle`: whom to invite."""
+
+    handle: Handle
+    role: Granted = "read"
+
+
+class RoleChange(Model, frozen=True):
+    role: Granted
+
+
+class AccessRequest(Model, frozen=True):
+    """Somebody asks for a role. `note`: what they say to the owner."""
+
+    id: str
+    account: Actor
+    role: Granted
+    note: str
+    state: Literal["pending", "granted", "declined"]
+    created_at: str
+
+
+class AccessRequestCreate(Model, frozen=True):
+    """`repo`: OWNER/NAME, whether or not the caller can see it."""
+
+    repo: FullName
+    role: Granted = "read"
+    note: Annotated[str, msgspec.Meta(max_length=DESCRIPTION_CHARS, pattern=r"^[^\x00]*$")] = ""
+
+
+class AccessRequested(Model, frozen=True):
+    """The same for every name: it says nothing of whether the repository exists."""
+
+
+class AccessGrant(Model, frozen=True):
+    """`role` None: the one that was asked for."""
+
+    role: Granted | None = None
+
+
+class Transfer(Model, frozen=True):
+    """`to`: who becomes the owner once they accept. `sender`: who owned the repository when it was made."""
+
+    id: str
+    repo: RepoName
+    sender: Actor
+    to: Actor
+    state: OfferState
+    created_at: str
+    expires_at: str
+    org: bool = False
+
+
+class TransferCreate(Model, frozen=True):
+    """`org`: the handle is that of an organisation."""
+
+    to: Handle
+    org: bool = False
+
+
+_PERSON = f"{REPO}/collaborators/{{handle}}"
+_INVITE, _REQUEST, _TRANSFER = "/api/v1/invites", "/api/v1/access-requests", "/api/v1/transfers"
+COLLABORATORS = Endpoint("GET", f"{REPO}/collaborators", query=PageQuery, returns=Page[Collaborator])
+SET_ROLE = Endpoint("PATCH", _PERSON, body=RoleChange, returns=Collaborator)
+REMOVE: Endpoint[None] = Endpoint("DELETE", _PERSON, status=204)
+INVITES = Endpoint("GET", f"{REPO}/invites", query=PageQuery, returns=Page[Invite])
+INVITE = Endpoint("POST", f"{REPO}/invites", body=InviteCreate, returns=Invite, status=201)
+CANCEL_INVITE = Endpoint("DELETE", f"{REPO}/invites/{{invite}}", returns=Invite)
+MY_INVITES = Endpoint("GET", _INVITE, query=PageQuery, returns=Page[Invite])
+ACCEPT_INVITE = Endpoint("POST", f"{_INVITE}/{{invite}}/accept", returns=Invite)
+DECLINE_INVITE = Endpoint("POST", f"{_INVITE}/{{invite}}/decline", returns=Invite)
+REQUEST = Endpoint("POST", _REQUEST, body=AccessRequestCreate, returns=AccessRequested, status=202)
+REQUESTS = Endpoint("GET", f"{REPO}/access-requests", query=PageQuery, returns=Page[AccessRequest])
+GRANT = Endpoint("POST", f"{_REQUEST}/{{request_id}}/grant", body=AccessGrant, returns=AccessRequest)
+DECLINE_REQUEST = Endpoint("POST", f"{_REQUEST}/{{request_id}}/decline", returns=AccessRequest)
+TRANSFER = Endpoint("POST", f"{REPO}/transfers", body=TransferCreate, returns=Transfer, status=201)
+TRANSFERS = Endpoint("GET", _TRANSFER, query=PageQuery, returns=Page[Transfer])
+ACCEPT_TRANSFER = Endpoint("POST", f"{_TRANSFER}/{{transfer}}/accept", returns=Transfer)
+DECLINE_TRANSFER = Endpoint("POST", f"{_TRANSFER}/{{transfer}}/decline", returns=Transfer)
+CANCEL_TRANSFER = Endpoint("DELETE", f"{_TRANSFER}/{{transfer}}", returns=Transfer)

@@ -1,0 +1,24 @@
+"""What happened in a repository, for its owner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localstore.core.endpoint import REPO, Endpoint
+from localstore.core.model.base import Actor, Model, Page, PageQuery
+
+
+class AuditEntry(Model, frozen=True):
+    """`action`: `noun.verb`. `actor` None: the node, its operator, or an account that is gone. `subject`: #12
+    for an issue or proposal, else the name or id of what it was about. `data`: ids, numbers and names."""
+
+    id: int
+    at: str
+    actor: Actor | None
+    action: str
+    subject: str | None
+    device_key_id: str | None
+    data: dict[str, Any]
+
+
+LIST = Endpoint("GET", f"{REPO}/audit", query=PageQuery, returns=Page[AuditEntry])

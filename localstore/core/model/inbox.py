@@ -1,0 +1,75 @@
+"""The inbox of an account: one row for each issue, proposal or repository that has something new for it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from localstore.core.endpoint import Endpoint
+from localstore.core.model.base import Model, Page, PageQuery
+
+Reason = Literal[
+    "review_requested",
+    "mention",
+    "assigned",
+    "author",
+    "participant",
+    "check_failed",
+    "ready_to_merge",
+    "invited",
+    "transfer",
+    "watching",
+]
+
+
+class InboxRepo(Model, frozen=True):
+    """`full_name`: OWNER/NAME."""
+
+    id: str
+    full_name: str
+
+
+class InboxSubject(Model, frozen=True):
+    """`number` None: the repository itself."""
+
+    kind: Literal["issue", "proposal", "repository"]
+    number: int | None
+    title: str
+
+
+class InboxItem(Model, frozen=True):
+    """`reason`: why the newest of it is here. `done`: until something new happens."""
+
+    id: str
+    repo: InboxRepo
+    subject: InboxSubject
+    reason: Reason
+    unread: bool
+    done: bool
+    updated_at: str
+
+
+class InboxQuery(PageQuery, frozen=True):
+    """`all`: what is done too."""
+
+    reason: Reason | None = None
+    all: bool = False
+
+
+class InboxState(Model, frozen=True):
+    """The caller's own mark."""
+
+    state: Annotated[Literal["read", "done", "unread"], msgspec.Meta(description="read, done or unread")]
+
+
+class InboxChanged(Model, frozen=True):
+    """How many rows have the mark now that had it not."""
+
+    changed: int
+
+
+_INBOX = "/api/v1/inbox"
+LIST = Endpoint("GET", _INBOX, query=InboxQuery, returns=Page[InboxItem])
+UPDATE = Endpoint("PATCH", f"{_INBOX}/{{id}}", body=InboxState, returns=InboxItem)
+UPDATE_ALL = Endpoint("PATCH", _INBOX, body=InboxState, returns=InboxChanged)

@@ -1,0 +1,146 @@
+"""Statements on inboxes: what an account sees of its own, and how an event gets into those of others."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    FromClause,
+    String,
+    and_,
+    bindparam,
+    case,
+    delete,
+    false,
+    literal,
+    or_,
+    select,
+    true,
+    update,
+)
+
+from relay.db.engine.keyset import Keyset
+from relay.db.engine.upsert import InsertOrReplace
+from relay.db.repo import ALIVE, PUBLIC, VISIBLE_TO_ME
+from relay.db.schema.account import account
+from relay.db.schema.attention import inbox, watch
+from relay.db.schema.issue import comment, part, subject
+from relay.db.schema.repo import collaborator, repo
+
+BEFORE_ONE_SEES = ("invited", "transfer")  # reasons that come before one may see the repository
+
+# --- one's own
+_ME: Any = bindparam("account")
+_OWNER = account.alias("owner")
+_ROWS = (
+    select(
+        inbox.c.repo_id,
+        inbox.c.number,
+        inbox.c.reason,
+        inbox.c.unread,
+        inbox.c.done,
+        inbox.c.updated_at,
+        _OWNER.c.handle,
+        repo.c.name,
+        subject.c.kind,
+        subject.c.title,
+    )
+    .select_from(
+        inbox.join(repo, repo.c.id == inbox.c.repo_id)
+        .join(_OWNER, _OWNER.c.id == repo.c.owner_id)
+        .outerjoin(
+            collaborator,
+            and_(collaborator.c.repo_id == inbox.c.repo_id, collaborator.c.account_id == _ME),
+        )
+        .outerjoin(subject, and_(subject.c.repo_id == inbox.c.repo_id, subject.c.number == inbox.c.number))
+    )
+    .where(
+        inbox.c.account_id == _ME,
+        or_(
+            and_(VISIBLE_TO_ME, or_(inbox.c.number == 0, subject.c.title.is_not(None))),
+            and_(ALIVE, inbox.c.number == 0, inbox.c.reason.in_(BEFORE_ONE_SEES)),
+        ),
+    )
+)
+_FILTERS: dict[str, ColumnElement[bool]] = {
+    "open": inbox.c.done == false(),
+    "reason": inbox.c.reason == bindparam("reason"),
+}
+
+
+@cache
+def page(filters: frozenset[str]) -> Keyset:
+    """The newest first."""
+    chosen = _ROWS.where(*(_FILTERS[name] for name in sorted(filters)))
+    return Keyset(chosen, "-updated_at", "-repo_id", "-number")
+
+
+_THIS = and_(inbox.c.repo_id == bindparam("of_repo"), inbox.c.number == bindparam("of_number"))
+ONE = _ROWS.where(_THIS)
+_MARKS: dict[str, Any] = {"unread": bindparam("new_unread"), "done": bindparam("new_done")}
+_DIFFERS = or_(inbox.c.unread != bindparam("new_unread"), inbox.c.done != bindparam("new_done"))
+MARK = update(inbox).where(inbox.c.account_id == _ME, _THIS).values(_MARKS)
+MARK_ALL = update(inbox).where(inbox.c.account_id == _ME, inbox.c.done == false(), _DIFFERS).values(_MARKS)
+
+# --- into those of others: whoever sees the repository, and did not do it
+_REPO: Any = bindparam("of_repo")
+_NUMBER: Any = bindparam("of_number", type_=BigInteger)
+_SEES = and_(ALIVE, or_(PUBLIC, repo.c.owner_id == account.c.id, collaborator.c.role.is_not(None)))
+_LIVING = and_(account.c.kind != "guest", account.c.disabled_at.is_(None))
+
+
+def _into(people: FromClause, reason: Any, *which: ColumnElement[bool], seen: bool = True) -> InsertOrReplace:
+    """`people`: `account` joined with what chooses its rows."""
+    rows = (
+        select(
+            account.c.id,
+            repo.c.id,
+            _NUMBER,
+            reason,
+            true(),
+            false(),
+            bindparam("event", type_=BigInteger),
+            bindparam("now", type_=BigInteger),
+        )
+        .select_from(
+            people.join(repo, repo.c.id == _REPO).outerjoin(
+                collaborator,
+                and_(collaborator.c.repo_id == repo.c.id, collaborator.c.account_id == account.c.id),
+            )
+        )
+        .where(account.c.id != bindparam("actor"), _LIVING, *which, *([_SEES] if seen else []))
+    )
+    names = ["account_id", "repo_id", "number", "reason", "unread", "done", "event", "updated_at"]
+    made: InsertOrReplace = InsertOrReplace(inbox).from_select(names, rows)
+    return made
+
+
+_REASON = bindparam("reason", type_=String)
+TO_WATCHERS = _into(
+    watch.join(account, account.c.id == watch.c.account_id),
+    literal("watching", String),
+    watch.c.repo_id == _REPO,
+)
+_ON_SUBJECT = and_(subject.c.repo_id == part.c.repo_id, subject.c.number == part.c.number)
+TO_PARTS = _into(
+    part.join(account, account.c.id == part.c.account_id).join(subject, _ON_SUBJECT),
+    case(
+        (subject.c.author_id == part.c.account_id, "author"),
+        (part.c.assigned, "assigned"),
+        else_="participant",
+    ),
+    part.c.repo_id == _REPO,
+    part.c.number == _NUMBER,
+    or_(part.c.posted, part.c.assigned),
+)
+TO_ACCOUNT = _into(account, _REASON, account.c.id == bindparam("who"))
+TO_ACCOUNT_OUTSIDE = _into(account, _REASON, account.c.id == bindparam("who"), seen=False)
+TO_HANDLES = _into(account, _REASON, account.c.handle.in_(bindparam("handles", expanding=True)))
+CLEAR = delete(inbox).where(
+    inbox.c.account_id == bindparam("who"), _THIS, inbox.c.reason == bindparam("reason")
+)
+COMMENTS = select(comment.c.id, comment.c.body).where(comment.c.id.in_(bindparam("ids", expanding=True)))
+BODY = select(subject.c.body).where(subject.c.repo_id == _REPO, subject.c.number == _NUMBER)

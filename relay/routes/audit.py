@@ -1,0 +1,16 @@
+"""The audit of a repository."""
+
+from __future__ import annotations
+
+from localstore.core.model import audit as endpoints
+from localstore.core.model.audit import AuditEntry
+from localstore.core.model.base import Page, PageQuery
+from relay.caller import View
+from relay.http.routing import serves
+from relay.service import audit
+
+
+@serves(endpoints.LIST, operation="audit.list", flag="TR_REPOS_ENABLED")
+async def list_audit(view: View, query: PageQuery) -> Page[AuditEntry]:
+    """What happened in a repository, the newest first"""
+    return await audit.page(view, query)

@@ -1,0 +1,38 @@
+"""Stars and watches of repositories."""
+
+from __future__ import annotations
+
+from localstore.core.model import social as endpoints
+from relay.caller import View
+from relay.http.routing import Reply, serves
+from relay.service.attention import social
+
+FLAG = "TR_REPOS_ENABLED"
+
+
+@serves(endpoints.STAR, operation="star.set", flag=FLAG)
+async def star(view: View) -> Reply:
+    """Give a repository a star"""
+    await social.put(view, "star")
+    return Reply(status=204)
+
+
+@serves(endpoints.UNSTAR, operation="star.clear", flag=FLAG)
+async def unstar(view: View) -> Reply:
+    """Take the star back"""
+    await social.remove(view, "star")
+    return Reply(status=204)
+
+
+@serves(endpoints.WATCH, operation="watch.set", flag=FLAG)
+async def watch(view: View) -> Reply:
+    """Watch a repository: what happens on its issues and proposals comes to the inbox"""
+    await social.put(view, "watch")
+    return Reply(status=204)
+
+
+@serves(endpoints.UNWATCH, operation="watch.clear", flag=FLAG)
+async def unwatch(view: View) -> Reply:
+    """Watch it no more"""
+    await social.remove(view, "watch")
+    return Reply(status=204)

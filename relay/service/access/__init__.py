@@ -1,0 +1,1 @@
+"""Who may use a repository: rules of invitations, roles, requests and transfers."""

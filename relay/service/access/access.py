@@ -1,0 +1,72 @@
+"""What invitations, requests and transfers have in common."""
+
+from __future__ import annotations
+
+from localstore.core import limits
+from localstore.core.errors import Conflict, Invalid, NotFound
+from localstore.core.model.access import (
+    AlreadyCollaborator,
+    AlreadyDecided,
+    InviteExpired,
+    RepoName,
+)
+from localstore.core.model.base import Actor
+from relay.base.clock import now_ms
+from relay.caller import Caller
+from relay.db import access as rows
+from relay.db import repo as repos
+from relay.db.engine.database import Row, Tx
+from relay.db.identity import account as accounts
+
+OFFER_MS = limits.OFFER * 1000
+
+
+def actor(id: str, handle: str | None, kind: str) -> Actor:
+    return Actor(id=id, handle=handle, kind="guest" if kind == "guest" else "user")
+
+
+def repo_name_of(found: Row) -> RepoName:
+    """The repository of a row of invitations or transfers."""
+    return RepoName(id=found[1], full_name=f"{found[2]}/{found[3]}")
+
+
+async def account_of(tx: Tx, handle: str, pointer: str) -> tuple[str, str]:
+    """Id and handle of the account that a person typed. Invalid if there is none, or it is a guest."""
+    wanted = handle.removeprefix("@").lower()
+    found = await tx.one(accounts.BY_HANDLE, handle=wanted)
+    if found is None:
+        raise Invalid(f"there is no account {wanted}", pointer=pointer)
+    return found[0], wanted
+
+
+def require_pending(state: str, what: str) -> None:
+    """AlreadyDecided or InviteExpired unless it still waits for an answer."""
+    if state == "expired":
+        raise InviteExpired(f"this {what} was not answered in {limits.OFFER // 86400} days and has expired")
+    if state != "pending":
+        raise AlreadyDecided(f"this {what} was {state} before")
+
+
+async def add_collaborator(tx: Tx, caller: Caller, repo_id: str, account_id: str, role: str) -> None:
+    """Give an account a role in a repository that the transaction names, and end what it was offered or has
+    asked for there. AlreadyCollaborator for whoever has one."""
+    owner = await tx.one(repos.ONE, id=repo_id, account=account_id)
+    if owner is None:
+        raise NotFound
+    if repos.role(owner) is not None:
+        raise AlreadyCollaborator("this account has a role in the repository already")
+    await require_room(tx, repo_id, 0)
+    await tx.run(rows.ADD, repo_id=repo_id, account_id=account_id, role=role, created_at=now_ms())
+    await tx.run(rows.CANCEL_INVITE_OF, of_repo=repo_id, who=account_id)
+    await tx.run(rows.DROP_REQUEST, of_repo=repo_id, who=account_id)
+    await caller.node.hub.announce(
+        tx, repo_id, "access.grant", audience="owner", account=account_id, role=role
+    )
+
+
+async def require_room(tx: Tx, repo_id: str, more: int = 1) -> None:
+    """Conflict if the repository has as many collaborators, with those invited, as it may."""
+    there = await tx.value(rows.COUNT, of_repo=repo_id)
+    there += await tx.value(rows.OPEN_INVITES, of_repo=repo_id, now=now_ms()) if more else 0
+    if there + more > limits.COLLABORATORS:
+        raise Conflict(f"a repository has at most {limits.COLLABORATORS} collaborators; remove one first")

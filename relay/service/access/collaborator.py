@@ -1,0 +1,80 @@
+"""Rules of collaborators: roles are given by invitation, changed and taken away by the owner."""
+
+from __future__ import annotations
+
+from localstore.core.errors import NotFound
+from localstore.core.model.access import Collaborator, RoleChange
+from localstore.core.model.base import Page, PageQuery
+from relay.base.clock import now_ms, rfc3339
+from relay.caller import View
+from relay.db import access as rows
+from relay.db.engine.database import Row, Tx
+from relay.http import paging
+from relay.service.access.access import account_of, actor
+
+
+async def page(view: View, query: PageQuery) -> Page[Collaborator]:
+    """In the order in which their accounts were made; the owner is none of them."""
+    async with view.read() as tx:
+        return await paging.page(tx, rows.COLLABORATORS, query, _to_wire, of_repo=view.repo.id)
+
+
+async def set_role(view: View, handle: str, body: RoleChange) -> Collaborator:
+    """Change the role of a collaborator, or of somebody who is invited."""
+    async with view.write() as tx:
+        who, invited = await _found(tx, view, handle)
+        values = {"of_repo": view.repo.id, "who": who}
+        if invited is not None:
+            await tx.run(rows.SET_INVITED_ROLE, of_id=invited[0], new_role=body.role)
+            await view.node.hub.announce(
+                tx, view.repo.id, "invite.change", audience="owner", invite=invited[0], role=body.role
+            )
+            created = rfc3339(invited[11])
+            account = actor(*invited[4:7])
+            return Collaborator(account=account, role=body.role, created_at=created, state="pending")
+        await tx.run(rows.SET_ROLE, **values, new_role=body.role)
+        await view.node.hub.announce(
+            tx, view.repo.id, "access.change", audience="owner", account=who, role=body.role
+        )
+        found = await tx.one(rows.COLLABORATOR, **values)
+        if found is None:
+            raise NotFound
+        return _to_wire(found)
+
+
+async def remove(view: View, handle: str) -> None:
+    """Take a role or an invitation away; anybody may give up their own."""
+    async with view.write() as tx:
+        who, invited = await _found(tx, view, handle)
+        view.require_author(who)
+        if invited is not None:
+            await tx.run(rows.END_INVITE, of_id=invited[0], new_state="cancelled")
+            await view.node.hub.announce(
+                tx, view.repo.id, "invite.cancel", audience="owner", invite=invited[0], account=who
+            )
+            return
+        await tx.run(rows.REMOVE, of_repo=view.repo.id, who=who)
+        await view.node.hub.announce(tx, view.repo.id, "access.remove", audience="owner", account=who)
+
+
+async def _found(tx: Tx, view: View, handle: str) -> tuple[str, Row | None]:
+    """The account, and its open invitation if it has no role yet. NotFound if it has neither; whoever may
+    not change others is not told who is invited."""
+    if handle.removeprefix("@").lower() in ("me", view.me.handle):
+        who = view.me.account_id
+    else:
+        view.require_author("")  # somebody else's is the owner's to change
+        who, _ = await account_of(tx, handle, "/handle")
+    values = {"of_repo": view.repo.id, "who": who}
+    if await tx.one(rows.COLLABORATOR, **values) is not None:
+        return who, None
+    view.require_author("")
+    invited = await tx.one(rows.OPEN_INVITE, **values, now=now_ms())
+    if invited is None:
+        raise NotFound
+    return who, invited
+
+
+def _to_wire(row: Row) -> Collaborator:
+    id, handle, kind, role, created = row
+    return Collaborator(account=actor(id, handle, kind), role=role, created_at=rfc3339(created))

@@ -1,0 +1,167 @@
+"""Rules of transfers: a repository gets another owner when that one accepts."""
+
+from __future__ import annotations
+
+from localstore.core import limits
+from localstore.core.errors import Conflict, Invalid, NotFound
+from localstore.core.model.access import Transfer, TransferCreate, TransferPending
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.repo import NameTaken
+from relay.base.clock import now_ms, rfc3339
+from relay.base.ids import new_id
+from relay.caller import Caller, View, account_name, repo_name
+from relay.capacity import quota
+from relay.db import access as rows
+from relay.db import repo as repos
+from relay.db.engine.database import Row, Tx, UniqueViolation
+from relay.db.repo import RepoRow
+from relay.http import paging
+from relay.service.access.access import OFFER_MS, account_of, actor, repo_name_of, require_pending
+
+
+async def page(caller: Caller, query: PageQuery) -> Page[Transfer]:
+    """Open ones that the caller sent or may accept, newest first."""
+    who = caller.me.account_id
+    async with caller.read() as tx:
+        return await paging.page(tx, rows.MY_TRANSFERS, query, _to_wire, who=who, now=now_ms())
+
+
+async def create(view: View, body: TransferCreate) -> Transfer:
+    """Offer the repository to another account. Ownership does not move yet."""
+    if body.org:
+        raise Invalid("organisations are not in this version; name a person", pointer="/org")
+    async with view.write() as tx:
+        now = now_ms()
+        who, handle = await account_of(tx, body.to, "/to")
+        if who == view.repo.owner_id:
+            raise Conflict(f"@{handle} owns {view.repo.full_name} already")
+        await tx.run(rows.EXPIRE_TRANSFER, of_repo=view.repo.id, now=now)
+        made = new_id()
+        try:
+            await tx.run(
+                rows.ADD_TRANSFER,
+                id=made,
+                repo_id=view.repo.id,
+                sender_id=view.me.account_id,
+                account_id=who,
+                state="pending",
+                created_at=now,
+                valid_until=now + OFFER_MS,
+            )
+        except UniqueViolation:
+            raise TransferPending(
+                f"{view.repo.full_name} has an open transfer; see: svc repo transfer-list"
+            ) from None
+        await view.node.hub.announce(
+            tx, view.repo.id, "transfer.create", audience="owner", transfer=made, account=who
+        )
+        return await _shown(tx, made)
+
+
+async def accept(caller: Caller, transfer: str) -> Transfer:
+    """The caller becomes the owner, and who was it keeps the role admin. The old address leads here for 90
+    days. NameTaken, QuotaExceeded: the transfer stays open."""
+    known = await _known(caller, transfer)
+    async with caller.write(
+        repo_name(known[1]), account_name(known[7])
+    ) as tx:  # whose names are taken and reserved, and whose quotas count
+        await caller.still(tx)
+        found = await _open(tx, transfer)
+        if found[4] != caller.me.account_id:
+            raise NotFound
+        row = await tx.one(repos.ONE, id=found[1], account=caller.me.account_id)
+        if row is None or caller.me.handle is None:
+            raise NotFound
+        old = repos.row(row)
+        await _move(tx, caller, old, caller.me.handle)
+        await tx.run(rows.END_TRANSFER, of_id=transfer, new_state="accepted")
+        await caller.node.hub.announce(
+            tx,
+            old.id,
+            "repo.transfer",
+            audience="reader",
+            transfer=transfer,
+            account=caller.me.account_id,
+            sender=old.owner_id,
+        )
+        return await _shown(tx, transfer)
+
+
+async def decline(caller: Caller, transfer: str) -> Transfer:
+    return await _end(caller, transfer, 4, "declined", "transfer.decline")
+
+
+async def cancel(caller: Caller, transfer: str) -> Transfer:
+    """Whoever offered the repository takes the offer back."""
+    return await _end(caller, transfer, 7, "cancelled", "transfer.cancel")
+
+
+async def _end(caller: Caller, transfer: str, whose: int, state: str, kind: str) -> Transfer:
+    known = await _known(caller, transfer)
+    async with caller.write(repo_name(known[1])) as tx:
+        await caller.still(tx)
+        found = await _open(tx, transfer)
+        if found[whose] != caller.me.account_id:
+            raise NotFound
+        await tx.run(rows.END_TRANSFER, of_id=transfer, new_state=state)
+        await caller.node.hub.announce(
+            tx, found[1], kind, audience="owner", transfer=transfer, account=found[4]
+        )
+        return await _shown(tx, transfer)
+
+
+async def _move(tx: Tx, caller: Caller, old: RepoRow, handle: str) -> None:
+    me, now = caller.me.account_id, now_ms()
+    holder = await tx.value(repos.ALIAS_OF, owner=handle, name=old.name, now=now)
+    if holder is not None and holder != old.id:
+        raise NameTaken(f"{handle}/{old.name} is reserved for a repository that was renamed")
+    await quota.transfer(tx, old.id, old.owner_id, me, caller.node.config.quota)
+    await tx.run(rows.REMOVE, of_repo=old.id, who=me)
+    await tx.run(rows.CANCEL_INVITE_OF, of_repo=old.id, who=me)
+    try:
+        await tx.run(rows.SET_OWNER, of_repo=old.id, new_owner=me, now=now)
+    except UniqueViolation:
+        raise NameTaken(
+            f"you have a repository {handle}/{old.name}; rename it, then accept: svc repo rename NEW -R "
+            f"{handle}/{old.name}"
+        ) from None
+    await tx.run(rows.ADD, repo_id=old.id, account_id=old.owner_id, role="admin", created_at=now)
+    until = now + limits.ALIAS * 1000
+    await tx.run(repos.ALIAS_DROP, owner=handle, name=old.name)
+    await tx.run(repos.ALIAS_DROP, owner=old.owner, name=old.name)
+    await tx.run(repos.ALIAS_INSERT, owner=old.owner, name=old.name, repo_id=old.id, expires_at=until)
+
+
+async def _known(caller: Caller, transfer: str) -> Row:
+    """The transfer, of whoever takes part in it; NotFound for everybody else."""
+    found = await caller.node.db.lookup(rows.TRANSFER, id=transfer, now=now_ms())
+    if found is None or caller.me.account_id not in (found[4], found[7]):
+        raise NotFound
+    return found
+
+
+async def _open(tx: Tx, transfer: str) -> Row:
+    found = await tx.one(rows.TRANSFER, id=transfer, now=now_ms())
+    if found is None:
+        raise NotFound
+    require_pending(found[10], "transfer")
+    return found
+
+
+async def _shown(tx: Tx, transfer: str) -> Transfer:
+    found = await tx.one(rows.TRANSFER, id=transfer, now=now_ms())
+    if found is None:
+        raise NotFound
+    return _to_wire(found)
+
+
+def _to_wire(row: Row) -> Transfer:
+    return Transfer(
+        id=row[0],
+        repo=repo_name_of(row),
+        to=actor(*row[4:7]),
+        sender=actor(*row[7:10]),
+        state=row[10],
+        created_at=rfc3339(row[11]),
+        expires_at=rfc3339(row[12]),
+    )

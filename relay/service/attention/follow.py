@@ -1,0 +1,82 @@
+"""The follower that fills inboxes: one row for each account and subject, its newest reason, never for whoever
+did it. Nobody who writes waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from relay.db import inbox as rows
+from relay.db.engine.database import Tx
+from relay.events.log import Logged
+from relay.service.attention.mentions import mentioned
+from relay.service.attention.reasons import RULES, Rule
+
+NAME = "inbox"
+KINDS = tuple(sorted(RULES))
+TURN = 20  # events of one transaction: each may reach a thousand watchers, and writers wait for its end
+
+
+async def follow(tx: Tx, events: Sequence[Logged]) -> None:
+    """Events of one subject reach its watchers and those who take part in it once, as the newest of them;
+    then, since a later reason stands, those who are named."""
+    bodies = await _comments(tx, events)
+    for (repo_id, number), group in _by_subject(events).items():
+        about = {"of_repo": repo_id, "of_number": number}
+        await _to_all(tx, rows.TO_WATCHERS, about, group, lambda rule: rule.watchers)
+        await _to_all(tx, rows.TO_PARTS, about, group, lambda rule: rule.parts)
+        for event in group:
+            rule, data = RULES[event.kind], event.fields()
+            if rule.to is not None and "account_id" in data:
+                await _to_one(tx, rule, about, event, str(data["account_id"]))
+            if rule.text is None:
+                continue
+            if rule.text == "comment":
+                text = bodies.get(str(data.get("id")), "")
+            else:
+                text = await tx.value(rows.BODY, **about) or ""
+            if handles := mentioned(text):
+                await tx.run(rows.TO_HANDLES, **about, **_of(event), reason="mention", handles=handles)
+
+
+def _by_subject(events: Sequence[Logged]) -> dict[tuple[str, int], list[Logged]]:
+    groups: dict[tuple[str, int], list[Logged]] = {}
+    for event in events:
+        if event.repo_id is not None:
+            groups.setdefault((event.repo_id, event.number or 0), []).append(event)
+    return groups
+
+
+async def _comments(tx: Tx, events: Sequence[Logged]) -> dict[str, str]:
+    """The texts of the comments that were posted; none of those that are deleted by now."""
+    ids = [str(one.fields().get("id")) for one in events if RULES[one.kind].text == "comment"]
+    return {row[0]: row[1] for row in await tx.all(rows.COMMENTS, ids=ids)} if ids else {}
+
+
+async def _to_all(
+    tx: Tx, statement: Any, about: dict[str, Any], group: list[Logged], meant: Callable[[Rule], bool]
+) -> None:
+    loud = [one for one in group if meant(RULES[one.kind])]
+    if not loud:
+        return
+    for event in _latest_for_everybody(loud):
+        await tx.run(statement, **about, **_of(event))
+
+
+def _latest_for_everybody(loud: list[Logged]) -> list[Logged]:
+    """The newest event, and before it the newest of another actor, for the actor of the newest."""
+    newest = loud[-1]
+    others = [one for one in loud if one.actor != newest.actor]
+    return [*others[-1:], newest]
+
+
+async def _to_one(tx: Tx, rule: Rule, about: dict[str, Any], event: Logged, who: str) -> None:
+    if rule.clears:
+        await tx.run(rows.CLEAR, **about, who=who, reason=rule.to)
+        return
+    statement = rows.TO_ACCOUNT_OUTSIDE if rule.outside else rows.TO_ACCOUNT
+    await tx.run(statement, **about, **_of(event), reason=rule.to, who=who)
+
+
+def _of(event: Logged) -> dict[str, Any]:
+    return {"actor": event.actor, "event": event.id, "now": event.created_at}

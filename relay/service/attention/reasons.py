@@ -1,0 +1,41 @@
+"""Why an event reaches an inbox. A new kind of event that people should hear of is a row here."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+from localstore.core.model.inbox import Reason
+
+
+class Rule(NamedTuple):
+    """`watchers`: those who watch the repository hear of it; `parts`: so do the author, the assigned and the
+    participants. `text`: whose text may name people. `to`: the reason for the account that `account_id` of
+    the event's data names; `outside`: also if it does not see the repository yet; `clears`: that account's
+    row for this reason goes instead."""
+
+    watchers: bool = False
+    parts: bool = False
+    text: Literal["subject", "comment"] | None = None
+    to: Reason | None = None
+    outside: bool = False
+    clears: bool = False
+
+
+_NEW = Rule(watchers=True, text="subject")
+_MOVED = Rule(watchers=True, parts=True)
+_ASSIGNED = Rule(to="assigned")
+_UNASSIGNED = Rule(to="assigned", clears=True)
+
+RULES: Final[dict[str, Rule]] = {
+    "issue.create": _NEW,
+    "issue.close": _MOVED,
+    "issue.reopen": _MOVED,
+    "issue.assign": _ASSIGNED,
+    "issue.unassign": _UNASSIGNED,
+    "comment.create": Rule(watchers=True, parts=True, text="comment"),
+    "proposal.create": _NEW,
+    "proposal.close": _MOVED,
+    "proposal.reopen": _MOVED,
+    "proposal.assign": _ASSIGNED,
+    "proposal.unassign": _UNASSIGNED,
+}

@@ -1,0 +1,78 @@
+"""Rules of stars and watches: one of each for each account, counted as they come and go."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec.structs import replace
+
+from localstore.core.model.repo import Repo, Viewer
+from relay.base.clock import now_ms
+from relay.caller import Caller, View
+from relay.db import social as rows
+from relay.db.engine.database import Row, Tx
+
+Kind = Literal["star", "watch"]
+NONE = {"stars": 0, "watchers": 0}
+
+
+async def put(view: View, kind: Kind) -> None:
+    """The caller's; once however often it is asked for."""
+    me = view.me.account_id
+    async with view.write() as tx:
+        if await tx.one(rows.HAS[kind], of_repo=view.repo.id, me=me) is not None:
+            return
+        await tx.run(rows.SET[kind], repo_id=view.repo.id, account_id=me, created_at=now_ms())
+        await count(tx, view.repo.id, kind, 1)
+        await _announce(tx, view, kind, "set")
+
+
+async def remove(view: View, kind: Kind) -> None:
+    async with view.write() as tx:
+        if await tx.run(rows.CLEAR[kind], of_repo=view.repo.id, me=view.me.account_id):
+            await count(tx, view.repo.id, kind, -1)
+            await _announce(tx, view, kind, "clear")
+
+
+async def drop_hidden(tx: Tx, repo_id: str) -> None:
+    """Take away those of accounts that do not see the repository any more."""
+    kinds: tuple[Kind, ...] = ("star", "watch")
+    for kind in kinds:
+        gone = await tx.run(rows.DROP_HIDDEN[kind], of_repo=repo_id)
+        await count(tx, repo_id, kind, -gone)
+
+
+async def count(tx: Tx, repo_id: str, kind: Kind, more: int) -> None:
+    """`more` above zero: in a transaction about the repository."""
+    if more and not await tx.run(rows.COUNT[kind], of_repo=repo_id, more=more):
+        first = {**NONE, "stars" if kind == "star" else "watchers": max(more, 0)}
+        await tx.run(rows.FIRST, repo_id=repo_id, **first)
+
+
+async def of_one(caller: Caller, repo: Repo) -> Repo:
+    """With its counts and what the caller set."""
+    me = caller.principal.account_id if caller.principal else ""
+    row = await caller.node.db.lookup(rows.ONE, of_repo=repo.id, me=me)
+    return repo if row is None else _with(repo, row)
+
+
+async def of_several(tx: Tx, caller: Caller, repos: list[Repo]) -> list[Repo]:
+    """The same for a page of a list, in one statement."""
+    if not repos:
+        return repos
+    me = caller.principal.account_id if caller.principal else ""
+    found = await tx.all(rows.SEVERAL, repo_ids=[one.id for one in repos], me=me)
+    known = {row[0]: row for row in found}
+    return [_with(one, known[one.id]) if one.id in known else one for one in repos]
+
+
+def _with(repo: Repo, row: Row) -> Repo:
+    _, stars, watchers, starred, watching = row
+    viewer = repo.viewer and Viewer(role=repo.viewer.role, starred=bool(starred), watching=bool(watching))
+    return replace(repo, stars=stars, watchers=watchers, viewer=viewer)
+
+
+async def _announce(tx: Tx, view: View, kind: Kind, verb: str) -> None:
+    """Who watches is the owner's to know."""
+    audience: Literal["reader", "owner"] = "reader" if kind == "star" else "owner"
+    await view.node.hub.announce(tx, view.repo.id, f"{kind}.{verb}", audience=audience)

@@ -1,0 +1,1 @@
+"""What lists of issues cost, and what watchers cost a comment."""

@@ -1,0 +1,126 @@
+"""`svc repo collaborator …`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import NotFound
+from localstore.core.model import access
+from localstore.core.model.access import Collaborator, Invite, InviteCreate, RoleChange
+from localstore.core.model.repo import Repo
+from svc.cmd.access.shared import RoleName, handle_of
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.console import Column, answers
+from svc.http.checked import checked
+
+PEOPLE = (
+    Column("handle", handle_of("account")),
+    Column("role"),
+    Column("state", kind="state"),
+    Column("created_at", kind="time", spare=1),
+)
+INVITED = (
+    Column("handle", handle_of("account")),
+    Column("role"),
+    Column("state", kind="state"),
+    Column("expires_at", kind="time"),
+    Column("id", kind="id"),
+)
+Handle = Annotated[str, typer.Argument(help="Their handle; @me for yourself")]
+
+
+@answers(PEOPLE, Collaborator)
+def list_collaborators(ctx: Ctx, limit: Limit = 100) -> None:
+    """List who has a role, and who is invited
+
+    The owner is none of them. Who is invited is shown to the owner, as pending.
+
+    Examples:
+    svc repo collaborator list -R alice/notes
+    """
+    ctx.out.rows(_everybody(ctx, ctx.repo, limit), PEOPLE, Collaborator, empty="only the owner")
+
+
+@answers(INVITED, Invite)
+def add(
+    ctx: Ctx,
+    handle: Annotated[str, typer.Argument(help="Whom to invite")],
+    role: Annotated[RoleName, typer.Option("--role", "-r", help="What they may do")] = RoleName.read,
+) -> None:
+    """Invite somebody to a role
+
+    Their rights begin when they accept: svc repo invite accept. The invitation is open for seven days.
+    read: see everything · triage: also labels, closing, assigning · write: also push, merge, release ·
+    admin: also moderate. Settings stay the owner's.
+
+    Examples:
+    svc repo collaborator add bob --role write
+    """
+    body = checked(InviteCreate(handle=handle.removeprefix("@"), role=role.value))
+    repo = ctx.repo
+    made = ctx.api.send(access.INVITE, body, id=repo.id)
+    said = f"Invited @{made.account.handle} to {repo.full_name} as {made.role}"
+    ctx.out.done(f"{said}; they accept with: svc repo invite accept", made, INVITED, Invite, value=made.id)
+
+
+@answers(PEOPLE, Collaborator)
+def role(ctx: Ctx, handle: Handle, role: Annotated[RoleName, typer.Argument(help="The new role")]) -> None:
+    """Change somebody's role
+
+    It acts on an open invitation too.
+
+    Examples:
+    svc repo collaborator role bob triage
+    """
+    repo = ctx.repo
+    try:
+        body = RoleChange(role=role.value)
+        changed = ctx.api.send(access.SET_ROLE, body, id=repo.id, handle=handle.removeprefix("@"))
+    except NotFound:
+        raise _nobody(repo, handle) from None
+    what = "is invited as" if changed.state == "pending" else "has now the role"
+    ctx.out.done(f"@{changed.account.handle} {what} {changed.role}", changed, PEOPLE, Collaborator)
+
+
+@answers((Column("handle"),))
+def remove(ctx: Ctx, handle: Handle) -> None:
+    """Take a role or an invitation away
+
+    Their sockets, uploads and prepared seals end at once. What they have copied stays theirs. Anybody may
+    give up their own role.
+
+    Examples:
+    svc repo collaborator remove bob
+    svc repo collaborator remove @me -R alice/notes
+    """
+    repo = ctx.repo
+    ctx.confirm(f"Taking {handle}'s access to {repo.full_name} away")
+    wanted = handle if handle == "@me" else handle.removeprefix("@")
+    try:
+        ctx.api.send(access.REMOVE, id=repo.id, handle=wanted)
+    except NotFound:
+        raise _nobody(repo, handle) from None
+    record = {"handle": wanted}
+    ctx.out.done(f"@{wanted.removeprefix('@')} has no role in {repo.full_name} any more", record, PEOPLE[:1])
+
+
+def _everybody(ctx: Ctx, repo: Repo, limit: int) -> Iterator[Collaborator]:
+    left = limit
+    for one in ctx.api.items(access.COLLABORATORS, limit=limit, id=repo.id):
+        left -= 1
+        yield one
+    if left > 0 and repo.viewer is not None and repo.viewer.role == "owner":
+        for invite in ctx.api.items(access.INVITES, limit=left, id=repo.id):
+            yield Collaborator(
+                account=invite.account, role=invite.role, created_at=invite.created_at, state="pending"
+            )
+
+
+def _nobody(repo: Repo, handle: str) -> NotFound:
+    return NotFound(
+        f"{handle} has no role in {repo.full_name} and is not invited; see: svc repo collaborator list"
+    )

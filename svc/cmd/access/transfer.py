@@ -1,0 +1,107 @@
+"""`svc repo transfer` and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+
+from localstore.core.endpoint import Endpoint
+from localstore.core.model import access
+from localstore.core.model.access import Transfer, TransferCreate
+from svc.cmd.access.shared import handle_of, named
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.console import Column, answers
+from svc.http.checked import checked
+
+COLUMNS = (
+    Column("id", kind="id"),
+    Column("repo", lambda record: (record.get("repo") or {}).get("full_name")),
+    Column("sender", handle_of("sender")),
+    Column("to", handle_of("to")),
+    Column("state", kind="state"),
+    Column("expires_at", kind="time", spare=1),
+)
+Which = Annotated[str, typer.Argument(metavar="[ID|OWNER/NAME]", help="Which one; omit if there is one")]
+LIST = "svc repo transfer-list"
+
+
+@answers(COLUMNS, Transfer)
+def transfer(
+    ctx: Ctx,
+    handle: Annotated[str, typer.Argument(help="Who is to own it")],
+    org: Annotated[bool, typer.Option("--org", help="HANDLE is an organisation")] = False,
+) -> None:
+    """Offer a repository to another owner
+
+    Ownership moves when they accept, within seven days. You keep the role admin then, and the old address
+    leads to the repository for 90 days.
+
+    Examples:
+    svc repo transfer bob -R alice/notes
+    """
+    body = checked(TransferCreate(to=handle.removeprefix("@"), org=org))
+    repo = ctx.repo
+    ctx.confirm(f"Offering {repo.full_name} to {handle}")
+    made = ctx.api.send(access.TRANSFER, body, id=repo.id)
+    said = f"Offered {repo.full_name} to @{made.to.handle}; they accept with: svc repo transfer-accept"
+    ctx.out.done(said, made, COLUMNS, Transfer, value=made.id)
+
+
+@answers(COLUMNS, Transfer)
+def list_transfers(ctx: Ctx, limit: Limit = 30) -> None:
+    """List your open transfers
+
+    Those that you sent, and those that you may accept.
+
+    Examples:
+    svc repo transfer-list
+    """
+    ctx.out.rows(ctx.api.items(access.TRANSFERS, limit=limit), COLUMNS, Transfer, empty="no transfers")
+
+
+@answers(COLUMNS, Transfer)
+def accept(ctx: Ctx, which: Which = "") -> None:
+    """Accept a transfer: become the owner
+
+    Examples:
+    svc repo transfer-accept alice/notes
+    """
+    one = _one(ctx, which)
+    ctx.confirm(f"Becoming the owner of {one.repo.full_name}")
+    done = ctx.api.send(access.ACCEPT_TRANSFER, transfer=one.id)
+    ctx.out.done(f"You own {done.repo.full_name} now", done, COLUMNS, Transfer, value=done.id)
+
+
+@answers(COLUMNS, Transfer)
+def decline(ctx: Ctx, which: Which = "") -> None:
+    """Decline a transfer
+
+    Examples:
+    svc repo transfer-decline alice/notes
+    """
+    _end(ctx, which, access.DECLINE_TRANSFER, "Declined the transfer of")
+
+
+@answers(COLUMNS, Transfer)
+def cancel(ctx: Ctx, which: Which = "") -> None:
+    """Take a transfer back
+
+    Examples:
+    svc repo transfer-cancel alice/notes
+    """
+    _end(ctx, which, access.CANCEL_TRANSFER, "Took back the transfer of")
+
+
+def _end(ctx: Ctx, which: str, endpoint: Endpoint[Transfer], did: str) -> None:
+    done = ctx.api.send(endpoint, transfer=_one(ctx, which).id)
+    ctx.out.done(f"{did} {done.repo.full_name}", done, COLUMNS, Transfer, value=done.id)
+
+
+def _one(ctx: Ctx, typed: str) -> Transfer:
+    def names(found: Transfer) -> Iterable[str]:
+        return found.id, found.repo.full_name
+
+    return named(ctx.api.items(access.TRANSFERS), typed, names, "transfer", LIST)

@@ -1,0 +1,111 @@
+"""`svc inbox`."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, get_args
+
+import typer
+
+from localstore.core.errors import NotFound, UsageError
+from localstore.core.model import inbox as endpoints
+from localstore.core.model.inbox import InboxItem, InboxQuery, InboxState, Reason
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.console import Column, answers
+from svc.flows.place.where import read_address
+
+Mark = Literal["done", "read", "unread"]
+MARKS: tuple[Mark, ...] = get_args(Mark)
+_NAMED = re.compile(r"(?P<repo>[^#\s]*)#?(?P<number>[1-9][0-9]{0,17})?")
+_ID = re.compile(r"[^./#\s]+\.(0|[1-9][0-9]{0,17})")
+
+
+def item(record: dict[str, Any]) -> str:
+    """What a row is called: OWNER/NAME#12, or OWNER/NAME."""
+    name, number = str(record["repo"]["full_name"]), record["subject"]["number"]
+    return f"{name}#{number}" if number else name
+
+
+def title(record: dict[str, Any]) -> str:
+    return str(record["subject"]["title"])
+
+
+def mark(record: dict[str, Any]) -> str:
+    return "done" if record["done"] else "unread" if record["unread"] else "read"
+
+
+COLUMNS = (
+    Column("item", item, kind="name"),
+    Column("title", title, kind="line"),
+    Column("reason", spare=1),
+    Column("state", mark, spare=2),
+    Column("updated_at", kind="time"),
+)
+MARKED = (Column("changed"),)
+
+
+@answers((*COLUMNS, *MARKED), InboxItem)
+def inbox(
+    ctx: Ctx,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[done|read|unread] [ITEM]...", help="The mark to set, and on which"),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="With a mark: on every one; else list what is done too")
+    ] = False,
+    reason: Annotated[Reason | None, typer.Option("--reason", help="Only what is here for this")] = None,
+    limit: Limit = 30,
+) -> None:
+    """List what concerns you, and mark it as done
+
+    In all repositories: where you are named, assigned, took part, or watch. What is done comes back when
+    something new happens. An ITEM is what the first column says, #12 in a linked folder, or an id.
+
+    Examples:
+    svc inbox
+    svc inbox done alice/notes#12
+    svc inbox done --all
+    svc inbox --reason mention --json item,title
+    """
+    typed = words or []
+    if not typed:
+        query = InboxQuery(reason=reason, all=everything)
+        found = ctx.api.items(endpoints.LIST, query, limit=limit)
+        ctx.out.rows(found, COLUMNS, InboxItem, empty="nothing new concerns you")
+        return
+    if typed[0] not in MARKS:
+        raise UsageError(f"{typed[0]} is none of done, read and unread; see: svc inbox --help")
+    if reason is not None:
+        raise UsageError("--reason chooses what is listed; name the items to mark")
+    if bool(typed[1:]) == everything:
+        raise UsageError(f"say which: svc inbox {typed[0]} ITEM, or svc inbox {typed[0]} --all")
+    state = InboxState(state=typed[0])
+    if everything:
+        changed = ctx.api.send(endpoints.UPDATE_ALL, state).changed
+    else:
+        named = [_id(ctx, one) for one in typed[1:]]
+        for one, shown in zip(named, typed[1:], strict=True):
+            try:
+                ctx.api.send(endpoints.UPDATE, state, id=one)
+            except NotFound:
+                raise NotFound(f"your inbox has no {shown}; see: svc inbox --all") from None
+        changed = len(named)
+    rows = "1 row" if changed == 1 else f"{changed} rows"
+    ctx.out.done(f"Marked {rows} as {typed[0]}", {"changed": changed}, MARKED, value=str(changed))
+
+
+def _id(ctx: Ctx, typed: str) -> str:
+    """The id of a row that somebody names. UsageError."""
+    if _ID.fullmatch(typed) and "/" not in typed:
+        return typed
+    match = _NAMED.fullmatch(typed)
+    if match is None or not (match["repo"] or match["number"]):
+        raise UsageError(f"{typed} names no row of the inbox; see: svc inbox")
+    if match["repo"]:
+        address = read_address(match["repo"])
+        repo = ctx.api.repo.find(address.owner, address.name)
+    else:
+        repo = ctx.repo
+    return f"{repo.id}.{match['number'] or 0}"

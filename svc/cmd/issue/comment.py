@@ -1,0 +1,148 @@
+"""`svc issue comment`, `svc issue react`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import NotFound, UsageError
+from localstore.core.model import auth
+from localstore.core.model import issue as issues
+from localstore.core.model.base import PageQuery
+from localstore.core.model.issue import REACTIONS, Comment, CommentBody, Reaction
+from localstore.core.model.repo import Repo
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.queueing import queueable
+from svc.cmd.frame.text_options import Body, BodyFile, body_of
+from svc.cmd.issue.words import Number, alone, author, known_issue, number_of
+from svc.console import Column, answers
+from svc.http.checked import checked
+
+COLUMNS = (
+    Column("id"),
+    Column("author", author),
+    Column("body", kind="line"),
+    Column("created_at", kind="time"),
+)
+SPELLED: dict[str, Reaction] = {
+    **{name: name for name in REACTIONS},
+    **dict.fromkeys(("👍", "thumbs_up", "thumbsup", "up"), "+1"),
+    **dict.fromkeys(("👎", "thumbs_down", "thumbsdown", "down"), "-1"),
+    **dict.fromkeys(("🎉", "hooray"), "tada"),
+    "❤️": "heart",
+    "❤": "heart",
+    "🚀": "rocket",
+    "👀": "eyes",
+}
+REACTED = (Column("number"), Column("reaction"), Column("given"))
+
+
+@queueable
+@answers(COLUMNS, Comment)
+def comment(
+    ctx: Ctx,
+    number: Number,
+    body: Body = None,
+    body_file: BodyFile = None,
+    edit_last: Annotated[bool, typer.Option("--edit-last", help="Change your last comment instead")] = False,
+    delete_last: Annotated[bool, typer.Option("--delete-last", help="Delete your last comment")] = False,
+) -> None:
+    """Comment on an issue
+
+    Without a text your editor opens. @HANDLE tells somebody who can read the repository.
+
+    Examples:
+    svc issue comment 12 -b "It happens here too"
+    make 2>&1 | svc issue comment 12 -F -
+    svc issue comment 12 --edit-last -b "It happens on Linux too"
+    """
+    n, text = number_of(number), body_of(body, body_file)
+    if edit_last and delete_last:
+        raise UsageError("--edit-last and --delete-last are two things; use one of them")
+    if delete_last and text is not None:
+        raise UsageError("--delete-last takes no text")
+    if edit_last or delete_last or text is None:
+        alone(ctx, "a question")
+    if text is not None:
+        checked(CommentBody(body=text))
+    elif not delete_last and not ctx.out.interactive:
+        raise UsageError("say the text: -b TEXT or -F FILE; there is no terminal for an editor")
+    repo = ctx.repo
+    last = _last(ctx, repo, n) if edit_last or delete_last else None
+    if delete_last and last is not None:
+        ctx.confirm(f"Deleting your last comment on #{n}")
+        ctx.api.send(issues.DELETE_COMMENT, id=repo.id, n=n, comment=last.id)
+        ctx.out.done(f"Deleted your last comment on #{n}", last, COLUMNS, Comment, value=last.id)
+        return
+    made = _send(ctx, repo, n, text, last) if text is not None else _written(ctx, repo, n, last)
+    did = "Changed your last comment" if last else "Commented"
+    ctx.out.done(f"{did} on #{n}", made, COLUMNS, Comment, value=made.id)
+
+
+@queueable
+@answers(REACTED)
+def react(
+    ctx: Ctx,
+    number: Number,
+    reaction: Annotated[str, typer.Argument(help="+1, -1, tada, heart, rocket or eyes")],
+    comment: Annotated[str, typer.Option("--comment", metavar="ID", help="To a comment of it")] = "",
+    remove: Annotated[bool, typer.Option("--remove", help="Take yours back")] = False,
+) -> None:
+    """React to an issue or a comment
+
+    Each reaction counts once for each account.
+
+    Examples:
+    svc issue react 12 +1
+    svc issue react 12 heart --remove
+    """
+    n = number_of(number)
+    name = SPELLED.get(reaction.strip(":").lower())
+    if name is None:
+        raise UsageError(f"there is no reaction {reaction}; there are: {', '.join(REACTIONS)}")
+    repo = ctx.repo
+    with known_issue(repo, n):
+        if comment:
+            route = issues.UNREACT_TO_COMMENT if remove else issues.REACT_TO_COMMENT
+            ctx.api.send(route, id=repo.id, n=n, comment=comment, reaction=name)
+        else:
+            route = issues.UNREACT if remove else issues.REACT
+            ctx.api.send(route, id=repo.id, n=n, reaction=name)
+    what = f"Took back {name} from" if remove else f"Reacted with {name} to"
+    record = {"number": int(n), "reaction": name, "given": not remove}
+    ctx.out.done(f"{what} #{n}", record, REACTED, value=name)
+
+
+def _send(ctx: Ctx, repo: Repo, number: str, text: str, last: Comment | None) -> Comment:
+    body = checked(CommentBody(body=text))
+    with known_issue(repo, number):
+        if last is None:
+            return ctx.api.send(issues.COMMENT, body, id=repo.id, n=number)
+        return ctx.api.send(issues.EDIT_COMMENT, body, id=repo.id, n=number, comment=last.id)
+
+
+def _written(ctx: Ctx, repo: Repo, number: str, last: Comment | None) -> Comment:
+    """The comment that the user writes in an editor; if it is refused the text stays in its file."""
+    from svc.cmd.frame.editor import composed
+
+    with known_issue(repo, number):
+        about = ctx.api.send(issues.GET, id=repo.id, n=number)
+    remarks = [f"A comment on #{number}: {about.title}"]
+    with composed(last.body if last else "", remarks, ctx.obj.environment) as (typed, file):
+        try:
+            return _send(ctx, repo, number, typed, last)
+        except Exception:
+            ctx.out.note(f"svc: your text is in {file}")
+            raise
+
+
+def _last(ctx: Ctx, repo: Repo, number: str) -> Comment:
+    """The caller's last comment. NotFound without one."""
+    me, found = ctx.api.send(auth.USER_INFO).user_id, None
+    with known_issue(repo, number):
+        for one in ctx.api.items(issues.COMMENTS, PageQuery(), id=repo.id, n=number):
+            found = one if one.author.id == me else found
+    if found is None:
+        raise NotFound(f"you have no comment on #{number} of {repo.full_name}")
+    return found

@@ -1,0 +1,230 @@
+"""`svc issue create|list|status|view`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+import typer
+
+from localstore.core.errors import UsageError
+from localstore.core.model import issue as issues
+from localstore.core.model.base import PageQuery
+from localstore.core.model.issue import Comment, Issue, IssueCreate, IssueQuery
+from localstore.core.model.repo import Repo
+from localstore.core.rights import RANK
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.cmd.frame.queueing import queueable
+from svc.cmd.frame.text_options import Body, BodyFile, body_of
+from svc.cmd.issue.words import (
+    COLUMNS,
+    ONE,
+    Assignees,
+    Labels,
+    Number,
+    Web,
+    alone,
+    handles_of,
+    known_issue,
+    names_of,
+    number_of,
+    page_of,
+    prose,
+    titled,
+)
+from svc.console import Column, answers
+from svc.flows.place.known_subjects import listing
+from svc.flows.templates import Template, of_issues
+from svc.http.checked import checked
+
+WHY = (*COLUMNS[:2], Column("why"), *COLUMNS[3:])
+THREAD = (*ONE, Column("body"), Column("thread"))
+Shown = Literal["open", "closed", "all"]
+_ABOUT: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("assigned", {"assignee": "@me"}),
+    ("author", {"author": "@me"}),
+    ("participant", {"involves": "@me"}),
+)
+
+
+@queueable
+@answers(COLUMNS, Issue)
+def create(
+    ctx: Ctx,
+    title: Annotated[str, typer.Option("-t", "--title", metavar="TEXT", help="The title, on one line")] = "",
+    body: Body = None,
+    body_file: BodyFile = None,
+    label: Labels = None,
+    assignee: Assignees = None,
+    template: Annotated[
+        str, typer.Option("-T", "--from-template", metavar="NAME", help="Begin with a template of it")
+    ] = "",
+) -> None:
+    """Open an issue
+
+    Without a title your editor opens (VISUAL, EDITOR): the first line is the title, the rest the text. A
+    repository's own templates stand in .github/ISSUE_TEMPLATE. Labels and assignees need the role triage.
+
+    Examples:
+    svc issue create -t "It ends after an hour" -b "Here is how"
+    svc issue create -t "Crash" -F report.md -l bug -a @me -R alice/notes
+    svc issue create --from-template bug
+    """
+    text = body_of(body, body_file)
+    if template or not title:
+        alone(ctx, "a template or an editor")
+    repo = ctx.repo
+    begun = _template(ctx, repo, template) if template or not title else None
+    labels, assignees = names_of(label), handles_of(assignee)
+    if begun is not None and RANK[repo.viewer.role if repo.viewer else None] >= RANK["triage"]:
+        labels, assignees = labels or list(begun.labels), assignees or list(begun.assignees)
+    if text is None and begun is not None and title:
+        text = begun.body
+
+    def send(title: str, text: str) -> Issue:
+        wish = IssueCreate(title=title, body=text, labels=labels, assignees=assignees)
+        return ctx.api.send(issues.CREATE, checked(wish), id=repo.id)
+
+    made = send(title, text or "") if title else _edited(ctx, begun, text, send)
+    list(listing(ctx.obj.home, repo.id, [made]))
+    ctx.out.done(f"Opened issue {titled(made)}", made, COLUMNS, Issue, value=str(made.number))
+
+
+@answers(COLUMNS, Issue)
+def list_issues(
+    ctx: Ctx,
+    state: Annotated[Shown, typer.Option("-s", "--state", help="Which of them")] = "open",
+    label: Annotated[str, typer.Option("-l", "--label", metavar="NAME", help="With this label")] = "",
+    author: Annotated[str, typer.Option("-A", "--author", metavar="HANDLE", help="Whose; @me is you")] = "",
+    assignee: Annotated[
+        str, typer.Option("-a", "--assignee", metavar="HANDLE", help="Who is to do it; @me is you")
+    ] = "",
+    search: Annotated[str, typer.Option("-S", "--search", metavar="WORDS", help="Part of the title")] = "",
+    web: Web = False,
+    limit: Limit = 30,
+) -> None:
+    """List issues
+
+    The open ones, newest first. Those of public repositories need no session.
+
+    Examples:
+    svc issue list
+    svc issue list --label bug --assignee @me
+    svc issue list --state all --search parser -R alice/notes --json number,title
+    """
+    if "," in label:
+        raise UsageError(f"issues are listed by one label; {label} names several")
+    query = checked(
+        IssueQuery(
+            state=state,
+            author=_person(author),
+            assignee=_person(assignee),
+            label=label or None,
+            search=search or None,
+        )
+    )
+    repo = ctx.repo if "@me" in (author, assignee) else ctx.readable_repo
+    if web:
+        from svc.cmd.frame.browser import open_page
+
+        open_page(ctx.out, page_of(ctx, repo))
+        return
+    found = ctx.reader.items(issues.LIST, query, limit=limit, id=repo.id)
+    empty = f"no issues match in {repo.full_name}; open one: svc issue create"
+    ctx.out.rows(listing(ctx.obj.home, repo.id, found), COLUMNS, Issue, empty=empty)
+
+
+@answers(WHY, Issue)
+def status(ctx: Ctx, limit: Limit = 30) -> None:
+    """List the open issues that concern you
+
+    Those you are assigned to, those you opened and those you commented on; `why` says which.
+
+    Examples:
+    svc issue status
+    svc issue status --json number,why
+    """
+    repo = ctx.repo
+    found: dict[int, dict[str, Any]] = {}
+    for why, about in _ABOUT:
+        for one in ctx.api.items(issues.LIST, IssueQuery(**about), limit=limit, id=repo.id):
+            record = found.setdefault(one.number, {**msgspec.to_builtins(one), "why": []})
+            if why != "participant" or not record["why"]:
+                record["why"].append(why)
+    newest = [found[number] for number in sorted(found, reverse=True)][:limit]
+    ctx.out.rows(newest, WHY, Issue, empty=f"no open issue of {repo.full_name} concerns you")
+
+
+@answers(THREAD, Issue)
+def view(
+    ctx: Ctx,
+    number: Number,
+    comments: Annotated[bool, typer.Option("-c", "--comments", help="Its comments too")] = False,
+    web: Web = False,
+) -> None:
+    """Show an issue
+
+    Its text, and with --comments what was answered, oldest first.
+
+    Examples:
+    svc issue view 12
+    svc issue view 12 --comments -R alice/notes
+    svc issue view 12 --comments --json title,body,thread
+    """
+    n = number_of(number)
+    repo = ctx.readable_repo
+    if web:
+        from svc.cmd.frame.browser import open_page
+
+        open_page(ctx.out, page_of(ctx, repo, n))
+        return
+    with known_issue(repo, n):
+        found = ctx.reader.send(issues.GET, id=repo.id, n=n)
+        thread = list(ctx.reader.items(issues.COMMENTS, PageQuery(), id=repo.id, n=n)) if comments else []
+    list(listing(ctx.obj.home, repo.id, [found]))
+    record = {**msgspec.to_builtins(found), "thread": msgspec.to_builtins(thread) if comments else None}
+    parts = [prose(found.body)] if found.body.strip() else []
+    parts += [_comment(ctx, one) for one in thread]
+    columns = ONE if ctx.out.terminal and not ctx.out.format.as_data else THREAD[: None if comments else -1]
+    ctx.out.record(record, columns, Issue, body="\n\n".join(parts))
+
+
+def _comment(ctx: Ctx, one: Comment) -> str:
+    who = one.author.handle or one.author.id
+    edited = ", edited" if one.updated_at != one.created_at else ""
+    return f"--- {who}, {ctx.out.when(one.created_at)}{edited}\n\n{prose(one.body)}"
+
+
+def _person(typed: str) -> str | None:
+    return (typed if typed == "@me" else typed.removeprefix("@")) or None
+
+
+def _template(ctx: Ctx, repo: Repo, name: str) -> Template | None:
+    """The template that is named; without a name the only one."""
+    found = of_issues(ctx.obj, repo)
+    if not name:
+        return found[0] if len(found) == 1 and ctx.out.interactive else None
+    for one in found:
+        if one.name.casefold() == name.casefold():
+            return one
+    there = ", ".join(one.name for one in found) or "none"
+    raise UsageError(f"{repo.full_name} has no template {name}; there are: {there}")
+
+
+def _edited(ctx: Ctx, begun: Template | None, text: str | None, send: Any) -> Issue:
+    """What the user writes in an editor is sent; if that fails the text stays in its file."""
+    from svc.cmd.frame.editor import composed
+
+    if not ctx.out.interactive:
+        raise UsageError("say the title: -t TITLE; there is no terminal for an editor")
+    start = f"{begun.title if begun else ''}\n\n{text if text is not None else begun.body if begun else ''}"
+    remarks = ["The first line is the title, the rest the text. An empty text opens nothing."]
+    with composed(start.rstrip() if start.strip() else "", remarks, ctx.obj.environment) as (typed, file):
+        title, _, body = typed.partition("\n")
+        try:
+            made: Issue = send(title.strip(), body.strip())
+        except Exception:
+            ctx.out.note(f"svc: your text is in {file}")
+            raise
+    return made

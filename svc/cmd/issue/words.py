@@ -1,0 +1,118 @@
+"""What commands on issues have in common: numbers, names in lists, columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from localstore.core.errors import UsageError
+from localstore.core.model.issue import REACTIONS, Issue
+from localstore.core.model.repo import Repo
+from localstore.core.paths import PROSE, terminal_safe
+from svc.cmd.frame.context import Ctx
+from svc.console import Column
+from svc.flows.place.refs import explained_not_found
+
+LIST = "svc issue list"
+Number = Annotated[str, typer.Argument(metavar="NUMBER", help="Its number, #12 or its address")]
+Labels = Annotated[
+    list[str] | None, typer.Option("-l", "--label", metavar="NAME", help="A label; several with commas")
+]
+Assignees = Annotated[
+    list[str] | None,
+    typer.Option("-a", "--assignee", metavar="HANDLE", help="Who is to do it; @me is you"),
+]
+Web = Annotated[bool, typer.Option("-w", "--web", help="Open it in the browser")]
+
+
+def author(record: dict[str, Any]) -> str:
+    who = record["author"]
+    return str(who.get("handle") or who["id"])
+
+
+def label_names(record: dict[str, Any]) -> list[str]:
+    return [str(one["name"]) for one in record["labels"]]
+
+
+def assigned(record: dict[str, Any]) -> list[str]:
+    return [str(one.get("handle") or one["id"]) for one in record["assignees"]]
+
+
+def reacted(record: dict[str, Any]) -> str:
+    counts = record["reactions"]
+    return ", ".join(f"{name} {counts[name]}" for name in REACTIONS if counts[name])
+
+
+COLUMNS = (
+    Column("number"),
+    Column("title", kind="line"),
+    Column("state", kind="state", spare=2),
+    Column("labels", label_names, spare=3),
+    Column("author", author, spare=1),
+    Column("comments", spare=4),
+    Column("updated_at", kind="time"),
+)
+ONE = (
+    Column("number"),
+    Column("title", kind="line"),
+    Column("state", kind="state"),
+    Column("state_reason"),
+    Column("author", author),
+    Column("assignees", assigned),
+    Column("labels", label_names),
+    Column("reacted", reacted),
+    Column("comments"),
+    Column("created_at", kind="time"),
+    Column("updated_at", kind="time"),
+    Column("closed_at", kind="time"),
+)
+
+
+def number_of(typed: str) -> str:
+    """The number that somebody typed: 12, #12, or the address of its page. UsageError."""
+    found = re.fullmatch(r"(?:#|https?://\S*[/=])?([1-9][0-9]{0,17})", typed.strip())
+    if found is None:
+        raise UsageError(f"{typed} is no number of an issue; see: {LIST}")
+    return found[1]
+
+
+def names_of(typed: list[str] | None) -> list[str]:
+    """Names of an option that can be given several times, and with commas."""
+    return [name for one in typed or [] for part in one.split(",") if (name := part.strip())]
+
+
+def handles_of(typed: list[str] | None) -> list[str]:
+    return [name if name == "@me" else name.removeprefix("@") for name in names_of(typed)]
+
+
+def alone(ctx: Ctx, beside: str) -> None:
+    """UsageError where one change is to be queued and the command would do or ask for something beside it."""
+    if ctx.obj.given.get("queue"):
+        raise UsageError(f"--queue keeps one change, without {beside} beside it")
+
+
+@contextmanager
+def known_issue(repo: Repo, number: str) -> Iterator[None]:
+    """Raise NotFound with a sentence about the issue for a bare 404 of the server."""
+    with explained_not_found(repo, f"issue #{number}", LIST):
+        yield
+
+
+def titled(issue: Issue) -> str:
+    """The number and title for a sentence."""
+    return f"#{issue.number} ({terminal_safe(issue.title)})"
+
+
+def prose(text: str) -> str:
+    """A body as people read it, with every control and bidirectional character escaped."""
+    return terminal_safe(text, keep=PROSE).rstrip()
+
+
+def page_of(ctx: Ctx, repo: Repo, number: str = "") -> str:
+    """The address of the page of an issue, or of the list."""
+    where = f"{ctx.reader.origin}/apps/{repo.full_name}/dev?tab=issues"
+    return f"{where}&n={number}" if number else where

@@ -1,0 +1,96 @@
+"""Numbers of issues and names of labels that this machine has listed, for completion.
+
+If the file is missing or damaged, none are known until the next list.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from localstore.core.model.label import Label
+from localstore.core.paths import terminal_safe
+from localstore.home import Home
+
+KEPT = 500  # of each kind
+
+
+class Numbered(Protocol):
+    """An issue or a proposal."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def title(self) -> str: ...
+
+
+N = TypeVar("N", bound=Numbered)
+
+
+class Known(msgspec.Struct):
+    """`subjects`: number → title. `labels`: name → description."""
+
+    subjects: dict[str, str] = msgspec.field(default_factory=dict)
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+def recall(home: Home, repo_id: str) -> Known:
+    try:
+        return msgspec.json.decode(_file(home, repo_id).read_bytes(), type=Known)
+    except (OSError, msgspec.MsgspecError, UnicodeError):
+        return Known()
+
+
+def listing(home: Home, repo_id: str, found: Iterable[N]) -> Iterator[N]:
+    """Yields issues or proposals, and keeps their numbers and titles."""
+    seen: dict[str, str] = {}
+    for one in found:
+        seen[str(one.number)] = terminal_safe(one.title)
+        yield one
+    known = recall(home, repo_id)
+    known.subjects = _newest({**known.subjects, **seen})
+    _write(home, repo_id, known)
+
+
+def listing_labels(home: Home, repo_id: str, found: Iterable[Label]) -> Iterator[Label]:
+    """Yields labels, and keeps their names."""
+    seen: dict[str, str] = {}
+    for one in found:
+        if one.name == terminal_safe(one.name):
+            seen[one.name] = terminal_safe(one.description or "")
+        yield one
+    known = recall(home, repo_id)
+    known.labels = _newest({**known.labels, **seen})
+    _write(home, repo_id, known)
+
+
+def drop_label(home: Home, repo_id: str, name: str) -> None:
+    known = recall(home, repo_id)
+    known.labels = {one: text for one, text in known.labels.items() if one.casefold() != name.casefold()}
+    _write(home, repo_id, known)
+
+
+def _newest(known: dict[str, str]) -> dict[str, str]:
+    return dict(list(known.items())[-KEPT:])
+
+
+def _file(home: Home, repo_id: str) -> Path:
+    """The file of a repository, named by a digest because the id comes from a server."""
+    name = blake2b(repo_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return home.root / "subjects" / name
+
+
+def _write(home: Home, repo_id: str, known: Known) -> None:
+    with suppress(OSError):  # nothing depends on it
+        target = _file(home, repo_id)
+        home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        target.parent.mkdir(exist_ok=True, mode=0o700)
+        temporary = target.with_suffix(f".{os.getpid()}")
+        temporary.write_bytes(msgspec.json.encode(known))
+        temporary.replace(target)

@@ -1,0 +1,145 @@
+"""Templates of issues: Markdown files of the repository, with a front matter as GitHub's have.
+
+    .github/ISSUE_TEMPLATE/bug.md     .github/ISSUE_TEMPLATE.md
+
+They are read from the linked folder; where there is none, from the newest seal of the default branch. Each
+byte of them is somebody else's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from localstore.core.errors import SvcError
+from localstore.core.limits import ISSUE_BODY_BYTES
+from localstore.core.model import history
+from localstore.core.model.history import TreeQuery
+from localstore.core.model.repo import Repo
+from svc.flows.place.refs import seal_of
+from svc.flows.place.where import Where
+
+FOLDERS = (".github", "", "docs")
+ONE, SEVERAL = "issue_template.md", "issue_template"
+MOST = 50
+_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+
+class Template(msgspec.Struct, frozen=True):
+    """`name`: what it is called; a file without a front matter is called by its name."""
+
+    name: str
+    about: str = ""
+    title: str = ""
+    body: str = ""
+    labels: tuple[str, ...] = ()
+    assignees: tuple[str, ...] = ()
+
+
+def of_issues(where: Where, repo: Repo) -> list[Template]:
+    """The templates of a repository; none if they cannot be read."""
+    linked = where.linked
+    if linked is not None and linked[1].repo_id == repo.id:
+        return list(_found(*_on_disk(linked[0])))
+    try:
+        seal = seal_of(where, repo, repo.default_branch)
+        return list(_found(*_in_seal(where, repo, seal)))
+    except SvcError:
+        return []
+
+
+def parse(name: str, data: bytes) -> Template | None:
+    """A template; None for what is too long or no text."""
+    if len(data) > ISSUE_BODY_BYTES:
+        return None
+    try:
+        text = data.decode("utf-8").replace("\r\n", "\n").removeprefix("\ufeff")
+    except UnicodeDecodeError:
+        return None
+    stem = name.rpartition("/")[2].rpartition(".")[0]
+    head, body = _split(text)
+    return Template(
+        name=_word(head.get("name")) or stem,
+        about=_word(head.get("about") or head.get("description")),
+        title=_word(head.get("title")),
+        body=body,
+        labels=_words(head.get("labels")),
+        assignees=_words(head.get("assignees")),
+    )
+
+
+def _split(text: str) -> tuple[dict[str, object], str]:
+    if not text.startswith("---\n") or "\n---" not in text[3:]:
+        return {}, text
+    front, _, body = text[4:].partition("\n---")
+    if any(mark in front for mark in ("&", "*")):  # an alias makes much of little
+        return {}, text
+    try:
+        head = yaml.load(front, Loader=_LOADER)  # noqa: S506 - text, lists and mappings only
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return {}, text
+    return (head if isinstance(head, dict) else {}), body.partition("\n")[2].lstrip("\n")
+
+
+def _word(value: object) -> str:
+    return value.strip()[:200] if isinstance(value, str) else ""
+
+
+def _words(value: object) -> tuple[str, ...]:
+    found = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    return tuple(word for one in found if (word := _word(one)))
+
+
+def _found(names: Callable[[str], list[str]], read: Callable[[str], bytes | None]) -> Iterator[Template]:
+    """`names`: of the files and folders in a folder."""
+    for folder in FOLDERS:
+        paths = []
+        for name in names(folder):
+            path = f"{folder}/{name}".lstrip("/")
+            if name.lower() == ONE:
+                paths.append(path)
+            elif name.lower() == SEVERAL:
+                paths += [f"{path}/{one}" for one in names(path) if one.lower().endswith(".md")]
+        found = [one for path in sorted(paths)[:MOST] if (data := read(path)) and (one := parse(path, data))]
+        if found:
+            yield from found
+            return
+
+
+def _on_disk(root: Path) -> tuple[Callable[[str], list[str]], Callable[[str], bytes | None]]:
+    def names(folder: str) -> list[str]:
+        try:
+            return sorted(one.name for one in (root / folder).iterdir())
+        except OSError:
+            return []
+
+    def read(path: str) -> bytes | None:
+        try:
+            with (root / path).open("rb") as file:
+                return file.read(ISSUE_BODY_BYTES + 1)
+        except OSError:
+            return None
+
+    return names, read
+
+
+def _in_seal(
+    where: Where, repo: Repo, seal: str
+) -> tuple[Callable[[str], list[str]], Callable[[str], bytes | None]]:
+    def names(folder: str) -> list[str]:
+        try:
+            tree = where.reader.send(history.TREE, query=TreeQuery(path=folder), id=repo.id, sha=seal)
+        except SvcError:
+            return []
+        return sorted(one.path.rpartition("/")[2] for one in tree.entries)
+
+    def read(path: str) -> bytes | None:
+        try:
+            return where.reader.history.raw(repo.id, seal, path, ISSUE_BODY_BYTES)
+        except SvcError:
+            return None
+
+    return names, read

@@ -1,0 +1,192 @@
+"""Issues, releases and the queue, by keys alone, against a real relay."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.svc.conftest import Svc
+from tests.tui.test_app import press, project, settle
+from tui.app import SvcApp
+
+__all__ = ["project"]
+Open = Callable[..., SvcApp]
+NOWHERE = "http://127.0.0.1:9"
+
+
+def api(svc: Svc, path: str, *words: str) -> object:
+    answer = svc("repo", "api", path, *words)
+    assert answer.code == 0, answer
+    return json.loads(answer.out or "null")
+
+
+def waiting(svc: Svc) -> list[str]:
+    return [one["action"] for one in json.loads(svc("queue", "list", "--json", "action").out)]
+
+
+@pytest.fixture
+def issue(project: str, alice: Svc) -> str:
+    """The repository with an issue #1 and a label."""
+    assert alice("label", "create", "bug").code == 0
+    api(
+        alice,
+        "repos/{id}/issues",
+        "-X",
+        "POST",
+        "-f",
+        "title=Retry stalls",
+        "-f",
+        "body=It hangs\nfor an hour.",
+    )
+    return project
+
+
+async def test_issues_are_listed_opened_and_answered(issue: str, alice: Svc, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        text = await press(pilot, "3")
+        assert "Issues, open 1" in text
+        assert "○ open   #1" in text
+        assert "Retry stalls" in text
+        text = await press(pilot, "enter")
+        assert "It hangs" in text
+        assert "for an hour." in text
+        await press(pilot, "c")
+        text = await press(pilot, *"Seen", "enter")
+        assert "Seen" in text
+        assert "queued" not in text
+        await press(pilot, "e")
+        assert "heart 1" in await press(pilot, *"heart", "enter")
+        await press(pilot, "l")
+        assert "bug" in await press(pilot, "enter")
+        assert f"@{os.environ['TEST_HANDLE']}" in (await press(pilot, "u")).split("→")[1]
+        assert "✓ closed" in await press(pilot, "z")
+        await press(pilot, "t")
+        assert "Retry stalls!" in await press(pilot, "!", "enter")
+        await press(pilot, "escape")
+        assert "no issues" in await settle(pilot)
+        assert "Retry stalls!" in await press(pilot, "o")
+    found = api(alice, "repos/{id}/issues/1")
+    assert isinstance(found, dict)
+    assert (found["state"], found["title"], found["comments"]) == ("closed", "Retry stalls!", 1)
+    assert waiting(alice) == []
+
+
+async def test_an_issue_is_opened(issue: str, alice: Svc, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        await press(pilot, "a")
+        text = await press(pilot, *"New", "enter")
+        assert "#2" in text
+        assert "New" in text
+
+
+async def test_without_the_server_changes_wait_and_are_sent_later(
+    issue: str, alice: Svc, open_app: Open
+) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        await press(pilot, "enter")
+    async with open_app(NOWHERE).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        assert "It hangs" in await press(pilot, "enter")
+        await press(pilot, "c")
+        text = await press(pilot, *"Later", "enter")
+        assert "⋯ queued  comment on #1" in text
+        assert "⋯ 1 queued" in text
+        text = await press(pilot, "s")
+        assert "○ offline" in text
+        assert "⋯ queued  comment on #1" in text
+    assert waiting(alice) == ["comment on #1"]
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        text = await press(pilot, "enter")
+        assert "Later" in text
+        assert "queued" not in text
+    assert waiting(alice) == []
+
+
+async def test_a_refused_change_is_said_and_can_be_dropped(issue: str, alice: Svc, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        await press(pilot, "enter")
+        await press(pilot, "l")
+        assert alice("repo", "archive", "--yes").code == 0
+        assert "refused" in await press(pilot, "enter")
+        text = await press(pilot, "s")
+        assert "X refused" in text
+        assert "archived" in text
+        await press(pilot, "G", "x")
+        text = await press(pilot, "y", "enter")
+        assert "nothing waits" in text
+    assert waiting(alice) == []
+
+
+async def test_a_comment_is_written_in_the_editor(
+    issue: str, alice: Svc, open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The draft stays where the editor failed."""
+    editor = tmp_path / "editor"
+    editor.write_text(f"#!/bin/sh\necho one >> $1; echo two >> $1; exit $(cat {tmp_path}/code)\n")
+    editor.chmod(0o755)
+    (tmp_path / "code").write_text("3")
+    monkeypatch.setenv("EDITOR", str(editor))
+    monkeypatch.delenv("VISUAL", raising=False)
+    drafts = Path(os.environ["SVC_HOME"]) / "drafts"
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        monkeypatch.setattr(type(pilot.app), "suspend", lambda self: _Nothing())
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        await press(pilot, "enter")
+        assert "draft is kept" in await press(pilot, "E")
+        assert [file.read_text() for file in drafts.iterdir()] == ["one\ntwo\n"]
+        (tmp_path / "code").write_text("0")
+        text = await press(pilot, "E")
+        assert "two" in text
+        assert list(drafts.iterdir()) == []
+
+
+class _Nothing:
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
+async def test_releases_show_notes_and_files(project: str, alice: Svc, open_app: Open) -> None:
+    assert alice("repo", "release", "create", "v1", "data.bin", "--notes", "First one\n\nGood.").code == 0
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        text = await press(pilot, "5")
+        assert "v1" in text
+        assert "First one" in text
+        assert "1 file" in text
+        text = await press(pilot, "enter")
+        assert "data.bin" in text
+        assert "Good." in text
+
+
+async def test_who_is_not_signed_in_is_told_so(issue: str, alice: Svc, open_app: Open) -> None:
+    assert alice("repo", "visibility", "public", "--yes").code == 0
+    app = open_app()
+    app.sending = None
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        assert "sign in for this" in await press(pilot, "a")

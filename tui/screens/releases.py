@@ -1,0 +1,111 @@
+"""Releases of a repository, with their notes and files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+
+from localstore.core.model.release import Release
+from localstore.core.model.repo import Repo
+from svc.console.table import size
+from tui import reads
+from tui.actions import Action
+from tui.screens.base import Base
+from tui.screens.view import View
+from tui.text import Part, ago, safe, wrapped
+from tui.widgets.lines import Item, Lines, sequence
+
+if TYPE_CHECKING:
+    from tui.screens.repo import RepoScreen
+
+
+class Releases(View):
+    ACTIONS = (Action("open", ("enter",), "open", "svc repo release view {version}", footer=True),)
+
+    def __init__(self, of: RepoScreen) -> None:
+        super().__init__(of)
+        self._releases: dict[str, Release] = {}
+
+    def compose(self) -> ComposeResult:
+        yield Lines(id="releases")
+
+    def shown(self) -> None:
+        self.do_refresh()
+
+    def do_refresh(self) -> None:
+        self.svc.load(reads.releases(self.of.repo.id), self._paint)
+
+    def _paint(self, found: list[Release], at: float) -> None:
+        self._releases = {release.version: release for release in found}
+        rows = [Item(None, (("Releases ", "title"), (str(len(found)), "dim")))]
+        rows += [self._row(release) for release in found]
+        if not found:
+            rows.append(Item(None, (("no releases; make one: svc repo release create VERSION", "dim"),)))
+        self.query_one("#releases", Lines).show(sequence(rows))
+
+    def _row(self, release: Release) -> Item:
+        files = len(release.assets)
+        first, _, _ = release.notes.strip().partition("\n")
+        left: tuple[Part, ...] = (
+            (f"{safe(release.version):<16} ", "accent"),
+            (f"{release.seal_id[:8]}  ", "dim"),
+            (safe(first), "text"),
+        )
+        said = f"{files} file{'' if files == 1 else 's'}  " if files else ""
+        right = ((f"{said}{ago(release.created_at, self.svc.clock())} ", "dim"),)
+        return Item(release.version, left, right, f"{release.version} {release.notes}")
+
+    def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        self.app.push_screen(ReleaseScreen(self.of.repo, self._releases[str(event.key)]))
+
+
+class ReleaseScreen(Base):
+    """One release. Its files are downloaded into the folder in which the app was started."""
+
+    ACTIONS = (
+        Action("open", ("enter",), "download", "svc repo release download {version} {file}", footer=True),
+    )
+
+    def __init__(self, repo: Repo, release: Release) -> None:
+        super().__init__()
+        self.repo, self.release = repo, release
+
+    def content(self) -> ComposeResult:
+        yield Lines(id="release")
+
+    def title_parts(self) -> Sequence[Part]:
+        return ((f" {safe(self.repo.full_name)} {safe(self.release.version)}", "title"),)
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.paint()
+
+    def on_resize(self) -> None:
+        self.paint()
+
+    def do_refresh(self) -> None:
+        self.svc.load(reads.release(self.repo.id, self.release.version), self._arrived)
+
+    def _arrived(self, release: Release, at: float) -> None:
+        self.release = release
+        self.paint()
+
+    def paint(self) -> None:
+        release = self.release
+        who = f"@{safe(release.author.handle or '?')} {ago(release.created_at, self.svc.clock())}"
+        rows = [Item(None, ((f"seal {release.seal_id[:12]}", "accent"), (f"  {who}", "dim")))]
+        for asset in release.assets:
+            left: tuple[Part, ...] = ((safe(asset.name), "text"),)
+            rows.append(Item(asset.name, left, ((f"{size(asset.size)} ", "dim"),), asset.name))
+        width = max(20, self.size.width - 3)
+        rows.append(Item(None, (("", "text"),)))
+        rows += [Item(None, ((line, "text"),)) for line in wrapped(release.notes, width)]
+        self.query_one("#release", Lines).show(rows)
+
+    def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        import shlex
+
+        words = ["repo", "release", "download", self.release.version, str(event.key)]
+        self.svc.run_line(shlex.join([*words, "-R", self.repo.full_name]))

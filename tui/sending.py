@@ -1,0 +1,59 @@
+"""What the app changes on a server: every change goes through the outbox, so a dead network loses none.
+
+sending.put(issue.COMMENT, CommentBody(body="Seen"), about="alice/notes", id=repo_id, n="41")
+report = sending.send()
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from localstore.core.endpoint import Endpoint
+from localstore.core.errors import Unauthorized
+from localstore.home import Home
+from localstore.outbox import Entry, Outbox
+from svc.api import Api
+from svc.flows.outbox.actions import Queue, Report, replay
+from svc.http.session import Session
+
+
+class Sending:
+    """The outbox of one session. `connect` opens the API of (origin, account). Called on threads."""
+
+    def __init__(
+        self, outbox: Outbox, home: Home, session: Session | None, connect: Callable[[str, str], Api]
+    ) -> None:
+        self._outbox, self._home, self._session, self._connect = outbox, home, session, connect
+        self._lock = threading.Lock()
+
+    @property
+    def signed_in(self) -> bool:
+        return self._session is not None
+
+    def put(
+        self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
+    ) -> Entry:
+        """Queue a change. Raises Unauthorized without a session, UsageError for one that breaks its rules."""
+        if self._session is None:
+            raise Unauthorized("sign in to change anything: svc login")
+        return Queue(self._outbox, self._session, about).put(endpoint, body, query, **path)
+
+    def send(self) -> Report:
+        """Send what waits. Raises ClientError while another process sends."""
+        with self._lock:
+            return replay(self._outbox, self._home, self._connect)
+
+    def entries(self) -> list[Entry]:
+        """All actions that wait or were refused, oldest first."""
+        return self._outbox.list()
+
+    def retry(self, entry: Entry) -> None:
+        self._outbox.retry(entry.id)
+
+    def drop(self, entry: Entry) -> None:
+        self._outbox.remove(entry.id)
+
+    def close(self) -> None:
+        self._outbox.close()
