@@ -300,7 +300,7 @@ async def access(relay: Relay, repo_id: str, account_id: str, role: str | None) 
 
 
 def race(ann: Copy, bob: Copy) -> None:
-    """Somebody writes without a pause while access is taken from `bob`, who may hear only what came before."""
+    """Somebody writes without a pause while access is taken from `bob`, who may hear what came before."""
     with ThreadPoolExecutor(1) as pool:
         taken = pool.submit(
             lambda: (time.sleep(0.05), ann.relay.run(access(ann.relay, ann.repo_id, bob.who.id, None)))[1]
