@@ -10,6 +10,7 @@ from sqlalchemy import (
     ColumnElement,
     FromClause,
     String,
+    Table,
     and_,
     bindparam,
     case,
@@ -25,16 +26,29 @@ from sqlalchemy import (
 from relay.db.engine.keyset import Keyset
 from relay.db.engine.upsert import InsertOrReplace
 from relay.db.repo import ALIVE, PUBLIC, VISIBLE_TO_ME
+from relay.db.schema.access import invite, transfer
 from relay.db.schema.account import account
 from relay.db.schema.attention import inbox, watch
 from relay.db.schema.issue import comment, part, subject
 from relay.db.schema.repo import collaborator, repo
 
-BEFORE_ONE_SEES = ("invited", "transfer")  # reasons that come before one may see the repository
-
 # --- one's own
 _ME: Any = bindparam("account")
 _OWNER = account.alias("owner")
+
+
+def _offered(reason: str, table: Table) -> ColumnElement[bool]:
+    """Whether a row is here because of an offer that still stands: what comes before one may see the
+    repository."""
+    stands = select(table.c.id).where(
+        table.c.repo_id == inbox.c.repo_id,
+        table.c.account_id == _ME,
+        table.c.state == "pending",
+        table.c.valid_until > bindparam("current"),
+    )
+    return and_(inbox.c.reason == reason, stands.correlate(inbox).exists())
+
+
 _ROWS = (
     select(
         inbox.c.repo_id,
@@ -61,7 +75,9 @@ _ROWS = (
         inbox.c.account_id == _ME,
         or_(
             and_(VISIBLE_TO_ME, or_(inbox.c.number == 0, subject.c.title.is_not(None))),
-            and_(ALIVE, inbox.c.number == 0, inbox.c.reason.in_(BEFORE_ONE_SEES)),
+            and_(
+                ALIVE, inbox.c.number == 0, or_(_offered("invited", invite), _offered("transfer", transfer))
+            ),
         ),
     )
 )

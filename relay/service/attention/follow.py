@@ -27,8 +27,9 @@ async def follow(tx: Tx, events: Sequence[Logged]) -> None:
         await _to_all(tx, rows.TO_PARTS, about, group, lambda rule: rule.parts)
         for event in group:
             rule, data = RULES[event.kind], event.fields()
-            if rule.to is not None and "account_id" in data:
-                await _to_one(tx, rule, about, event, str(data["account_id"]))
+            who = data.get("account_id") or data.get("account")
+            if rule.to is not None and who:
+                await _to_one(tx, rule, about, event, str(who))
             if rule.text is None:
                 continue
             if rule.text == "comment":

@@ -14,7 +14,7 @@ from localstore.core.model.inbox import (
     InboxState,
     InboxSubject,
 )
-from relay.base.clock import rfc3339
+from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
 from relay.db import inbox as rows
 from relay.db.engine.database import Row
@@ -28,7 +28,7 @@ async def page(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
     filters = frozenset(wanted) | (frozenset() if query.all else {"open"})
     async with caller.read() as tx:
         return await paging.page(
-            tx, rows.page(filters), query, _to_wire, account=caller.me.account_id, **wanted
+            tx, rows.page(filters), query, _to_wire, account=caller.me.account_id, current=now_ms(), **wanted
         )
 
 
@@ -41,10 +41,10 @@ async def update(caller: Caller, item: str, body: InboxState) -> InboxItem:
     about = {"account": caller.me.account_id, "of_repo": repo_id, "of_number": number}
     async with caller.write() as tx:
         await caller.still(tx)
-        if await tx.one(rows.ONE, **about) is None:
+        if await tx.one(rows.ONE, **about, current=now_ms()) is None:
             raise NotFound
         await tx.run(rows.MARK, **about, **_marks(body))
-        found = await tx.one(rows.ONE, **about)
+        found = await tx.one(rows.ONE, **about, current=now_ms())
         if found is None:
             raise NotFound
         return _to_wire(found)

@@ -9,9 +9,9 @@ from localstore.core.model.inbox import Reason
 
 class Rule(NamedTuple):
     """`watchers`: those who watch the repository hear of it; `parts`: so do the author, the assigned and the
-    participants. `text`: whose text may name people. `to`: the reason for the account that `account_id` of
-    the event's data names; `outside`: also if it does not see the repository yet; `clears`: that account's
-    row for this reason goes instead."""
+    participants. `text`: whose text may name people. `to`: the reason for the account that the event's data
+    names, as `account_id` or `account`; `outside`: also if it does not see the repository yet (the offer is
+    read in `relay.db.inbox`); `clears`: that account's row for this reason goes instead."""
 
     watchers: bool = False
     parts: bool = False
@@ -25,6 +25,8 @@ _NEW = Rule(watchers=True, text="subject")
 _MOVED = Rule(watchers=True, parts=True)
 _ASSIGNED = Rule(to="assigned")
 _UNASSIGNED = Rule(to="assigned", clears=True)
+_UNINVITED = Rule(to="invited", clears=True)
+_UNOFFERED = Rule(to="transfer", clears=True)
 
 RULES: Final[dict[str, Rule]] = {
     "issue.create": _NEW,
@@ -38,4 +40,12 @@ RULES: Final[dict[str, Rule]] = {
     "proposal.reopen": _MOVED,
     "proposal.assign": _ASSIGNED,
     "proposal.unassign": _UNASSIGNED,
+    "invite.create": Rule(to="invited", outside=True),
+    "invite.cancel": _UNINVITED,
+    "invite.decline": _UNINVITED,
+    "access.grant": _UNINVITED,
+    "transfer.create": Rule(to="transfer", outside=True),
+    "transfer.decline": _UNOFFERED,
+    "transfer.cancel": _UNOFFERED,
+    "repo.transfer": _UNOFFERED,
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, func, insert, select, update
 
 from localstore.core import limits
 from relay.base.clock import now_ms
@@ -16,7 +16,6 @@ from relay.db.schema import tables
 from relay.events import log
 from relay.service.attention import follow
 from relay.service.attention.mentions import mentioned
-from relay.service.attention.reasons import RULES, Rule
 from tests.relay.conftest import Account
 from tests.relay.histories import ok
 from tests.relay.tracker import Tracker, code, world
@@ -238,25 +237,29 @@ def test_of_a_thousand_named_fifty_are_told(world: Tracker) -> None:
     assert inbox(world, first) == [("mention", 1)]
 
 
-def test_who_cannot_see_it_yet_is_told_only_where_the_rule_says_so(
-    world: Tracker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As an invitation would be; when it ends its row goes."""
+@pytest.mark.parametrize("what", ["invites", "transfers"])
+def test_an_offer_is_told_before_one_sees_the_repository(world: Tracker, what: str) -> None:
+    """And is gone when it is taken back, or has expired."""
     who = world.account()
     http = world.client(who)
-    monkeypatch.setitem(RULES, "issue.assign", Rule(to="invited", outside=True))
-    monkeypatch.setitem(RULES, "issue.unassign", Rule(to="invited", clears=True))
+    reason = {"invites": "invited", "transfers": "transfer"}[what]
+    body = {"handle": who.handle, "role": "read"} if what == "invites" else {"to": who.handle}
+    made = ok(world.http.post(f"{world.repo.url}/{what}", json=body))
+    assert inbox(world, http) == [(reason, None)]
+    subject = ok(http.get(URL))["items"][0]["subject"]
+    assert subject == {"kind": "repository", "number": None, "title": world.repo.body["full_name"]}
+    table = tables["invite" if what == "invites" else "transfer"]
 
-    def happens(kind: str) -> None:
+    def expires(moment: int) -> None:
         async def act() -> None:
             async with world.relay.node.db.write() as tx:
-                await log.append(tx, kind, repo_id=world.repo.id, data={"account_id": who.id})
+                await tx.run(update(table).where(table.c.id == made["id"]).values(valid_until=moment))
 
         world.relay.run(act())
 
-    happens("issue.assign")
-    assert inbox(world, http) == [("invited", None)]
-    assert ok(http.get(URL))["items"][0]["subject"]["title"] == world.repo.body["full_name"]
-    assert ok(http.get(URL))["items"][0]["subject"]["kind"] == "repository"
-    happens("issue.unassign")
+    expires(now_ms() - 1)
     assert inbox(world, http) == []
+    expires(now_ms() + 60_000)
+    assert inbox(world, http) == [(reason, None)]
+    assert http.post(f"/api/v1/{what}/{made['id']}/decline").is_success
+    assert inbox(world, http, all="1") == []
