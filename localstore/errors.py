@@ -240,3 +240,21 @@ class DiskError(ClientError):
     """A local file could not be read or written; the message says which one, why, and what helps."""
 
     code = "disk_trouble"
+
+
+class NotWatched(ClientError):
+    """The folder is not watched by the agent."""
+
+    code = "not_watched"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(f"{folder} is not watched; run: svc watch", folder=folder)
+
+
+class AgentMissing(ClientError):
+    """The agent did not start. `words`: what it said."""
+
+    code = "agent_missing"
+
+    def __init__(self, words: str) -> None:
+        super().__init__(f"the agent did not start ({words}); agent.log in SVC_HOME says more")

@@ -5,6 +5,7 @@
     copies/<id>/state.db     entries, journal, stat cache (`localstore.record.database`)
     copies/<id>/objects/     texts that the working copy has seen, in packs (`localstore.record.objects`)
     copies/<id>/watcher.*    lock, socket and log of the watcher process (`localstore.watch`)
+    agent.*                  lock, socket, log and folders of the agent (`localstore.agent`)
     trash/<time>-<n>/        files that `pull --force`, `restore` and `switch --force` replaced
 
 A record is found by device and inode of the folder's `.svc`. A renamed folder keeps its record; one that was

@@ -7,6 +7,7 @@ so a directory that was swapped for a symlink is an obstacle (`Blocked`), never 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 import sys
@@ -42,12 +43,17 @@ class Fetched(msgspec.Struct, frozen=True):
 Content = bytes | Fetched
 
 
+class BeingWritten(OSError):
+    """A program has the file open for writing."""
+
+
 class Files:
     """File operations below `root`, which must exist. `hold`: how many directories stay open between calls;
     more than one only where nobody moves directories, as in a new clone."""
 
     def __init__(self, root: Path, hold: int = 1) -> None:
         self.root, self._hold = root, hold
+        self.leases = False  # the process must ignore SIGIO
         self._fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._near: OrderedDict[str, int] = OrderedDict()
 
@@ -87,6 +93,40 @@ class Files:
             os.close(opened)
             raise OSError(errno.EINVAL, "not a regular file", path)
         return opened, info
+
+    @contextmanager
+    def unwritten(self, path: str) -> Iterator[Callable[[], bool]]:
+        """Until the end of the block, who opens the file for writing waits (a lease of Linux). Yields a
+        function that says whether somebody waits. Raises BeingWritten if somebody has it open. Without
+        effect where `leases` is False, and on files and systems that know no leases."""
+        if not self.leases:
+            yield _nobody
+            return
+        try:
+            opened = self.open(path)
+        except OSError:
+            yield _nobody
+            return
+        try:
+            fcntl.fcntl(opened, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        except OSError as error:
+            os.close(opened)
+            if error.errno == errno.EAGAIN:
+                raise BeingWritten(errno.EBUSY, "being written", path) from None
+            yield _nobody
+            return
+        try:
+            yield lambda: fcntl.fcntl(opened, fcntl.F_GETLEASE) != fcntl.F_RDLCK
+        finally:
+            os.close(opened)
+
+    def being_written(self, path: str) -> bool:
+        """Whether a program has the file open for writing; False where `leases` is, or nobody can say."""
+        try:
+            with self.unwritten(path):
+                return False
+        except BeingWritten:
+            return True
 
     def make_executable(self, path: str) -> None:
         """For everybody who may read it. Nothing happens where no file can be opened; no link is followed,
@@ -278,6 +318,10 @@ class Files:
                 os.close(here)
             here = below
         return here
+
+
+def _nobody() -> bool:
+    return False
 
 
 def _enter(fd: int, name: str, make: bool) -> int:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from localstore.core.errors import ServerMisbehaved, SvcError
-from localstore.folder.files import Blocked, Content, Files
+from localstore.folder.files import BeingWritten, Blocked, Content, Files
 from localstore.folder.stat_cache import Stat, read_stat
 from localstore.record.database import Database, Intent
 
@@ -144,14 +144,19 @@ class Writer:
         return intent._replace(inode=made.st_ino, state="ready")
 
     def _exchange(self, intent: Intent) -> Outcome | None:
-        """Exchange the temporary file with the path. Returns None if the path cannot hold a file."""
+        """Exchange the temporary file with the path. Returns None if the path cannot hold a file, or
+        a program is writing the file there."""
         for _ in range(TRIES):
             info = self._files.stat(intent.path)
             if info is not None and stat.S_ISDIR(info.st_mode):
                 return None
             try:
-                self._swap(intent, info is not None)
-            except Blocked:
+                with self._files.unwritten(intent.path) as awaited:
+                    self._swap(intent, info is not None)
+                    if awaited():  # whoever opened it has the file that is away now: put it back
+                        self._swap_back(intent)
+                        return None
+            except (Blocked, BeingWritten):
                 return None
             except (FileNotFoundError, FileExistsError):
                 continue
@@ -166,6 +171,12 @@ class Writer:
             self._files.exchange(intent.temp, intent.path)
         else:
             self._files.move(intent.temp, intent.path)
+
+    def _swap_back(self, intent: Intent) -> None:
+        if intent.new is None:
+            self._files.move(intent.temp, intent.path)
+        else:
+            self._files.exchange(intent.temp, intent.path)
 
     def _outcome(self, intent: Intent) -> Outcome:
         info = self._files.stat(intent.temp)

@@ -10,68 +10,26 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
-import msgspec
 from msgspec.structs import astuple
 
-from localstore.core.model.live import LaneKind
 from localstore.folder.stat_cache import RecordedFolder, Stat, with_single_files
 from localstore.folder.walk_rules import is_utf8
 from localstore.record import differences
+from localstore.record.arrivals import ArrivalTable
 from localstore.record.conflicts import Conflicts
-from localstore.record.entry import Kind, PathRecord
+from localstore.record.entry import PathRecord
 from localstore.record.object_index import ObjectIndex
+from localstore.record.rows import Intent, Row, SealedFile, SealedTree
 from localstore.record.scan_record import ScanRecord
 from localstore.record.schema import STEPS
 from localstore.record.sql import select_in
 
+__all__ = ["PARTIAL", "RESCUED", "STALE_EPOCH", "Database", "Intent", "Row", "SealedFile", "SealedTree"]
 PARTIAL = "partial"  # state of an intent: a large file is still arriving
 RESCUED = "rescued"  # names of the earlier records that were rescued, separated by spaces
 STALE_EPOCH = -1  # epoch of a row that must be fetched again
-
-
-class Row(NamedTuple):
-    """One path of the branch's live frontier as the relay last sent it: `localstore.core.model.live.Row` with
-    binary digests."""
-
-    path: str
-    kind: LaneKind
-    gen: int
-    epoch: int
-    ver: int
-    other: int
-    digest: bytes
-    size: int
-    live: bool
-
-
-class SealedFile(NamedTuple):
-    """One file of the last seal's tree."""
-
-    kind: Kind
-    digest: bytes
-    size: int
-
-
-class SealedTree(msgspec.Struct, frozen=True):
-    """A seal's tree as a change of the previous one's: its root, the new directory objects, and the digests
-    of the removed ones; None: all of them."""
-
-    root: bytes
-    fresh: dict[bytes, bytes]
-    gone: Collection[bytes] | None
-
-
-class Intent(NamedTuple):
-    """A journal entry: a write that has begun. `temp`: the temporary file. `new` None: the file is removed.
-    The states are listed in `localstore.folder.writer`."""
-
-    temp: str
-    path: str
-    inode: int | None
-    new: bytes | None
-    state: str
 
 
 class Database:
@@ -83,6 +41,7 @@ class Database:
         self.scan_record = ScanRecord(self._sql)
         self.objects = ObjectIndex(self._sql)
         self.conflicts = Conflicts(self._sql)
+        self.arrivals = ArrivalTable(self._sql)
         self._depth = 0
         self._values: dict[str, str | int | bytes | None] | None = None  # cache of the table `meta`
         self._sql.execute("PRAGMA journal_mode=WAL")
@@ -240,6 +199,10 @@ class Database:
         """Path → kind of its update in flight."""
         return dict(self._sql.execute("SELECT path, kind FROM flights").fetchall())
 
+    def flight_numbers(self) -> set[int]:
+        """Numbers of the updates in flight."""
+        return {n for (n,) in self._sql.execute("SELECT n FROM flights")}
+
     def lowest_flight(self) -> int | None:
         return cast("int | None", self._sql.execute("SELECT min(n) FROM flights").fetchone()[0])
 
@@ -393,7 +356,16 @@ class Database:
     def forget_branch(self) -> None:
         """Delete everything about one branch and replica; stats, texts and the journal stay."""
         differences.all_unsealed(self._sql)
-        for table in ("entries", "lane_states", "pending", "flights", "rows", "sealed", "unwritable"):
+        for table in (
+            "entries",
+            "lane_states",
+            "pending",
+            "flights",
+            "rows",
+            "sealed",
+            "unwritable",
+            "arrivals",
+        ):
             self._sql.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
         self._sql.execute("DELETE FROM directories")
         self._sql.execute("DELETE FROM meta WHERE key<>?", (RESCUED,))

@@ -108,15 +108,17 @@ class Objects:
         """Store frames as they are: first durable, then indexed, in the caller's step or one of its own."""
         self._index(list(self._append(frames)))
 
-    def add(self, texts: Iterable[tuple[bytes, bytes]]) -> None:
-        """Store texts given as (digest, bytes)."""
+    def add(self, texts: Iterable[tuple[bytes, bytes]], durable: bool = True) -> None:
+        """Store texts given as (digest, bytes). `durable` False: the relay has them, so that one that a power
+        cut damages is read from there."""
         offered = {digest: data for digest, data in texts if digest not in self._indexed}
         here = self._db.objects.places(offered)
         fresh = [(digest, data, True) for digest, data in offered.items() if digest not in here]
         if fresh:
-            self.add_frames(frame for pack in write_packs(fresh, quick=True) for frame in pack.frames)
+            frames = (frame for pack in write_packs(fresh, quick=True) for frame in pack.frames)
+            self._index(list(self._append(frames, durable)))
 
-    def _append(self, frames: Iterable[Frame]) -> Iterator[tuple[bytes, Place]]:
+    def _append(self, frames: Iterable[Frame], durable: bool = True) -> Iterator[tuple[bytes, Place]]:
         number = self._current()
         with self._path(number).open("ab") as file:
             for frame in frames:
@@ -128,7 +130,8 @@ class Objects:
                     yield one.digest, Place._make(place)
                     start += one.size
             file.flush()
-            os.fdatasync(file.fileno())
+            if durable:
+                os.fdatasync(file.fileno())
 
     def _index(self, places: list[tuple[bytes, Place]]) -> None:
         with self._db.step():

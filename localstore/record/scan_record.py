@@ -74,10 +74,17 @@ class ScanRecord:
         """Folders of the files that were hashed since the last scan."""
         return {_folder(one.path) for one in self._single()}
 
-    def file(self, path: str) -> Stat | None:
-        """The stat of one file."""
+    def single(self, path: str) -> Stat | None:
+        """The stat of a file that was hashed since the last scan."""
         for row in self._sql.execute("SELECT * FROM stats WHERE path=?", (path,)):
             return Stat(*row)
+        return None
+
+    def file(self, path: str) -> Stat | None:
+        """The stat of one file."""
+        single = self.single(path)
+        if single is not None:
+            return single
         found = RecordedFolder(b"", self._files(_folder(path))).stats()
         return next((one for one in found if one.path == path), None)
 

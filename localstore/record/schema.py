@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.record import conflicts, differences, scan_record
+from localstore.record import arrivals, conflicts, differences, scan_record
 
 SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -40,4 +40,5 @@ STEPS = (
     scan_record.MARKS,
     conflicts.SCHEMA,
     conflicts.SEVERAL,
+    arrivals.SCHEMA,
 )

@@ -114,6 +114,7 @@ class _Batch:
 
 def _capture(copy: WorkingCopy, batch: _Batch, entry: PathRecord, shown: _Text) -> bool:
     """Add the edit of one path to `batch`. Returns False if it cannot be captured."""
+    copy.rebase(entry, shown.name, shown.data)
     made = _plain_edit(copy, entry, shown) if entry.settled else _merged_edit(copy, entry, shown)
     if made is not None:
         batch.add(entry, shown, made)
@@ -189,5 +190,7 @@ def _on_disk(copy: WorkingCopy, path: str, scan: Scan | None) -> _Text | None:
     held = copy.objects.cached(seen.digest) if seen and seen.kind == "text" else None
     if seen and held is not None:
         return _Text(seen.digest, held)
+    if copy.files.being_written(path):
+        return None  # half of a save
     data = copy.files.read_up_to(path, TEXT_FILE)
     return _Text(digest(data), data) if data is not None and kind_of(data) == "text" else None

@@ -53,15 +53,17 @@ def compose(
     whole: Collection[str] = (),
     typed: Collection[str] = (),
     store: bool = True,
+    only: Collection[str] | None = None,
 ) -> Composed:
     """Capture all edits and put one update in flight for each changed path that has none.
 
     `barred`: paths that the relay refused in this run; they are left out. `whole`: paths to send as a new
     version, because the relay refuses their edits. `typed`: paths whose edits are sent as typed edits, which
-    the relay accepts whatever others wrote. `store` False: nothing is put in flight.
+    the relay accepts whatever others wrote. `store` False: nothing is put in flight. `only`: no other paths
+    are looked at; None: all are.
     """
     done = Composed()
-    moved = copy.db.may_need_update()
+    moved = copy.db.may_need_update() if only is None else sorted(only)
     too_large = capture(copy, edited(copy, moved, scan), scan)
     caps, marks = SizeCaps(copy, scan), MarkerCheck(copy)
     in_flight = copy.db.flight_kinds()

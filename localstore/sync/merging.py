@@ -7,6 +7,7 @@ A captured edit says what the text became, not which characters were typed. It i
 
 from __future__ import annotations
 
+from localstore.core.diff.overlay import overlay
 from localstore.core.diff.text_merge import merge
 from localstore.core.encoding import digest
 from localstore.core.errors import TooLarge
@@ -44,17 +45,21 @@ def advance(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> None:
 def merge_edit(copy: WorkingCopy, path: str, lane: Lane, base: bytes, mine: bytes) -> bytes | None:
     """Apply the change from `base`, a text that the disk showed, to `mine` to `lane`.
 
-    Returns the update, or None if the lane already has the change. Raises TextsConflict, with the lane
-    unchanged.
+    Returns the update, or None if the lane already has the change. In a folder that is live, what both sides
+    wrote at one place stands side by side, if neither replaced anything there. Raises TextsConflict, with the
+    lane unchanged.
     """
     theirs = lane.text()
     if kind_of(base) != "text":  # the file was binary before
         raise TextsConflict(ConflictingTexts(None, theirs, mine, []))
     merged = merge(base, theirs, mine)
-    if merged.conflicts or len(merged.text) > TEXT_FILE:
+    text: bytes | None = merged.text
+    if merged.conflicts:
+        text = overlay(base, theirs, mine) if copy.live else None
+    if text is None or len(text) > TEXT_FILE:
         raise TextsConflict(ConflictingTexts(base, theirs, mine, merged.conflicts))
     try:
-        update = lane.edit(copy.replica, merged.text)
+        update = lane.edit(copy.replica, text)
     except TooLarge:
         raise TextsConflict(ConflictingTexts(base, theirs, mine, [])) from None
     if base not in (theirs, mine) and theirs != mine:

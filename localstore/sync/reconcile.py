@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator
+
 from localstore.core import paths
 from localstore.core.encoding import digest
 from localstore.core.errors import NotFound, ServerMisbehaved
@@ -19,6 +21,8 @@ from localstore.sync.settle import remove, settle
 from localstore.sync.working_copy import WorkingCopy
 
 CHUNK = 1000
+Here = Callable[[Row], Remote | None]
+"""The lane of a row, if it is known without asking the relay; None if it is not."""
 
 
 def reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
@@ -36,13 +40,45 @@ def reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
     return changed
 
 
+def reconcile_paths(copy: WorkingCopy, scan: Scan, paths: Collection[str], here: Here) -> list[str]:
+    """As `reconcile`, for these paths alone; looks at no others. `here`: what lanes of the relay are known
+    without asking for them.
+
+    Returns the changed paths. Lanes that cannot be loaded are left in `WorkingCopy.unreadable`.
+    """
+    if _folds_case(copy):  # which file of two stays depends on all of them
+        return _reconcile(copy, scan)
+    rows = {path: row for path in paths if (row := copy.db.row(path)) is not None}
+    for path in copy.db.unwritable().keys() & paths:
+        copy.db.drop_unwritable(path)
+    copy.entries.load(paths)
+    known = [(path, entry) for path in paths if (entry := copy.entries.get(path)) is not None]
+    return _reconcile_rows(copy, scan, rows, known, set(), here)
+
+
 def _reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
     rows = copy.db.rows()
+    unwritable = _unwritable(copy, rows)
+    return _reconcile_rows(copy, scan, rows, list(copy.entries.items()), unwritable, _nothing_here)
+
+
+def _nothing_here(row: Row) -> Remote | None:
+    return None
+
+
+def _reconcile_rows(
+    copy: WorkingCopy,
+    scan: Scan,
+    rows: dict[str, Row],
+    known: list[tuple[str, PathRecord]],
+    unwritable: set[str],
+    here: Here,
+) -> list[str]:
     flying = copy.db.flight_kinds()
     index = copy.db.number("since")
     gone = [
         path
-        for path, entry in copy.entries.items()
+        for path, entry in known
         if path not in rows
         and entry.gen > 0
         and entry.seen <= index
@@ -50,7 +86,6 @@ def _reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
         and not scan.unknown(path)
     ]
     removed = _removals(copy, sorted(gone))
-    unwritable = _unwritable(copy, rows)
     todo = [
         rows[path]
         for path in sorted(rows)
@@ -63,7 +98,7 @@ def _reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
     changed: list[str] = []
     for start in range(0, len(todo), CHUNK):
         settling = []
-        for remote in read_remote(copy, todo[start : start + CHUNK]):
+        for remote in _remotes(copy, todo[start : start + CHUNK], here):
             try:
                 settles = _reconcile_path(copy, remote)
             except UpdateInvalid as error:
@@ -75,6 +110,18 @@ def _reconcile(copy: WorkingCopy, scan: Scan) -> list[str]:
         settle(copy, settling)
         copy.progress("reconcile", min(start + CHUNK, len(todo)), len(todo))
     return removed + changed
+
+
+def _remotes(copy: WorkingCopy, rows: list[Row], here: Here) -> Iterator[Remote]:
+    """Each row with the state of its lane: those that are `here`, then those that the relay sends."""
+    asked = []
+    for row in rows:
+        held = here(row)
+        if held is None:
+            asked.append(row)
+        else:
+            yield held
+    yield from read_remote(copy, asked)
 
 
 def follow_epochs(copy: WorkingCopy, rows: list[Row]) -> list[Row]:

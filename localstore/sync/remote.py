@@ -39,10 +39,12 @@ class Remote(msgspec.Struct):
 
 
 class Connected(msgspec.Struct, frozen=True):
-    """`head`: the branch's sealed head. `rows`: the rows that are new since the last call."""
+    """`head`: the branch's sealed head. `rows`: the rows that are new since the last call; `gone`: paths that
+    were removed since."""
 
     head: str | None
     rows: list[Row]
+    gone: list[str]
 
 
 def connect(copy: WorkingCopy) -> Connected:
@@ -69,7 +71,7 @@ def connect(copy: WorkingCopy) -> Connected:
     except ReplicaUnknown:
         answer = _as_new_replica(copy)
     copy.rename(answer.repo, answer.class_)
-    return Connected(answer.sealed_head, _store(copy, answer))
+    return Connected(answer.sealed_head, *_store(copy, answer))
 
 
 def _as_new_replica(copy: WorkingCopy) -> Bootstrap:
@@ -108,24 +110,13 @@ def _request(copy: WorkingCopy) -> BootstrapRequest:
     )
 
 
-def _store(copy: WorkingCopy, answer: Bootstrap) -> list[Row]:
-    """Store the relay's answer in one step. Returns the rows that are files with valid paths."""
+def _store(copy: WorkingCopy, answer: Bootstrap) -> tuple[list[Row], list[str]]:
+    """Store the relay's answer in one step. Returns the rows that are files with valid paths, and the paths
+    that are gone."""
     since = copy.db.number("since")
-    kept, gone = [], []
-    refused: list[tuple[str, str]] = []
-    for row in answer.rows:
-        if row.kind == "gone":
-            gone.append(row.path)
-            continue
-        try:
-            kept.append(_row(row))
-        except PathInvalid as error:
-            refused.append((row.path, error.detail))
     unb64u(answer.tree_key, 32)
     with copy.db.step():
-        copy.db.put_rows(kept, gone, whole=since == 0)
-        for path, reason in refused:
-            copy.db.put_unwritable(path, reason)
+        kept, gone = store_rows(copy, answer.rows, whole=since == 0)
         copy.db.put("replica", answer.replica)
         copy.db.put("branch_id", answer.branch_id)
         copy.db.put("tree_key", answer.tree_key)
@@ -134,7 +125,26 @@ def _store(copy: WorkingCopy, answer: Bootstrap) -> list[Row]:
         copy.db.put("since", answer.seq)
         copy.db.put("live_by", msgspec.json.encode(answer.live_by))
         copy.db.put("device_key_id", copy.device_id)
-    return kept
+    return kept, gone
+
+
+def store_rows(copy: WorkingCopy, rows: Iterable[WireRow], whole: bool) -> tuple[list[Row], list[str]]:
+    """Store rows of the relay, as part of the caller's step. `whole`: they are all. Returns the rows that are
+    files with valid paths, and the paths that are gone. Raises ServerMisbehaved."""
+    kept, gone = [], []
+    refused: list[tuple[str, str]] = []
+    for row in rows:
+        if row.kind == "gone":
+            gone.append(row.path)
+            continue
+        try:
+            kept.append(_row(row))
+        except PathInvalid as error:
+            refused.append((row.path, error.detail))
+    copy.db.put_rows(kept, gone, whole=whole)
+    for path, reason in refused:
+        copy.db.put_unwritable(path, reason)
+    return kept, gone
 
 
 def unsealed_authors(copy: WorkingCopy) -> dict[str, list[str]]:

@@ -109,7 +109,7 @@ def _change(copy: WorkingCopy, path: str) -> list[Change]:
     """The write that the path needs, after everything in its way was moved. Empty if the path cannot be
     written."""
     entry = copy.entries[path]
-    if not _clear_path(copy, path):
+    if copy.files.being_written(path) or not _clear_path(copy, path):
         return []
     now = copy.digest_on_disk(path)
     if now not in (None, entry.shadow, entry.want):
@@ -237,29 +237,39 @@ def _finished(copy: WorkingCopy, outcome: Outcome) -> str:
     entry = copy.entries.get(outcome.path)
     if entry is None:
         return "aside" if outcome.not_a_file or outcome.displaced is not None else "done"
-    before, entry.shadow = entry.shadow, outcome.new
+    before, out = entry.shadow, outcome.displaced
+    slipped = out is not None and out.digest not in (before, outcome.new) and not outcome.not_a_file
+    late = _late_save(copy, entry, outcome) if slipped else None
+    if out is not None and late is not None:
+        copy.rebase(entry, out.digest, late)
+    base, entry.shadow = entry.shadow, outcome.new
     if outcome.new is None:
         copy.forget(outcome.path)
     else:
         copy.save(entry)
+        copy.placed(outcome.path, before if out is None else out.digest, outcome.new)
     if outcome.not_a_file:
         return "aside"
-    if outcome.displaced is None or outcome.displaced.digest in (before, outcome.new):
+    if not slipped:
         return "done"
-    if outcome.new is not None and _captured_late_save(copy, entry, before, outcome):
+    if late is not None and outcome.new is not None and _captured_late_save(copy, entry, base, late):
         copy.save(entry)
         return "done"
     return "aside"
 
 
-def _captured_late_save(copy: WorkingCopy, entry: PathRecord, before: bytes | None, outcome: Outcome) -> bool:
-    """Capture a save that happened during the write. Returns False if it cannot be merged."""
-    old = copy.objects.get(before) if before is not None else None
-    if old is None or entry.kind != "text" or outcome.displaced is None or outcome.displaced.kind != "text":
-        return False
-    if kind_of(old) != "text":
-        return False  # the path held another branch's binary
+def _late_save(copy: WorkingCopy, entry: PathRecord, outcome: Outcome) -> bytes | None:
+    """The text of a save that happened during the write; None if it is no text."""
+    if entry.kind != "text" or outcome.displaced is None or outcome.displaced.kind != "text":
+        return None
     data = copy.files.read(outcome.temp)
-    if blake3(data) != outcome.displaced.digest or kind_of(data) != "text":
-        return False
+    return data if blake3(data) == outcome.displaced.digest and kind_of(data) == "text" else None
+
+
+def _captured_late_save(copy: WorkingCopy, entry: PathRecord, base: bytes | None, data: bytes) -> bool:
+    """Capture a save that happened during the write. Returns False if it cannot be merged."""
+    old = copy.objects.get(base) if base is not None else None
+    if old is None or kind_of(old) != "text":
+        return False  # the path held another branch's binary
+    copy.objects.add([(blake3(data), data)])
     return capture_late_save(copy, entry, old, data)

@@ -35,6 +35,12 @@ from localstore.sync.transfer.transport import Transport
 FETCH_BYTES = 32 * limits.MIB  # announced size of the objects asked for at once
 FETCH_OBJECTS = 4096
 RECORDED = "recorded"  # set once the record knows the folder better than `state.json`
+Placed = Callable[[str, bytes | None, bytes], object]
+"""Called within the step that records a file written here: its path, the digest before (None: no file) and
+the digest now."""
+Rebase = Callable[[PathRecord, bytes, bytes], object]
+"""Called with an entry and a text that differs from its shadow: digest and bytes. It may make an older text
+the shadow, the one that the save was made from."""
 REUSED = "reused"  # set when the relay reports an update number that was used twice
 
 
@@ -68,6 +74,10 @@ class WorkingCopy:
         self.merged: set[str] = set()  # paths whose captured edits were merged with edits by others
         self.sealed_by: list[str] = []  # handles of those who made the seals that a pull brings
         self.unreadable: dict[str, str] = {}  # paths whose lanes, as the relay sent them, were refused: why
+        self.turn_id: str | None = None  # what an agent calls the turn in which it edits
+        self.live = False  # whether saves travel as they are made
+        self.placed: Placed = lambda path, before, new: None
+        self.rebase: Rebase = lambda entry, digest, data: None
         self.file_cap = limits.BLOB_FILE  # bytes that one binary of the repository may have
         self.entries = Entries(self.db)
         self.edited_lanes = EditedLanes()

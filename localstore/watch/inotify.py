@@ -16,11 +16,13 @@ from typing import NamedTuple
 
 from localstore.errors import NotWatchable
 
+ACCESS = 0x1
 MODIFY, ATTRIB, CLOSE_WRITE = 0x2, 0x4, 0x8
 MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x40, 0x80, 0x100, 0x200
 DELETE_SELF, MOVE_SELF = 0x400, 0x800
 UNMOUNT, OVERFLOW, IGNORED = 0x2000, 0x4000, 0x8000
 ONLY_DIRECTORY, IS_DIRECTORY = 0x01000000, 0x40000000
+ONCE = 0x80000000
 CONTENT = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE
 ITSELF = DELETE_SELF | MOVE_SELF
 ALL = CONTENT | ITSELF
@@ -55,8 +57,15 @@ class Inotify:
     def add(self, directory: int, mask: int = ALL) -> int | None:
         """Watch an open directory. Returns the watch's number, None if the directory is gone or not
         readable."""
-        path = f"/proc/self/fd/{directory}".encode("ascii")
-        watch = self._libc.inotify_add_watch(self.fd, path, mask | ONLY_DIRECTORY)
+        return self._add(directory, mask | ONLY_DIRECTORY)
+
+    def add_read(self, file: int) -> int | None:
+        """Watch an open file for the first read by any program."""
+        return self._add(file, ACCESS | ONCE)
+
+    def _add(self, opened: int, mask: int) -> int | None:
+        path = f"/proc/self/fd/{opened}".encode("ascii")
+        watch = self._libc.inotify_add_watch(self.fd, path, ctypes.c_uint32(mask))
         if watch >= 0:
             return int(watch)
         code = ctypes.get_errno()

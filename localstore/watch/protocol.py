@@ -60,12 +60,14 @@ class Changes(msgspec.Struct, frozen=True, tag="changes-1"):
 
 
 class WatcherInfo(msgspec.Struct, frozen=True, tag="watching-1"):
-    """A running watcher. `since`: seconds of Unix time; `directories`: how many are watched."""
+    """A running watcher. `since`: seconds of Unix time; `directories`: how many are watched. `live`: the
+    agent runs it for `svc watch`, with which it ends."""
 
     folder: bytes
     pid: int
     since: int
     directories: int
+    live: bool = False
 
 
 Question = ChangesQuestion | InfoQuestion | StopQuestion

@@ -14,6 +14,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -35,7 +36,7 @@ from localstore.watch.protocol import (
     read_all,
     socket_path,
 )
-from localstore.watch.tree import EventsLost, Tree, WatcherEnded
+from localstore.watch.tree import EventsLost, Hears, Tree, WatcherEnded
 
 LOCK_NAME, LOG_NAME = "watcher.lock", "watcher.log"
 COMMAND = "svc watcher"
@@ -43,15 +44,27 @@ PAUSE_SECONDS = 0.05  # seconds between two looks at the events while nobody ask
 QUESTION_SECONDS = 0.5  # for one question to arrive: who is slower holds up the others
 
 Log = Callable[[str], None]
+LIVE_PAUSE, MANY = 0.002, 64  # as PAUSE_SECONDS, for the agent, unless there were that many changes
 
 
-def watch(folder: Path, record: Path, ready: Callable[[WatcherInfo], None], say: Log) -> str:
+class Live(NamedTuple):
+    """The agent's part in a watcher: it hears of saves, and ends the watcher by closing the other end of
+    `ends`, a descriptor."""
+
+    hears: Hears
+    ends: int
+
+
+def watch(
+    folder: Path, record: Path, ready: Callable[[WatcherInfo], None], say: Log, live: Live | None = None
+) -> str:
     """Watch the canonical `folder` until the watcher ends. Returns the reason. `ready` is called once
-    questions are answered. Raises NotWatchable, also if another process watches the folder."""
+    questions are answered. `live`: the agent runs this. Raises NotWatchable, also if another process watches
+    the folder."""
     try:
         with (
             hold_lock(record / LOCK_NAME, COMMAND),
-            contextlib.closing(_Watcher(folder, record, say)) as watcher,
+            contextlib.closing(_Watcher(folder, record, say, live)) as watcher,
         ):
             ready(watcher.info())
             watcher.run()
@@ -65,8 +78,8 @@ def watch(folder: Path, record: Path, ready: Callable[[WatcherInfo], None], say:
 
 
 class _Watcher:
-    def __init__(self, folder: Path, record: Path, say: Log) -> None:
-        self._folder, self._record, self._say = folder, record, say
+    def __init__(self, folder: Path, record: Path, say: Log, live: Live | None) -> None:
+        self._folder, self._record, self._say, self._live = folder, record, say, live
         self._since = int(time.time())
         self._open = contextlib.ExitStack()
         try:
@@ -88,7 +101,8 @@ class _Watcher:
         self._open.close()
 
     def info(self) -> WatcherInfo:
-        return WatcherInfo(os.fsencode(self._folder), os.getpid(), self._since, len(self._tree))
+        live = self._live is not None
+        return WatcherInfo(os.fsencode(self._folder), os.getpid(), self._since, len(self._tree), live)
 
     def run(self) -> None:
         """Run until WatcherEnded or NotWatchable is raised."""
@@ -99,6 +113,8 @@ class _Watcher:
             (self._listening.fileno(), select.POLLIN),
         ):
             poll.register(fd, events)
+        if self._live is not None:
+            poll.register(self._live.ends, select.POLLIN)
         rested = 0.0
         while True:
             resting = rested - time.monotonic()
@@ -108,14 +124,18 @@ class _Watcher:
                 poll.register(self._inotify.fd, select.POLLIN)
                 happened = dict(poll.poll())
                 poll.unregister(self._inotify.fd)
+            if self._live is not None and self._live.ends in happened:
+                raise WatcherEnded("told to end")
             if self._mounts.fileno() in happened:
                 self._mounts.seek(0)
                 mounts.check(self._folder, self._mounts.read())
             if self._record_events.fd in happened:
                 self._still_reachable()
             if self._inotify.fd in happened:
+                before = self._tree.serial
                 self._catch_up()
-                rested = time.monotonic() + PAUSE_SECONDS
+                few = self._live is not None and self._tree.serial - before < MANY
+                rested = time.monotonic() + (LIVE_PAUSE if few else PAUSE_SECONDS)
             if self._listening.fileno() in happened:
                 self._answer_question()
 
@@ -126,7 +146,7 @@ class _Watcher:
         self._inotify = Inotify()
         self._id = os.urandom(16)
         try:
-            self._tree = Tree(self._folder, self._inotify)
+            self._tree = Tree(self._folder, self._inotify, self._live.hears if self._live else None)
         except BaseException:
             self._inotify.close()
             raise
@@ -138,6 +158,8 @@ class _Watcher:
             self._say("more happened than the system remembers; starting over")
             self._inotify.close()
             self._begin()
+            if self._live is not None:
+                self._live.hears.below("")
 
     def _still_reachable(self) -> None:
         for event in self._record_events.events():
@@ -163,7 +185,7 @@ class _Watcher:
                 _send(peer, self._changes(question.token))
                 return
             _send(peer, self.info())
-            if not isinstance(question, InfoQuestion):
+            if not isinstance(question, InfoQuestion) and self._live is None:
                 raise WatcherEnded("told to end (svc watcher stop)")
 
     def _changes(self, token: Token | None) -> Changes:
@@ -185,12 +207,9 @@ def _listen(record: Path) -> socket.socket:
     """The listening socket of a record; replaces one that a killed watcher left."""
     (record / SOCKET_NAME).unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
-    mask = os.umask(0o177)  # the process has one thread, so that nothing else is affected
-    try:
-        with socket_path(record) as path:
-            listening.bind(path)
-    finally:
-        os.umask(mask)
+    with socket_path(record) as path:  # the record's folder is its owner's alone
+        listening.bind(path)
+    (record / SOCKET_NAME).chmod(0o600)
     listening.listen()
     listening.setblocking(False)
     return listening

@@ -12,6 +12,7 @@ import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 from localstore.core.errors import TooLarge
 from localstore.core.ignore import matcher
@@ -33,6 +34,16 @@ from localstore.watch.inotify import (
 
 _CLOSED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM)  # a scan reports these
 REMEMBERED = 10_000  # folders whose last change is remembered; a question about older ones gets `known` False
+
+
+class Hears(Protocol):
+    """Hears of saves, by path."""
+
+    def file(self, path: str, mask: int) -> None:
+        """An entry of a watched folder that is no folder changed; `mask` as inotify says it."""
+
+    def below(self, prefix: str) -> None:
+        """Anything below this folder may have changed; its path has a trailing slash, the root is empty."""
 
 
 class EventsLost(Exception):
@@ -59,8 +70,8 @@ class Tree:
     """The watched folders of the linked `folder`. No descriptor of the folder stays open, so that its file
     system can be unmounted."""
 
-    def __init__(self, folder: Path, inotify: Inotify) -> None:
-        self._folder, self._inotify = folder, inotify
+    def __init__(self, folder: Path, inotify: Inotify, hears: Hears | None = None) -> None:
+        self._folder, self._inotify, self._hears = folder, inotify, hears
         self._by_watch: dict[int, _Node] = {}
         self._itself, self._link = _identity(folder), _identity(folder / FOLDER)
         self.serial = 0
@@ -129,12 +140,16 @@ class Tree:
             self._stale.add(node.prefix)  # one save is several events
         elif not mask & IS_DIRECTORY:
             self._note_change(self._files, node.prefix)
+            if self._hears is not None:
+                self._hears.file(node.prefix + name, mask)
         elif not (mask & CREATE and name in node.below):  # otherwise it was found before its event
             self._rewatch(node, name)
 
     def _note_change(self, said: _ChangeLog, prefix: str) -> None:
         self.serial += 1
         said.note(prefix, self.serial)
+        if said is self._all and self._hears is not None:
+            self._hears.below(prefix)
         if len(said) > REMEMBERED:
             self._floor = max(self._floor, said.forget_older_half())
 

@@ -122,6 +122,21 @@ class Out:
             self.note(sentence)
             self._write(plain(value) + "\n")
 
+    def line(self, text: str, colour: str = "") -> None:
+        """Print one line of an answer that goes on, at once."""
+        self._write(self.tint(terminal_safe(text), colour) + "\n")
+        self._stdout.flush()
+
+    def event(self, item: Any, columns: Sequence[Column], model: type | None = None) -> None:
+        """Print one object of an answer that goes on, at once, as one line of JSON."""
+        chosen = select.chosen_fields(self.format, _names(columns), self._fields(columns, model))
+        value = _fields(_record(item), columns, chosen)
+        if self.format.template is not None or self.format.jq is not None:
+            self._data(value)
+        else:
+            self._write(select.to_json(value, pretty=False) + "\n")
+        self._stdout.flush()
+
     def text(self, text: str, *, diff: bool = False) -> None:
         """Print text or a patch, paged on a terminal."""
         if not self.terminal:

@@ -84,6 +84,8 @@ def stop(record: Path) -> WatcherInfo | None:
     """End the watcher of a record and wait for it. Returns what it was, None if none ran. Raises NotWatchable
     if it does not answer."""
     found = protocol.ask_stop(record)
+    if found is not None and found.live:
+        raise NotWatchable("svc watch needs the watcher of this folder; to end both: svc watch stop")
     if found is None and not _ended(record):
         raise NotWatchable(f"the watcher does not answer; end it: kill -9 {holder(record / LOCK_NAME).pid}")
     until = time.monotonic() + END_SECONDS

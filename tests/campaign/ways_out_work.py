@@ -243,6 +243,22 @@ def _a_node_without_device_keys(place: Place) -> None:
     place.node.rows("UPDATE device_code SET expires_at=0 WHERE state='pending'")
 
 
+# --- live
+
+
+@row("not_watched", "watch")
+@row("not_watchable", "watch", "watch stop")
+def _the_watcher_of_a_watched_folder(place: Place) -> None:
+    first_push(place)
+    refused(place.ann, "watch", "stop", says="watch")
+    place.ann.ok("watch", "--detach")
+    refused(place.ann, "watcher", "stop", says="watch stop")
+    place.ann.ok("watch", "stop")
+    place.ann.ok("watcher", "stop")
+    place.ann.ok("watch", "--detach")
+    place.ann.ok("watch", "stop", "--all")
+
+
 # --- the watcher
 
 

@@ -14,7 +14,14 @@ from localstore.core.errors import Invalid, NotFound, ServerMisbehaved
 from localstore.core.lane.first_edit import FirstEdit
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import LiveUpdate, decoded_ops
-from localstore.core.model.live import ClockReused, LaneMoved, LanesRequest, UpdateAnswer, UpdateBatch
+from localstore.core.model.live import (
+    ClockReused,
+    LaneMoved,
+    LanesRequest,
+    UpdateAnswer,
+    UpdateAnswers,
+    UpdateBatch,
+)
 from localstore.core.model.live import Lane as LaneName
 from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe
@@ -54,21 +61,44 @@ def send(copy: WorkingCopy) -> Sent:
     """Send everything in flight; a repeat has the same bytes. Deletes go first, then the manifest
     `.svc.yaml`, since its size cap holds for the files after it."""
     sent = Sent()
-    flights = [(msgspec.json.decode(body, type=LiveUpdate), len(body)) for _, body in copy.db.flights()]
-    flights.sort(key=lambda one: (one[0].kind != "delete", one[0].path != MANIFEST, one[0].n))
-    sent.bytes = _upload(copy, [update for update, _ in flights])
+    flights = _flights(copy)
+    sent.bytes = upload_bytes(copy, [update for update, _ in flights])
     done = 0
-    for batch in _batches(flights):
-        answers = copy.transport.updates(
-            UpdateBatch(device_key_id=copy.device_id, replica=copy.replica, updates=batch)
-        ).answers
-        by_n = {answer.n: answer for answer in answers}
-        if by_n.keys() != {update.n for update in batch}:
-            raise ServerMisbehaved("the server answered other updates than were sent; try again")
-        _settle(copy, [(update, by_n[update.n]) for update in batch], sent)
-        done += len(batch)
+    for updates in _batches(flights):
+        answers = copy.transport.updates(batch_of(copy, updates))
+        record_answers(copy, updates, answers, sent)
+        done += len(updates)
         copy.progress("send", done, len(flights), sent.bytes)
     return sent
+
+
+def batches(copy: WorkingCopy) -> list[list[LiveUpdate]]:
+    """The updates in flight, in the order in which they are sent, as many together as one request takes."""
+    return list(_batches(_flights(copy)))
+
+
+def batch_of(copy: WorkingCopy, updates: list[LiveUpdate]) -> UpdateBatch:
+    """These updates as a request of this working copy."""
+    return UpdateBatch(
+        device_key_id=copy.device_id, replica=copy.replica, updates=updates, turn_id=copy.turn_id
+    )
+
+
+def record_answers(copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers, sent: Sent) -> None:
+    """Record the answers to a batch, in one step, and sort its paths into `sent`. Updates that are not in
+    flight any more, because another process sent them too, are left alone. Raises what `send` raises."""
+    by_n = {answer.n: answer for answer in answers.answers}
+    if by_n.keys() != {update.n for update in updates}:
+        raise ServerMisbehaved("the server answered other updates than were sent; try again")
+    flying = copy.db.flight_numbers()
+    _settle(copy, [(update, by_n[update.n]) for update in updates if update.n in flying], sent)
+
+
+def _flights(copy: WorkingCopy) -> list[tuple[LiveUpdate, int]]:
+    """Each update in flight with the bytes it takes, in the order in which they are sent."""
+    flights = [(msgspec.json.decode(body, type=LiveUpdate), len(body)) for _, body in copy.db.flights()]
+    flights.sort(key=lambda one: (one[0].kind != "delete", one[0].path != MANIFEST, one[0].n))
+    return flights
 
 
 def _batches(flights: list[tuple[LiveUpdate, int]]) -> Iterator[list[LiveUpdate]]:
@@ -87,7 +117,7 @@ def _batches(flights: list[tuple[LiveUpdate, int]]) -> Iterator[list[LiveUpdate]
 # --- bytes
 
 
-def _upload(copy: WorkingCopy, updates: list[LiveUpdate]) -> int:
+def upload_bytes(copy: WorkingCopy, updates: list[LiveUpdate]) -> int:
     """Upload the objects that the relay lacks. Returns the bytes sent."""
     sources = {unhex(update.blake3): update for update in updates if update.blake3 is not None}
     digests = list(sources)

@@ -89,6 +89,10 @@ class Command(TyperCommand):
         return super().parse_args(ctx, with_fields(args, self.params, decide))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
+        group = ctx.command_path.partition(" ")[2]
+        if group in GROUPS:
+            with formatter.section("Commands"):
+                formatter.write_dl(list(children(group).items()))
         own = [param for param in self.get_params(ctx) if not (param.name or "").startswith("global_")]
         for kind, title in (("argument", "Arguments"), ("option", "Options")):
             _section(ctx, formatter, title, [param for param in own if param.param_type_name == kind])
@@ -148,6 +152,9 @@ class Group(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] not in children(self.path):
             _unknown(self.path, args)
+        path = f"{self.path} {args[0]}".strip()
+        if path in COMMANDS and path in GROUPS and any(word in children(path) for word in args[1:2]):
+            return args[0], Group(path), args[1:]  # a command that has commands of its own: svc watch list
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

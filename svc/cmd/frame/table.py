@@ -14,6 +14,7 @@ from svc.cmd.frame.registration import Registration
 
 GROUPS: dict[str, str] = {
     "": "Repositories of source and large binaries, edited live, sealed into signed commits",
+    "watch": "Keep folders and their branches together, save by save",
     "watcher": "Watch folders, so that svc status need not walk them",
 }
 
@@ -34,6 +35,9 @@ COMMANDS: dict[str, Registration] = {
     "switch": Registration("switch:switch", "Switch this folder to another branch, or show a tag or seal"),
     "restore": Registration("restore:restore", "Restore files from the last seal, or from another one"),
     "revert": Registration("revert:revert", "Undo the changes of one seal, as edits of this folder"),
+    "watch": Registration("watch:watch", "Keep this folder and its branch together, save by save"),
+    "watch list": Registration("watch:list_watches", "List the folders that are watched, with their light"),
+    "watch stop": Registration("watch:stop", "Watch this folder no more"),
     "watcher start": Registration("watcher:start", "Watch this folder, so that svc status need not walk it"),
     "watcher stop": Registration("watcher:stop", "End the watcher of this folder"),
     "watcher list": Registration("watcher:list_watched", "List the folders that are watched on this machine"),
@@ -60,7 +64,7 @@ def children(group: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for path, entry in COMMANDS.items():
         words = path.split()
-        if " ".join(words[:depth]) != group:
+        if " ".join(words[:depth]) != group or len(words) == depth:
             continue
         name = words[depth]
         found[name] = entry.summary if len(words) == depth + 1 else GROUPS[" ".join(words[: depth + 1])]

@@ -1,0 +1,189 @@
+"""The listening side of the agent's socket. Who speaks is the user of this process, every line is bounded,
+and who says nothing, or half a line, or does not read, is hung up on."""
+
+from __future__ import annotations
+
+import os
+import queue
+import socket
+import struct
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from localstore.agent.place import SOCKET, socket_path
+from localstore.agent.talk import LINE_BYTES, Reply, Request, Said, encode
+
+CONVERSATIONS = 64  # at once; further ones are hung up on
+REQUEST_SECONDS = 30.0  # for a whole request to come
+SEND_SECONDS = 10.0  # for what is said to be taken
+UNREAD = 10_000  # events that wait for one follower
+_requests = msgspec.json.Decoder(Request)
+
+
+class Follower:
+    """A client that hears of events. It is hung up on once UNREAD events wait for it."""
+
+    def __init__(self, peer: socket.socket) -> None:
+        self._peer = peer
+        self._waiting: queue.Queue[Said | None] = queue.Queue(UNREAD)
+
+    def say(self, said: Said) -> None:
+        try:
+            self._waiting.put_nowait(said)
+        except queue.Full:
+            self.hang_up()
+
+    def hang_up(self) -> None:
+        with suppress(queue.Full):
+            self._waiting.put_nowait(None)
+        with suppress(OSError):
+            self._peer.shutdown(socket.SHUT_RDWR)
+
+    def serve(self) -> None:
+        """Pass on events until either side hangs up."""
+        threading.Thread(target=self._until_hung_up, daemon=True).start()
+        while (said := self._waiting.get()) is not None:
+            self._peer.sendall(encode(said) + b"\n")
+
+    def _until_hung_up(self) -> None:
+        with suppress(OSError):
+            self._peer.settimeout(None)
+            while self._peer.recv(1 << 12):
+                pass  # a follower has nothing more to say
+        with suppress(queue.Full):
+            self._waiting.put_nowait(None)
+
+
+class Desk(Protocol):
+    """Answers requests. Called from a thread for each conversation."""
+
+    def answer(self, request: Request) -> Reply:
+        """Carry out a request; `follow` is answered here as well."""
+
+    def follows(self, request: Request, follower: Follower) -> None:
+        """A follower came; events go to it from now on."""
+
+    def left(self, request: Request, follower: Follower) -> None:
+        """It has hung up."""
+
+    def conversing(self, count: int) -> None:
+        """So many conversations are going on."""
+
+
+class Server:
+    """Listens in SVC_HOME. The caller holds the agent's lock, so that a socket there is a dead one's."""
+
+    def __init__(self, root: Path, desk: Desk) -> None:
+        self._root, self._desk = root, desk
+        self._lock, self._count = threading.Lock(), 0
+        (root / SOCKET).unlink(missing_ok=True)
+        self._listening = socket.socket(socket.AF_UNIX)
+        with socket_path(root) as path:
+            self._listening.bind(path)
+        (root / SOCKET).chmod(0o600)
+        self._listening.listen(CONVERSATIONS)
+
+    def start(self) -> None:
+        threading.Thread(target=self._accept, daemon=True, name="socket").start()
+
+    def close(self) -> None:
+        with suppress(OSError):
+            (self._root / SOCKET).unlink()
+        with suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                peer, _ = self._listening.accept()
+            except OSError:
+                return
+            if not is_ours(peer) or self._count >= CONVERSATIONS:
+                peer.close()
+                continue
+            threading.Thread(target=self._converse, args=(peer,), daemon=True).start()
+
+    def _converse(self, peer: socket.socket) -> None:
+        self._counted(1)
+        try:
+            with peer, suppress(OSError, msgspec.MsgspecError):
+                self._requests(peer)
+        finally:
+            self._counted(-1)
+
+    def _counted(self, more: int) -> None:
+        with self._lock:
+            self._count += more
+            count = self._count
+        self._desk.conversing(count)
+
+    def _requests(self, peer: socket.socket) -> None:
+        lines = Lines(peer)
+        while (line := lines.next()) is not None:
+            try:
+                request = _requests.decode(line)
+            except msgspec.MsgspecError as error:
+                _send(peer, Reply(code="invalid", error=f"this is no request: {str(error)[:200]}"))
+                continue
+            reply = self._desk.answer(request)
+            if request.do != "follow" or reply.error:
+                _send(peer, reply)
+                continue
+            follower = Follower(peer)
+            self._desk.follows(request, follower)
+            try:
+                _send(peer, reply)
+                follower.serve()
+            finally:
+                self._desk.left(request, follower)
+            return
+
+
+class Lines:
+    """The lines that a peer sends, each at most LINE_BYTES long."""
+
+    def __init__(self, peer: socket.socket) -> None:
+        self._peer = peer
+        self._received = bytearray()
+
+    def next(self) -> bytes | None:
+        """The next line; None once the peer hangs up, is too slow, or sends more than a line may have."""
+        self._peer.settimeout(REQUEST_SECONDS)
+        searched = 0
+        while (end := self._received.find(b"\n", searched)) < 0:
+            searched = len(self._received)
+            if searched > LINE_BYTES:
+                _send(self._peer, Reply(code="too_large", error=f"a line has at most {LINE_BYTES} bytes"))
+                return None
+            piece = self._peer.recv(1 << 16)
+            if not piece:
+                return None
+            self._received += piece
+        line = bytes(self._received[:end])
+        del self._received[: end + 1]
+        return line
+
+
+def is_ours(peer: socket.socket) -> bool:
+    """Whether the user of this process is at the other end. Where the system does not say, the socket's mode
+    decides."""
+    if not sys.platform.startswith("linux"):
+        return True
+    size = struct.calcsize("3i")
+    _, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return bool(uid == os.getuid())
+
+
+def _send(peer: socket.socket, reply: Reply) -> None:
+    peer.settimeout(SEND_SECONDS)
+    peer.sendall(encode(reply) + b"\n")
+
+
+Say = Callable[[Said], None]

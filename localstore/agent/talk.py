@@ -1,0 +1,163 @@
+"""What is said on the agent's socket: one JSON object a line, at most LINE_BYTES long, in both directions.
+
+A client sends a `Request`; `Reply` answers it. After a `follow`, `Said` lines come until somebody hangs up.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from localstore.agent.place import socket_path
+
+LINE_BYTES = 1 << 20
+ANSWER_SECONDS = 30.0  # for the agent to answer
+Light = Literal["live", "polling", "offline"]
+Do = Literal["about", "watch", "follow", "stop"]
+
+
+class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """`do`: `about` the agent; `watch` the folder; `follow` its events (no folder: all); `stop` watching it
+    (no folder: all). `detach`: the folder is watched when nobody follows it as well. `turn`: what an agent
+    calls the turn in which it edits."""
+
+    do: Do
+    folder: str | None = None
+    detach: bool = False
+    turn: str | None = None
+
+
+class Person(msgspec.Struct, omit_defaults=True):
+    """Somebody on the branch: `kind` person or agent, in which file and line (0: unknown)."""
+
+    who: str
+    device: str
+    kind: str = "person"
+    path: str = ""
+    line: int = 0
+    state: str = "view"
+
+
+class Folder(msgspec.Struct, omit_defaults=True):
+    """A watched folder. `light`, since when (Unix seconds) and why; `queued`: edits that the relay has not
+    confirmed. `walks`: it is walked, because saves cause no events here."""
+
+    folder: str
+    repo: str
+    branch: str
+    server: str
+    light: Light
+    since: int
+    why: str = ""
+    queued: int = 0
+    detached: bool = False
+    followers: int = 0
+    walks: bool = False
+    people: list[Person] = msgspec.field(default_factory=list)
+
+
+class Reply(msgspec.Struct, omit_defaults=True):
+    """The answer to a request. `error`: why it was refused, with the `code` of the error; then nothing was
+    done. `folders`: those that the request was about, as they are now."""
+
+    pid: int = 0
+    version: str = ""
+    code: str = ""
+    error: str = ""
+    folders: list[Folder] = msgspec.field(default_factory=list)
+
+
+class Said(msgspec.Struct, omit_defaults=True):
+    """Something happened in a watched folder.
+
+    light     `state`, and `detail` if it is not live
+    sent      an edit of this folder is on the branch
+    came      an edit of `by` was written here (`gone`: the file was removed)
+    merged    an edit of this folder was merged with one of `by`
+    kept      `lines` of `by` stay that a save of an old buffer lacked; the same save again takes them out
+    conflict  the version of `by` stays; this folder's is whole in `kept_as`
+    refused   the relay refuses `path`, `detail` says why
+    skipped   `path` cannot be sent, `detail` says why
+    person    `by` is in `path`, or went (`gone`)
+    seal      the folder is at `seal` now
+    trouble   `detail` says what is wrong
+    ended     the folder is not watched any more
+    """
+
+    event: str
+    folder: str
+    at: str
+    path: str = ""
+    by: str = ""
+    device: str = ""
+    agent: bool = False
+    line: int = 0
+    lines: int = 0
+    gone: bool = False
+    kept_as: str = ""
+    seal: str = ""
+    state: str = ""
+    detail: str = ""
+
+
+class AgentSilent(Exception):
+    """No agent answers."""
+
+
+encode = msgspec.json.Encoder().encode
+_replies = msgspec.json.Decoder(Reply)
+_said = msgspec.json.Decoder(Said)
+
+
+class Conversation:
+    """One connection to the agent of a SVC_HOME. Raises AgentSilent if there is none."""
+
+    def __init__(self, root: Path) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._received = b""
+        try:
+            self._socket.settimeout(ANSWER_SECONDS)
+            with socket_path(root) as path:
+                self._socket.connect(path)
+        except OSError:
+            self._socket.close()
+            raise AgentSilent from None
+
+    def __enter__(self) -> Conversation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def ask(self, request: Request) -> Reply:
+        """Raises AgentSilent if the agent hangs up or does not answer in time."""
+        try:
+            self._socket.sendall(encode(request) + b"\n")
+            return _replies.decode(self._line())
+        except (OSError, msgspec.MsgspecError):
+            raise AgentSilent from None
+
+    def events(self) -> Iterator[Said]:
+        """What happens after a `follow`, until the agent hangs up."""
+        self._socket.settimeout(None)
+        while True:
+            try:
+                yield _said.decode(self._line())
+            except (OSError, msgspec.MsgspecError, AgentSilent):
+                return
+
+    def _line(self) -> bytes:
+        while b"\n" not in self._received:
+            piece = self._socket.recv(1 << 16)
+            if not piece or len(self._received) > LINE_BYTES:
+                raise AgentSilent
+            self._received += piece
+        line, _, self._received = self._received.partition(b"\n")
+        return line

@@ -1,0 +1,75 @@
+"""Two changes of one text by words, where neither takes away what the other touches.
+
+For changes that `text_merge` calls a conflict although nobody replaced anything: two people who write at one
+place. Replaced text stays a conflict, since neither side's words would stand as they were meant.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from localstore.core.diff.alignment import hunks, interned
+from localstore.core.diff.sliding import slid
+from localstore.core.diff.text_edits import CELLS
+from localstore.core.diff.word_merge import tokens
+
+OVERLAY_BYTES = 1 << 20  # a longer text stays a conflict
+
+
+class _Change(NamedTuple):
+    """base[start:end] becomes `new`; all are words."""
+
+    start: int
+    end: int
+    new: tuple[str, ...]
+
+
+def overlay(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
+    """`base` with the changes of both; what both wrote at one place stands as theirs, then mine. Returns None
+    if one side deletes what the other deletes or writes in, or if a text is no UTF-8 or too long."""
+    if max(len(base), len(theirs), len(mine)) > OVERLAY_BYTES:
+        return None
+    try:
+        old, there, here = (tokens(text.decode()) for text in (base, theirs, mine))
+    except UnicodeDecodeError:
+        return None
+    changes = _combined(_changes(old, there), _changes(old, here))
+    if changes is None:
+        return None
+    parts: list[str] = []
+    at = 0
+    for start, end, new in changes:
+        parts += [*old[at:start], *new]
+        at = end
+    return "".join([*parts, *old[at:]]).encode()
+
+
+def _changes(old: list[str], new: list[str]) -> list[_Change]:
+    a, b = interned(old, new)
+    return [_Change(i1, i2, tuple(new[j1:j2])) for i1, i2, j1, j2 in slid(a, b, hunks(a, b, CELLS), None)]
+
+
+def _combined(there: list[_Change], here: list[_Change]) -> list[_Change] | None:
+    """The changes of both in the order of the text; the same change counts once. None if two clash."""
+    found: list[_Change] = []
+    i = j = 0
+    while i < len(there) and j < len(here):
+        one, other = there[i], here[j]
+        if one == other:
+            j += 1
+        elif _clash(one, other):
+            return None
+        elif one.start <= other.start:
+            found.append(one)
+            i += 1
+        else:
+            found.append(other)
+            j += 1
+    return [*found, *there[i:], *here[j:]]
+
+
+def _clash(one: _Change, other: _Change) -> bool:
+    """Whether one deletes what the other deletes, or writes inside of it."""
+    if one.start == one.end or other.start == other.end:  # an insertion at the edge of a deletion stands
+        return one.start < other.start < one.end or other.start < one.start < other.end
+    return one.start < other.end and other.start < one.end

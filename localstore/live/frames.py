@@ -1,0 +1,136 @@
+"""What the relay tells of a branch while a channel is open: verified, stored, and ready to be written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from localstore.core.encoding import unb64u
+from localstore.core.errors import Invalid, ServerMisbehaved
+from localstore.core.identity.keys import key_id, verify
+from localstore.core.lane.update import check, decoded_ops, signing_bytes
+from localstore.core.model.live import Row as WireRow
+from localstore.core.model.sync import Live, Signed
+from localstore.core.paths import terminal_safe
+from localstore.record.database import STALE_EPOCH, Row
+from localstore.sync.remote import Remote, store_rows
+from localstore.sync.working_copy import WorkingCopy
+
+
+class Arrived(msgspec.Struct, frozen=True):
+    """One update of somebody else. `kind`: of the update."""
+
+    path: str
+    kind: str
+    who: str
+    device_key_id: str
+    turn: str | None
+
+
+class Frames:
+    """The frames that were stored and whose files are not written yet. `paths`: those files."""
+
+    def __init__(self) -> None:
+        self.paths: set[str] = set()
+        self._edits: dict[str, list[Signed] | None] = {}  # None: not all that came since is known
+
+    def store(self, copy: WorkingCopy, frame: Live) -> list[Arrived] | None:
+        """Verify a frame and store its rows, in one step. Returns the updates of others, None if the frame
+        does not follow what the record has (the caller has to bootstrap). Raises ServerMisbehaved for a
+        signature that does not hold; nothing is stored then."""
+        since = copy.db.number("since")
+        if frame.seq <= since and frame.after < since:
+            return []  # known already, as after a bootstrap
+        if frame.after != since:
+            return None
+        for signed in frame.updates:
+            require_signed(copy, signed)
+        ours = frame.replica == copy.replica
+        others = [signed for signed in frame.updates if signed.replica != copy.replica]
+        for row in frame.rows:
+            self._expect(copy, row, [one for one in others if one.update.path == row.path])
+        rows = [row if ours else msgspec.structs.replace(row, other=row.ver) for row in frame.rows]
+        with copy.db.step():
+            store_rows(copy, rows, whole=False)
+            copy.db.put("since", frame.seq)
+        if not ours:
+            self.paths.update(row.path for row in frame.rows)
+        return [
+            Arrived(one.update.path, one.update.kind, terminal_safe(one.who), one.device_key_id, one.turn)
+            for one in others
+        ]
+
+    def forget(self) -> None:
+        """Read every lane from the relay: another process wrote in between, or the branch was read anew."""
+        self._edits.clear()
+
+    def done(self, copy: WorkingCopy, paths: Iterable[str]) -> None:
+        """These files were written, except those with an update in flight, and those that do not show their
+        text because a program is writing them."""
+        flying = copy.db.flight_kinds()
+        for path in paths:
+            entry = copy.entries.get(path)
+            if path in flying:
+                self._edits[path] = None
+            elif entry is None or entry.settled or path in copy.unreadable:
+                self.paths.discard(path)
+                self._edits.pop(path, None)
+
+    def lane(self, copy: WorkingCopy, row: Row) -> Remote | None:
+        """The lane of a row, made of what the record has and the edits that came. None if these are not all,
+        or give another text than the row says."""
+        edits, entry = self._edits.get(row.path), copy.entries.get(row.path)
+        if not edits or entry is None or entry.genesis is None:
+            return None
+        if (entry.gen, entry.epoch, entry.kind) != (row.gen, row.epoch, "text"):
+            return None
+        lane = copy.confirmed_lane(entry)
+        try:
+            for signed in edits:
+                if signed.seq > entry.seen:
+                    for op in decoded_ops(signed.update):
+                        lane.apply(op, signed.replica)
+        except Invalid:
+            return None
+        if lane.digest() != row.digest:
+            return None
+        copy.objects.add([(row.digest, lane.text())], durable=False)
+        return Remote(row, entry.genesis, lane.state())
+
+    def _expect(self, copy: WorkingCopy, row: WireRow, edits: list[Signed]) -> None:
+        """Note the edits that lead to a row, if they are all and the record has what was before."""
+        before, entry = copy.db.row(row.path), copy.entries.get(row.path)
+        known = self._edits.get(row.path, [])
+        whole = (
+            before is not None
+            and entry is not None
+            and before.epoch not in (STALE_EPOCH,)
+            and (before.gen, before.epoch) == (entry.gen, entry.epoch) == (row.gen, row.epoch)
+            and (row.path in self._edits or entry.seen >= before.other)
+            and known is not None
+            and all(one.update.kind == "edit_text" for one in edits)
+            and (not edits or edits[-1].seq == row.ver)
+        )
+        self._edits[row.path] = [*(known or []), *edits] if whole else None
+
+
+def require_signed(copy: WorkingCopy, signed: Signed) -> None:
+    """Raises ServerMisbehaved unless the update was signed by the key that the relay names."""
+    update = signed.update
+    try:
+        signature, public = check(update), unb64u(signed.public_key, 32)
+        named = key_id(public) == signed.device_key_id
+        message = signing_bytes(
+            copy.repo.repo_id, copy.branch_id, signed.replica, signed.device_key_id, update
+        )
+    except Invalid as error:
+        raise ServerMisbehaved(
+            f"the server sent an edit that nobody could have signed ({error.detail})"
+        ) from None
+    if not named or not verify(public, message, signature):
+        who = f"@{terminal_safe(signed.who)}" if signed.who else "somebody"
+        raise ServerMisbehaved(
+            f"the server sent an edit of {terminal_safe(update.path)} as one of {who} without that person's "
+            "signature; it was not applied"
+        )

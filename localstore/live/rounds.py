@@ -1,0 +1,248 @@
+"""The steps of live sync in one working copy. Each is part of a round, in which the folder is owned."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from functools import partial
+
+import msgspec
+
+from localstore.core.lane.update import LiveUpdate
+from localstore.core.model.live import UpdateAnswers
+from localstore.folder.scan import scan as walk
+from localstore.folder.scan_result import PartialWalk, Scan, Skipped, WatcherMistaken
+from localstore.folder.stat_cache import ScanSinks
+from localstore.live.frames import Frames
+from localstore.live.reads import Reads
+from localstore.live.single import examine
+from localstore.live.stale import Buffers, Kept
+from localstore.sync.capture import capture
+from localstore.sync.compose import Composed, compose, edited
+from localstore.sync.conflicts import author_of
+from localstore.sync.reconcile import attach_lanes, follow_epochs, reconcile_paths
+from localstore.sync.remote import Connected, connect
+from localstore.sync.settle import settle
+from localstore.sync.transfer.send import NEW_FILES, Sent, batches, record_answers, upload_bytes
+from localstore.sync.working_copy import WorkingCopy
+
+WRITING_SECONDS = 2.0  # for which a program may have a file open before svc writes over it
+REFUSALS = 3  # of one text because others had changed it, after which its edits go as typed ones
+
+
+class Conflicting(msgspec.Struct, frozen=True):
+    """A file whose local version went to the conflict copy `kept_as`. `by`: whose version stays."""
+
+    path: str
+    kept_as: str
+    by: str | None
+
+
+class Done(msgspec.Struct):
+    """What a step did, by path: files `written` with edits of others, or `removed`; texts that were `merged`
+    with them; `conflicts`; lines that were `kept` from saves of old buffers; `skipped` files."""
+
+    written: list[str] = msgspec.field(default_factory=list)
+    merged: list[str] = msgspec.field(default_factory=list)
+    conflicts: list[Conflicting] = msgspec.field(default_factory=list)
+    kept: list[Kept] = msgspec.field(default_factory=list)
+    skipped: list[Skipped] = msgspec.field(default_factory=list)
+
+
+class Rounds:
+    """What live sync remembers of one working copy between rounds. Use it from one thread."""
+
+    def __init__(self) -> None:
+        self.frames, self.reads = Frames(), Reads()
+        self.buffers = Buffers(self.reads.was_read)
+        self.barred: dict[str, str] = {}  # paths that the relay refused → why, until they are saved again
+        self._costly: set[str] = set()
+        self._moved: Counter[str] = Counter()
+        self._placed: dict[str, int] = {}  # path → inode of the file that svc wrote
+        self._writing: dict[str, float] = {}  # path → until when its writer is waited for
+        self._copy: WorkingCopy | None = None
+
+    def close(self) -> None:
+        self.reads.close()
+
+    def begin(self, copy: WorkingCopy, turn: str | None) -> None:
+        """A round begins."""
+        if self._copy is not copy:
+            if self._copy is None:
+                self.buffers.forget_reads(copy)
+            self._copy = copy
+            self.frames.forget()
+        self.reads.look()
+        copy.turn_id, copy.files.leases = turn, True
+        self.buffers.attach(copy)
+        note = copy.placed
+
+        def placed(path: str, before: bytes | None, new: bytes) -> None:
+            note(path, before, new)
+            self._placed[path] = 0
+
+        copy.placed = placed
+
+    def saved(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
+        """Capture the saves of these paths and put their updates in flight."""
+        paths = [path for path in paths if not self._is_ours(copy, path)]
+        for path in paths:
+            self.barred.pop(path, None)
+        return self._send_off(copy, paths, None)
+
+    def saved_below(self, copy: WorkingCopy, folders: Iterable[str]) -> Done:
+        """As `saved`, for whatever changed below these folders."""
+        scan, paths = _walked(copy, folders)
+        self.barred = {path: why for path, why in self.barred.items() if path not in paths}
+        return self._send_off(copy, paths, scan)
+
+    def again(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
+        """Put in flight what these paths have to say by now."""
+        return self._send_off(copy, [path for path in paths if path not in self.barred], None)
+
+    def bring(self, copy: WorkingCopy) -> Done:
+        """Write what came from the branch, and put in flight what was merged with it."""
+        paths = sorted(path for path in self.frames.paths if not self._is_written(copy, path))
+        changed = reconcile_paths(copy, Scan(), paths, partial(self.frames.lane, copy))
+        self.frames.done(copy, paths)
+        for path, why in copy.unreadable.items():
+            self.barred[path] = why
+        return self._report(copy, self.again(copy, _pending(copy, paths)), changed)
+
+    def bootstrap(self, copy: WorkingCopy) -> Connected:
+        """Read from the relay what is new on the branch; `bring` writes it."""
+        self.frames.forget()
+        connected = connect(copy)
+        attach_lanes(copy)
+        rows = follow_epochs(copy, connected.rows)
+        self.frames.paths.update(row.path for row in rows)
+        self.frames.paths.update(connected.gone)
+        return connected
+
+    def outgoing(self, copy: WorkingCopy) -> list[LiveUpdate]:
+        """The next updates to send; empty if all are answered. Their bytes are uploaded."""
+        for updates in batches(copy):
+            if any(update.kind in NEW_FILES for update in updates):
+                upload_bytes(copy, updates)
+            return updates
+        return []
+
+    def answered(self, copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers) -> Sent:
+        """Record what the relay answered. Paths that it wants merged first are among those to `bring`."""
+        sent = Sent()
+        record_answers(copy, updates, answers, sent)
+        for path in sent.accepted:
+            self._moved.pop(path, None)
+            self._costly.discard(path)
+        self._moved.update(sent.moved)
+        self._costly.update(sent.costly)
+        self.barred.update(sent.refused)
+        self.frames.paths.update(sent.lost)
+        return sent
+
+    def finish(self, copy: WorkingCopy) -> None:
+        """The round ends: listen who reads what was written in it."""
+        for path, inode in self._placed.items():
+            if inode == 0:
+                self.reads.watch(copy.files, path)
+                info = copy.files.stat(path)
+                self._placed[path] = info.st_ino if info else -1
+        while len(self._placed) > 1000:
+            self._placed.pop(next(iter(self._placed)))
+        copy.files.forget()
+
+    def _is_written(self, copy: WorkingCopy, path: str) -> bool:
+        """Whether a program is writing the file. One that never ends is not waited for."""
+        if not copy.files.being_written(path):
+            self._writing.pop(path, None)
+            return False
+        return time.monotonic() < self._writing.setdefault(path, time.monotonic() + WRITING_SECONDS)
+
+    def _is_ours(self, copy: WorkingCopy, path: str) -> bool:
+        """Whether the file is, unchanged, the one that svc wrote. It is not opened."""
+        inode = self._placed.get(path)
+        if not inode:
+            return False
+        info, known = copy.files.stat(path), copy.db.scan_record.single(path)
+        if info is None or known is None or info.st_ino != inode:
+            return False
+        seen = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+        return seen == (known.size, known.mtime, known.ctime, known.inode)
+
+    def _send_off(self, copy: WorkingCopy, paths: Collection[str], scan: Scan | None) -> Done:
+        """Capture, write what was merged, and compose, in one step where nothing was merged."""
+        if not paths:
+            return Done()
+        with copy.db.step():
+            scan = scan or examine(copy, paths)
+            seen = [path for path in paths if path in copy.entries or scan.find(path) is not None]
+            capture(copy, edited(copy, seen, scan), scan)
+            open_ = [path for path in seen if (entry := copy.entries.get(path)) and not entry.settled]
+            if not open_:
+                composed = self._composed(copy, seen, scan)
+                return self._report(copy, _skipped(composed, scan), ())
+        settle(copy, open_)
+        with copy.db.step():
+            again = examine(copy, seen)
+            composed = self._composed(copy, seen, again)
+        return self._report(copy, _skipped(composed, again), ())
+
+    def _composed(self, copy: WorkingCopy, paths: Collection[str], scan: Scan) -> Composed:
+        if copy.key is None or not copy.replica:
+            return Composed()  # who only reads, and who never reached the relay
+        typed = {path for path, times in self._moved.items() if times >= REFUSALS}
+        barred = {*self.barred, *self.frames.paths}
+        composed = compose(copy, scan, True, barred, self._costly, typed, only=paths)
+        for path in composed.marked:
+            self.barred[path] = "it still holds conflict markers"
+        return composed
+
+    def _report(self, copy: WorkingCopy, done: Done, changed: Iterable[str]) -> Done:
+        """Add what the working copy notes of merges and conflicts, once."""
+        done.written.extend(changed)
+        for path, name in copy.conflicts:
+            clash = copy.db.conflicts.get(name)
+            by = clash.by if clash is not None else author_of(copy, path)
+            done.conflicts.append(Conflicting(path, name, by or self.buffers.authors.get(path)))
+            entry = copy.entries.get(path)
+            if clash is not None and entry is not None and entry.want is not None:
+                with copy.db.step():
+                    self.buffers.moved_aside(copy, path, clash.mine, entry.want)
+        aside = {path for path, _ in copy.conflicts}
+        done.merged.extend(sorted(copy.merged - aside))
+        done.kept.extend(self.buffers.kept)
+        copy.conflicts, copy.merged, self.buffers.kept = [], set(), []
+        copy.unreadable = {}
+        return done
+
+
+def _pending(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
+    """Those of the paths whose record has something to send."""
+    flying = copy.db.flight_kinds()
+    found = []
+    for path in paths:
+        entry = copy.entries.get(path)
+        if path not in flying and (entry is None or entry.pending or not entry.settled):
+            found.append(path)
+    return found
+
+
+def _skipped(composed: Composed, scan: Scan) -> Done:
+    return Done(skipped=[*composed.skipped, *scan.skipped])
+
+
+def _walked(copy: WorkingCopy, folders: Iterable[str]) -> tuple[Scan, list[str]]:
+    """Walk below these folders. Returns the scan and the paths that changed."""
+    below = set(folders)
+    sinks = ScanSinks(copy.chunk_lists, copy.objects.cache)
+    if "" not in below:
+        with suppress(WatcherMistaken):
+            part = PartialWalk(copy.db.scan_record.single_folders(), below)
+            found, news = walk(copy.files, copy.db.scan_record.folders_in(part), copy.db, sinks, part)
+            with copy.db.step():
+                copy.db.put_folders(*news)
+            found.read_from_records(lambda: copy.db.folders().values(), copy.db.scan_record.file)
+            return found, [*(one.path for one in news.fresh), *news.gone]
+    return copy.scan(), copy.db.may_need_update()

@@ -1,0 +1,160 @@
+"""Saves of an old buffer: whose lines they would take away.
+
+An editor that does not reload saves the text that it loaded, with the user's changes. As an edit of what is
+on the disk now, such a save deletes everything that arrived since. It is an edit of the text that the editor
+holds. Which one that is follows from the texts that the file had in the last ten minutes: the one that the
+save changes least, the newest of several. A text that no program has read is held by no editor, except the
+first, which was saved here. Whoever saves the same once more means it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from localstore.core.diff import line_diff
+from localstore.core.diff.text_edits import edits
+from localstore.core.errors import SvcError
+from localstore.record.arrivals import Arrivals, Version
+from localstore.record.entry import PathRecord
+from localstore.sync.working_copy import WorkingCopy
+
+MEMORY = 600_000  # ms for which a text counts after another one came
+VERSIONS = 32  # texts of one file that are remembered
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """Lines that a save of an old buffer lacked, and that stay. `by`: handles of their writers."""
+
+    path: str
+    lines: int
+    by: list[str]
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Buffers:
+    """What editors may hold of the files of one working copy. `was_read`: whether a program has read the file
+    at a path since svc wrote it. `kept` collects what saves lacked."""
+
+    def __init__(self, was_read: Callable[[str], bool], now: Callable[[], int] = now_ms) -> None:
+        self._was_read, self._now = was_read, now
+        self.authors: dict[str, str] = {}  # path → who wrote the edit that is being written to it
+        self.kept: list[Kept] = []
+
+    def attach(self, copy: WorkingCopy) -> None:
+        """Hear of what is captured and written in this working copy."""
+
+        def placed(path: str, before: bytes | None, new: bytes) -> None:
+            self._placed(copy, path, before, new)
+
+        def rebase(entry: PathRecord, digest: bytes, data: bytes) -> None:
+            self._saved(copy, entry, digest, data)
+
+        copy.placed, copy.rebase, copy.live = placed, rebase, True
+
+    def forget_reads(self, copy: WorkingCopy) -> None:
+        """Count every text as read: nobody watched for a while. Drops what is too old."""
+        since = self._now() - MEMORY
+        with copy.db.step():
+            for path, found in copy.db.arrivals.all():
+                if found.versions[-1].at < since:
+                    copy.db.arrivals.drop(path)
+                    continue
+                for version in found.versions:
+                    version.read = True
+                copy.db.arrivals.put(path, found)
+
+    def moved_aside(self, copy: WorkingCopy, path: str, mine: bytes, shown: bytes) -> None:
+        """The text `mine` went to a conflict copy; the file shows `shown`."""
+        versions = [
+            Version(mine, self._now()),
+            Version(shown, self._now(), False, self.authors.get(path, "")),
+        ]
+        copy.db.arrivals.put(path, Arrivals(versions))
+
+    def _placed(self, copy: WorkingCopy, path: str, before: bytes | None, new: bytes) -> None:
+        entry = copy.entries.get(path)
+        if before is None or before == new or entry is None or entry.kind != "text":
+            return
+        found = copy.db.arrivals.get(path) or Arrivals([Version(before, self._now())])
+        last = found.versions[-1]
+        if last.digest != before:  # another process wrote in between
+            found.versions.append(Version(before, self._now()))
+        elif len(found.versions) > 1:
+            last.read = last.read or self._was_read(path)
+            if not last.read:
+                found.versions.pop()
+        found.versions.append(Version(new, self._now(), False, self.authors.get(path, "")))
+        if len(found.versions) > VERSIONS:
+            found.versions[1:-1:2] = []
+        copy.db.arrivals.put(path, found)
+
+    def _saved(self, copy: WorkingCopy, entry: PathRecord, digest: bytes, data: bytes) -> None:
+        """A save is captured. Makes the text that it was made from the entry's shadow."""
+        found = copy.db.arrivals.get(entry.path)
+        if found is not None:
+            copy.db.arrivals.drop(entry.path)
+        if found is None or len(found.versions) < 2 or found.versions[-1].digest != entry.shadow:
+            return
+        if found.said == digest:
+            base = found.versions[1]
+        else:
+            found.versions[-1].read = found.versions[-1].read or self._was_read(entry.path)
+            held = _held(copy, found.versions, data, self._now() - MEMORY)
+            if held is None:
+                return
+            base = found.versions[held]
+            self._note(copy, entry.path, found.versions, held)
+            copy.db.arrivals.put(entry.path, Arrivals([Version(digest, self._now())], said=digest))
+        entry.shadow = base.digest
+
+    def _note(self, copy: WorkingCopy, path: str, versions: list[Version], held: int) -> None:
+        old, new = copy.text(versions[held].digest), copy.text(versions[-1].digest)
+        changed = line_diff.opcodes(line_diff.lines(old), line_diff.lines(new))
+        lines = sum(max(hunk[3] - hunk[2], hunk[1] - hunk[0]) for hunk in changed)
+        by = sorted({version.by for version in versions[held + 1 :] if version.by})
+        self.kept.append(Kept(path, lines, by))
+
+
+def _held(copy: WorkingCopy, versions: list[Version], data: bytes, since: int) -> int | None:
+    """Index of the text that the save was made from; None for the last one, which the disk shows."""
+    last = len(versions) - 1
+    candidates = [at for at in range(last) if (at == 0 or versions[at].read) and versions[at + 1].at >= since]
+    texts = _texts(copy, versions, [*candidates, last])
+    if last not in texts:
+        return None
+    if not versions[last].read and 0 in texts and not _keeps(texts[0], texts[last], data):
+        del texts[last]  # no editor holds it: nobody read it, and who writes in place keeps it whole
+    costs = {at: _cost(text, data) for at, text in texts.items()}
+    best = min(costs, key=lambda at: (costs[at], -at))
+    return None if best == last else best
+
+
+def _texts(copy: WorkingCopy, versions: list[Version], wanted: Iterable[int]) -> dict[int, bytes]:
+    found = {}
+    for at in wanted:
+        try:
+            found[at] = copy.text(versions[at].digest)
+        except SvcError:
+            continue  # neither the record nor the relay has it
+    return found
+
+
+def _cost(old: bytes, new: bytes) -> int:
+    """Bytes that the change from one text to the other deletes and inserts."""
+    return sum(edit.deleted + len(edit.inserted) for edit in edits(old, new))
+
+
+def _keeps(old: bytes, arrived: bytes, data: bytes) -> bool:
+    """Whether `data` has all of what is in `arrived` and not in `old`."""
+    news, at = [], 0
+    for offset, deleted, inserted in edits(old, arrived):
+        news.append((offset + at, offset + at + len(inserted)))
+        at += len(inserted) - deleted
+    taken = [(edit.offset, edit.offset + edit.deleted) for edit in edits(arrived, data) if edit.deleted]
+    return not any(start < end_ and begin < end for start, end in news for begin, end_ in taken)

@@ -1,0 +1,57 @@
+"""The texts that each file had lately: what svc wrote over a text that an editor may still hold.
+
+Table `arrivals`: path → `Arrivals`, encoded. Each function is part of its caller's transaction.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+import msgspec
+
+SCHEMA = "CREATE TABLE arrivals(path TEXT PRIMARY KEY, encoded BLOB NOT NULL) WITHOUT ROWID;"
+
+
+class Version(msgspec.Struct, array_like=True):
+    """A text that the file had. `digest`: BLAKE3; `at`: milliseconds of Unix time when it came. `read`:
+    whether a program may have read it. `by`: handle of the person whose edit it brought, empty if unknown."""
+
+    digest: bytes
+    at: int
+    read: bool = True
+    by: str = ""
+
+
+class Arrivals(msgspec.Struct, array_like=True):
+    """The texts of one file, oldest first: the first was saved here, svc wrote the others. `said`: digest of
+    the save that others' lines were kept from, None if the last save was not such a one."""
+
+    versions: list[Version]
+    said: bytes | None = None
+
+
+_ENCODE = msgspec.msgpack.Encoder().encode
+_DECODE = msgspec.msgpack.Decoder(Arrivals).decode
+
+
+class ArrivalTable:
+    """Typed access to the table."""
+
+    def __init__(self, sql: sqlite3.Connection) -> None:
+        self._sql = sql
+
+    def get(self, path: str) -> Arrivals | None:
+        for (encoded,) in self._sql.execute("SELECT encoded FROM arrivals WHERE path=?", (path,)):
+            return _DECODE(encoded)
+        return None
+
+    def all(self) -> Iterator[tuple[str, Arrivals]]:
+        for path, encoded in self._sql.execute("SELECT path, encoded FROM arrivals").fetchall():
+            yield path, _DECODE(encoded)
+
+    def put(self, path: str, found: Arrivals) -> None:
+        self._sql.execute("INSERT OR REPLACE INTO arrivals VALUES(?,?)", (path, _ENCODE(found)))
+
+    def drop(self, path: str) -> None:
+        self._sql.execute("DELETE FROM arrivals WHERE path=?", (path,))

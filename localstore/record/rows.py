@@ -1,0 +1,54 @@
+"""What the tables of a working copy's database hold, beside entries."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+import msgspec
+
+from localstore.core.model.live import LaneKind
+from localstore.record.entry import Kind
+
+
+class Row(NamedTuple):
+    """One path of the branch's live frontier as the relay last sent it: `localstore.core.model.live.Row` with
+    binary digests."""
+
+    path: str
+    kind: LaneKind
+    gen: int
+    epoch: int
+    ver: int
+    other: int
+    digest: bytes
+    size: int
+    live: bool
+
+
+class SealedFile(NamedTuple):
+    """One file of the last seal's tree."""
+
+    kind: Kind
+    digest: bytes
+    size: int
+
+
+class SealedTree(msgspec.Struct, frozen=True):
+    """A seal's tree as a change of the previous one's: its root, the new directory objects, and the digests
+    of the removed ones; None: all of them."""
+
+    root: bytes
+    fresh: dict[bytes, bytes]
+    gone: Collection[bytes] | None
+
+
+class Intent(NamedTuple):
+    """A journal entry: a write that has begun. `temp`: the temporary file. `new` None: the file is removed.
+    The states are listed in `localstore.folder.writer`."""
+
+    temp: str
+    path: str
+    inode: int | None
+    new: bytes | None
+    state: str

@@ -1,0 +1,143 @@
+"""Two devices of one account, each with an SVC_HOME, a folder and an agent of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+WAIT_SECONDS = 60.0
+
+
+class Device:
+    """One device. `svc` runs a command on it and returns its output."""
+
+    def __init__(self, base: Path, name: str, server: str) -> None:
+        self.name, self.home, self.folder = name, base / f"home-{name}", base / name
+        self.environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith("SVC_")},
+            "SVC_HOME": str(self.home),
+            "SVC_SERVER": server,
+            "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
+            "PYTHONPATH": str(ROOT),
+            "NO_COLOR": "1",
+        }
+
+    def svc(self, *words: str, where: Path | None = None, fails: bool = False) -> str:
+        """Run `svc WORDS`. Raises SystemExit if it fails, unless `fails`."""
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "svc", *words],
+            cwd=where or (self.folder if self.folder.exists() else self.folder.parent),
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode and not fails:
+            raise SystemExit(
+                f"{self.name}: svc {' '.join(words)} ended with {done.returncode}: {done.stderr}"
+            )
+        return done.stdout
+
+    def state(self) -> dict[str, Any]:
+        """What the agent says of the folder; empty if it is not watched."""
+        found = json.loads(self.svc("watch", "list", "--json", "folder,light,queued,why,people"))
+        return found[0] if found else {}
+
+    def wait_for(self, light: str, seconds: float = WAIT_SECONDS) -> float:
+        """Wait until the light is this one and nothing is queued. Returns the seconds it took."""
+        began = time.monotonic()
+        while time.monotonic() < began + seconds:
+            state = self.state()
+            if state.get("light") == light and not state.get("queued"):
+                return time.monotonic() - began
+            time.sleep(0.1)
+        raise SystemExit(f"{self.name}: not {light} within {seconds:g} s: {self.state()}")
+
+    def agent_pid(self) -> int | None:
+        """The process id of the agent; None if there is none."""
+        try:
+            words = (self.home / "agent.lock").read_text().split()
+        except FileNotFoundError:
+            return None
+        return int(words[0]) if words else None
+
+    def end_agent(self, number: int = 15) -> None:
+        """Send the agent a signal and wait for its end."""
+        pid = self.agent_pid()
+        if pid is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+            until = time.monotonic() + 20
+            while time.monotonic() < until and Path(f"/proc/{pid}").exists():
+                if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                    return
+                time.sleep(0.01)
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """The folder is watched until the end of the block; the agent ends with it."""
+        self.svc("watch", "--detach")
+        try:
+            yield
+        finally:
+            self.end_agent()
+
+
+def paired(base: Path, server: str, fill: Callable[[Path], object]) -> tuple[Device, Device]:
+    """Two devices of one account with the same repository, whose files `fill` writes."""
+    first, second = Device(base, "first", server), Device(base, "second", server)
+    base.mkdir(parents=True, exist_ok=True)
+    first.svc("login", "--device-key", "--handle", "ann")
+    first.svc("repo", "create", "app")
+    first.folder.mkdir()
+    fill(first.folder)
+    first.svc("repo", "init", "ann/app")
+    first.svc("push", "-m", "One")
+    code = first.svc("auth", "device", "add").split()[0]
+    second.svc("login", "--device-key", "--handle", "ann", "--pair", code)
+    second.svc("repo", "clone", "ann/app", str(second.folder))
+    return first, second
+
+
+class Relay:
+    """A development relay that can be killed and started again at its address."""
+
+    def __init__(self, base: Path) -> None:
+        self._base, self._port, self.server = base, 0, ""
+        self._process: subprocess.Popen[str] | None = None
+        base.mkdir(parents=True, exist_ok=True)
+
+    def start(self) -> None:
+        words = ["serve", "--dev", "--port", str(self._port), "--data", str(self._base / "data")]
+        with (self._base / "log").open("a") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "relay", *words],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                start_new_session=True,
+            )
+        line = self._process.stdout.readline() if self._process.stdout else ""
+        if "listening on " not in line:
+            raise SystemExit(f"the relay did not start: {(self._base / 'log').read_text()[-2000:]}")
+        self.server = line.split("listening on ")[1].strip()
+        self._port = int(self.server.rpartition(":")[2])
+
+    def kill(self) -> None:
+        """End the relay and its signer at once, by the group of processes that `start` made."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, 9)
+            self._process.wait()
+            self._process = None

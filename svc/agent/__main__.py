@@ -1,0 +1,15 @@
+"""`python -m svc.agent SVC_HOME`: the agent's process."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    from localstore.home import Home
+    from svc.agent.process import serve
+
+    gc.freeze()
+    sys.setswitchinterval(0.0005)  # a thread that was just woken begins at once
+    sys.exit(serve(Home(Path(sys.argv[1]))))

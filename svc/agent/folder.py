@@ -1,0 +1,330 @@
+"""One watched folder: a thread that owns it round after round."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from localstore.agent.talk import Folder, Light, Person, Said
+from localstore.core.errors import Cancelled, Forbidden, NotFound, ServerUnreachable, SvcError, Unauthorized
+from localstore.core.model.sync import Answers, Event, Gap, Live, Opened, People, Refused
+from localstore.core.paths import terminal_safe
+from localstore.errors import CopyBusy
+from svc.agent.line import Heard, Line
+from svc.agent.saves import Ears
+from svc.agent.steps import AGAIN, ANSWER_SECONDS, Steps
+from svc.flows.place.folder import naming_link, rounds
+from svc.flows.place.where import Where
+from svc.http.bounds import Cancel, Deadline, within
+
+REQUEST_SECONDS = 60.0  # for one round's requests
+HEADS = ("seal.create", "ref.update", "ref.delete")
+
+
+class Watched(Steps):
+    """A folder that the agent watches. `say` hears of events; `gone` is called once it is not watched any
+    more, with the reason."""
+
+    def __init__(
+        self,
+        root: Path,
+        channel: int,
+        line_of: Callable[[str], Line],
+        say: Callable[[Said], None],
+        gone: Callable[[Watched, str], None],
+        log: Callable[[str], None],
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.detached, self.followers = False, 0
+        self._log, self._environment = log, environment
+        self._where = self._new_where(root)
+        super().__init__(root, channel, self._where.linked_folder()[1], rounds(self._where), say)
+        self._line_of, self._gone = line_of, gone
+        self._ears: Ears | None = None
+        self._inbox: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self._why, self._since = "connecting", int(time.time())
+        self._not_before = 0.0  # of the next round, after one that failed
+        self._walk_at = 0.0
+        self._trouble = ""
+        self._people: dict[str, Person] = {}
+        self._cancel = Cancel()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, daemon=True, name=f"folder {root.name}")
+        self._thread.start()
+
+    # --- called from other threads
+
+    def heard(self, message: Heard) -> None:
+        self._inbox.put(("heard", message))
+
+    def lit(self, light: Light, why: str) -> None:
+        self._inbox.put(("lit", (light, why)))
+
+    def turn(self, turn: str | None) -> None:
+        """What an agent calls the turn in which this folder is edited from now on."""
+        self._inbox.put(("turn", turn))
+
+    def stop(self) -> None:
+        """Watch this folder no more."""
+        self._stopping = True
+        self._cancel.cancel()
+        self._inbox.put(("stop", "told to end"))
+
+    def say_ended(self, why: str) -> None:
+        self._say("ended", detail=why)
+
+    def join(self, seconds: float) -> None:
+        self._thread.join(seconds)
+
+    def state(self) -> Folder:
+        return Folder(
+            folder=str(self.root),
+            repo=self._link.repo,
+            branch=self._link.branch,
+            server=self._link.server,
+            light=self._light,
+            since=self._since,
+            why=self._trouble or self._why,
+            queued=self._flying,
+            detached=self.detached,
+            followers=self.followers,
+            walks=self._ears.walks if self._ears else False,
+            people=list(self._people.values()),
+        )
+
+    # --- the thread
+
+    def _run(self) -> None:
+        why = "told to end"
+        try:
+            record = self._where.home.record_of(self.root, self.repo_id)
+            self._ears = Ears(self.root, record.resolve(), self._put, self._ended, self._log)
+            self._walk_at = time.monotonic() + self._ears.walk_seconds
+            self._line = self._line_of(self._link.server)
+            self._line.join(self)
+            why = self._loop()
+        except Exception as error:  # a fault of ours ends this folder, not the others
+            self._log(f"{self.root}: {type(error).__name__}: {error}")
+            why = f"something broke inside svc ({type(error).__name__}: {error})"
+        finally:
+            if self._line is not None:
+                self._line.leave(self)
+            if self._ears is not None:
+                self._ears.close()
+            self._work.close()
+            self._owning.close()
+            self._gone(self, why)
+
+    def _joins(self, line: Line) -> None:
+        line.join(self)
+
+    def _put(self, what: str, path: str) -> None:
+        self._inbox.put((what, (path, time.monotonic())))
+
+    def _ended(self, why: str) -> None:
+        self._inbox.put(("stop", why))
+
+    def _loop(self) -> str:
+        while True:
+            ended = self._listen(self._pause())
+            if ended is not None:
+                return ended
+            if time.monotonic() < self._not_before or not self._due():
+                continue
+            try:
+                with naming_link(self._link), within(self._cancel, Deadline(REQUEST_SECONDS)):
+                    self._round()
+                    self._post()
+                self._mend()
+            except Cancelled:
+                continue
+            except SvcError as error:
+                self._failed(error)
+
+    def _pause(self) -> float | None:
+        """Seconds until something is due; None: until somebody says something."""
+        now = time.monotonic()
+        moments = [self._walk_at, *([self._look_at] if self._waiting else [])]
+        due = self._saves.next_due()
+        if due is not None:
+            moments.append(due)
+        if self._out is not None:
+            moments.append(self._out[2])
+        if self._due():
+            moments.append(self._not_before)
+        return max(0.0, min(moments) - now)
+
+    def _listen(self, seconds: float | None) -> str | None:
+        """Take in what others say, waiting for the first of it. Returns why the folder is to be left."""
+        try:
+            item = self._inbox.get(timeout=seconds) if seconds else self._inbox.get_nowait()
+            while True:
+                what, value = item
+                if what == "stop":
+                    return str(value)
+                getattr(self, f"_on_{what}")(value)
+                item = self._inbox.get_nowait()
+        except queue.Empty:
+            pass
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._waiting = set()
+        if now >= self._walk_at and self._ears is not None:
+            self._walk_at = now + self._ears.walk_seconds
+            self._saves.changed_below("", now - 1)
+        if self._out is not None and now >= self._out[2]:
+            self._out = None  # the socket swallowed them; the same bytes go again
+            self._log(f"{self.root}: no answer to updates in {ANSWER_SECONDS:g} s")
+        return None
+
+    def _due(self) -> bool:
+        """Whether a round has something to do."""
+        due = self._saves.next_due()
+        if due is not None and due <= time.monotonic():
+            return True
+        if self._light == "offline":
+            return False
+        if self._answers or self._pending_frames or self._whole or self._behind:
+            return True
+        return bool(self._work.frames.paths - self._waiting) or self.unsent
+
+    # --- what others say
+
+    def _on_closed(self, value: tuple[str, float]) -> None:
+        self._saves.closed(*value)
+
+    def _on_written(self, value: tuple[str, float]) -> None:
+        self._saves.written(*value)
+
+    def _on_vanished(self, value: tuple[str, float]) -> None:
+        self._saves.vanished(*value)
+
+    def _on_below(self, value: tuple[str, float]) -> None:
+        self._saves.changed_below(*value)
+
+    def _on_turn(self, turn: str | None) -> None:
+        self._turn = turn
+
+    def _on_lit(self, value: tuple[Light, str]) -> None:
+        light, why = value
+        self._out = None  # what was sent over a socket that is gone goes again
+        if light == self._light and why == self._why:
+            return
+        if light != self._light:
+            self._since = int(time.time())
+            self._not_before = 0.0
+            if light == "offline":
+                self._people.clear()
+            else:
+                self._behind = self._behind or self.place is None
+        self._light, self._why = light, why
+        self._say("light", state=light, detail=terminal_safe(why))
+
+    def _on_heard(self, message: Heard) -> None:
+        match message:
+            case Live():
+                self._pending_frames.append(message)
+            case Gap():
+                self._behind = True
+            case Opened():
+                self._people.clear()
+                if message.head != self._last_seal:
+                    self._whole = True
+            case Answers():
+                if self._out is not None and self._out[0] == message.id:
+                    self._answers.append((self._out[1], message.answers))
+                    self._out = None
+            case Refused():
+                self._refused(message)
+            case People():
+                self._met(message)
+            case Event():
+                self._whole = self._whole or self._concerns(message)
+            case _:  # Resync, Hidden: see how it stands
+                self._whole = True
+
+    def _concerns(self, event: Event) -> bool:
+        """Whether the branch has another head, or what this folder may do has changed."""
+        if event.kind in HEADS:
+            branch = event.data.get("branch", event.data.get("name"))
+            return branch == self._link.branch and event.data.get("head") != self._last_seal
+        return event.kind.startswith(("repo.", "access.", "protection."))
+
+    def _refused(self, message: Refused) -> None:
+        if message.id is None:
+            self.place, self._refusing = None, True
+            self._tell_trouble(terminal_safe(message.detail))
+            self._whole = True
+        elif self._out is not None and self._out[0] == message.id:
+            self._out = None
+            self._not_before = time.monotonic() + max(1.0, float(message.retry_after))
+            self._tell_trouble(terminal_safe(message.detail))
+
+    def _met(self, message: People) -> None:
+        for one in message.here:
+            known = self._people.get(one.conn)
+            now = Person(
+                terminal_safe(one.who),
+                terminal_safe(one.device),
+                one.kind,
+                terminal_safe(one.path),
+                one.line,
+                one.state,
+            )
+            self._people[one.conn] = now
+            if known is None or known.path != now.path:
+                self._said_of(now, gone=False)
+        for conn in message.gone:
+            left = self._people.pop(conn, None)
+            if left is not None:
+                self._said_of(left, gone=True)
+
+    def _said_of(self, one: Person, gone: bool) -> None:
+        self._say(
+            "person",
+            by=one.who,
+            device=one.device,
+            agent=one.kind == "agent",
+            path=one.path,
+            line=one.line,
+            gone=gone,
+            state=one.state,
+        )
+
+    def _failed(self, error: SvcError) -> None:
+        """A round failed; it is tried again."""
+        wait = AGAIN
+        if isinstance(error, ServerUnreachable):
+            if self._line is not None:
+                self._line.retry()
+            self._out = None
+        elif isinstance(error, Unauthorized):
+            self._new_place()
+        elif isinstance(error, NotFound | Forbidden):
+            wait = 30.0
+        elif isinstance(error, CopyBusy):
+            wait = 0.0
+        self._not_before = time.monotonic() + wait
+        self._tell_trouble(error.detail or error.title)
+
+    def _new_place(self) -> None:
+        """Read session and link anew."""
+        self._owning.close()
+        self._where = self._new_where(self.root)
+        self._owning = rounds(self._where)
+
+    def _new_where(self, root: Path) -> Where:
+        return Where(self._environment, root, self._log, command="svc watch")
+
+    def _tell_trouble(self, detail: str) -> None:
+        if detail != self._trouble:
+            self._trouble = detail
+            self._say("trouble", detail=detail)
+
+    def _mend(self) -> None:
+        self._trouble = ""

@@ -1,0 +1,324 @@
+"""One server, for all watched folders of it: a socket, polls where sockets fail, and which of them it is.
+
+live      the socket is open
+polling   sockets fail, requests get through; the socket is tried every minute
+offline   nothing gets through; tried again after 1, 2, 4 … 30 seconds
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from localstore.agent.talk import Light
+from localstore.core.errors import ServerUnreachable, SvcError, TooLarge, Unauthorized
+from localstore.core.model.live import UpdateBatch
+from localstore.core.model.sync import (
+    Answers,
+    Event,
+    Gap,
+    Hidden,
+    Live,
+    Opened,
+    People,
+    PollChannel,
+    Refused,
+    Resync,
+)
+from svc.api import Api, connect
+from svc.api.sync import SyncSocket
+from svc.flows.login import by_device_key
+from svc.http.bounds import Cancel, Deadline, within
+from svc.http.session import Sessions
+
+FIRST_FRAME = 10.0  # seconds for a socket to say something
+SOCKET_TRIES = 2  # that fail in a row, before requests are tried
+POLL_TRIES = 2
+POLL_SECONDS = 10  # that a poll waits for something to say, and as many more for its answer to come
+SOCKET_EVERY = 60.0  # seconds between two tries of a socket while polling
+QUICK = 0.5  # seconds below which an answer without content was no wait
+RETRIES = (1, 2, 4, 8, 16, 30)  # seconds
+SPREAD = 0.2
+
+Heard = Opened | Refused | Live | Gap | Answers | People | Event | Hidden | Resync
+
+
+class Place(msgspec.Struct):
+    """What a channel is opened with. `since` follows the folder's record."""
+
+    repo_id: str
+    branch: str
+    replica: int
+    device_key_id: str
+    since: int
+
+
+class Member(Protocol):
+    """A folder on this server. Its methods are called from the line's thread and return at once."""
+
+    channel: int
+    place: Place | None  # None: it has no channel, as for who only reads
+    repo_id: str
+
+    def heard(self, message: Heard) -> None: ...
+
+    def lit(self, light: Light, why: str) -> None: ...
+
+
+class Line:
+    """Use `join` and `leave`; it ends with `close`."""
+
+    def __init__(self, origin: str, sessions: Sessions, log: Callable[[str], None]) -> None:
+        self.origin, self._sessions, self._log = origin, sessions, log
+        self.light: Light = "offline"
+        self.why, self.since = "connecting", int(time.time())
+        self._lock = threading.Lock()
+        self._members: dict[int, Member] = {}
+        self._socket: SyncSocket | None = None
+        self._next_id = 0
+        self._wake, self._end = threading.Event(), Cancel()
+        self._closing = threading.Event()
+        self._seen: dict[int, int] = {}  # channel → up to where polls have brought it
+        self._event: int | None = None  # the event up to which polls have come
+        self._opened: set[int] = set()
+        self._thread = threading.Thread(target=self._run, daemon=True, name=f"line {origin}")
+        self._thread.start()
+
+    def join(self, member: Member) -> None:
+        """Carry this folder too, or again with its place as it is now."""
+        with self._lock:
+            self._members[member.channel] = member
+            self._seen.pop(member.channel, None)
+            socket = self._socket
+        member.lit(self.light, self.why)
+        if socket is not None:
+            self._open(socket, member)
+
+    def leave(self, member: Member) -> None:
+        with self._lock:
+            self._members.pop(member.channel, None)
+            socket, repos = self._socket, {one.repo_id for one in self._members.values()}
+        if socket is not None:
+            socket.close_channel(member.channel)
+            if member.repo_id not in repos:
+                socket.unsubscribe(member.repo_id)
+
+    @property
+    def empty(self) -> bool:
+        return not self._members
+
+    def close(self) -> None:
+        self._closing.set()
+        self._end.cancel()
+        self._wake.set()
+        socket = self._socket
+        if socket is not None:
+            socket.close()
+
+    def retry(self) -> None:
+        """Try to connect now, if it is not connected."""
+        self._wake.set()
+
+    def send(self, channel: int, batch: UpdateBatch) -> int | None:
+        """Send updates over the socket. Returns the number that their answer bears; None if they have to go
+        by request."""
+        with self._lock:
+            socket = self._socket if channel in self._opened else None
+            self._next_id += 1
+            number = self._next_id
+        if socket is None:
+            return None
+        try:
+            socket.send_updates(channel, number, batch)
+        except TooLarge:
+            return None
+        return number
+
+    def here(self, channel: int, path: str, line: int, turn: str | None) -> None:
+        """Say where the user is."""
+        with self._lock:
+            socket = self._socket if channel in self._opened else None
+        if socket is not None:
+            socket.send_here(channel, path, line, 0, "edit", turn)
+
+    # --- the thread
+
+    def _run(self) -> None:
+        failures = sockets = 0
+        while not self._closing.is_set():
+            try:
+                api = connect(self.origin, self._sessions)
+                was_live = self._talk(api)
+            except Unauthorized as error:
+                was_live = False
+                if self._renewed():
+                    continue
+                self._light("offline", error.detail or "sign in: svc login")
+            except SvcError as error:
+                was_live = False
+                self._light("offline", error.detail)
+            except Exception as error:  # a fault of ours must not end the line
+                was_live = False
+                self._log(f"line {self.origin}: {type(error).__name__}: {error}")
+                self._light("offline", f"something broke inside svc ({type(error).__name__})")
+            if self._closing.is_set():
+                return
+            if was_live:
+                failures = sockets = 0
+                continue  # retry at once
+            sockets += 1
+            if sockets >= SOCKET_TRIES and self._polls():
+                failures, sockets = 0, SOCKET_TRIES - 1
+                continue
+            if sockets >= SOCKET_TRIES or failures:
+                wait = RETRIES[min(failures, len(RETRIES) - 1)]
+                failures += 1
+                self._wake.wait(wait * random.uniform(1 - SPREAD, 1 + SPREAD))  # noqa: S311 - spreads clients
+                self._wake.clear()
+
+    def _talk(self, api: Api) -> bool:
+        """Open a socket and pass on what it says until it breaks. Returns whether it was live."""
+        with within(self._end, Deadline(FIRST_FRAME)):
+            socket = api.sync.socket()
+        live = False
+        try:
+            with within(self._end):
+                with self._lock:
+                    self._socket, members = socket, list(self._members.values())
+                    self._opened.clear()
+                for member in members:
+                    self._open(socket, member)
+                until = time.monotonic() + FIRST_FRAME
+                while True:
+                    wait = None if live or not self._members else max(0.0, until - time.monotonic())
+                    message = socket.receive(wait)
+                    if message is None:
+                        raise ServerUnreachable(f"the socket to {self.origin} says nothing")
+                    if not live:
+                        live = True
+                        self._light("live", "")
+                    self._pass_on(message)
+        except ServerUnreachable as error:
+            self._light("offline", error.detail)
+        finally:
+            with self._lock:
+                self._socket = None
+                self._opened.clear()
+            socket.close()
+        return live
+
+    def _open(self, socket: SyncSocket, member: Member) -> None:
+        socket.subscribe(member.repo_id)
+        place = member.place
+        if place is not None:
+            socket.open(
+                member.channel,
+                place.repo_id,
+                place.branch,
+                place.replica,
+                place.device_key_id,
+                place.since,
+            )
+
+    def _pass_on(self, message: object) -> None:
+        if isinstance(message, Opened | Refused | Live | Gap | Answers | People):
+            with self._lock:
+                member = self._members.get(message.channel)
+                if isinstance(message, Opened):
+                    self._opened.add(message.channel)
+                elif isinstance(message, Refused) and message.id is None:
+                    self._opened.discard(message.channel)
+            if member is not None:
+                member.heard(message)
+        elif isinstance(message, Event | Hidden | Resync):
+            for one in list(self._members.values()):
+                if one.repo_id == message.repo_id:
+                    one.heard(message)
+
+    # --- polls
+
+    def _polls(self) -> bool:
+        """Poll for as long as that works, until it is time to try a socket. Returns whether it worked."""
+        failed, until, worked = 0, time.monotonic() + SOCKET_EVERY, False
+        while not self._closing.is_set() and time.monotonic() < until:
+            began = time.monotonic()
+            wait = 0 if not worked else max(1, min(POLL_SECONDS, int(until - began)))
+            try:
+                idle = self._poll(connect(self.origin, self._sessions), wait)
+            except Unauthorized:
+                return False
+            except SvcError as error:
+                failed += 1
+                if failed >= POLL_TRIES:
+                    self._light("offline", error.detail)
+                    return False
+                self._wake.wait(1)
+                self._wake.clear()
+                continue
+            failed, worked = 0, True
+            self._light("polling", "the server opens no socket")
+            if idle and wait and time.monotonic() - began < QUICK:
+                self._wake.wait(QUICK)  # it does not wait with its answer
+        return worked
+
+    def _poll(self, api: Api, wait: int) -> bool:
+        """Ask once. Returns whether there was nothing to say."""
+        with self._lock:
+            members = list(self._members.values())
+        channels = []
+        for member in members:
+            place = member.place
+            if place is not None:
+                since = max(place.since, self._seen.get(member.channel, 0))
+                channels.append(
+                    PollChannel(
+                        channel=member.channel,
+                        repo_id=place.repo_id,
+                        branch=place.branch,
+                        replica=place.replica,
+                        device_key_id=place.device_key_id,
+                        since=since,
+                    )
+                )
+        repos = sorted({member.repo_id for member in members})
+        with within(self._end, Deadline(wait + FIRST_FRAME)):
+            answer = api.sync.poll(repos, self._event, channels, wait)
+        self._event = answer.next
+        for frame in answer.frames:
+            if isinstance(frame, Live | Gap):
+                self._seen[frame.channel] = frame.seq
+            self._pass_on(frame)
+        for event in answer.events:
+            self._pass_on(event)
+        for repo_id in answer.hidden:
+            self._pass_on(Hidden(repo_id=repo_id))
+        if answer.resync:
+            for repo_id in repos:
+                self._pass_on(Resync(repo_id=repo_id, id=answer.next))
+        return not (answer.frames or answer.events)
+
+    def _light(self, light: Light, why: str) -> None:
+        if (light, why) == (self.light, self.why):
+            return
+        if light != self.light:
+            self.since = int(time.time())
+        self.light, self.why = light, why
+        for member in list(self._members.values()):
+            member.lit(light, why)
+
+    def _renewed(self) -> bool:
+        """Sign in anew by the device key. Returns whether that worked."""
+        try:
+            session = self._sessions.find(self.origin)
+            if session is None or not session.handle or not session.registered:
+                return False
+            by_device_key(self.origin, self._sessions, session.handle, name=session.device_name)
+        except SvcError as error:
+            self._log(f"line {self.origin}: {error.detail}")
+            return False
+        return True

@@ -1,0 +1,239 @@
+"""The agent's process: one for each SVC_HOME, started on demand, ended when nobody has needed it for an
+hour."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import signal
+import threading
+from contextlib import suppress
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import Any
+
+from localstore.agent import place
+from localstore.agent.server import Follower, Server
+from localstore.agent.talk import Folder, Reply, Request, Said
+from localstore.core.errors import SvcError
+from localstore.folder.lock import AlreadyLocked, hold_lock
+from localstore.home import Home
+from svc import __version__
+from svc.agent.folder import Watched
+from svc.agent.line import Line
+from svc.http.session import Sessions
+
+IDLE_SECONDS = 3600.0  # without a client and a watched folder, after which the agent ends
+END_SECONDS = 10.0  # for folders to finish their rounds
+COMMAND = "svc agent"
+
+
+def serve(home: Home) -> int:
+    """Be the agent of this SVC_HOME until nobody needs it. Returns the exit code; 3: there is one already."""
+    home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        with hold_lock(home.root / place.LOCK, COMMAND):
+            _Agent(home).run()
+    except AlreadyLocked:
+        return 3
+    return 0
+
+
+class _Agent:
+    """Answers requests (`localstore.agent.server.Desk`), and owns folders and lines."""
+
+    def __init__(self, home: Home) -> None:
+        self._root = home.root
+        self._sessions = Sessions(home.root)
+        self._log = _logger(home.root / place.LOG)
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._folders: dict[str, Watched] = {}
+        self._lines: dict[str, Line] = {}
+        self._followers: dict[Follower, str | None] = {}
+        self._channels = itertools.count(1)
+        self._conversations = 0
+        self._ending = False
+        self._leaving = False  # told to stop everything: ends once nobody talks to it
+
+    def run(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, self._told_to_end)
+        signal.signal(signal.SIGIO, signal.SIG_IGN)  # who waits for a leased file is seen at its end
+        os.chdir("/")  # who stands in a folder keeps its file system mounted
+        self._log(f"agent of {self._root}, svc {__version__}, process {os.getpid()}")
+        server = Server(self._root, self)
+        for folder in place.detached(self._root):
+            with suppress(SvcError, OSError):
+                self._watch(folder, detach=True)
+        server.start()
+        try:
+            with self._changed:
+                while not self._ending:
+                    idle = not (self._folders or self._conversations)
+                    if idle and self._leaving:
+                        self._log("told to stop everything")
+                        return
+                    self._leaving = self._leaving and not self._folders
+                    if not self._changed.wait(IDLE_SECONDS if idle else None) and idle:
+                        self._log("nobody needed it for an hour")
+                        return
+        finally:
+            server.close()
+            self._end()
+
+    def _told_to_end(self, number: int, _frame: Any) -> None:
+        self._log(f"told to end ({signal.Signals(number).name})")
+        with self._changed:
+            self._ending = True
+            self._changed.notify_all()
+
+    def _end(self) -> None:
+        with self._lock:
+            folders, lines = list(self._folders.values()), list(self._lines.values())
+        for folder in folders:
+            folder.stop()
+        for folder in folders:
+            folder.join(END_SECONDS)
+        for line in lines:
+            line.close()
+
+    # --- requests
+
+    def answer(self, request: Request) -> Reply:
+        """See `Desk`."""
+        try:
+            match request.do:
+                case "watch":
+                    return self._reply([self._watch(request.folder or "", request.detach, request.turn)])
+                case "stop":
+                    return self._reply(self._stop(request.folder))
+                case "follow" if request.folder is not None:
+                    return self._reply([self._known(request.folder)])
+                case _:
+                    return self._reply(list(self._folders.values()))
+        except SvcError as error:
+            return Reply(os.getpid(), __version__, error.code, error.detail or error.title)
+        except OSError as error:
+            return Reply(os.getpid(), __version__, "disk_error", str(error))
+
+    def follows(self, request: Request, follower: Follower) -> None:
+        """See `Desk`."""
+        with self._lock:
+            self._followers[follower] = request.folder
+            for folder in self._followed(request.folder):
+                folder.followers += 1
+
+    def left(self, request: Request, follower: Follower) -> None:
+        """See `Desk`. A folder that nobody follows is watched no more, unless it is detached."""
+        with self._lock:
+            self._followers.pop(follower, None)
+            found = self._followed(request.folder)
+            for folder in found:
+                folder.followers -= 1
+            lonely = [one for one in found if not one.followers and not one.detached]
+        if request.folder is not None:
+            for folder in lonely:
+                folder.stop()
+
+    def conversing(self, count: int) -> None:
+        """See `Desk`."""
+        with self._changed:
+            self._conversations = count
+            self._changed.notify_all()
+
+    # --- folders
+
+    def _followed(self, folder: str | None) -> list[Watched]:
+        if folder is None:
+            return []
+        return [self._folders[folder]] if folder in self._folders else []
+
+    def _known(self, folder: str) -> Watched:
+        from localstore.errors import NotWatched
+
+        with self._lock:
+            if folder not in self._folders:
+                raise NotWatched(folder)
+            return self._folders[folder]
+
+    def _watch(self, folder: str, detach: bool, turn: str | None = None) -> Watched:
+        root = Path(folder).resolve(strict=True)
+        with self._changed:
+            watched = self._folders.get(str(root))
+            if watched is None:
+                channel = next(self._channels)
+                watched = Watched(root, channel, self._line_of, self._say, self._gone, self._log)
+                self._folders[str(root)] = watched
+                self._log(f"watching {root}")
+            if detach and not watched.detached:
+                watched.detached = True
+                self._store_detached()
+            if turn is not None:
+                watched.turn(turn)
+            self._changed.notify_all()
+            return watched
+
+    def _stop(self, folder: str | None) -> list[Watched]:
+        with self._lock:
+            found = [self._known(folder)] if folder is not None else list(self._folders.values())
+            for one in found:
+                one.detached = False
+            self._store_detached()
+        for one in found:
+            one.stop()
+        for one in found:
+            one.join(END_SECONDS)
+        if folder is None:
+            with self._changed:
+                self._leaving = True
+        return found
+
+    def _store_detached(self) -> None:
+        place.put_detached(self._root, sorted(key for key, one in self._folders.items() if one.detached))
+
+    def _gone(self, watched: Watched, why: str) -> None:
+        """A folder's thread has ended."""
+        with self._changed:
+            if self._folders.get(str(watched.root)) is watched:
+                del self._folders[str(watched.root)]
+            if watched.detached and not self._ending:
+                self._store_detached()
+            for origin, line in list(self._lines.items()):
+                if line.empty:
+                    line.close()
+                    del self._lines[origin]
+            self._changed.notify_all()
+        watched.say_ended(why)
+        self._log(f"no longer watching {watched.root}: {why}")
+
+    def _line_of(self, origin: str) -> Line:
+        with self._lock:
+            line = self._lines.get(origin)
+            if line is None:
+                line = self._lines[origin] = Line(origin, self._sessions, self._log)
+            return line
+
+    def _say(self, said: Said) -> None:
+        with self._lock:
+            hearing = [one for one, folder in self._followers.items() if folder in (None, said.folder)]
+        for one in hearing:
+            one.say(said)
+        if said.event == "ended":
+            for one, folder in list(self._followers.items()):
+                if folder == said.folder:
+                    one.hang_up()
+
+    def _reply(self, found: list[Watched]) -> Reply:
+        folders: list[Folder] = [one.state() for one in found]
+        return Reply(os.getpid(), __version__, folders=sorted(folders, key=lambda one: one.folder))
+
+
+def _logger(path: Path) -> Any:
+    """A function that writes a line to the log."""
+    logger = logging.Logger("agent")
+    handler = RotatingFileHandler(path, maxBytes=place.LOG_BYTES, backupCount=1, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    logger.addHandler(handler)
+    return logger.info

@@ -1,0 +1,54 @@
+"""A client's way to the agent: it is started where none answers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+from localstore.agent import place
+from localstore.agent.talk import AgentSilent, Conversation
+from localstore.errors import AgentMissing
+from localstore.home import Home
+
+WORDS = ("svc.agent",)
+START_SECONDS = 30.0
+LOOK_SECONDS = 0.02
+
+
+def reach(home: Home) -> Conversation | None:
+    """A conversation with the agent; None if none runs."""
+    try:
+        return Conversation(home.root)
+    except AgentSilent:
+        return None
+
+
+def start(home: Home) -> Conversation:
+    """A conversation with the agent, which is started if none answers. It outlives this process and its
+    terminal. Raises AgentMissing with its last words."""
+    found = reach(home)
+    if found is not None:
+        return found
+    home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    words = home.root / f"{place.LOG}.start"
+    with words.open("wb") as said:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", *WORDS, str(home.root.resolve())],
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            start_new_session=True,
+        )
+    until = time.monotonic() + START_SECONDS
+    while time.monotonic() < until:
+        found = reach(home)
+        if found is not None:
+            return found
+        code = process.poll()
+        if code not in (None, 3):  # 3: another one was quicker, and will answer
+            break
+        time.sleep(LOOK_SECONDS)
+    lines = [line for line in words.read_text("utf-8", "replace").splitlines() if line.strip()]
+    raise AgentMissing(lines[-1] if lines else "it said nothing")

@@ -1,0 +1,262 @@
+"""What is done in the rounds of one watched folder, and what is said of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from localstore.agent.talk import Light, Said
+from localstore.core.lane.update import LiveUpdate
+from localstore.core.model.live import UpdateAnswers
+from localstore.core.model.sync import Live
+from localstore.core.paths import terminal_safe
+from localstore.folder.link import RepoLink
+from localstore.live.frames import Arrived
+from localstore.live.rounds import Done, Rounds
+from localstore.live.saves import Saves
+from localstore.sync.owning import Rounds as Owning
+from localstore.sync.transfer.send import batch_of
+from localstore.sync.working_copy import WorkingCopy
+from svc.agent.line import Line, Place
+from svc.flows.executable import mark, marking
+from svc.flows.pull import pull
+
+ROUND = 0.2  # seconds that one round takes, if what it does can be divided
+AT_ONCE = 100  # saves of one step
+LOOK = 0.02  # seconds between two looks at a file that a program has open
+AGAIN = 5.0  # seconds before a round that failed is tried again
+ANSWER_SECONDS = 15.0  # for the answer to updates; then they go by request
+
+
+class Steps:
+    """The rounds of a watched folder; `svc.agent.folder.Watched` runs them in its thread."""
+
+    def __init__(
+        self, root: Path, channel: int, link: RepoLink, owning: Owning, say: Callable[[Said], None]
+    ) -> None:
+        self.repo_id, self._link, self._say_to = link.repo_id, link, say
+        self.root, self.channel = root, channel
+        self.place: Place | None = None
+        self._owning: Owning = owning
+        self._work = Rounds()
+        self._line: Line | None = None
+        self._saves = Saves()
+        self._whole = True  # a pull and a walk are due
+        self._behind = False  # a bootstrap is due
+        self._light: Light = "offline"
+        self._last_seal: str | None = None
+        self._pending_frames: list[Live] = []
+        self._answers: list[tuple[list[LiveUpdate], UpdateAnswers]] = []
+        self._came: dict[str, Arrived] = {}
+        self._skipped: set[tuple[str, str]] = set()
+        self._refusing = False  # the relay opens no channel for this folder
+        self._waiting: set[str] = set()
+        self._look_at = 0.0
+        self._out: tuple[int, list[LiveUpdate], float] | None = None  # what was sent over the socket
+        self._flying = 0
+        self._turn: str | None = None
+        self._here: tuple[str, int] | None = None
+
+    @property
+    def unsent(self) -> bool:
+        """Whether updates are in flight that were not handed to the socket."""
+        return self._flying > 0 and self._out is None
+
+    def _round(self) -> None:
+        """Own the folder for a while, and do what is due."""
+        until = time.monotonic() + ROUND
+        with self._owning.round() as copy:
+            self._link = copy.repo
+            self._work.begin(copy, self._turn)
+            while self._step(copy):
+                if time.monotonic() >= until or self._owning.wanted():
+                    break
+            self._work.finish(copy)
+            self._flying = len(copy.db.flight_numbers())
+            self._waiting = set(self._work.frames.paths)  # for answers, and for programs that write
+            self._look_at = time.monotonic() + (
+                LOOK if self._waiting - copy.db.flight_kinds().keys() else AGAIN
+            )
+            self._place_now(copy)
+
+    def _step(self, copy: WorkingCopy) -> bool:
+        """Do one thing. Returns False once nothing is left to do."""
+        if self._answers:
+            self._record(copy, *self._answers.pop(0))
+            return True
+        if self._pending_frames:
+            self._store(copy, self._pending_frames.pop(0))
+            return True
+        if self._whole and self._light != "offline":
+            self._pull(copy)
+            return True
+        if self._behind and self._light != "offline":
+            self._catch_up(copy)
+            return True
+        now = time.monotonic()
+        paths, below = self._saves.take(now, lambda path: _emptied(copy, path), AT_ONCE)
+        if paths or below:
+            if below:
+                self._tell(copy, self._work.saved_below(copy, below))
+            if paths:
+                self._tell(copy, self._work.saved(copy, paths))
+                self._here = (paths[-1], 0)
+            return True
+        if self._work.frames.paths and self._light != "offline":
+            return self._bring(copy)
+        return False
+
+    def _pull(self, copy: WorkingCopy) -> None:
+        """A pull and a walk: at the beginning, and after a seal."""
+        self._whole = False
+        try:
+            before = copy.last_seal
+            done = pull(copy, "merge")
+        except BaseException:
+            self._whole = True
+            raise
+        self._work.frames.forget()
+        self._last_seal = copy.last_seal
+        for path in done.changed:
+            who = (done.live.get(path) or [""])[0]
+            self._say("came", path=terminal_safe(path), by=who, gone=path not in copy.entries)
+        for path, by in done.merged.items():
+            self._say("merged", path=terminal_safe(path), by=by or "")
+        for one in done.conflicts:
+            self._say(
+                "conflict", path=terminal_safe(one.path), kept_as=terminal_safe(one.kept_as), by=one.by or ""
+            )
+        if done.seal != before and done.seal is not None:
+            self._say("seal", seal=done.seal, by=", ".join(copy.sealed_by))
+        copy.begin_report()
+        self._behind = False
+        self._tell(copy, self._work.saved_below(copy, [""]))
+
+    def _catch_up(self, copy: WorkingCopy) -> None:
+        self._behind = False
+        if copy.key is None:
+            self._whole = True
+            return
+        try:
+            connected = self._work.bootstrap(copy)
+        except BaseException:
+            self._behind = True
+            raise
+        self._pending_frames.clear()
+        if connected.head != copy.last_seal:
+            self._whole = True
+
+    def _store(self, copy: WorkingCopy, frame: Live) -> None:
+        came = self._work.frames.store(copy, frame)
+        if came is None:
+            self._behind = True
+            return
+        for one in came:
+            self._came[one.path] = one
+            self._work.buffers.authors[one.path] = one.who
+
+    def _bring(self, copy: WorkingCopy) -> bool:
+        """Write what came. Returns whether anything was done."""
+        before = len(self._work.frames.paths)
+        with marking(copy, needed=False):
+            done = self._work.bring(copy)
+            mark(copy, done.written)
+        for path in done.written:
+            one = self._came.pop(path, None)
+            gone = path not in copy.entries
+            if one is None:
+                self._say("came", path=terminal_safe(path), gone=gone)
+            else:
+                agent = one.turn is not None
+                self._say("came", path=terminal_safe(path), by=one.who, agent=agent, gone=gone)
+        done.written = []
+        self._tell(copy, done)
+        return len(self._work.frames.paths) < before
+
+    def _record(self, copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers) -> None:
+        flying = copy.db.flight_numbers()
+        sent = self._work.answered(copy, updates, answers)
+        kinds = {update.path: update.kind for update in updates if update.n in flying}
+        for path in sent.accepted:
+            self._say("sent", path=terminal_safe(path), gone=kinds.get(path) == "delete")
+        for path, why in sent.refused.items():
+            self._say("refused", path=terminal_safe(path), detail=terminal_safe(why))
+        self._tell(copy, self._work.again(copy, [*sent.accepted, *sent.costly]))
+
+    def _place_now(self, copy: WorkingCopy) -> None:
+        """What the channel is opened with, as the record has it now."""
+        if copy.key is None or not copy.replica or copy.repo.shown_seal:
+            self.place = None
+            return
+        since = copy.db.number("since")
+        if (
+            self.place is not None
+            and self.place.replica == copy.replica
+            and self.place.branch == copy.repo.branch
+        ):
+            self.place.since = since
+            return
+        if self._whole or self._refusing:
+            return
+        self.place = Place(copy.repo.repo_id, copy.repo.branch, copy.replica, copy.device_id, since)
+        if self._line is not None:
+            self._joins(self._line)
+
+    def _joins(self, line: Line) -> None:
+        """Have the line carry this folder with its place as it is now."""
+        raise NotImplementedError
+
+    def _post(self) -> None:
+        """Send what is in flight, without owning the folder."""
+        if self._light == "offline" or not self.unsent or self._line is None:
+            return
+        with self._owning.round() as copy:
+            self._work.begin(copy, self._turn)
+            updates = self._work.outgoing(copy)
+            batch = batch_of(copy, updates)
+            transport = copy.transport
+        if not updates:
+            self._flying = 0
+            return
+        if self._here is not None and self._light == "live":
+            path, line = self._here
+            self._here = None
+            self._line.here(self.channel, path, line, self._turn)
+        number = self._line.send(self.channel, batch) if self._light == "live" else None
+        if number is not None:
+            self._out = (number, updates, time.monotonic() + ANSWER_SECONDS)
+            return
+        self._answers.append((updates, transport.updates(batch)))
+
+    # --- what happened
+
+    def _tell(self, copy: WorkingCopy, done: Done) -> None:
+        for path in done.merged:
+            by = self._work.buffers.authors.get(path, "")
+            self._say("merged", path=terminal_safe(path), by=by)
+        for clash in done.conflicts:
+            kept_as = terminal_safe(clash.kept_as)
+            self._say("conflict", path=terminal_safe(clash.path), kept_as=kept_as, by=clash.by or "")
+        for kept in done.kept:
+            self._say("kept", path=terminal_safe(kept.path), lines=kept.lines, by=", ".join(kept.by))
+        for one in done.skipped:
+            if (one.path, one.reason) not in self._skipped:
+                self._skipped.add((one.path, one.reason))
+                self._say("skipped", path=one.path, detail=one.reason)
+
+    def _say(self, event: str, **members: Any) -> None:
+        at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        self._say_to(msgspec.convert({"event": event, "folder": str(self.root), "at": at, **members}, Said))
+
+
+def _emptied(copy: WorkingCopy, path: str) -> bool:
+    """Whether the file is empty now, and svc knows it with content; or a program is writing it."""
+    info, entry = copy.files.stat(path), copy.entries.get(path)
+    if info is None or entry is None:
+        return False
+    return (info.st_size == 0 and entry.size > 0) or copy.files.being_written(path)

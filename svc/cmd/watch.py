@@ -1,0 +1,225 @@
+"""`svc watch`: live sync of a folder, as it happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from localstore.agent.talk import AgentSilent, Conversation, Folder, Reply, Request, Said
+from localstore.core.errors import ClientError
+from localstore.core.paths import terminal_safe
+from localstore.errors import NotWatched
+from localstore.folder import link
+from svc.agent.start import reach, start
+from svc.cmd.frame.context import Ctx
+from svc.console import Column, answers
+
+EVENTS = (Column("at", kind="time"), Column("event"), Column("path"), Column("by"), Column("detail"))
+FOLDERS = (
+    Column("folder"),
+    Column("repo"),
+    Column("branch"),
+    Column("light"),
+    Column("queued"),
+    Column("detached"),
+    Column("since", kind="time"),
+)
+GLYPHS = {"live": "●", "polling": "◐", "offline": "○"}
+COLOURS = {"live": "green", "polling": "cyan", "offline": "yellow"}
+FolderPath = Annotated[str, typer.Argument(metavar="[FOLDER]", help="A linked folder; here if left out")]
+
+
+@answers(EVENTS, Said)
+def watch(
+    ctx: Ctx,
+    folder: FolderPath = "",
+    detach: Annotated[
+        bool,
+        typer.Option("--detach", help="Watch in the background, until svc watch stop"),
+    ] = False,
+) -> None:
+    """Keep this folder and its branch together, save by save
+
+    Each save goes to the branch at once, and what others save is written here. Nothing is sealed: that is
+    svc push. The command prints what happens until Ctrl-C, and with --json one object a line. What you save
+    without a network is sent later. SVC_TURN names the turn in which an agent edits.
+
+    Examples:
+    svc watch
+    svc watch ~/work/app --detach
+    svc watch --json event,path,by
+    """
+    root = _root(ctx, folder)
+    turn = ctx.obj.environment.get("SVC_TURN") or None
+    while True:
+        with start(ctx.obj.home) as agent:
+            found = _ask(agent, Request("watch", str(root), detach, turn)).folders[0]
+            if detach:
+                shown = terminal_safe(found.folder)
+                record = {**dict.fromkeys((column.name for column in EVENTS), None), "event": "light"}
+                record |= {"folder": found.folder, "state": found.light}
+                ctx.out.done(f"Watching {shown}: {found.repo}, branch {found.branch}", record, EVENTS, Said)
+                return
+            _ask(agent, Request("follow", str(root)))
+            _begin(ctx, found)
+            if _follow(ctx, agent.events()):
+                return
+        ctx.out.note("the agent ended; starting it again")
+        time.sleep(0.2)
+
+
+@answers(FOLDERS, Folder)
+def list_watches(ctx: Ctx) -> None:
+    """List the folders that are watched, with their light
+
+    ● live: each save travels at once. ◐ polling: it does, by requests. ○ offline: it waits for the network.
+
+    Examples:
+    svc watch list
+    svc watch list --json folder,light,people
+    """
+    agent = reach(ctx.obj.home)
+    folders: list[Folder] = []
+    if agent is not None:
+        with agent:
+            folders = _ask(agent, Request("about")).folders
+    ctx.out.rows(map(_record, folders), FOLDERS, Folder, empty="no folder is watched; svc watch watches one")
+
+
+@answers(FOLDERS, Folder)
+def stop(
+    ctx: Ctx,
+    folder: FolderPath = "",
+    everything: Annotated[bool, typer.Option("--all", help="All folders, and end the agent")] = False,
+) -> None:
+    """Watch this folder no more
+
+    Edits that are not sent yet stay here; svc push or the next svc watch sends them.
+
+    Examples:
+    svc watch stop
+    svc watch stop --all
+    """
+    named = None if everything else str(_root(ctx, folder))
+    agent = reach(ctx.obj.home)
+    if agent is None:
+        if named is not None:
+            raise NotWatched(terminal_safe(named))
+        stopped = []
+    else:
+        with agent:
+            stopped = _ask(agent, Request("stop", named)).folders
+    if everything:
+        ctx.out.rows(map(_record, stopped), FOLDERS, Folder, empty="no folder was watched")
+        return
+    ctx.out.done(f"No longer watching {terminal_safe(str(named))}", _record(stopped[0]), FOLDERS, Folder)
+
+
+def _root(ctx: Ctx, typed: str) -> Path:
+    """The linked folder that is meant."""
+    if typed:
+        root = link.find((ctx.obj.folder / typed).resolve())
+        link.read_repo(root)
+        return root.resolve()
+    return ctx.obj.linked_folder()[0].resolve()
+
+
+def _ask(agent: Conversation, request: Request) -> Reply:
+    try:
+        reply = agent.ask(request)
+    except AgentSilent:
+        raise ClientError("the agent of this machine does not answer; see agent.log in SVC_HOME") from None
+    if reply.code == NotWatched.code:
+        raise NotWatched(terminal_safe(request.folder or ""))
+    if reply.error:
+        raise _Refused(reply.error)
+    return reply
+
+
+class _Refused(ClientError):
+    """The agent refused the request; the sentence is its own."""
+
+
+def _begin(ctx: Ctx, found: Folder) -> None:
+    if ctx.out.format.as_data:
+        return
+    shown = f"{found.repo}, branch {found.branch}"
+    ctx.out.note(f"watching {terminal_safe(found.folder)} ({shown}); Ctrl-C ends it")
+    if found.light != "offline" or found.why != "connecting":
+        ctx.out.line(_lit(found.light, found.why), COLOURS[found.light])
+    for one in found.people:
+        said = Said("person", found.folder, "", one.path, one.who, one.device, one.kind == "agent", one.line)
+        ctx.out.line(_sentence(said))
+
+
+def _follow(ctx: Ctx, events: Iterator[Said]) -> bool:
+    """Print events. Returns whether the folder is watched no more; False: the agent has ended."""
+    for said in events:
+        if ctx.out.format.as_data:
+            ctx.out.event(said, EVENTS, Said)
+        else:
+            colour = COLOURS.get(said.state, "") if said.event == "light" else ""
+            ctx.out.line(f"{_clock()}  {_sentence(said)}", colour)
+        if said.event == "ended":
+            return True
+    return False
+
+
+def _clock() -> str:
+    return time.strftime("%H:%M:%S")
+
+
+def _lit(light: str, why: str) -> str:
+    words = f"{GLYPHS.get(light, '?')} {light}"
+    return f"{words}: {why}" if why and light != "live" else words
+
+
+def _sentence(said: Said) -> str:
+    path, who = said.path, f"@{said.by}" if said.by else "somebody"
+    if said.agent:
+        who += " (agent)"
+    match said.event:
+        case "light":
+            return _lit(said.state, said.detail)
+        case "sent":
+            return f"→ {path}" + (" removed" if said.gone else "")
+        case "came":
+            return f"← {path}" + (" removed" if said.gone else "") + (f" by {who}" if said.by else "")
+        case "merged":
+            return f"  {path}: merged with " + (f"{who}'s edit" if said.by else "edits by others")
+        case "kept":
+            lines = "1 line" if said.lines == 1 else f"{said.lines} lines"
+            return f"  {path}: kept {lines} of {who}, which this save lacked; save again to take them out"
+        case "conflict":
+            whose = f"{who}'s version" if said.by else "the branch's version"
+            return f"  conflict in {path}: {whose} stays; yours is kept whole as {said.kept_as}"
+        case "refused" | "skipped":
+            return f"  {said.event} {path}: {said.detail}"
+        case "person":
+            return _person(said, who)
+        case "seal":
+            return f"  at seal {said.seal[:12]}" + (f" by {who}" if said.by else "")
+        case _:
+            return f"  {said.detail}"
+
+
+def _person(said: Said, who: str) -> str:
+    on = f" on {said.device}" if said.device else ""
+    if said.gone:
+        return f"  {who}{on} went"
+    if not said.path:
+        return f"  {who}{on} is here"
+    return f"  {who}{on} is in {said.path}" + (f", line {said.line}" if said.line else "")
+
+
+def _record(found: Folder) -> dict[str, object]:
+    record: dict[str, object] = {name: getattr(found, name) for name in found.__struct_fields__}
+    record["people"] = msgspec.to_builtins(found.people)
+    record["since"] = datetime.fromtimestamp(found.since, UTC).isoformat().replace("+00:00", "Z")
+    return record

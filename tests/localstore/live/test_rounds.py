@@ -1,0 +1,191 @@
+"""Live sync of a working copy, path by path, against the model relay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from localstore.live.rounds import Done, Rounds
+from localstore.live.single import left_out
+from localstore.live.stale import MEMORY
+from localstore.sync.transfer.send import batch_of
+from localstore.sync.working_copy import WorkingCopy
+from tests.localstore.model_relay import ModelRelay
+from tests.localstore.place import Place
+
+TEXT = "".join(f"line {number}\n" for number in range(12))
+
+
+class Side:
+    """A place whose rounds are run by hand."""
+
+    def __init__(self, place: Place) -> None:
+        self.place, self.rounds = place, Rounds()
+
+    def run(self, work: Callable[[WorkingCopy], Done]) -> Done:
+        with self.place.device() as copy:
+            self.rounds.begin(copy, None)
+            done = work(copy)
+            while updates := self.rounds.outgoing(copy):
+                sent = self.rounds.answered(copy, updates, copy.transport.updates(batch_of(copy, updates)))
+                if sent.lost:
+                    self.rounds.bootstrap(copy)
+                    done.merged += self.rounds.bring(copy).merged
+                self.rounds.again(copy, [*sent.accepted, *sent.lost])
+            self.rounds.finish(copy)
+            return done
+
+    def save(self, path: str, text: str) -> Done:
+        self.place.write(path, text)
+        return self.run(lambda copy: self.rounds.saved(copy, [path]))
+
+    def bring(self) -> Done:
+        def work(copy: WorkingCopy) -> Done:
+            self.rounds.bootstrap(copy)
+            return self.rounds.bring(copy)
+
+        return self.run(work)
+
+    def text(self, path: str) -> str:
+        return self.place.read(path).decode()
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> tuple[Side, Side]:
+    relay = ModelRelay()
+    ann, bob = Place(tmp_path, relay, "ann"), Place(tmp_path, relay, "bob")
+    ann.write("a.txt", TEXT)
+    ann.write("other/b.txt", "other\n")
+    ann.push("One")
+    bob.pull()
+    return Side(ann), Side(bob)
+
+
+def test_a_save_travels_by_its_path(sides: tuple[Side, Side]) -> None:
+    ann, bob = sides
+    ann.save("a.txt", TEXT.replace("line 3", "line three"))
+    ann.save("new/c.txt", "new\n")
+    done = bob.bring()
+    assert sorted(done.written) == ["a.txt", "new/c.txt"]
+    assert "line three" in bob.text("a.txt")
+    assert bob.text("new/c.txt") == "new\n"
+
+
+def test_a_deleted_file_goes(sides: tuple[Side, Side]) -> None:
+    ann, bob = sides
+    (ann.place.folder / "other/b.txt").unlink()
+    ann.run(lambda copy: ann.rounds.saved(copy, ["other/b.txt"]))
+    assert bob.bring().written == ["other/b.txt"]
+    assert not (bob.place.folder / "other").exists()
+
+
+def test_an_old_buffer_takes_nobodys_lines_away(sides: tuple[Side, Side]) -> None:
+    ann, bob = sides
+    ann.save("a.txt", TEXT.replace("line 3", "by ann 3").replace("line 4", "by ann 4"))
+    bob.bring()
+    done = bob.save("a.txt", TEXT.replace("line 9", "by bob 9"))
+    assert [(one.path, one.lines) for one in done.kept] == [("a.txt", 2)]
+    ann.bring()
+    for side in sides:
+        assert all(word in side.text("a.txt") for word in ("by ann 3", "by ann 4", "by bob 9"))
+
+
+def test_the_same_save_again_means_it(sides: tuple[Side, Side]) -> None:
+    ann, bob = sides
+    ann.save("a.txt", TEXT.replace("line 3", "by ann 3"))
+    bob.bring()
+    old = TEXT.replace("line 9", "by bob 9")
+    assert bob.save("a.txt", old).kept
+    assert not bob.save("a.txt", old).kept
+    ann.bring()
+    assert ann.text("a.txt") == bob.text("a.txt") == old
+
+
+def test_who_has_read_what_came_edits_that(sides: tuple[Side, Side]) -> None:
+    ann, bob = sides
+    ann.save("a.txt", TEXT.replace("line 3", "by ann 3"))
+    bob.bring()
+    assert not bob.save("a.txt", bob.text("a.txt").replace("by ann 3", "by both 3")).kept
+    assert "by both 3" in bob.text("a.txt")
+    assert "by ann 3" not in bob.text("a.txt")
+
+
+def test_an_editor_that_reloaded_once_keeps_what_came_later(sides: tuple[Side, Side]) -> None:
+    ann, bob = sides
+    ann.save("a.txt", TEXT.replace("line 3", "by ann 3"))
+    bob.bring()
+    loaded = bob.text("a.txt")
+    ann.save("a.txt", ann.text("a.txt").replace("line 7", "by ann 7"))
+    bob.bring()
+    done = bob.save("a.txt", loaded.replace("line 10", "by bob 10"))
+    assert [one.lines for one in done.kept] == [1]
+    assert all(word in bob.text("a.txt") for word in ("by ann 3", "by ann 7", "by bob 10"))
+
+
+def test_after_ten_minutes_a_save_means_what_it_says(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, bob = sides
+    ann.save("a.txt", TEXT.replace("line 3", "by ann 3"))
+    bob.bring()
+    now = bob.rounds.buffers._now
+    monkeypatch.setattr(bob.rounds.buffers, "_now", lambda: now() + MEMORY + 1000)
+    assert not bob.save("a.txt", TEXT.replace("line 9", "by bob 9")).kept
+    assert "by ann 3" not in bob.text("a.txt")
+
+
+def test_replaced_text_stays_a_conflict(sides: tuple[Side, Side]) -> None:
+    ann, bob = sides
+    ann.save("a.txt", TEXT.replace("line 3", "wait 45"))
+    bob.bring()
+    done = bob.save("a.txt", TEXT.replace("line 3", "wait 60"))
+    assert len(done.conflicts) == 1
+    assert "wait 45" in bob.text("a.txt")
+    assert "wait 60" in bob.text(done.conflicts[0].kept_as)
+
+
+def test_bytes_edited_on_both_are_both_kept(sides: tuple[Side, Side]) -> None:
+    ann, bob = sides
+    ann.save("logo.bin", "\0one")
+    bob.bring()
+    ann.save("logo.bin", "\0by ann")
+    bob.save("logo.bin", "\0by bob")
+    bob.bring()
+    copies = [path.read_bytes() for path in bob.place.folder.glob("logo.sync-conflict-*")]
+    assert bob.place.read("logo.bin") == b"\0by ann"
+    assert copies == [b"\0by bob"]
+
+
+def test_a_file_that_is_being_written_is_left_alone(sides: tuple[Side, Side]) -> None:
+    """An editor has truncated the file and not written it yet when an edit arrives."""
+    ann, bob = sides
+    ann.save("a.txt", TEXT.replace("line 3", "by ann 3"))
+    with (bob.place.folder / "a.txt").open("w") as file:
+        bob.bring()
+        assert bob.text("a.txt") == ""
+        file.write(TEXT.replace("line 9", "by bob 9"))
+    bob.run(lambda copy: bob.rounds.saved(copy, ["a.txt"]))
+    bob.bring()
+    assert all(word in bob.text("a.txt") for word in ("by ann 3", "by bob 9"))
+
+
+def test_ignored_files_stay_out(sides: tuple[Side, Side]) -> None:
+    ann, bob = sides
+    ann.place.write(".gitignore", "*.log\nout/\n")
+    ann.place.write("nested/.git/x", "")
+    for path in ("a.log", "deep/a.log", "out/a.txt", "nested/a.txt", ".a.txt.swp"):
+        ann.save(path, "no\n")
+    with ann.place.device() as copy:
+        assert left_out(copy.files, "deep/b.log")
+        assert not left_out(copy.files, "deep/b.txt")
+    assert bob.bring().written == []
+
+
+def test_a_folder_that_moved_in_is_walked(sides: tuple[Side, Side]) -> None:
+    ann, bob = sides
+    ann.place.write("moved/x/1.txt", "1\n")
+    ann.place.write("moved/2.txt", "2\n")
+    ann.run(lambda copy: ann.rounds.saved_below(copy, ["moved/"]))
+    assert sorted(bob.bring().written) == ["moved/2.txt", "moved/x/1.txt"]

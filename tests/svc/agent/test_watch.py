@@ -1,0 +1,162 @@
+"""`svc watch` with real agents and a real relay."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from scripts.live.devices import Device, Relay, paired
+
+SOON = 60.0  # seconds; a wait that fails, not a measure
+
+
+@pytest.fixture(scope="module")
+def relay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Relay]:
+    relay = Relay(tmp_path_factory.mktemp("relay"))
+    relay.start()
+    yield relay
+    relay.kill()
+
+
+@pytest.fixture(scope="module")
+def devices(relay: Relay, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Device, Device]]:
+    def fill(folder: Path) -> None:
+        (folder / "a.txt").write_text("".join(f"line {number}\n" for number in range(10)))
+
+    found = paired(tmp_path_factory.mktemp("devices"), relay.server, fill)
+    yield found
+    for device in found:
+        device.end_agent()
+
+
+@pytest.fixture
+def watched(devices: tuple[Device, Device]) -> tuple[Device, Device]:
+    for device in devices:
+        device.svc("watch", "--detach")
+        device.wait_for("live")
+    return devices
+
+
+def until(what: Callable[[], object]) -> None:
+    end = time.monotonic() + SOON
+    while not what():
+        assert time.monotonic() < end, "it did not come to that"
+        time.sleep(0.02)
+
+
+def test_a_save_reaches_the_other_disk_and_is_told_of(watched: tuple[Device, Device]) -> None:
+    first, second = watched
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "svc", "watch", "--json", "event,path,by,lines"],
+        cwd=second.folder,
+        env=second.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    until(lambda: json.loads(second.svc("watch", "list", "--json", "followers"))[0]["followers"])
+    (first.folder / "new.txt").write_text("new\n")
+    until(lambda: (second.folder / "new.txt").exists())
+    for line in process.stdout:
+        said = json.loads(line)
+        if said["event"] == "came":
+            assert (said["path"], said["by"]) == ("new.txt", "ann")
+            break
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 130
+    assert second.state()["light"] == "live"  # it is detached and stays
+
+
+def test_a_seal_of_one_device_is_the_others_too(watched: tuple[Device, Device]) -> None:
+    first, second = watched
+    (first.folder / "sealed.txt").write_text("one\n")
+    seal = first.svc("push", "-m", "Two").strip()
+    until(lambda: json.loads(second.svc("status", "--json", "last_seal"))["last_seal"] == seal)
+    (second.folder / "sealed.txt").write_text("two\n")
+    second.svc("push", "-m", "Three")
+    until(lambda: (first.folder / "sealed.txt").read_text() == "two\n")
+
+
+def test_an_editor_that_never_reloads_takes_nothing_away(watched: tuple[Device, Device]) -> None:
+    first, second = watched
+    loaded = (second.folder / "a.txt").read_text()
+    text = (first.folder / "a.txt").read_text()
+    (first.folder / "a.txt").write_text(text.replace("line 2", "by first"))
+    until(lambda: "by first" in (second.folder / "a.txt").read_text())
+    (second.folder / "a.txt").write_text(loaded.replace("line 7", "by second"))
+    for device in watched:
+        until(lambda: "by second" in (device.folder / "a.txt").read_text())  # noqa: B023
+        until(lambda: "by first" in (device.folder / "a.txt").read_text())  # noqa: B023
+
+
+def test_the_relay_goes_and_comes_and_no_edit_is_lost(watched: tuple[Device, Device], relay: Relay) -> None:
+    first, second = watched
+    relay.kill()
+    first.wait_for("offline")
+    (first.folder / "offline.txt").write_text("written without a relay\n")
+    (second.folder / "also.txt").write_text("by the other\n")
+    relay.start()
+    until(lambda: (second.folder / "offline.txt").exists())
+    until(lambda: (first.folder / "also.txt").exists())
+    first.wait_for("live")
+
+
+def test_an_agent_that_was_killed_is_started_again(watched: tuple[Device, Device]) -> None:
+    first, second = watched
+    first.end_agent(signal.SIGKILL)
+    (first.folder / "meanwhile.txt").write_text("no agent\n")
+    assert first.svc("watch", "list") == ""
+    first.svc("watch", "--detach")
+    until(lambda: (second.folder / "meanwhile.txt").exists())
+
+
+def test_the_watcher_is_part_of_it(watched: tuple[Device, Device]) -> None:
+    first, _ = watched
+    listed = json.loads(first.svc("watcher", "list", "--json", "pid"))
+    assert listed == [{"pid": first.agent_pid()}]
+    assert "svc watch stop" in _refused(first, "watcher", "stop")
+    (first.folder / "seen.txt").write_text("x\n")
+    assert "seen.txt" in first.svc("status")
+
+
+def test_one_agent_for_each_home(watched: tuple[Device, Device]) -> None:
+    first, _ = watched
+    second_agent = subprocess.run(
+        [sys.executable, "-P", "-m", "svc.agent", str(first.home)], env=first.environment, check=False
+    )
+    assert second_agent.returncode == 3
+    assert os.getsid(first.agent_pid() or 0) == first.agent_pid()  # it has no terminal
+
+
+def test_stop_and_refusals(watched: tuple[Device, Device], tmp_path: Path) -> None:
+    first, _ = watched
+    assert "not linked" in _refused(first, "watch", where=tmp_path)
+    first.svc("watch", "stop")
+    assert first.state() == {}
+    assert "run: svc watch" in _refused(first, "watch", "stop")
+    assert first.svc("watch", "stop", "--all") == ""
+    first.end_agent()
+    assert "run: svc watch" in _refused(first, "watch", "stop")
+    first.svc("watch", str(first.folder), "--detach", where=tmp_path)
+    first.wait_for("live")
+
+
+def _refused(device: Device, *words: str, where: Path | None = None) -> str:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "svc", *words],
+        cwd=where or device.folder,
+        env=device.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    return done.stderr
