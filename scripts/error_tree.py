@@ -12,8 +12,8 @@ from localstore.core.errors import SvcError
 
 def classes() -> list[type[SvcError]]:
     """`SvcError` and everything below it, a parent before its children."""
-    for module in pkgutil.iter_modules(model.__path__):
-        importlib.import_module(f"{model.__name__}.{module.name}")
+    for module in pkgutil.walk_packages(model.__path__, f"{model.__name__}."):
+        importlib.import_module(module.name)
     return _below(SvcError)
 
 

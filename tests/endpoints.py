@@ -13,9 +13,9 @@ from localstore.core.endpoint import Endpoint
 def endpoints() -> dict[str, Endpoint[Any]]:
     """By module and constant: `ref.CREATE`."""
     found: dict[str, Endpoint[Any]] = {}
-    for info in pkgutil.iter_modules(model.__path__):
-        module = importlib.import_module(f"{model.__name__}.{info.name}")
+    for info in pkgutil.walk_packages(model.__path__, f"{model.__name__}."):
+        module = importlib.import_module(info.name)
         for name, value in vars(module).items():
             if isinstance(value, Endpoint):
-                found[f"{info.name}.{name}"] = value
+                found[f"{info.name.rpartition('.')[2]}.{name}"] = value
     return found

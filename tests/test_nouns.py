@@ -50,6 +50,9 @@ TESTED = {
 }
 
 
+MODELS = ("localstore.core.model", "localstore.core.model.collaboration")
+
+
 def used_by_the_client() -> set[str]:
     """Endpoints named in `svc` and `tui`, as `ref.CREATE`."""
     found: set[str] = set()
@@ -58,7 +61,7 @@ def used_by_the_client() -> set[str]:
         modules: dict[str, str] = {}
         for node in ast.walk(tree):
             origin = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
-            if isinstance(node, ast.ImportFrom) and origin == "localstore.core.model":
+            if isinstance(node, ast.ImportFrom) and origin in MODELS:
                 modules |= {alias.asname or alias.name: alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and origin.startswith("localstore.core.model."):
                 found |= {f"{origin.rpartition('.')[2]}.{alias.name}" for alias in node.names}

@@ -11,11 +11,13 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from localstore.core.model import history as histories
-from localstore.core.model import issue as issues_
-from localstore.core.model import label as labels_
 from localstore.core.model import ref as refs_
 from localstore.core.model import release as releases_
 from localstore.core.model import repo as repos_
+from localstore.core.model.collaboration import issue as issues_
+from localstore.core.model.collaboration import label as labels_
+from localstore.core.model.collaboration.issue import Comment, Issue, IssueQuery
+from localstore.core.model.collaboration.label import Label
 from localstore.core.model.history import (
     Blame,
     Blob,
@@ -26,8 +28,6 @@ from localstore.core.model.history import (
     Tree,
     TreeQuery,
 )
-from localstore.core.model.issue import Comment, Issue, IssueQuery
-from localstore.core.model.label import Label
 from localstore.core.model.ref import Ref
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo

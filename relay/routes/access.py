@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from localstore.core.model import access as endpoints
-from localstore.core.model.access import (
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration import access as endpoints
+from localstore.core.model.collaboration.access import (
     AccessGrant,
     AccessRequest,
     AccessRequestCreate,
@@ -15,7 +16,6 @@ from localstore.core.model.access import (
     Transfer,
     TransferCreate,
 )
-from localstore.core.model.base import Page, PageQuery
 from relay.caller import Caller, View
 from relay.http.routing import Reply, serves
 from relay.service.access import collaborator

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from localstore.core.model import audit as endpoints
-from localstore.core.model.audit import AuditEntry
 from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration import audit as endpoints
+from localstore.core.model.collaboration.audit import AuditEntry
 from relay.caller import View
 from relay.http.routing import serves
 from relay.service import audit

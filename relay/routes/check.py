@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from localstore.core.model import check as endpoints
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.check import Check, SealChecks
+from localstore.core.model.collaboration import check as endpoints
+from localstore.core.model.collaboration.check import Check, SealChecks
 from relay.caller import View
 from relay.http.routing import Reply, serves
 from relay.service.checks import check as checks

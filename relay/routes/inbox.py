@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from localstore.core.model import inbox as endpoints
 from localstore.core.model.base import Page
-from localstore.core.model.inbox import InboxChanged, InboxItem, InboxQuery, InboxState
+from localstore.core.model.collaboration import inbox as endpoints
+from localstore.core.model.collaboration.inbox import InboxChanged, InboxItem, InboxQuery, InboxState
 from relay.caller import Caller
 from relay.http.routing import serves
 from relay.service.attention import inbox

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from localstore.core.model import issue as endpoints
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.issue import (
+from localstore.core.model.collaboration import issue as endpoints
+from localstore.core.model.collaboration.issue import (
     Comment,
     CommentBody,
     Issue,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from localstore.core.model import label as endpoints
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.label import Label, LabelClone, LabelCreate, LabelPatch, LabelsCloned
+from localstore.core.model.collaboration import label as endpoints
+from localstore.core.model.collaboration.label import Label, LabelClone, LabelCreate, LabelPatch, LabelsCloned
 from relay.caller import View
 from relay.http.routing import Reply, serves
 from relay.service import label as labels

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from localstore.core.limits import MIB
-from localstore.core.model import merge as endpoints
-from localstore.core.model.history import Seal
-from localstore.core.model.merge import (
+from localstore.core.model.collaboration import merge as endpoints
+from localstore.core.model.collaboration.merge import (
     MergeFinalizeRequest,
     MergePrepareRequest,
     MergeRequest,
@@ -15,7 +14,8 @@ from localstore.core.model.merge import (
     UpdateFinalizeRequest,
     UpdatePrepareRequest,
 )
-from localstore.core.model.proposal import Proposal
+from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.model.history import Seal
 from relay.caller import View
 from relay.http.routing import serves
 from relay.service.merging import merge as finalize

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from localstore.core.model import path as endpoints
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.path import PathChange, PathRule, PathRuleRemove, PathRuleSet
+from localstore.core.model.collaboration import path as endpoints
+from localstore.core.model.collaboration.path import PathChange, PathRule, PathRuleRemove, PathRuleSet
 from relay.caller import View
 from relay.http.routing import Reply, serves
 from relay.service import path as paths

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from localstore.core.model import proposal as endpoints
-from localstore.core.model import review as review_endpoints
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.issue import LabelAddQuery
-from localstore.core.model.proposal import (
+from localstore.core.model.collaboration import proposal as endpoints
+from localstore.core.model.collaboration import review as review_endpoints
+from localstore.core.model.collaboration.issue import LabelAddQuery
+from localstore.core.model.collaboration.proposal import (
     Proposal,
     ProposalCreate,
     ProposalPatch,
@@ -14,7 +14,7 @@ from localstore.core.model.proposal import (
     TimelineItem,
     Version,
 )
-from localstore.core.model.review import Review, ReviewCreate, ReviewPatch
+from localstore.core.model.collaboration.review import Review, ReviewCreate, ReviewPatch
 from relay.caller import View
 from relay.http.routing import serves
 from relay.service import timeline

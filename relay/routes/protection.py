@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from localstore.core.model import protection as endpoints
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.protection import Protection, ProtectionSet
+from localstore.core.model.collaboration import protection as endpoints
+from localstore.core.model.collaboration.protection import Protection, ProtectionSet
 from relay.caller import View
 from relay.http.routing import Reply, serves
 from relay.service import protection as rules

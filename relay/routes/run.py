@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from localstore.core.model import run as endpoints
 from localstore.core.model.base import Page
-from localstore.core.model.run import Run, RunCreate, RunPatch, RunQuery
+from localstore.core.model.collaboration import run as endpoints
+from localstore.core.model.collaboration.run import Run, RunCreate, RunPatch, RunQuery
 from relay.caller import View
 from relay.http.routing import serves
 from relay.service.checks import run as runs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.core.model import social as endpoints
+from localstore.core.model.collaboration import social as endpoints
 from relay.caller import View
 from relay.http.routing import Reply, serves
 from relay.service.attention import social

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from localstore.core.model.audit import AuditEntry
 from localstore.core.model.base import Actor, Page, PageQuery
+from localstore.core.model.collaboration.audit import AuditEntry
 from relay.base.clock import rfc3339
 from relay.caller import View
-from relay.db import audit as rows
+from relay.db.collaboration import audit as rows
 from relay.db.engine.database import Row
 from relay.http import paging
 

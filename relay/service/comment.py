@@ -5,12 +5,12 @@ from __future__ import annotations
 from localstore.core import limits
 from localstore.core.errors import Conflict, NotFound
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.issue import Comment, CommentBody
+from localstore.core.model.collaboration.issue import Comment, CommentBody
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import View, account_name
-from relay.db import comment as rows
-from relay.db import issue as issues
+from relay.db.collaboration import comment as rows
+from relay.db.collaboration import issue as issues
 from relay.db.engine.database import Row, Tx
 from relay.http.paging import Cursor, page_size
 from relay.service import posting, subject

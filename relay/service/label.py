@@ -7,7 +7,7 @@ from msgspec.structs import asdict
 from localstore.core.errors import Conflict, Invalid, NotFound
 from localstore.core.limits import LABELS
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.label import (
+from localstore.core.model.collaboration.label import (
     Label,
     LabelClone,
     LabelCreate,
@@ -16,9 +16,9 @@ from localstore.core.model.label import (
     LabelsCloned,
 )
 from relay.caller import View
-from relay.db import issue as issues
-from relay.db import label as rows
 from relay.db import repo as repos
+from relay.db.collaboration import issue as issues
+from relay.db.collaboration import label as rows
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
 

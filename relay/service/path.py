@@ -5,12 +5,12 @@ from __future__ import annotations
 from localstore.core import limits, paths
 from localstore.core.errors import Conflict, EditionLacks, Invalid, NotFound, PathInvalid
 from localstore.core.model.base import Actor, Page, PageQuery
-from localstore.core.model.path import PathChange, PathRule, PathRuleSet
+from localstore.core.model.collaboration.path import PathChange, PathRule, PathRuleSet
 from localstore.core.rights.policy import Visibility
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import View
-from relay.db import path as rows
+from relay.db.collaboration import path as rows
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
 

@@ -6,8 +6,8 @@ from localstore.core import limits
 from localstore.core.errors import Invalid, RateLimited
 from relay.base.clock import now_ms
 from relay.caller import View
-from relay.db import issue as rows
-from relay.db import review as reviews
+from relay.db.collaboration import issue as rows
+from relay.db.collaboration import review as reviews
 from relay.db.engine.database import Tx
 
 MINUTE = 60_000

@@ -12,9 +12,9 @@ from localstore.core import branch_pattern
 from localstore.core.errors import Conflict, NotFound
 from localstore.core.limits import PROTECTIONS
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.protection import BranchProtected, Protection, ProtectionSet
+from localstore.core.model.collaboration.protection import BranchProtected, Protection, ProtectionSet
 from relay.caller import View
-from relay.db import protection as rows
+from relay.db.collaboration import protection as rows
 from relay.db.engine.database import Tx
 from relay.http import paging
 

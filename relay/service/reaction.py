@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from localstore.core.errors import NotFound
-from localstore.core.model.issue import REACTIONS, Reacted
+from localstore.core.model.collaboration.issue import REACTIONS, Reacted
 from relay.caller import View
-from relay.db import comment as rows
+from relay.db.collaboration import comment as rows
 from relay.service import comment as comments
 from relay.service import reaction_counts as counts
 from relay.service import subject

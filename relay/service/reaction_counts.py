@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from localstore.core.model.issue import REACTIONS, Reaction, Reactions
+from localstore.core.model.collaboration.issue import REACTIONS, Reaction, Reactions
 from relay.caller import View
-from relay.db import comment as rows
+from relay.db.collaboration import comment as rows
 from relay.db.engine.database import Row, Tx
 
 K = TypeVar("K", int, str)

@@ -8,7 +8,7 @@ from functools import partial
 from localstore.core import names, tree
 from localstore.core.errors import Conflict, Invalid, NotFound
 from localstore.core.model.base import Page
-from localstore.core.model.protection import Protection
+from localstore.core.model.collaboration.protection import Protection
 from localstore.core.model.ref import Ref, RefCreate, RefExists, RefUpdate, StaleHead, TagExists
 from relay.base.clock import now_ms
 from relay.base.ids import new_branch_id
@@ -20,8 +20,8 @@ from relay.db.engine.database import Tx, UniqueViolation
 from relay.db.live import live_batch as batches
 from relay.db.ref import RefRow
 from relay.http.paging import Cursor, page_size
-from relay.service.history import sealed
 from relay.service import protection
+from relay.service.history import sealed
 from relay.service.live import branch_base, frontier, landing
 from relay.service.proposal import branches
 

@@ -8,11 +8,11 @@ from typing import Any
 from localstore.core import limits, validation
 from localstore.core.errors import Conflict, Invalid, NotFound
 from localstore.core.model.base import Actor
-from localstore.core.model.label import Label, LabelCreate
+from localstore.core.model.collaboration.label import Label, LabelCreate
 from localstore.core.rights import OPERATIONS
 from relay.base.clock import now_ms
 from relay.caller import View
-from relay.db import issue as rows
+from relay.db.collaboration import issue as rows
 from relay.db.engine.database import Tx
 from relay.http.paging import INT64
 from relay.service import label as labels

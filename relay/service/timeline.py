@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.proposal import TimelineItem
+from localstore.core.model.collaboration.proposal import TimelineItem
 from relay.base.clock import rfc3339
 from relay.caller import View
-from relay.db import proposal as rows
+from relay.db.collaboration import proposal as rows
 from relay.db.engine.database import Row
 from relay.events.log import LEVEL, audience_of
 from relay.http import paging

@@ -8,8 +8,15 @@ from typing import Any
 from textual.app import ComposeResult
 
 from localstore.core.endpoint import Endpoint
-from localstore.core.model import issue as issues
-from localstore.core.model.issue import REACTIONS, Comment, CommentBody, Issue, IssuePatch, Reactions
+from localstore.core.model.collaboration import issue as issues
+from localstore.core.model.collaboration.issue import (
+    REACTIONS,
+    Comment,
+    CommentBody,
+    Issue,
+    IssuePatch,
+    Reactions,
+)
 from localstore.core.model.repo import Repo
 from tui import reads
 from tui.actions import Action

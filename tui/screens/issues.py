@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
-from localstore.core.model import issue as issues
-from localstore.core.model.issue import Issue, IssueCreate
+from localstore.core.model.collaboration import issue as issues
+from localstore.core.model.collaboration.issue import Issue, IssueCreate
 from tui import reads
 from tui.actions import Action
 from tui.screens.view import View

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from localstore.core import limits
 from localstore.core.errors import Conflict, Invalid, NotFound
-from localstore.core.model.access import (
+from localstore.core.model.base import Actor
+from localstore.core.model.collaboration.access import (
     AlreadyCollaborator,
     AlreadyDecided,
     InviteExpired,
     RepoName,
 )
-from localstore.core.model.base import Actor
 from relay.base.clock import now_ms
 from relay.caller import Caller
-from relay.db import access as rows
 from relay.db import repo as repos
+from relay.db.collaboration import access as rows
 from relay.db.engine.database import Row, Tx
 from relay.db.identity import account as accounts
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from localstore.core.errors import NotFound
-from localstore.core.model.access import Collaborator, RoleChange
 from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration.access import Collaborator, RoleChange
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import View
-from relay.db import access as rows
+from relay.db.collaboration import access as rows
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
 from relay.service.access.access import account_of, actor

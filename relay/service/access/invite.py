@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from localstore.core import limits
 from localstore.core.errors import NotFound, RateLimited
-from localstore.core.model.access import AlreadyCollaborator, Invite, InviteCreate, InvitePending
 from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration.access import (
+    AlreadyCollaborator,
+    Invite,
+    InviteCreate,
+    InvitePending,
+)
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, account_name, repo_name
-from relay.db import access as rows
 from relay.db import repo as repos
+from relay.db.collaboration import access as rows
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
 from relay.service.access.access import (

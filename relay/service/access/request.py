@@ -7,19 +7,19 @@ from typing import Any
 
 from localstore.core import limits
 from localstore.core.errors import NotFound
-from localstore.core.model.access import (
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration.access import (
     AccessGrant,
     AccessRequest,
     AccessRequestCreate,
     AccessRequested,
     AlreadyDecided,
 )
-from localstore.core.model.base import Page, PageQuery
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, repo_name
-from relay.db import access as rows
 from relay.db import repo as repos
+from relay.db.collaboration import access as rows
 from relay.db.engine.database import Author, Row, Tx
 from relay.http import paging
 from relay.http.limiter import Attempts

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from localstore.core import limits
 from localstore.core.errors import Conflict, Invalid, NotFound
-from localstore.core.model.access import Transfer, TransferCreate, TransferPending
 from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration.access import Transfer, TransferCreate, TransferPending
 from localstore.core.model.repo import NameTaken
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, account_name, repo_name
 from relay.capacity import quota
-from relay.db import access as rows
 from relay.db import repo as repos
+from relay.db.collaboration import access as rows
 from relay.db.engine.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow
 from relay.http import paging

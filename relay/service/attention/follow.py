@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from relay.db import inbox as rows
+from relay.db.collaboration import inbox as rows
 from relay.db.engine.database import Tx
 from relay.events.log import Logged
 from relay.service.attention.mentions import mentioned

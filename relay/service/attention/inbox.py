@@ -6,7 +6,7 @@ from typing import Any
 
 from localstore.core.errors import NotFound
 from localstore.core.model.base import Page
-from localstore.core.model.inbox import (
+from localstore.core.model.collaboration.inbox import (
     InboxChanged,
     InboxItem,
     InboxQuery,
@@ -16,7 +16,7 @@ from localstore.core.model.inbox import (
 )
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
-from relay.db import inbox as rows
+from relay.db.collaboration import inbox as rows
 from relay.db.engine.database import Row
 from relay.http import paging
 from relay.http.paging import INT64

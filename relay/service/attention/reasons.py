@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple
 
-from localstore.core.model.inbox import Reason
+from localstore.core.model.collaboration.inbox import Reason
 
 
 class Rule(NamedTuple):
     """`watchers`: those who watch the repository hear of it; `parts`: so do the author, the assigned and the
     participants. `text`: whose text may name people. `to`: the reason for the account that the event's data
     names, as `account_id` or `account`; `outside`: also if it does not see the repository yet (the offer is
-    read in `relay.db.inbox`); `clears`: that account's row for this reason goes instead."""
+    read in `relay.db.collaboration.inbox`); `clears`: that account's row for this reason goes instead."""
 
     watchers: bool = False
     parts: bool = False

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from localstore.core.model.repo import Repo, Viewer
 from relay.base.clock import now_ms
 from relay.caller import Caller, View
-from relay.db import social as rows
+from relay.db.collaboration import social as rows
 from relay.db.engine.database import Row, Tx
 
 Kind = Literal["star", "watch"]

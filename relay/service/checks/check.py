@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from localstore.core import limits, validation
 from localstore.core.errors import Conflict, NotFound
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.check import Check, Rollup, SealCheck, SealChecks
-from localstore.core.model.run import RunQuery, state_of
+from localstore.core.model.collaboration.check import Check, Rollup, SealCheck, SealChecks
+from localstore.core.model.collaboration.run import RunQuery, state_of
 from relay.base.clock import rfc3339_or_none
 from relay.caller import View
-from relay.db import check as rows
-from relay.db import run as runs
+from relay.db.collaboration import check as rows
+from relay.db.collaboration import run as runs
+from relay.db.collaboration.run import RunRow
 from relay.db.engine.database import Row, Tx
-from relay.db.run import RunRow
 from relay.http import paging
 from relay.service.checks.wire import to_wire
 

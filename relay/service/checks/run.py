@@ -7,7 +7,7 @@ from typing import Any
 from localstore.core import limits
 from localstore.core.errors import Conflict, Invalid, NotFound, RateLimited
 from localstore.core.model.base import Page
-from localstore.core.model.run import (
+from localstore.core.model.collaboration.run import (
     Conclusion,
     Run,
     RunCompleted,
@@ -20,9 +20,9 @@ from localstore.core.model.run import (
 from relay.base.clock import now_ms
 from relay.base.ids import new_id
 from relay.caller import View, account_name
-from relay.db import run as rows
+from relay.db.collaboration import run as rows
+from relay.db.collaboration.run import RunRow
 from relay.db.engine.database import Tx
-from relay.db.run import RunRow
 from relay.http import paging
 from relay.service.checks import check
 from relay.service.checks.wire import to_wire

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from localstore.core.model.base import Actor
-from localstore.core.model.run import Run
+from localstore.core.model.collaboration.run import Run
 from relay.base.clock import rfc3339, rfc3339_or_none
-from relay.db.run import RunRow
+from relay.db.collaboration.run import RunRow
 
 
 def to_wire(found: RunRow) -> Run:

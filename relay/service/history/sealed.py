@@ -22,8 +22,8 @@ from localstore.core.tree.read import Change
 from relay.base.batches import batches
 from relay.caller import View
 from relay.db import history as walks
-from relay.db import proposal as proposals
 from relay.db import seal as seals
+from relay.db.collaboration import proposal as proposals
 from relay.db.engine.database import Tx
 from relay.db.seal import SealRow
 from relay.http.buffers import BEGUN_PATIENCE

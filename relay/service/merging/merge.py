@@ -14,21 +14,21 @@ from localstore.core import seal as seals
 from localstore.core.encoding import unb64u
 from localstore.core.errors import Invalid, NotFound
 from localstore.core.model import history as shapes
-from localstore.core.model.merge import (
+from localstore.core.model.collaboration.merge import (
     BaseMoved,
     MergeFinalizeRequest,
     MergeRequest,
     UpdateFinalizeRequest,
 )
-from localstore.core.model.proposal import Proposal
+from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.ref import StaleHead
 from relay.caller import View
-from relay.db import proposal as proposals
 from relay.db import ref as refs
 from relay.db import seal as rows
+from relay.db.collaboration import proposal as proposals
+from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.db.live.replica import KeyRow
-from relay.db.proposal import ProposalRow
 from relay.db.ref import RefRow
 from relay.db.seal import PrepareRow
 from relay.service import issue

@@ -3,13 +3,13 @@ lands it."""
 
 from __future__ import annotations
 
-from localstore.core.model.merge import BaseMoved, NotMergeable
-from localstore.core.model.proposal import Draft, ProposalBranchGone, ProposalMerged
-from localstore.core.model.review import HeadMoved
+from localstore.core.model.collaboration.merge import BaseMoved, NotMergeable
+from localstore.core.model.collaboration.proposal import Draft, ProposalBranchGone, ProposalMerged
+from localstore.core.model.collaboration.review import HeadMoved
 from relay.caller import View
 from relay.db import ref as refs
+from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
-from relay.db.proposal import ProposalRow
 from relay.db.ref import RefRow
 from relay.service.proposal import wire
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u
 from localstore.core.errors import Invalid
-from localstore.core.model.merge import (
+from localstore.core.model.collaboration.merge import (
     BaseMoved,
     MergePrepareRequest,
     MergeSeal,

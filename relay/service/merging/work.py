@@ -17,7 +17,7 @@ from localstore.core.merge.three_way import (
     plan,
     require_bases,
 )
-from localstore.core.model.merge import MergeConflict
+from localstore.core.model.collaboration.merge import MergeConflict
 from localstore.core.tree import TreeEntry
 from localstore.core.tree.read import Change
 from relay.db import seal as rows

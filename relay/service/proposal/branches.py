@@ -11,12 +11,12 @@ A branch is known by its id: renamed it is the same one, and a new branch with a
 
 from __future__ import annotations
 
-from localstore.core.model.proposal import ProposalBranchGone
+from localstore.core.model.collaboration.proposal import ProposalBranchGone
 from relay.caller import View
-from relay.db import proposal as rows
 from relay.db import ref as refs
+from relay.db.collaboration import proposal as rows
+from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
-from relay.db.proposal import ProposalRow
 from relay.db.ref import RefRow
 from relay.service import subject
 from relay.service.proposal import states, versions

@@ -7,7 +7,7 @@ import re
 from localstore.core import limits
 from localstore.core.errors import Conflict, Invalid
 from localstore.core.model.base import Page
-from localstore.core.model.proposal import (
+from localstore.core.model.collaboration.proposal import (
     NothingProposed,
     Proposal,
     ProposalCreate,
@@ -18,11 +18,11 @@ from localstore.core.model.proposal import (
 )
 from relay.base.clock import now_ms
 from relay.caller import View, account_name
-from relay.db import issue as subjects
-from relay.db import proposal as rows
 from relay.db import ref as refs
+from relay.db.collaboration import issue as subjects
+from relay.db.collaboration import proposal as rows
+from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
-from relay.db.proposal import ProposalRow
 from relay.db.ref import RefRow
 from relay.http.paging import Cursor, page_size
 from relay.service import posting, subject

@@ -7,9 +7,9 @@ from typing import Any, Literal
 from localstore.core.errors import NotFound
 from relay.base.clock import now_ms
 from relay.caller import View
-from relay.db import proposal as rows
+from relay.db.collaboration import proposal as rows
+from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
-from relay.db.proposal import ProposalRow
 from relay.service import subject
 from relay.service.subject import Subject
 

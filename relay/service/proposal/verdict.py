@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from localstore.core.model.proposal import MergeState
-from localstore.core.model.review import Review
+from localstore.core.model.collaboration.proposal import MergeState
+from localstore.core.model.collaboration.review import Review
 
 
 @dataclass(slots=True, frozen=True)

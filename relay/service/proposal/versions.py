@@ -14,13 +14,13 @@ from localstore.core.diff.change_id import FileChange, change_id, file_id
 from localstore.core.errors import NotFound
 from localstore.core.limits import COMPARE_TEXT_BYTES, DIFF_BYTES
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.proposal import Version
+from localstore.core.model.collaboration.proposal import Version
 from localstore.core.tree import TreeEntry
 from localstore.core.tree.read import Change
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import View, repo_name
-from relay.db import proposal as rows
 from relay.db import seal as seals
+from relay.db.collaboration import proposal as rows
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
 from relay.memory import trees

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from localstore.core.model.proposal import HeadRepo, Proposal, Reviewer
-from localstore.core.model.review import Review
+from localstore.core.model.collaboration.proposal import HeadRepo, Proposal, Reviewer
+from localstore.core.model.collaboration.review import Review
 from relay.base.clock import rfc3339, rfc3339_or_none
 from relay.caller import View
-from relay.db import proposal as rows
-from relay.db import review as reviews
+from relay.db.collaboration import proposal as rows
+from relay.db.collaboration import review as reviews
+from relay.db.collaboration.proposal import ProposalRow
+from relay.db.collaboration.review import ReviewRow
 from relay.db.engine.database import Row, Tx
-from relay.db.proposal import ProposalRow
-from relay.db.review import ReviewRow
 from relay.service import reaction_counts as reaction
 from relay.service import subject
 from relay.service.checks import check

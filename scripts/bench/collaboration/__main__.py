@@ -23,11 +23,11 @@ from pathlib import Path
 
 import msgspec
 
-from localstore.core.model import issue as issues
 from localstore.core.model import repo as repos
-from localstore.core.model.issue import CommentBody
+from localstore.core.model.collaboration import issue as issues
+from localstore.core.model.collaboration.issue import CommentBody
 from localstore.core.model.repo import RepoCreate
-from relay.db import issue as rows
+from relay.db.collaboration import issue as rows
 from relay.db.engine.sqlite import compiled
 from scripts.bench import report
 from scripts.bench.ingest import signed_in

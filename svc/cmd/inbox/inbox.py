@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 from localstore.core.errors import NotFound, UsageError
-from localstore.core.model import inbox as endpoints
-from localstore.core.model.inbox import InboxItem, InboxQuery, InboxState, Reason
+from localstore.core.model.collaboration import inbox as endpoints
+from localstore.core.model.collaboration.inbox import InboxItem, InboxQuery, InboxState, Reason
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers

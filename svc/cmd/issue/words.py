@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model.issue import REACTIONS, Issue
+from localstore.core.model.collaboration.issue import REACTIONS, Issue
 from localstore.core.model.repo import Repo
 from localstore.core.paths import PROSE, terminal_safe
 from svc.cmd.frame.context import Ctx

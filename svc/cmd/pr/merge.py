@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import NotFound, UsageError
-from localstore.core.model import merge as merges
 from localstore.core.model import ref as refs
-from localstore.core.model.merge import (
+from localstore.core.model.collaboration import merge as merges
+from localstore.core.model.collaboration.merge import (
     MergeFinalizeRequest,
     MergePrepareRequest,
     PreparedMerge,
@@ -17,7 +17,7 @@ from localstore.core.model.merge import (
     UpdateFinalizeRequest,
     UpdatePrepareRequest,
 )
-from localstore.core.model.proposal import Proposal
+from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.repo import Repo
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun

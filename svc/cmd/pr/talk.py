@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model.issue import REACTIONS, Comment
+from localstore.core.model.collaboration.issue import REACTIONS, Comment
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.text_options import Body, BodyFile
 from svc.cmd.issue import comment as on_issue

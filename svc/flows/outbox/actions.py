@@ -33,7 +33,8 @@ from localstore.core.errors import (
     Unauthorized,
     UsageError,
 )
-from localstore.core.model import issue, label, repo
+from localstore.core.model import repo
+from localstore.core.model.collaboration import issue, label
 from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
 from localstore.outbox import Entry, Outbox

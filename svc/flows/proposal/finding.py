@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Final, Literal
 
 from localstore.core.errors import NotFound
-from localstore.core.model import proposal as proposals
-from localstore.core.model.proposal import Proposal, ProposalQuery
+from localstore.core.model.collaboration import proposal as proposals
+from localstore.core.model.collaboration.proposal import Proposal, ProposalQuery
 from localstore.core.model.repo import Repo
 from svc.api import Api
 from svc.flows.place.refs import explained_not_found

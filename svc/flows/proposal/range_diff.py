@@ -15,8 +15,8 @@ from localstore.core.diff import line_diff
 from localstore.core.errors import UsageError
 from localstore.core.limits import PAGE_MAX
 from localstore.core.model import history
+from localstore.core.model.collaboration.proposal import Version
 from localstore.core.model.history import ChangedFile, CommitsQuery
-from localstore.core.model.proposal import Version
 from localstore.core.model.repo import Repo
 from svc.flows.history.compare import changes_of_seal
 from svc.flows.place.where import Where

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine
 
-from relay.db import proposal as rows
+from relay.db.collaboration import proposal as rows
 from relay.db.engine.sqlite import compiled
 from relay.db.schema.base import metadata
 

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import update
 
 from localstore.core import limits
-from localstore.core.model.proposal import Proposal
+from localstore.core.model.collaboration.proposal import Proposal
 from relay.db.schema import tables
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import ok

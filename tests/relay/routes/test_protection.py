@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localstore.core import branch_pattern
-from localstore.core.model.protection import Protection
+from localstore.core.model.collaboration.protection import Protection
 from relay.service.protection import Standing, blockers
 from tests.relay.conftest import Relay
 from tests.relay.histories import ok

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import and_, bindparam, delete, func, insert, select, update
 
+from relay.db.collaboration.run import COLUMNS, REPORTED
 from relay.db.engine.keyset import Keyset
-from relay.db.run import COLUMNS, REPORTED
 from relay.db.schema.run import check_rollup, known_check, run
 
 _c = known_check.c

@@ -16,7 +16,7 @@ from localstore.core.limits import (
     QUERY_CHARS,
 )
 from localstore.core.model.base import Actor, Model, Page, PageQuery
-from localstore.core.model.label import Label, Name
+from localstore.core.model.collaboration.label import Label, Name
 
 State = Literal["open", "closed"]
 Reason = Literal["completed", "not_planned"]

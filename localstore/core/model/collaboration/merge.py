@@ -14,8 +14,8 @@ from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
 from localstore.core.limits import LARGE_ANSWER, REF_NAME_BYTES
 from localstore.core.model.base import Model
+from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.history import Seal
-from localstore.core.model.proposal import Proposal
 from localstore.core.model.seal import SealChange, SealId
 
 

@@ -1,0 +1,1 @@
+"""Statements on what people do together: issues, proposals, reviews, runs, access."""
