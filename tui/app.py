@@ -28,6 +28,7 @@ from tui.actions import EVERYWHERE, Action, remap
 from tui.client import Client, sentence, state_after
 from tui.display import LeanApp
 from tui.reads import Read
+from tui.rights import refusal
 from tui.sending import Sending
 from tui.text import safe
 from tui.theme import BACKGROUNDS, THEMES
@@ -103,9 +104,14 @@ class SvcApp(LeanApp, inherit_bindings=False):
         return True
 
     def carry_out(self, action: Action) -> None:
+        current: Any = self.screen
         if action.needs == "signed_in" and (self.sending is None or not self.sending.signed_in):
-            saying: Any = self.screen
-            saying.say("sign in for this: svc login", "warn")
+            current.say("sign in for this: svc login", "warn")
+            return
+        repo, mine = current.subject() if action.right else (None, False)
+        why = refusal(action.right, repo, mine) if repo is not None else ""
+        if why:
+            current.say(why, "warn")
             return
         name = f"do_{action.id}"
         own = getattr(self.screen, "handler", None)
@@ -305,6 +311,12 @@ class SvcApp(LeanApp, inherit_bindings=False):
 
         if not isinstance(self.screen, Sync):
             self.push_screen(Sync())
+
+    def do_inbox(self) -> None:
+        from tui.screens.inbox import Inbox
+
+        if not isinstance(self.screen, Inbox):
+            self.push_screen(Inbox())
 
     def _run_command(self, line: str) -> None:
         from tui.screens.output import Output

@@ -10,6 +10,7 @@ from textual.events import Key
 from textual.screen import Screen
 from textual.widget import Widget
 
+from localstore.core.model.repo import Repo
 from tui.actions import Action, spoken
 from tui.text import Part, safe
 from tui.widgets.frame import LIGHTS, Line, Prompt
@@ -76,6 +77,10 @@ class Base(Screen[None], inherit_bindings=False):
             if action.footer and action.keys:
                 hints += [(spoken(action.keys[0]), "accent"), (f" {action.label}  ", "dim")]
         self.query_one("#keys", Line).put(hints if self._said is None else ((" ", "text"), self._said))
+
+    def subject(self) -> tuple[Repo | None, bool]:
+        """The repository that actions are about, and whether the account wrote what is shown."""
+        return None, False
 
     def queue_changed(self) -> None:
         """Other actions wait now than before."""
