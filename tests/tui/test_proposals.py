@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, settle
@@ -139,9 +142,9 @@ async def test_a_stranger_reviews_and_is_told_what_needs_a_role(
         assert "advice" in text
         await press(pilot, "A")
         assert "✓ approved" in await press(pilot, "enter", "G")
-    assert [
-        one["verdict"] for one in json.loads(alice("pr", "view", "1", "--json", "reviews").out)["reviews"]
-    ]
+    found = api(alice, "repos/{id}/proposals/1/reviews")
+    assert isinstance(found, dict)
+    assert {one["verdict"] for one in found["items"]} == {"approve", "request_changes"}
 
 
 async def test_the_inbox_is_shown_opened_and_emptied(
@@ -263,3 +266,46 @@ async def test_a_branch_is_proposed_and_checked_out(project: str, alice: Svc, op
         text = await press(pilot, "o")
         assert "On branch topic" in text, text
     assert Path("new").exists()
+
+
+async def test_what_another_does_is_shown_as_it_happens(
+    proposal: str, other: Callable[..., None], alice: Svc, open_app: Open
+) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        await press(pilot, "p")
+        await press(pilot, "enter")
+        assert "● live" in await seen(pilot, "● live")
+        other("pr", "comment", "1", "-b", "Why?")
+        assert "Why?" in await seen(pilot, "Why?")
+        await press(pilot, "escape")
+        await press(pilot, "p")
+        assert "no issues" in await settle(pilot)
+        other("issue", "create", "-t", "Broken", "-b", "")
+        assert "Broken" in await seen(pilot, "Broken")
+
+
+async def test_the_light_goes_out_when_the_socket_ends(proposal: str, alice: Svc, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        assert "● live" in await seen(pilot, "● live")
+        assert isinstance(pilot.app, SvcApp)
+        socket = pilot.app.following._socket
+        assert socket is not None
+        socket._socket._protocol.fail(1011, "gone")
+        socket._socket._rouse()
+        assert "● online" in await seen(pilot, "● online")
+        assert "● live" in await seen(pilot, "● live")
+
+
+async def seen(pilot: Pilot[None], words: str) -> str:
+    """The screen once the words are on it, or as it is after ten seconds."""
+    until = time.monotonic() + 10
+    text = await settle(pilot)
+    while words not in text and time.monotonic() < until:
+        await asyncio.sleep(0.05)
+        text = await settle(pilot)
+    return text

@@ -57,6 +57,7 @@ class Base(Screen[None], inherit_bindings=False):
         self.show_frame()
 
     def on_screen_resume(self) -> None:
+        self.svc.follow(self.subject()[0])
         self.show_frame()
 
     @property

@@ -228,8 +228,8 @@ class ProposalScreen(Talk):
             who = f"── @{safe(review.reviewer.handle or '?')} "
             stale = " · stale" if review.stale else " · dismissed" if review.dismissed_at else ""
             advice = "" if review.counts or review.verdict == "comment" else " · advice"
-            when = f" {ago(review.created_at, self.svc.clock())} · version {review.version}{stale}{advice}"
-            head: Row = ((who, "person"), VERDICTS[review.verdict], (when, "dim"))
+            when = f" · {ago(review.created_at, self.svc.clock())} · version {review.version}"
+            head: Row = ((who, "person"), VERDICTS[review.verdict], (f"{stale}{advice}{when}", "dim"))
             text = self.text_rows(review.body) if review.body.strip() else []
             said.append((review.created_at, [(("", "text"),), head, *text]))
         return said
