@@ -20,7 +20,7 @@ from svc.api.sync import Heard, SyncSocket
 from svc.http.bounds import Deadline, within
 
 OPENING = 10.0  # seconds that opening a socket may take
-FIRST, LONGEST = 1.0, 30.0  # seconds between two attempts; they double
+FIRST, LONGEST = 0.5, 30.0  # seconds; what is waited after an attempt is double the wait before
 LIVE = "live"  # the kind of event that says nothing which a screen shows
 
 
