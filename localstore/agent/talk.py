@@ -17,13 +17,13 @@ from localstore.agent.place import socket_path
 LINE_BYTES = 1 << 20
 ANSWER_SECONDS = 30.0  # for the agent to answer
 Light = Literal["live", "polling", "offline"]
-Do = Literal["about", "watch", "follow", "stop"]
+Do = Literal["about", "watch", "follow", "stop", "send"]
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """`do`: `about` the agent; `watch` the folder; `follow` its events (no folder: all); `stop` watching it
-    (no folder: all). `detach`: the folder is watched when nobody follows it as well. `turn`: what an agent
-    calls the turn in which it edits."""
+    (no folder: all); `send` what waits in the outbox. `detach`: the folder is watched when nobody follows it
+    as well. `turn`: what an agent calls the turn in which it edits."""
 
     do: Do
     folder: str | None = None

@@ -54,8 +54,9 @@ async def create(caller: Caller, body: RepoCreate) -> Repo:
             raise NameTaken(f"there is already a repository {made.full_name}") from None
         await _insert_branch(tx, made)
         await quota.count_repository(tx, me.account_id, made.id, caller.node.config.quota)
+        await social.watch_own(tx, made.id, me.account_id)
         await caller.node.hub.announce(tx, made.id, "repo.create", name=made.name)
-        return _to_wire(made, "owner")
+    return replace(_to_wire(made, "owner"), watchers=1, viewer=Viewer(role="owner", watching=True))
 
 
 async def get(view: View) -> Repo:

@@ -71,10 +71,12 @@ class Member(Protocol):
 
 
 class Line:
-    """Use `join` and `leave`; it ends with `close`."""
+    """Use `join` and `leave`; it ends with `close`. `answers` is called when the server answers again."""
 
-    def __init__(self, origin: str, sessions: Sessions, log: Callable[[str], None]) -> None:
-        self.origin, self._sessions, self._log = origin, sessions, log
+    def __init__(
+        self, origin: str, sessions: Sessions, log: Callable[[str], None], answers: Callable[[], None]
+    ) -> None:
+        self.origin, self._sessions, self._log, self._answers = origin, sessions, log, answers
         self.light: Light = "offline"
         self.why, self.since = "connecting", int(time.time())
         self._lock = threading.Lock()
@@ -307,6 +309,8 @@ class Line:
             return
         if light != self.light:
             self.since = int(time.time())
+            if light != "offline":
+                self._answers()
         self.light, self.why = light, why
         for member in list(self._members.values()):
             member.lit(light, why)

@@ -22,6 +22,7 @@ from localstore.home import Home
 from svc import __version__
 from svc.agent.folder import Watched
 from svc.agent.line import Line
+from svc.agent.sender import Sender
 from svc.http.session import Sessions
 
 IDLE_SECONDS = 3600.0  # without a client and a watched folder, after which the agent ends
@@ -47,6 +48,7 @@ class _Agent:
         self._root = home.root
         self._sessions = Sessions(home.root)
         self._log = _logger(home.root / place.LOG)
+        self._sender = Sender(home, self._sessions, self._log)
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._folders: dict[str, Watched] = {}
@@ -92,6 +94,7 @@ class _Agent:
     def _end(self) -> None:
         with self._lock:
             folders, lines = list(self._folders.values()), list(self._lines.values())
+        self._sender.close()
         for folder in folders:
             folder.stop()
         for folder in folders:
@@ -109,6 +112,9 @@ class _Agent:
                     return self._reply([self._watch(request.folder or "", request.detach, request.turn)])
                 case "stop":
                     return self._reply(self._stop(request.folder))
+                case "send":
+                    self._sender.wake()
+                    return self._reply([])
                 case "follow" if request.folder is not None:
                     return self._reply([self._known(request.folder)])
                 case _:
@@ -212,7 +218,7 @@ class _Agent:
         with self._lock:
             line = self._lines.get(origin)
             if line is None:
-                line = self._lines[origin] = Line(origin, self._sessions, self._log)
+                line = self._lines[origin] = Line(origin, self._sessions, self._log, self._sender.wake)
             return line
 
     def _say(self, said: Said) -> None:

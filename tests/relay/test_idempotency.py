@@ -25,7 +25,8 @@ from tests.relay.mutations import CHANGING, MUTATIONS, READS, World, world
 
 __all__ = ["world"]  # the fixture
 KEYED = sorted(named for named, route in CHANGING.items() if route.keyed and named not in READS)
-USED = ("nonce", "idempotency")  # what each request uses, a repeat too
+# What each request uses, a repeat too; and what a follower of the log writes in its own time.
+USED = ("nonce", "idempotency", "inbox")
 
 
 def counted(world: World) -> dict[str, int]:

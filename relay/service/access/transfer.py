@@ -17,6 +17,7 @@ from relay.db.engine.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow
 from relay.http import paging
 from relay.service.access.access import OFFER_MS, account_of, actor, repo_name_of, require_pending
+from relay.service.attention import social
 
 
 async def page(caller: Caller, query: PageQuery) -> Page[Transfer]:
@@ -126,6 +127,7 @@ async def _move(tx: Tx, caller: Caller, old: RepoRow, handle: str) -> None:
             f"{handle}/{old.name}"
         ) from None
     await tx.run(rows.ADD, repo_id=old.id, account_id=old.owner_id, role="admin", created_at=now)
+    await social.watch_own(tx, old.id, me)
     until = now + limits.ALIAS * 1000
     await tx.run(repos.ALIAS_DROP, owner=handle, name=old.name)
     await tx.run(repos.ALIAS_DROP, owner=old.owner, name=old.name)

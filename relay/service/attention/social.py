@@ -27,6 +27,13 @@ async def put(view: View, kind: Kind) -> None:
         await _announce(tx, view, kind, "set")
 
 
+async def watch_own(tx: Tx, repo_id: str, account_id: str) -> None:
+    """Whoever comes to own a repository watches it, until they do not want to; the transaction names it."""
+    if await tx.one(rows.HAS["watch"], of_repo=repo_id, me=account_id) is None:
+        await tx.run(rows.SET["watch"], repo_id=repo_id, account_id=account_id, created_at=now_ms())
+        await count(tx, repo_id, "watch", 1)
+
+
 async def remove(view: View, kind: Kind) -> None:
     async with view.write() as tx:
         if await tx.run(rows.CLEAR[kind], of_repo=view.repo.id, me=view.me.account_id):

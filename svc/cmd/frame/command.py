@@ -112,7 +112,7 @@ class Command(TyperCommand):
         out.format, out.answers = wanted, self.answers
         if not given.get("queue"):
             return super().invoke(ctx)
-        with catching_queued(out):
+        with catching_queued(out, ctx.obj.home):
             return super().invoke(ctx)
 
 

@@ -10,13 +10,14 @@ A queueable command makes one change, and asks the server nothing before it but 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from typer.core import TyperOption
 
 if TYPE_CHECKING:
+    from localstore.home import Home
     from svc.console import Out
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -50,15 +51,23 @@ def queue_option() -> TyperOption:
 
 
 @contextmanager
-def catching_queued(out: Out) -> Iterator[None]:
-    """Print the action that was queued; with `--json` as data."""
+def catching_queued(out: Out, home: Home) -> Iterator[None]:
+    """Print the action that was queued; with `--json` as data. A running agent sends it at once."""
     from svc.flows.outbox.actions import Queued, described
 
     try:
         yield
     except Queued as queued:
         entry = queued.entry
+        _tell_agent(home)
         if out.format.as_data:
             out.data(msgspec.to_builtins(entry))
         else:
             out.done(f"Queued: {described(entry)}. To send it: svc queue retry", value=entry.id)
+
+
+def _tell_agent(home: Home) -> None:
+    from localstore.agent.talk import AgentSilent, Conversation, Request
+
+    with suppress(AgentSilent), Conversation(home.root) as agent:
+        agent.ask(Request("send"))

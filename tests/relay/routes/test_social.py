@@ -16,7 +16,10 @@ def counts(world: Tracker) -> tuple[int, int]:
 
 
 def test_one_of_each_for_each_account(world: Tracker) -> None:
+    """Whoever makes a repository watches it, until they do not want to."""
     world.publish()
+    assert counts(world) == (0, 1)
+    assert world.http.delete(f"{world.repo.url}/watch").status_code == 204
     other = world.client(world.account())
     with ThreadPoolExecutor(4) as threads:
         answers = list(threads.map(lambda _: other.put(f"{world.repo.url}/star"), range(8)))
@@ -50,7 +53,7 @@ def test_archived_ones_are_starred_too_and_hidden_ones_are_missing(world: Tracke
     assert stranger.put(f"{world.repo.url}/star").status_code == 204
     assert guest.put(f"{world.repo.url}/watch").status_code == 204
     assert world.client().put(f"{world.repo.url}/star").status_code == 401
-    assert counts(world) == (1, 1)
+    assert counts(world) == (1, 2)
 
 
 def test_lists_show_them_and_stars_trend(world: Tracker) -> None:

@@ -1,0 +1,68 @@
+"""Sends what waits in the outbox: when a server answers again, and when a command has queued something."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import closing
+
+from localstore.core.errors import SvcError, Unauthorized
+from localstore.home import Home
+from svc.api import Api, connect
+from svc.flows.outbox.actions import described, has_entries, open_outbox, replay
+from svc.http.session import Sessions
+
+AGAIN_SECONDS = 60.0  # after which an action without an answer is sent again
+
+
+class Sender:
+    """Use `wake`; it ends with `close`. It sleeps for as long as nothing waits."""
+
+    def __init__(self, home: Home, sessions: Sessions, log: Callable[[str], None]) -> None:
+        self._home, self._sessions, self._log = home, sessions, log
+        self._woken, self._closing = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="sender")
+        self._thread.start()
+        self._woken.set()
+
+    def wake(self) -> None:
+        """Send now what waits."""
+        self._woken.set()
+
+    def close(self) -> None:
+        self._closing.set()
+        self._woken.set()
+
+    def _run(self) -> None:
+        waits = False
+        while not self._closing.is_set():
+            self._woken.wait(AGAIN_SECONDS if waits else None)
+            self._woken.clear()
+            if not self._closing.is_set():
+                waits = self._send()
+
+    def _send(self) -> bool:
+        """Send what waits. Returns whether something waits still."""
+        if not has_entries(self._home):
+            return False
+        try:
+            with closing(open_outbox(self._home)) as outbox:
+                report = replay(outbox, self._home, self._connected)
+                waits = any(entry.state != "refused" for entry in outbox.list())
+        except SvcError as error:  # another process sends
+            self._log(f"outbox: {error.detail}")
+            return True
+        except Exception as error:  # a fault of ours must not end the agent's sending
+            self._log(f"outbox: {type(error).__name__}: {error}")
+            return True
+        for entry in report.sent:
+            self._log(f"sent: {described(entry)}")
+        for entry in report.refused:
+            self._log(f"refused: {described(entry)}")
+        return waits
+
+    def _connected(self, origin: str, account: str) -> Api:
+        session = self._sessions.find(origin)
+        if session is None or session.user_id != account:
+            raise Unauthorized(f"these actions are another account's on {origin}")
+        return connect(origin, self._sessions)
