@@ -236,6 +236,20 @@ async def test_settings_are_changed(
     assert shown == ("Notes on parsing!", "topic", True)
 
 
+async def test_esc_leaves_the_prompt_and_nothing_else(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "8")
+        assert "handle of whom" in await press(pilot, "a")
+        text = await press(pilot, "escape")
+        assert "handle of whom" not in text
+        assert "8Settings" in text
+        assert "Notes on parsing" in text
+        assert "trunk" not in await press(pilot, "j", "enter")
+        assert "Notes on parsing" in await press(pilot, "escape")
+
+
 async def test_a_repository_is_deleted_by_its_name(project: str, alice: Svc, open_app: Open) -> None:
     async with open_app().run_test(size=(80, 40)) as pilot:
         await settle(pilot)

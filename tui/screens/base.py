@@ -118,9 +118,16 @@ class Base(Screen[None], inherit_bindings=False):
             leave()
             done(text)
 
-        prompt = Prompt(sign, finish, leave, changed, value)
+        def escaped() -> None:
+            leave()
+            self.prompt_left()
+
+        prompt = Prompt(sign, finish, escaped, changed, value)
         self.mount(prompt, after="#keys")
         prompt.focus()
+
+    def prompt_left(self) -> None:
+        """Esc left the prompt."""
 
     def on_key(self, event: Key) -> None:
         if isinstance(self.focused, Prompt):

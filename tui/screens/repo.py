@@ -109,7 +109,7 @@ class RepoScreen(Base):
         for number, (name, kind) in enumerate(TABS, 1):
             role = "title" if number == self._tab else "text" if kind else "dim"
             mark = "▸" if number == self._tab else " "
-            parts.append((f"{mark}{number}{name} ", role))
+            parts.append((f"{mark}{number}{name}", role))
         self.query_one("#tabs", Line).put(parts)
 
     def show_tab(self, number: int) -> None:

@@ -130,7 +130,7 @@ class Settings(View):
                 _row(("check", one.name), one.name, "✓ has to pass" if one.enabled else "- not asked for")
                 for one in self._checks
             ),
-            _row(("check", ""), "ask for a check", "c"),
+            _row(("check", ""), "ask for a check", "press c"),
             _heading("Lifecycle"),
             _row(("lifecycle", "visibility"), "visibility", repo.visibility),
             _row(("lifecycle", "archive"), "archived", "yes: it takes no writes" if repo.archived else "no"),
@@ -154,7 +154,7 @@ class Settings(View):
             _row(("request", one.id), f"@{_handle(one)}", f"asks for {one.role}  {one.note}", "warn")
             for one in self._requests
         ]
-        return [*rows, _row(("invite", ""), "invite somebody", "a")]
+        return [*rows, _row(("invite", ""), "invite somebody", "press a")]
 
     # --- changes
 
