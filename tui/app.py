@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from textual.worker import Worker, get_current_worker
 
@@ -179,8 +179,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
         was, self._is_live = self._is_live, live
         if live or was:
             self.line_state = "online"
-            current: Any = self.screen
-            current.show_frame()
+            cast("Any", self.screen).show_frame()
 
     def _news_soon(self) -> None:
         if not self._news_due:
@@ -189,8 +188,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
 
     def _ask_for_news(self) -> None:
         self._news_due = False
-        current: Any = self.screen
-        current.news()
+        cast("Any", self.screen).news()
 
     # --- changes
 
@@ -343,11 +341,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
     def do_command(self) -> None:
         """Run any command line of svc."""
         ask: Any = self.screen
-        ask.ask("svc", self._run_command)
-
-    def run_line(self, line: str) -> None:
-        """Run an svc command line and show what it prints."""
-        self._run_command(line)
+        ask.ask("svc", self.run_line)
 
     def do_sync(self) -> None:
         from tui.screens.sync import Sync
@@ -361,7 +355,8 @@ class SvcApp(LeanApp, inherit_bindings=False):
         if not isinstance(self.screen, Inbox):
             self.push_screen(Inbox())
 
-    def _run_command(self, line: str) -> None:
+    def run_line(self, line: str) -> None:
+        """Run an svc command line and show what it prints."""
         from tui.screens.output import Output
 
         if line.strip():
