@@ -25,7 +25,7 @@ Needs = Literal["", "online", "signed_in", "item", "write"]
 class Action(msgspec.Struct, frozen=True):
     """`keys` in Textual's names. `command`: the `svc` command line that does the same, "" for what only a
     screen does; `{…}` stand for what the screen shows. `needs`: what must hold, else the action says why
-    not. `footer`: shown at the bottom."""
+    not. `footer`: shown at the bottom. `right`: the operation of the table of rights that it asks for."""
 
     id: str
     keys: tuple[str, ...]
@@ -33,6 +33,7 @@ class Action(msgspec.Struct, frozen=True):
     command: str = ""
     needs: Needs = ""
     footer: bool = False
+    right: str = ""
 
 
 MOVES = (
@@ -57,6 +58,7 @@ EVERYWHERE = (
     Action("go_repo", ("w",), "go to a repository", "svc repo list"),
     Action("command", ("colon",), "run an svc command"),
     Action("palette", ("ctrl+p", "space"), "all actions"),
+    Action("inbox", ("i",), "inbox", "svc inbox"),
     Action("sync", ("s",), "sync: state and queue", "svc queue list"),
     Action("help", ("question_mark",), "keys here", footer=True),
     Action("theme", (), "next theme"),

@@ -11,9 +11,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from textual.worker import Worker, get_current_worker
 
@@ -27,7 +28,9 @@ from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
 from tui.client import Client, sentence, state_after
 from tui.display import LeanApp
+from tui.live import Following
 from tui.reads import Read
+from tui.rights import refusal
 from tui.sending import Sending
 from tui.text import safe
 from tui.theme import BACKGROUNDS, THEMES
@@ -46,6 +49,7 @@ class Place(NamedTuple):
 
 
 NOWHERE = Place()
+NEWS_EVERY = 0.5  # seconds between an event and the question for what it changed; those within are one
 QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
 
 
@@ -74,6 +78,8 @@ class SvcApp(LeanApp, inherit_bindings=False):
         self.sending, self.drafts = sending, drafts
         self.entries: list[Entry] = []  # of the outbox, as of the last change
         self._line_state, self.line_since = "unknown", ""
+        self.following = Following(lambda: self.client.api, self._heard, self._followed)
+        self._is_live = self._news_due = False
         self.broken: Exception | None = None
         self.animation_level = "none"
 
@@ -84,6 +90,8 @@ class SvcApp(LeanApp, inherit_bindings=False):
 
     @line_state.setter
     def line_state(self, state: str) -> None:
+        if state == "online" and self._is_live:
+            state = "live"
         if state != self._line_state:
             self._line_state = state
             self.line_since = datetime.fromtimestamp(self.clock(), UTC).isoformat()
@@ -103,9 +111,14 @@ class SvcApp(LeanApp, inherit_bindings=False):
         return True
 
     def carry_out(self, action: Action) -> None:
+        current: Any = self.screen
         if action.needs == "signed_in" and (self.sending is None or not self.sending.signed_in):
-            saying: Any = self.screen
-            saying.say("sign in for this: svc login", "warn")
+            current.say("sign in for this: svc login", "warn")
+            return
+        repo, mine = current.subject() if action.right else (None, False)
+        why = refusal(action.right, repo, mine) if repo is not None else ""
+        if why:
+            current.say(why, "warn")
             return
         name = f"do_{action.id}"
         own = getattr(self.screen, "handler", None)
@@ -142,6 +155,40 @@ class SvcApp(LeanApp, inherit_bindings=False):
             return get_current_worker()
 
         self.run_worker(work, thread=True, group=read.key, exclusive=True, exit_on_error=False)
+
+    # --- events of the repository that is shown
+
+    def follow(self, repo: Repo | None) -> None:
+        """Hear of what others do in a repository, while the app is signed in."""
+        if repo is not None and self.sending is not None and self.sending.signed_in:
+            self.following.follow(repo.id)
+
+    def _followed(self, live: bool) -> None:
+        self._later(lambda: self._set_live(live))
+
+    def _heard(self) -> None:
+        self._later(self._news_soon)
+
+    def _later(self, work: Callable[[], None]) -> None:
+        """On the app's own thread, without waiting for it: it may be ending."""
+        if self._loop is not None and self.is_running:
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self.call_later, work)
+
+    def _set_live(self, live: bool) -> None:
+        was, self._is_live = self._is_live, live
+        if live or was:
+            self.line_state = "online"
+            cast("Any", self.screen).show_frame()
+
+    def _news_soon(self) -> None:
+        if not self._news_due:
+            self._news_due = True
+            self.set_timer(NEWS_EVERY, self._ask_for_news)
+
+    def _ask_for_news(self) -> None:
+        self._news_due = False
+        cast("Any", self.screen).news()
 
     # --- changes
 
@@ -294,11 +341,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
     def do_command(self) -> None:
         """Run any command line of svc."""
         ask: Any = self.screen
-        ask.ask("svc", self._run_command)
-
-    def run_line(self, line: str) -> None:
-        """Run an svc command line and show what it prints."""
-        self._run_command(line)
+        ask.ask("svc", self.run_line)
 
     def do_sync(self) -> None:
         from tui.screens.sync import Sync
@@ -306,7 +349,14 @@ class SvcApp(LeanApp, inherit_bindings=False):
         if not isinstance(self.screen, Sync):
             self.push_screen(Sync())
 
-    def _run_command(self, line: str) -> None:
+    def do_inbox(self) -> None:
+        from tui.screens.inbox import Inbox
+
+        if not isinstance(self.screen, Inbox):
+            self.push_screen(Inbox())
+
+    def run_line(self, line: str) -> None:
+        """Run an svc command line and show what it prints."""
         from tui.screens.output import Output
 
         if line.strip():
@@ -344,6 +394,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
             self.send_queue()
 
     def on_unmount(self) -> None:
+        self.following.close()
         self.client.close()
         if self.sending is not None:
             self.sending.close()

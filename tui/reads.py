@@ -14,10 +14,22 @@ from localstore.core.model import history as histories
 from localstore.core.model import ref as refs_
 from localstore.core.model import release as releases_
 from localstore.core.model import repo as repos_
+from localstore.core.model.collaboration import access as access_
+from localstore.core.model.collaboration import check as checks_
+from localstore.core.model.collaboration import inbox as inbox_
 from localstore.core.model.collaboration import issue as issues_
 from localstore.core.model.collaboration import label as labels_
+from localstore.core.model.collaboration import proposal as proposals_
+from localstore.core.model.collaboration import review as reviews_
+from localstore.core.model.collaboration import run as runs_
+from localstore.core.model.collaboration.access import AccessRequest, Collaborator, Invite
+from localstore.core.model.collaboration.check import Check, SealChecks
+from localstore.core.model.collaboration.inbox import InboxItem
 from localstore.core.model.collaboration.issue import Comment, Issue, IssueQuery
 from localstore.core.model.collaboration.label import Label
+from localstore.core.model.collaboration.proposal import Proposal, ProposalQuery, Version
+from localstore.core.model.collaboration.review import Review
+from localstore.core.model.collaboration.run import Run
 from localstore.core.model.history import (
     Blame,
     Blob,
@@ -40,6 +52,8 @@ HISTORY = 200  # seals that a history lists
 ISSUES = 1_000  # issues that a list holds
 COMMENTS = 1_000  # of one issue
 RELEASES, LABELS = 200, 1_000
+INBOX, RUNS = 500, 500
+PEOPLE, VERSIONS = 500, 100
 
 
 class Read(NamedTuple, Generic[T]):
@@ -166,4 +180,108 @@ def release(repo_id: str, version: str) -> Read[Release]:
         f"repos/{repo_id}/release/{version}",
         Release,
         lambda api: api.send(releases_.GET, id=repo_id, v=version),
+    )
+
+
+def repo(repo_id: str) -> Read[Repo]:
+    return Read(f"repos/{repo_id}/itself", Repo, lambda api: api.send(repos_.GET, id=repo_id))
+
+
+def inbox() -> Read[list[InboxItem]]:
+    return Read("inbox", list[InboxItem], lambda api: list(api.items(inbox_.LIST, limit=INBOX)))
+
+
+def proposals(repo_id: str, state: str) -> Read[list[Proposal]]:
+    query = msgspec.convert({"state": state}, ProposalQuery)
+    return Read(
+        f"repos/{repo_id}/proposals/{state}",
+        list[Proposal],
+        lambda api: list(api.items(proposals_.LIST, query, limit=ISSUES, id=repo_id)),
+    )
+
+
+def proposal(repo_id: str, number: int) -> Read[Proposal]:
+    return Read(
+        f"repos/{repo_id}/proposal/{number}",
+        Proposal,
+        lambda api: api.send(proposals_.GET, id=repo_id, n=str(number)),
+    )
+
+
+def versions(repo_id: str, number: int) -> Read[list[Version]]:
+    return Read(
+        f"repos/{repo_id}/versions/{number}",
+        list[Version],
+        lambda api: list(api.items(proposals_.VERSIONS, limit=VERSIONS, id=repo_id, n=str(number))),
+    )
+
+
+def reviews(repo_id: str, number: int) -> Read[list[Review]]:
+    return Read(
+        f"repos/{repo_id}/reviews/{number}",
+        list[Review],
+        lambda api: list(api.items(reviews_.LIST, limit=COMMENTS, id=repo_id, n=str(number))),
+    )
+
+
+def changes(repo_id: str, base: str, head: str) -> Read[Compare]:
+    """What `head` has since it and `base` parted; both are seals."""
+    query = CompareQuery(base=base, head=head)
+    return Read(
+        f"repos/{repo_id}/changes/{base}/{head}",
+        Compare,
+        lambda api: api.send(histories.COMPARE, query=query, id=repo_id),
+        final=True,
+    )
+
+
+def seal_checks(repo_id: str, seal_id: str) -> Read[SealChecks]:
+    return Read(
+        f"repos/{repo_id}/seal_checks/{seal_id}",
+        SealChecks,
+        lambda api: api.send(checks_.OF_SEAL, id=repo_id, seal_id=seal_id),
+    )
+
+
+def checks(repo_id: str) -> Read[list[Check]]:
+    return Read(
+        f"repos/{repo_id}/checks",
+        list[Check],
+        lambda api: list(api.items(checks_.LIST, limit=RUNS, id=repo_id)),
+    )
+
+
+def runs(repo_id: str) -> Read[list[Run]]:
+    return Read(
+        f"repos/{repo_id}/runs",
+        list[Run],
+        lambda api: list(api.items(runs_.LIST, limit=RUNS, id=repo_id)),
+    )
+
+
+def run(repo_id: str, run_id: str) -> Read[Run]:
+    return Read(f"repos/{repo_id}/run/{run_id}", Run, lambda api: api.send(runs_.GET, id=repo_id, run=run_id))
+
+
+def collaborators(repo_id: str) -> Read[list[Collaborator]]:
+    return Read(
+        f"repos/{repo_id}/collaborators",
+        list[Collaborator],
+        lambda api: list(api.items(access_.COLLABORATORS, limit=PEOPLE, id=repo_id)),
+    )
+
+
+def invites(repo_id: str) -> Read[list[Invite]]:
+    return Read(
+        f"repos/{repo_id}/invites",
+        list[Invite],
+        lambda api: list(api.items(access_.INVITES, limit=PEOPLE, id=repo_id)),
+    )
+
+
+def access_requests(repo_id: str) -> Read[list[AccessRequest]]:
+    return Read(
+        f"repos/{repo_id}/access_requests",
+        list[AccessRequest],
+        lambda api: list(api.items(access_.REQUESTS, limit=PEOPLE, id=repo_id)),
     )

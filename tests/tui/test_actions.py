@@ -13,11 +13,16 @@ from tui.actions import EVERYWHERE, clashes, read_keys, remap
 from tui.app import SvcApp
 from tui.screens.code import Code
 from tui.screens.home import Home
+from tui.screens.inbox import Inbox
 from tui.screens.issue import IssueScreen
 from tui.screens.issues import Issues
 from tui.screens.overview import Overview
+from tui.screens.proposal.files import Files
+from tui.screens.proposal.screen import ProposalScreen
 from tui.screens.releases import Releases, ReleaseScreen
 from tui.screens.repo import RepoScreen
+from tui.screens.runs import RunScreen, Workflows
+from tui.screens.settings.settings import Settings
 from tui.screens.sync import Sync
 from tui.screens.tables import PLACES, actions_in, require_keys
 
@@ -32,6 +37,12 @@ OWNERS = {
     "issue": (IssueScreen, SvcApp),
     "releases": (Releases, RepoScreen, SvcApp),
     "release": (ReleaseScreen, SvcApp),
+    "inbox": (Inbox, SvcApp),
+    "proposal": (ProposalScreen, SvcApp),
+    "files": (Files, SvcApp),
+    "workflows": (Workflows, RepoScreen, SvcApp),
+    "run": (RunScreen, SvcApp),
+    "settings": (Settings, RepoScreen, SvcApp),
     "sync": (Sync, SvcApp),
 }
 

@@ -90,7 +90,7 @@ async def test_a_tab_that_is_not_built_says_so(project: str, open_app: Open) -> 
     async with open_app().run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "enter")
-        assert "Settings is not in this version" in await press(pilot, "8")
+        assert "Insights is not in this version" in await press(pilot, "7")
 
 
 async def test_find_file_filters_as_one_types(project: str, open_app: Open) -> None:

@@ -10,6 +10,7 @@ from textual.events import Key
 from textual.screen import Screen
 from textual.widget import Widget
 
+from localstore.core.model.repo import Repo
 from tui.actions import Action, spoken
 from tui.text import Part, safe
 from tui.widgets.frame import LIGHTS, Line, Prompt
@@ -56,6 +57,7 @@ class Base(Screen[None], inherit_bindings=False):
         self.show_frame()
 
     def on_screen_resume(self) -> None:
+        self.svc.follow(self.subject()[0])
         self.show_frame()
 
     @property
@@ -76,6 +78,10 @@ class Base(Screen[None], inherit_bindings=False):
             if action.footer and action.keys:
                 hints += [(spoken(action.keys[0]), "accent"), (f" {action.label}  ", "dim")]
         self.query_one("#keys", Line).put(hints if self._said is None else ((" ", "text"), self._said))
+
+    def subject(self) -> tuple[Repo | None, bool]:
+        """The repository that actions are about, and whether the account wrote what is shown."""
+        return None, False
 
     def queue_changed(self) -> None:
         """Other actions wait now than before."""
@@ -112,9 +118,16 @@ class Base(Screen[None], inherit_bindings=False):
             leave()
             done(text)
 
-        prompt = Prompt(sign, finish, leave, changed, value)
+        def escaped() -> None:
+            leave()
+            self.prompt_left()
+
+        prompt = Prompt(sign, finish, escaped, changed, value)
         self.mount(prompt, after="#keys")
         prompt.focus()
+
+    def prompt_left(self) -> None:
+        """Esc left the prompt."""
 
     def on_key(self, event: Key) -> None:
         if isinstance(self.focused, Prompt):

@@ -41,3 +41,6 @@ class Choose(Base):
 
     def do_back(self) -> None:
         self.app.pop_screen()
+
+    def prompt_left(self) -> None:
+        self.do_back()

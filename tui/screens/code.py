@@ -12,6 +12,7 @@ from localstore.core.model.history import Blame, Blob, Compare, SealSummary, Tre
 from tui import reads
 from tui.actions import Action
 from tui.highlight import coloured, plain
+from tui.screens.differing import DIFF_ACTIONS, Differing
 from tui.screens.view import View
 from tui.text import Part, ago, safe
 from tui.widgets.diff import Diff
@@ -26,18 +27,7 @@ TREE_WIDTH = 32
 TWO_PANES = 100  # columns from which tree and file stand side by side
 
 
-DIFF_ACTIONS = (
-    Action("split", ("v",), "old and new side by side", "svc diff"),
-    Action("blanks", ("W",), "white space", "svc diff"),
-    Action("next_hunk", ("J",), "next hunk"),
-    Action("previous_hunk", ("K",), "previous hunk"),
-    Action("next_file", ("right_curly_bracket",), "next file"),
-    Action("previous_file", ("left_curly_bracket",), "previous file"),
-    Action("seen", ("m",), "seen: fold the file"),
-)
-
-
-class Code(View):
+class Code(Differing, View):
     ACTIONS = (
         Action("find_file", ("t",), "find file", footer=True),
         Action("blame", ("B",), "blame", "svc blame {path}", footer=True),
@@ -304,27 +294,8 @@ class Code(View):
     def diff(self) -> Diff:
         return self.query_one("#diff", Diff)
 
-    def do_split(self) -> None:
-        self.diff.toggle_split()
-
-    def do_blanks(self) -> None:
-        self.diff.toggle_blanks()
-        self.of.say(f"white space {'shown' if self.diff.blanks else 'not shown'}", "dim")
-
-    def do_next_hunk(self) -> None:
-        self.diff.jump("hunk", 1)
-
-    def do_previous_hunk(self) -> None:
-        self.diff.jump("hunk", -1)
-
-    def do_next_file(self) -> None:
-        self.diff.jump("file", 1)
-
-    def do_previous_file(self) -> None:
-        self.diff.jump("file", -1)
-
-    def do_seen(self) -> None:
-        self.diff.toggle_seen()
+    def tell(self, text: str) -> None:
+        self.of.say(text, "dim")
 
     def do_copy(self) -> None:
         """Put the path, or the line, on the terminal's clipboard."""

@@ -53,3 +53,7 @@ class Help(Base):
 
     def do_back(self) -> None:
         self.app.pop_screen()
+
+    def prompt_left(self) -> None:
+        if self._typing:
+            self.do_back()

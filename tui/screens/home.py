@@ -1,4 +1,5 @@
-"""The first screen: the repositories one works with, that of the linked folder first."""
+"""The first screen: what concerns one, and the repositories one works with, that of the linked folder
+first."""
 
 from __future__ import annotations
 
@@ -7,16 +8,25 @@ from pathlib import Path
 
 from textual.app import ComposeResult
 
+from localstore.core.model.collaboration.inbox import InboxItem
 from localstore.core.model.repo import Repo
 from tui import reads
 from tui.actions import Action
 from tui.screens.base import Base
+from tui.screens.inbox import open_subject, row
 from tui.text import Part, ago, safe
 from tui.widgets.lines import Item, Lines, sequence
+
+SHOWN = 8  # rows of the inbox; `i` shows the others
 
 
 class Home(Base):
     ACTIONS = (Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._repos: dict[str, Repo] | None = None
+        self._inbox: list[InboxItem] = []
 
     def content(self) -> ComposeResult:
         yield Lines(empty="no repositories yet; make one: svc repo create NAME", id="repos")
@@ -31,13 +41,33 @@ class Home(Base):
         self.do_refresh()
 
     def do_refresh(self) -> None:
-        self.svc.load(reads.repos(), self.paint)
+        self.svc.load(reads.repos(), self._paint_repos)
+        if self.svc.client.account:
+            self.svc.load(reads.inbox(), self._paint_inbox)
 
-    def paint(self, repos: list[Repo], at: float) -> None:
-        place = self.svc.place
-        ordered = sorted(repos, key=lambda repo: repo.id != place.repo_id)
-        items = [Item(None, ((f"Repositories {len(repos)}", "title"),))]
-        width = min(40, max((len(repo.full_name) for repo in repos), default=0) + 2)
+    def _paint_inbox(self, found: list[InboxItem], at: float) -> None:
+        self._inbox = found
+        self.paint()
+
+    def _paint_repos(self, repos: list[Repo], at: float) -> None:
+        first = self._repos is None
+        self._repos = {repo.id: repo for repo in repos}
+        self.paint(first)
+
+    def paint(self, first: bool = False) -> None:
+        """Paint what was read; the cursor begins on the first repository."""
+        if self._repos is None:
+            return
+        place, now = self.svc.place, self.svc.clock()
+        ordered = sorted(self._repos.values(), key=lambda repo: repo.id != place.repo_id)
+        items: list[Item] = []
+        if self.svc.client.account:
+            items.append(Item(None, ((f"Inbox {len(self._inbox)}", "title"),)))
+            items += [row(one, now) for one in self._inbox[:SHOWN]]
+            if len(self._inbox) > SHOWN:
+                items.append(Item(None, ((f"{len(self._inbox) - SHOWN} more: i", "dim"),)))
+        items.append(Item(None, ((f"Repositories {len(ordered)}", "title"),)))
+        width = min(40, max((len(repo.full_name) for repo in ordered), default=0) + 2)
         for repo in ordered:
             here = f"  here: {_short(str(place.folder))}" if repo.id == place.repo_id and place.folder else ""
             items.append(
@@ -49,17 +79,23 @@ class Home(Base):
                         (safe(repo.default_branch), "dim"),
                         (safe(here), "accent"),
                     ),
-                    ((ago(repo.updated_at, self.svc.clock()), "dim"), (" ", "text")),
+                    ((ago(repo.updated_at, now), "dim"), (" ", "text")),
                     repo.full_name,
                 )
             )
-        self.query_one("#repos", Lines).show(sequence(items))
-        self._repos = {repo.id: repo for repo in repos}
+        if not ordered:
+            items.append(Item(None, (("no repositories yet; make one: svc repo create NAME", "dim"),)))
+        cursor = ordered[0].id if first and ordered else None
+        self.query_one("#repos", Lines).show(sequence(items), cursor)
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         from tui.screens.repo import RepoScreen
 
-        self.app.push_screen(RepoScreen(self._repos[str(event.key)]))
+        of_inbox = next((one for one in self._inbox if one.id == event.key), None)
+        if of_inbox is not None:
+            open_subject(self.svc, of_inbox)
+        elif self._repos is not None:
+            self.app.push_screen(RepoScreen(self._repos[str(event.key)]))
 
 
 def _short(folder: str) -> str:

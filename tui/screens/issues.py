@@ -1,15 +1,19 @@
-"""Issues of a repository."""
+"""Issues and proposals of a repository."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
 
+from localstore.core.endpoint import Endpoint
 from localstore.core.model.collaboration import issue as issues
+from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.collaboration.issue import Issue, IssueCreate
+from localstore.core.model.collaboration.proposal import Proposal, ProposalCreate
 from tui import reads
 from tui.actions import Action
+from tui.screens.proposal.words import checks_of, state_of, verdicts_of
 from tui.screens.view import View
 from tui.text import Part, ago, safe
 from tui.widgets.lines import Item, Lines, sequence
@@ -17,21 +21,23 @@ from tui.widgets.lines import Item, Lines, sequence
 if TYPE_CHECKING:
     from tui.screens.repo import RepoScreen
 
-STATES = ("open", "closed", "all")
+STATES = {"issues": ("open", "closed", "all"), "proposals": ("open", "closed", "merged", "all")}
 SIGNS: dict[str, Part] = {"open": ("○ open  ", "good"), "closed": ("✓ closed", "dim")}
 
 
 class Issues(View):
     ACTIONS = (
         Action("open", ("enter",), "open", "svc issue view {n}", footer=True),
-        Action("add", ("a",), "new issue", "svc issue create -t {title}", needs="signed_in", footer=True),
+        Action("kind", ("p",), "issues or proposals", "svc pr list", footer=True),
+        Action("add", ("a",), "new", "svc issue create -t {title}", "signed_in", True, "issue.create"),
         Action("state", ("o",), "open, closed or all", "svc issue list --state {state}", footer=True),
     )
 
     def __init__(self, of: RepoScreen) -> None:
         super().__init__(of)
-        self._state = STATES[0]
-        self._issues: list[Issue] = []
+        self._kind = "issues"
+        self._state = "open"
+        self._found: dict[str, list[Issue] | list[Proposal]] = {"issues": [], "proposals": []}
 
     def compose(self) -> ComposeResult:
         yield Lines(id="issues")
@@ -40,23 +46,53 @@ class Issues(View):
         self.do_refresh()
 
     def do_refresh(self) -> None:
-        self.svc.load(reads.issues(self.of.repo.id, self._state), self._paint)
+        if self._kind == "issues":
+            self.svc.load(reads.issues(self.of.repo.id, self._state), self._paint_issues)
+        else:
+            self.svc.load(reads.proposals(self.of.repo.id, self._state), self._paint_proposals)
 
-    def _paint(self, found: list[Issue], at: float) -> None:
-        self._issues = found
+    def _paint_issues(self, found: list[Issue], at: float) -> None:
+        self._found["issues"] = found
+        self.paint()
+
+    def _paint_proposals(self, found: list[Proposal], at: float) -> None:
+        self._found["proposals"] = found
         self.paint()
 
     def queue_changed(self) -> None:
         self.paint()
 
     def paint(self) -> None:
-        queued = self.svc.queued(f"/repos/{self.of.repo.id}/issues")
-        heading = Item(None, ((f"Issues, {self._state} ", "title"), (str(len(self._issues)), "dim")))
-        rows = [heading, *(self._row(issue) for issue in self._issues)]
-        if not self._issues:
-            rows.append(Item(None, (("no issues; a opens one", "dim"),)))
+        found = self._found[self._kind]
+        queued = self.svc.queued(f"/repos/{self.of.repo.id}/{self._kind}")
+        title = f"{self._kind.capitalize()}, {self._state} "
+        other = "proposals" if self._kind == "issues" else "issues"
+        rows = [Item(None, ((title, "title"), (f"{len(found)}", "dim"), (f"   p {other}", "dim")))]
+        rows += [self._proposal_row(one) if isinstance(one, Proposal) else self._row(one) for one in found]
+        if not found:
+            rows.append(Item(None, ((f"no {self._kind}; a opens one", "dim"),)))
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in queued]
         self.query_one("#issues", Lines).show(sequence(rows))
+
+    def _proposal_row(self, one: Proposal) -> Item:
+        labels = " ".join(label.name for label in one.labels)
+        who = f"@{safe(one.author.handle or '?')}"
+        check, verdict = checks_of(one.checks), verdicts_of(one)
+        left: tuple[Part, ...] = (
+            state_of(one),
+            (f" #{one.number:<5}", "accent"),
+            (safe(one.title), "text"),
+            (f"  {safe(labels)}" if labels else "", "name"),
+            (f"  {who}", "dim"),
+        )
+        right: tuple[Part, ...] = (
+            (f"{verdict[0]}  " if verdict[0] else "", verdict[1]),
+            (f"{check[0]}  " if check[0] else "", check[1]),
+            (f"{ago(one.updated_at, self.svc.clock())} ", "dim"),
+        )
+        return Item(
+            one.number, left, right, f"#{one.number} {one.title} {labels} {who} {one.head} {one.base}"
+        )
 
     def _row(self, issue: Issue) -> Item:
         labels = " ".join(label.name for label in issue.labels)
@@ -73,22 +109,55 @@ class Issues(View):
         assigned = " ".join(f"@{one.handle}" for one in issue.assignees)
         return Item(issue.number, left, right, f"#{issue.number} {issue.title} {labels} {who} {assigned}")
 
+    def do_kind(self) -> None:
+        self._kind = "proposals" if self._kind == "issues" else "issues"
+        self._state = "open"
+        self.paint()
+        self.do_refresh()
+
     def do_state(self) -> None:
-        self._state = STATES[(STATES.index(self._state) + 1) % len(STATES)]
+        states = STATES[self._kind]
+        self._state = states[(states.index(self._state) + 1) % len(states)]
         self.do_refresh()
 
     def do_add(self) -> None:
-        repo = self.of.repo
+        if self._kind == "proposals":
+            self._propose()
+            return
 
         def done(title: str) -> None:
             if title.strip():
-                self.svc.act(
-                    issues.CREATE, IssueCreate(title=title.strip()), about=repo.full_name, id=repo.id
-                )
+                self._act(issues.CREATE, IssueCreate(title=title.strip()))
 
         self.of.ask("title of the issue", done)
 
+    def _propose(self) -> None:
+        """Choose a branch and give a title."""
+        from tui.screens.choose import Choose
+
+        base = self.of.repo.default_branch
+        branches = [ref.name for ref in self.of.refs if ref.type == "branch" and ref.name != base]
+        if not branches:
+            self.of.say(f"there is no branch besides {base}; make one: svc repo branch NAME", "warn")
+            return
+
+        def chosen(head: str) -> None:
+            def done(title: str) -> None:
+                if title.strip():
+                    self._act(proposals.CREATE, ProposalCreate(head=head, base=base, title=title.strip()))
+
+            self.of.ask(f"title of the proposal of {head} for {base}", done)
+
+        items = [Item(name, ((safe(name), "text"),)) for name in branches]
+        self.app.push_screen(Choose("branch to propose", items, chosen))
+
+    def _act(self, endpoint: Endpoint[Any], body: Any) -> None:
+        repo = self.of.repo
+        self.svc.act(endpoint, body, about=repo.full_name, id=repo.id)
+
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         from tui.screens.issue import IssueScreen
+        from tui.screens.proposal.screen import ProposalScreen
 
-        self.app.push_screen(IssueScreen(self.of.repo, int(str(event.key))))
+        kind = IssueScreen if self._kind == "issues" else ProposalScreen
+        self.app.push_screen(kind(self.of.repo, int(str(event.key))))

@@ -17,6 +17,8 @@ from tui.screens.code import Code
 from tui.screens.issues import Issues
 from tui.screens.overview import Overview
 from tui.screens.releases import Releases
+from tui.screens.runs import Workflows
+from tui.screens.settings.settings import Settings
 from tui.screens.view import View
 from tui.text import Part, safe
 from tui.widgets.frame import Line
@@ -26,11 +28,11 @@ TABS: tuple[tuple[str, type[View] | None], ...] = (
     ("Overview", Overview),
     ("Code", Code),
     ("Issues", Issues),
-    ("Workflows", None),
+    ("Workflows", Workflows),
     ("Releases", Releases),
     ("Security", None),
     ("Insights", None),
-    ("Settings", None),
+    ("Settings", Settings),
 )
 
 
@@ -69,6 +71,9 @@ class RepoScreen(Base):
         named = {action.id for action in own}
         return (*own, *(action for action in self.ACTIONS if action.id not in named))
 
+    def subject(self) -> tuple[Repo | None, bool]:
+        return self.repo, False
+
     def content(self) -> ComposeResult:
         yield Line(id="tabs")
         yield Vertical(id="body", classes="row")
@@ -104,7 +109,7 @@ class RepoScreen(Base):
         for number, (name, kind) in enumerate(TABS, 1):
             role = "title" if number == self._tab else "text" if kind else "dim"
             mark = "▸" if number == self._tab else " "
-            parts.append((f"{mark}{number}{name} ", role))
+            parts.append((f"{mark}{number}{name}", role))
         self.query_one("#tabs", Line).put(parts)
 
     def show_tab(self, number: int) -> None:

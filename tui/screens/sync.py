@@ -34,6 +34,9 @@ class Sync(Base):
     def do_refresh(self) -> None:
         self.svc.send_queue()
 
+    def news(self) -> None:
+        """What others do changes nothing here."""
+
     def queue_changed(self) -> None:
         self.paint()
 

@@ -8,11 +8,16 @@ from localstore.core.errors import UsageError
 from tui.actions import EVERYWHERE, Action, clashes, remap
 from tui.screens.code import Code
 from tui.screens.home import Home
+from tui.screens.inbox import Inbox
 from tui.screens.issue import IssueScreen
 from tui.screens.issues import Issues
 from tui.screens.overview import Overview
+from tui.screens.proposal.files import Files
+from tui.screens.proposal.screen import ProposalScreen
 from tui.screens.releases import Releases, ReleaseScreen
 from tui.screens.repo import RepoScreen
+from tui.screens.runs import RunScreen, Workflows
+from tui.screens.settings.settings import Settings
 from tui.screens.sync import Sync
 
 PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
@@ -23,6 +28,12 @@ PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
     "issue": (IssueScreen.ACTIONS, EVERYWHERE),
     "releases": (Releases.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "release": (ReleaseScreen.ACTIONS, EVERYWHERE),
+    "inbox": (Inbox.ACTIONS, EVERYWHERE),
+    "proposal": (ProposalScreen.ACTIONS, EVERYWHERE),
+    "files": (Files.ACTIONS, EVERYWHERE),
+    "workflows": (Workflows.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
+    "run": (RunScreen.ACTIONS, EVERYWHERE),
+    "settings": (Settings.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "sync": (Sync.ACTIONS, EVERYWHERE),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from textual.events import Key
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input
@@ -73,5 +74,6 @@ class Prompt(Input):
         if self._changed is not None:
             self._changed(event.value)
 
-    def key_escape(self) -> None:
+    def key_escape(self, event: Key) -> None:
+        event.stop()  # the screen below takes it as back
         self._left()

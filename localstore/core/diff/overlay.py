@@ -26,7 +26,8 @@ class _Change(NamedTuple):
 
 def overlay(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
     """`base` with the changes of both; what both wrote at one place stands as theirs, then mine. Returns None
-    if one side deletes what the other deletes or writes in, or if a text is no UTF-8 or too long."""
+    if one side deletes what the other deletes or writes in, if words of both would run together into one that
+    nobody wrote, or if a text is no UTF-8 or too long."""
     if max(len(base), len(theirs), len(mine)) > OVERLAY_BYTES:
         return None
     try:
@@ -41,7 +42,9 @@ def overlay(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
     for start, end, new in changes:
         parts += [*old[at:start], *new]
         at = end
-    return "".join([*parts, *old[at:]]).encode()
+    parts += old[at:]
+    both = "".join(parts)
+    return both.encode() if tokens(both) == parts else None
 
 
 def _changes(old: list[str], new: list[str]) -> list[_Change]:

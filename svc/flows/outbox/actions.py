@@ -34,7 +34,7 @@ from localstore.core.errors import (
     UsageError,
 )
 from localstore.core.model import repo
-from localstore.core.model.collaboration import issue, label
+from localstore.core.model.collaboration import access, check, inbox, issue, label, proposal, review, run
 from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
 from localstore.outbox import Entry, Outbox
@@ -71,6 +71,23 @@ ACTIONS: tuple[Action, ...] = (
     Action(issue.UNREACT, "take back {reaction} on #{n}"),
     Action(issue.REACT_TO_COMMENT, "react to a comment on #{n} with {reaction}"),
     Action(issue.UNREACT_TO_COMMENT, "take back {reaction} on a comment on #{n}"),
+    Action(proposal.CREATE, "propose {head}: {title}"),
+    Action(proposal.UPDATE, "change proposal #{n}"),
+    Action(proposal.ADD_LABEL, "label proposal #{n} {name}"),
+    Action(proposal.REMOVE_LABEL, "remove label {name} from proposal #{n}"),
+    Action(review.CREATE, "review #{n}: {verdict}"),
+    Action(inbox.UPDATE, "mark as {state} in the inbox"),
+    Action(inbox.UPDATE_ALL, "mark all in the inbox as {state}"),
+    Action(run.RERUN, "run a check again"),
+    Action(run.CANCEL, "cancel a run"),
+    Action(check.ENABLE, "ask for check {name}"),
+    Action(check.DISABLE, "ask for check {name} no longer"),
+    Action(access.INVITE, "invite {handle} as {role}"),
+    Action(access.CANCEL_INVITE, "take an invitation back"),
+    Action(access.SET_ROLE, "give {handle} the role {role}"),
+    Action(access.REMOVE, "take the role of {handle} away"),
+    Action(access.GRANT, "grant a request for access"),
+    Action(access.DECLINE_REQUEST, "decline a request for access"),
 )
 
 

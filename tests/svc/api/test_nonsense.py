@@ -12,6 +12,7 @@ import pytest
 
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.core.model.base import Page
+from localstore.core.model.collaboration.access import AccessRequested
 from localstore.core.storage.pack import PackWriter
 from svc.api import Api
 from svc.http.client import Http
@@ -21,7 +22,7 @@ from tests.svc.http.test_client import CREDENTIAL
 
 # Calls to which such an answer may be one: bytes that are verified later, or a status that says it all.
 BYTES = {"history.raw", "payload.get", "payload.get_pack", "payload.manifest"}
-BYTES |= {name for name, one in endpoints().items() if one.returns in (bytes, type(None))}
+BYTES |= {name for name, one in endpoints().items() if one.returns in (bytes, type(None), AccessRequested)}
 
 NONSENSE = {
     "lists 100,000 deep": b"[" * 100_000 + b"]" * 100_000,

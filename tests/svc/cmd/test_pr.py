@@ -109,7 +109,6 @@ REFUSED: list[tuple[int, list[str]]] = [
     (2, ["pr", "comment"]),
     (2, ["pr", "edit"]),
     (2, ["pr", "react", "1", "shrug"]),
-    (2, ["pr", "checks"]),
 ]
 
 

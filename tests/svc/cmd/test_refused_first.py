@@ -16,7 +16,14 @@ from tests.svc.conftest import Svc
 
 EVERY = sorted(COMMANDS)
 TEXT_ONLY = {"completions", "repo api", "tui"}  # no fields of their own
-WORDS = {"shell": "bash", "who": "public", "path": "src/a.txt", "paths": "src/a.txt", "branch": "dev"}
+WORDS = {
+    "shell": "bash",
+    "who": "public",
+    "path": "src/a.txt",
+    "paths": "src/a.txt",
+    "branch": "dev",
+    "role": "read",
+}
 
 
 def asked(node: str) -> int:

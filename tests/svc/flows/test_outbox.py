@@ -26,6 +26,7 @@ SESSION = Session(
     origin="https://node.example", token="", user_id="u", session_id="s", handle="ann", expires_at=""
 )
 PATH = {"id": "r1", "n": "7", "name": "good first/issue", "comment": "c1", "reaction": "heart"}
+PATH |= {"run": "e1", "invite": "i1", "handle": "ben", "request_id": "q1"}
 
 
 @pytest.fixture
@@ -45,7 +46,17 @@ def body_of(shape: Any) -> Any:
     """The smallest body that says something."""
     if shape is None:
         return None
-    for known in ({"title": "a"}, {"body": "text"}, {"name": "a"}, {"description": "a"}):
+    for known in (
+        {"title": "a", "head": "b", "base": "c"},
+        {"verdict": "comment"},
+        {"handle": "ben"},
+        {"role": "read"},
+        {"title": "a"},
+        {"state": "done"},
+        {"body": "text"},
+        {"name": "a"},
+        {"description": "a"},
+    ):
         if set(known) <= set(shape.__struct_fields__):
             return msgspec.convert(known, shape)
     raise AssertionError(f"say how {shape} is filled")

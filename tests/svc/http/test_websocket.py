@@ -96,7 +96,7 @@ def test_what_a_server_may_not_say_ends_the_socket(
 
 
 def test_frames_right_behind_the_answer_and_kinds_of_later_versions_are_no_trouble() -> None:
-    found = outcome(switching(said(b'{"type":"people","channel":1}') + said(EVENT)))
+    found = outcome(switching(said(b'{"type":"of_a_later_version","channel":1}') + said(EVENT)))
     assert found == Event(id=7, repo_id="r", kind="live", data={})
 
 

@@ -22,6 +22,8 @@ WORDS = st.lists(st.sampled_from(["one", "two", "three", "\n", "four"]), max_siz
         ("wait 30\n", "wait 45\n", "wait 60\n", None),  # replaced by both
         ("a b c\n", "a c\n", "a b x c\n", "a x c\n"),
         ("a b c d\n", "a d\n", "a b x c d\n", None),  # written inside of what the other deleted
+        ("", "30", "60", None),  # no 3060, which nobody wrote
+        ("port=\n", "port=80\n", "port=90\n", None),
     ],
 )
 def test_both_stand(base: str, theirs: str, mine: str, both: str | None) -> None:

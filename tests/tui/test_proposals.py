@@ -1,0 +1,325 @@
+"""Inbox, proposals, runs and settings, by keys alone, against a real relay."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.svc.conftest import Svc
+from tests.tui.test_app import press, project, settle
+from tests.tui.test_issues import NOWHERE, api, waiting
+from tui.app import Place, SvcApp
+
+__all__ = ["project"]
+Open = Callable[..., SvcApp]
+
+
+@pytest.fixture
+def proposal(project: str, alice: Svc) -> str:
+    """The repository with a proposal #1 of branch `topic`, which has a check that passed."""
+    assert alice("repo", "branch", "topic").code == 0
+    assert alice("switch", "topic").code == 0
+    Path("src/main.py").write_text("def main():\n    return 3\n")
+    assert alice("push", "-m", "Third").code == 0
+    made = alice("pr", "create", "--base", "main", "-t", "Return three", "-b", "Because it is odd.")
+    assert made.code == 0, made
+    return project
+
+
+def head(svc: Svc) -> str:
+    found: list[dict[str, str]] = json.loads(svc("log", "topic", "--json", "id").out)
+    return found[0]["id"]
+
+
+@pytest.fixture
+def other(
+    alice: Svc, proposal: str, node: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., None]:
+    """Runs a command as another account, who may write here."""
+    handle, mine = f"{os.environ['TEST_HANDLE']}"[:30] + "-b", os.environ["SVC_HOME"]
+
+    def run(*words: str) -> None:
+        monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
+        answer = alice(*words, "-R", proposal)
+        monkeypatch.setenv("SVC_HOME", mine)
+        assert answer.code == 0, answer
+
+    assert alice("repo", "visibility", "public", "--yes").code == 0
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
+    assert alice("login", "--device-key", "--handle", handle).code == 0
+    monkeypatch.setenv("SVC_HOME", mine)
+    return run
+
+
+async def test_a_proposal_is_read_changed_and_merged(proposal: str, alice: Svc, open_app: Open) -> None:
+    seal = head(alice)
+    assert alice("repo", "run", "create", "lint", "--seal", seal, "--conclusion", "success").code == 0
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        text = await press(pilot, "p")
+        assert "Proposals, open 1" in text
+        assert "○ open   #1" in text
+        assert "✓ 1/1" in text
+        text = await press(pilot, "enter")
+        assert "main ← topic" in text
+        assert "Because it is odd." in text
+        assert "✓ pass" in text
+        assert "src/main.py  +1 −1" in text
+        text = await press(pilot, "enter")
+        assert "+    return 3" in text
+        await press(pilot, "escape")
+        await press(pilot, "c")
+        assert "Seen" in await press(pilot, *"Seen", "enter", "G")
+        assert "proposal of their own" in await press(pilot, "A")
+        assert "· draft" in await press(pilot, "d", "g")
+        assert "is a draft" in await press(pilot, "M")
+        assert "○ open" in await press(pilot, "d")
+        assert "X closed" in await press(pilot, "z")
+        assert "○ open" in await press(pilot, "z")
+        assert f"@{os.environ['TEST_HANDLE']}" in (await press(pilot, "u")).split("assigned")[1]
+        assert "heart 1" in await press(pilot, "e", *"heart", "enter")
+        await press(pilot, "M")
+        await press(pilot, *"squash", "enter")
+        text = await press(pilot, "y", "enter")
+        assert "Merged #1" in text, text
+        assert "✓ merged" in await press(pilot, "escape")
+        await press(pilot, "escape")
+        assert "no proposals" in await settle(pilot)
+        assert "✓ merged" in await press(pilot, "o", "o")
+    assert json.loads(alice("pr", "view", "1", "--json", "state").out)["state"] == "merged"
+    assert waiting(alice) == []
+
+
+async def test_a_review_is_shown(
+    proposal: str, other: Callable[..., None], alice: Svc, open_app: Open
+) -> None:
+    other("pr", "review", "1", "--request-changes", "-b", "Four is better")
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        assert "#1" in await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        await press(pilot, "p")
+        text = await press(pilot, "enter", "G")
+        assert "X requests changes" in text
+        assert "Four is better" in text
+
+
+async def test_a_stranger_reviews_and_is_told_what_needs_a_role(
+    proposal: str,
+    other: Callable[..., None],
+    alice: Svc,
+    open_app: Open,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other("pr", "comment", "1", "-b", "Why?")
+    assert alice("pr", "comment", "1", "-b", "Because").code == 0
+    owner = os.environ["TEST_HANDLE"]
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
+    monkeypatch.setenv("TEST_HANDLE", f"{owner[:30]}-b")
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        text = await press(pilot, "i", "enter")
+        assert "main ← topic" in text
+        needs = "this needs the role write, and you have none here"
+        assert needs in await press(pilot, "M")
+        assert needs in await press(pilot, "d")
+        assert "needs the role triage" in await press(pilot, "z")
+        await press(pilot, "X")
+        assert "say what is to change" in await press(pilot, "enter")
+        await press(pilot, "R")
+        text = await press(pilot, *"Test", "enter", "G")
+        assert "X requests changes" in text
+        assert "advice" in text
+        await press(pilot, "A")
+        assert "✓ approved" in await press(pilot, "enter", "G")
+    found = api(alice, "repos/{id}/proposals/1/reviews")
+    assert isinstance(found, dict)
+    assert {one["verdict"] for one in found["items"]} == {"approve", "request_changes"}
+
+
+async def test_the_inbox_is_shown_opened_and_emptied(
+    proposal: str, other: Callable[..., None], alice: Svc, open_app: Open
+) -> None:
+    other("pr", "comment", "1", "-b", "Why?")
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        text = await settle(pilot)
+        assert "Inbox 1" in text
+        assert "#1  Return three" in text
+        assert text.index("Inbox") < text.index("Repositories")
+        text = await press(pilot, "i")
+        assert "● yours" in text
+        assert "Why?" in await press(pilot, "enter", "G")
+        await press(pilot, "escape")
+        assert "nothing new concerns you" in await press(pilot, "x")
+    assert json.loads(alice("inbox", "--json", "item").out) == []
+
+
+async def test_all_of_the_inbox_is_marked_without_the_server_and_sent_later(
+    proposal: str, other: Callable[..., None], alice: Svc, open_app: Open
+) -> None:
+    other("pr", "comment", "1", "-b", "Why?")
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+    async with open_app(NOWHERE).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert "⋯ queued  mark all in the inbox as done" in await press(pilot, "i", "X")
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert "nothing new" in await press(pilot, "i")
+
+
+async def test_runs_are_shown_repeated_and_cancelled(proposal: str, alice: Svc, open_app: Open) -> None:
+    assert alice("switch", "main").code == 0
+    seal = json.loads(alice("log", "main", "--json", "id").out)[0]["id"]
+    words = ["repo", "run", "create", "lint", "--seal", seal]
+    assert alice(*words, "--conclusion", "failure", "--summary", "Two lines too long").code == 0
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        text = await press(pilot, "4")
+        assert "X lint" in text
+        assert "Runs 1" in text
+        assert "X fail" in text
+        assert "Two lines too long" in text
+        assert "is completed" in await press(pilot, "x")
+        text = await press(pilot, "u")
+        assert "* pending" in text
+        assert "attempt 2" in text
+        await press(pilot, "g", "enter")
+        text = await press(pilot, "x")
+        assert "cancelled" in text
+    found = api(alice, "repos/{id}/runs")
+    assert isinstance(found, dict)
+    assert [one["conclusion"] for one in found["items"]] == ["cancelled", "failure"]
+
+
+async def test_settings_are_changed(
+    proposal: str, other: Callable[..., None], alice: Svc, open_app: Open
+) -> None:
+    ben = f"{os.environ['TEST_HANDLE']}"[:30] + "-b"
+    async with open_app().run_test(size=(80, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        text = await press(pilot, "8")
+        assert "Notes on parsing" in text
+        assert "Listing" in text
+        assert "not in this version" in text
+        await press(pilot, "g", "enter")
+        assert "Notes on parsing!" in await press(pilot, "!", "enter")
+        await press(pilot, "j", "enter")
+        assert "topic" in await press(pilot, *"topic", "enter")
+        await press(pilot, "a")
+        await press(pilot, *ben, "enter")
+        text = await press(pilot, *"triage", "enter")
+        assert f"@{ben}" in text
+        assert "invited" in text
+        await press(pilot, "c")
+        assert "✓ has to pass" in await press(pilot, *"lint", "enter")
+        await press(pilot, "G")
+        assert "that is not its name" in await press(pilot, "enter", "x", "enter")
+        await press(pilot, "k", "enter")
+        assert "yes: it takes no writes" in await press(pilot, "y", "enter")
+        assert "is archived" in await press(pilot, "c")
+    found = api(alice, "repos/{id}")
+    assert isinstance(found, dict)
+    shown = (found["description"], found["default_branch"], found["archived"])
+    assert shown == ("Notes on parsing!", "topic", True)
+
+
+async def test_esc_leaves_the_prompt_and_nothing_else(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "8")
+        assert "handle of whom" in await press(pilot, "a")
+        text = await press(pilot, "escape")
+        assert "handle of whom" not in text
+        assert "8Settings" in text
+        assert "Notes on parsing" in text
+        assert "trunk" not in await press(pilot, "j", "enter")
+        assert "Notes on parsing" in await press(pilot, "escape")
+
+
+async def test_a_repository_is_deleted_by_its_name(project: str, alice: Svc, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "8")
+        await press(pilot, "G", "enter")
+        assert "Deleted" in await press(pilot, *project, "enter")
+    assert json.loads(alice("repo", "list", "--json", "full_name").out) == []
+
+
+async def test_a_branch_is_proposed_and_checked_out(project: str, alice: Svc, open_app: Open) -> None:
+    assert alice("repo", "branch", "topic").code == 0
+    assert alice("switch", "topic").code == 0
+    Path("new").write_text("1\n")
+    assert alice("push", "-m", "New").code == 0
+    assert alice("switch", "main").code == 0
+    repo = json.loads(alice("repo", "view", "--json", "id").out)["id"]
+    async with open_app(place=Place(Path.cwd(), repo, project, "main")).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        await press(pilot, "p", "a")
+        await press(pilot, "enter")
+        text = await press(pilot, *"Bring", "enter")
+        assert "○ open   #1" in text
+        assert "Bring" in text
+        await press(pilot, "enter")
+        text = await press(pilot, "o")
+        assert "On branch topic" in text, text
+    assert Path("new").exists()
+
+
+async def test_what_another_does_is_shown_as_it_happens(
+    proposal: str, other: Callable[..., None], alice: Svc, open_app: Open
+) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        await press(pilot, "p")
+        await press(pilot, "enter")
+        assert "● live" in await seen(pilot, "● live")
+        other("pr", "comment", "1", "-b", "Why?")
+        assert "Why?" in await seen(pilot, "Why?")
+        await press(pilot, "escape")
+        await press(pilot, "p")
+        assert "no issues" in await settle(pilot)
+        other("issue", "create", "-t", "Broken", "-b", "")
+        assert "Broken" in await seen(pilot, "Broken")
+
+
+async def test_the_light_goes_out_when_the_socket_ends(proposal: str, alice: Svc, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        assert "● live" in await seen(pilot, "● live")
+        assert isinstance(pilot.app, SvcApp)
+        socket = pilot.app.following._socket
+        assert socket is not None
+        socket._socket._protocol.fail(1011, "gone")
+        socket._socket._rouse()
+        assert "● online" in await seen(pilot, "● online")
+        assert "● live" in await seen(pilot, "● live")
+
+
+async def seen(pilot: Pilot[None], words: str) -> str:
+    """The screen once the words are on it, or as it is after ten seconds."""
+    until = time.monotonic() + 10
+    text = await settle(pilot)
+    while words not in text and time.monotonic() < until:
+        await asyncio.sleep(0.05)
+        text = await settle(pilot)
+    return text

@@ -1,0 +1,21 @@
+"""Why somebody may not do something, from the table of rights: said before anything is sent."""
+
+from __future__ import annotations
+
+from localstore.core.model.repo import Repo
+from localstore.core.rights import OPERATIONS
+from localstore.core.rights.operation import RANK
+
+
+def refusal(operation: str, repo: Repo, mine: bool = False) -> str:
+    """Why the caller may not do this in the repository as it was read last; "" if they may. `mine`: they
+    wrote what it is about."""
+    row, viewer = OPERATIONS[operation], repo.viewer
+    if repo.archived and not row.archived:
+        return f"{repo.full_name} is archived; svc repo unarchive opens it again"
+    if viewer is None or row.least is None or RANK[viewer.role] >= RANK[row.least]:
+        return ""
+    if (row.author and mine) or (row.stranger and viewer.role is None):
+        return ""
+    have = f"yours is {viewer.role}" if viewer.role else "you have none here"
+    return f"this needs the role {row.least}, and {have}"

@@ -1,0 +1,131 @@
+"""The inbox: what concerns one, in all repositories."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+
+from localstore.core.model.collaboration import inbox as inboxes
+from localstore.core.model.collaboration.inbox import InboxItem, InboxState
+from localstore.core.model.repo import Repo
+from tui import reads
+from tui.actions import Action
+from tui.screens.base import Base
+from tui.text import Part, ago, safe
+from tui.widgets.lines import Item, Lines, sequence
+
+if TYPE_CHECKING:
+    from tui.app import SvcApp
+
+NAME = 32  # columns of a repository's name
+REASONS: dict[str, Part] = {
+    "review_requested": ("review", "accent"),
+    "mention": ("mention", "accent"),
+    "assigned": ("assigned", "accent"),
+    "author": ("yours", "dim"),
+    "participant": ("took part", "dim"),
+    "check_failed": ("X fails", "bad"),
+    "ready_to_merge": ("✓ ready", "good"),
+    "invited": ("invited", "accent"),
+    "transfer": ("transfer", "accent"),
+    "watching": ("watching", "dim"),
+}
+
+
+def row(one: InboxItem, now: float) -> Item:
+    """One row of the inbox; its key is the id."""
+    word, role = REASONS[one.reason]
+    number = f" #{one.subject.number}" if one.subject.number else ""
+    name = one.repo.full_name
+    short = name if len(name) <= NAME else f"…{name[1 - NAME :]}"
+    left: tuple[Part, ...] = (
+        ("● " if one.unread else "  ", "accent"),
+        (f"{word:<10}", role),
+        (f"{safe(short)}{number}  ", "accent"),
+        (safe(one.subject.title), "text"),
+    )
+    text = f"{word} {one.repo.full_name}{number} {one.subject.title}"
+    return Item(one.id, left, ((f"{ago(one.updated_at, now)} ", "dim"),), text)
+
+
+def open_subject(svc: SvcApp, one: InboxItem) -> None:
+    """Show the issue, proposal or repository of a row."""
+    opened: list[bool] = []
+
+    def show(repo: Repo, at: float) -> None:
+        from tui.screens.issue import IssueScreen
+        from tui.screens.proposal.screen import ProposalScreen
+        from tui.screens.repo import RepoScreen
+
+        if opened:
+            return
+        opened.append(True)
+        number = one.subject.number
+        if number is None:
+            svc.push_screen(RepoScreen(repo))
+        elif one.subject.kind == "proposal":
+            svc.push_screen(ProposalScreen(repo, number))
+        else:
+            svc.push_screen(IssueScreen(repo, number))
+
+    svc.load(reads.repo(one.repo.id), show)
+
+
+class Inbox(Base):
+    ACTIONS = (
+        Action("open", ("enter",), "open", "svc issue view {n}", footer=True),
+        Action("done", ("x",), "done", "svc inbox done {item}", "signed_in", footer=True),
+        Action("all_done", ("X",), "all done", "svc inbox done --all", "signed_in", footer=True),
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._items: list[InboxItem] = []
+
+    def content(self) -> ComposeResult:
+        yield Lines(empty="…", id="inbox")
+
+    def title_parts(self) -> Sequence[Part]:
+        return ((" Inbox", "title"), (f"  {len(self._items)}", "dim"))
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.do_refresh()
+
+    def do_refresh(self) -> None:
+        self.svc.load(reads.inbox(), self._paint)
+
+    def _paint(self, found: list[InboxItem], at: float) -> None:
+        self._items = found
+        self.paint()
+
+    def queue_changed(self) -> None:
+        self.paint()
+
+    def paint(self) -> None:
+        now = self.svc.clock()
+        rows = [row(one, now) for one in self._items]
+        if not rows:
+            rows.append(Item(None, (("nothing new concerns you", "dim"),)))
+        rows += [Item(None, ((f"⋯ queued  {words}", "warn"),)) for words in self.svc.queued("/inbox")]
+        self.query_one("#inbox", Lines).show(sequence(rows))
+        self.show_frame()
+
+    def _of(self, key: Hashable | None) -> InboxItem | None:
+        return next((one for one in self._items if one.id == key), None)
+
+    def do_done(self) -> None:
+        one = self._of(self.query_one("#inbox", Lines).key)
+        if one is not None:
+            body = InboxState(state="done")
+            self.svc.act(inboxes.UPDATE, body, about=one.repo.full_name, id=one.id)
+
+    def do_all_done(self) -> None:
+        self.svc.act(inboxes.UPDATE_ALL, InboxState(state="done"), about="")
+
+    def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        one = self._of(event.key)
+        if one is not None:
+            open_subject(self.svc, one)

@@ -1,0 +1,1 @@
+"""Proposals: one of them, and what it changes."""

@@ -1,0 +1,323 @@
+"""One proposal: how it stands, what was said, its files, and what one can do about it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+
+from localstore.core.model.collaboration import proposal as proposals
+from localstore.core.model.collaboration import review as reviews
+from localstore.core.model.collaboration.check import Rollup, SealChecks
+from localstore.core.model.collaboration.issue import Comment
+from localstore.core.model.collaboration.proposal import Proposal, ProposalPatch, Version
+from localstore.core.model.collaboration.review import Review, ReviewCreate, Verdict
+from localstore.core.model.history import ChangedFile, Compare
+from localstore.core.model.repo import Repo
+from tui import reads
+from tui.actions import Action
+from tui.screens.proposal.files import Files
+from tui.screens.proposal.words import BLOCKS, CHECKS, checks_of, state_of, verdicts_of
+from tui.screens.talk import Talk
+from tui.text import Part, ago, safe
+from tui.widgets.lines import Item, Lines, sequence
+
+WAYS = (
+    ("", "move the base forward to the branch"),
+    ("--squash", "squash: one seal of the branch"),
+    ("--rebase", "rebase: its seals again, on the base"),
+    ("--merge", "merge: a seal with two parents"),
+)
+VERDICTS: dict[str, Part] = {
+    "approve": ("✓ approved", "good"),
+    "request_changes": ("X requests changes", "bad"),
+    "comment": ("says", "dim"),
+}
+Row = tuple[Part, ...]
+
+
+def _action(id: str, key: str, label: str, command: str, right: str, footer: bool = False) -> Action:
+    return Action(id, tuple(key.split()), label, f"svc pr {command}", "signed_in", footer, right)
+
+
+class ProposalScreen(Talk):
+    UPDATE, PATCH = proposals.UPDATE, ProposalPatch
+    ADD_LABEL, REMOVE_LABEL = proposals.ADD_LABEL, proposals.REMOVE_LABEL
+    ACTIONS = (
+        Action("open", ("enter",), "files", "svc pr diff {n}", footer=True),
+        _action("comment", "c", "comment", "comment {n} -b TEXT", "comment.create", True),
+        _action("write", "E", "comment in $EDITOR", "comment {n}", "comment.create"),
+        _action("approve", "A", "approve", "review {n} --approve", "review.create", True),
+        _action(
+            "changes", "X R", "request changes", "review {n} --request-changes -b TEXT", "review.create", True
+        ),
+        _action("merge", "M", "merge", "merge {n} --squash", "proposal.merge_prepare", True),
+        Action("checkout", ("o",), "check out", "svc pr checkout {n}"),
+        _action("close", "z", "close or reopen", "close {n}", "proposal.close"),
+        _action("draft", "d", "ready or draft", "ready {n}", "proposal.ready"),
+        _action("title", "t", "change the title", "edit {n} -t TEXT", "proposal.edit"),
+        _action("label", "l", "add or remove a label", "label add {n} {name}", "issue.label"),
+        _action("assign", "u", "assign or unassign me", "edit {n}", "issue.assign"),
+        _action("reviewer", "v", "ask for a review", "edit {n}", "proposal.reviewers"),
+        _action("react", "e", "react", "react {n} {reaction}", "reaction.add"),
+    )
+    one: Proposal | None
+
+    def __init__(self, repo: Repo, number: int) -> None:
+        super().__init__(repo, number)
+        self._reviews: list[Review] = []
+        self._versions: list[Version] = []
+        self._checks: SealChecks | None = None
+        self._files: list[ChangedFile] = []
+        self._left = False
+
+    def content(self) -> ComposeResult:
+        yield Lines(searches=True, empty="…", id="proposal")
+
+    def title_parts(self) -> Sequence[Part]:
+        title = safe(self.one.title) if self.one else ""
+        return ((f" {safe(self.repo.full_name)} #{self.number}", "title"), (f"  {title}", "text"))
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.do_refresh()
+
+    def on_screen_suspend(self) -> None:
+        self._left = True
+
+    def on_screen_resume(self) -> None:
+        super().on_screen_resume()
+        if self._left:  # a command may have merged it
+            self.do_refresh()
+
+    def on_resize(self) -> None:
+        self.paint()
+
+    def do_refresh(self) -> None:
+        self.svc.load(reads.proposal(self.repo.id, self.number), self._paint_one)
+        self.svc.load(reads.comments(self.repo.id, self.number), self._paint_comments)
+        self.svc.load(reads.reviews(self.repo.id, self.number), self._paint_reviews)
+        self.svc.load(reads.versions(self.repo.id, self.number), self._paint_versions)
+
+    def _paint_one(self, one: Proposal, at: float) -> None:
+        self.one = one
+        self.paint()
+        self.show_frame()
+        if self.app.screen is self:
+            self.svc.load(reads.seal_checks(self.repo.id, one.head_seal), self._paint_checks)
+            self.svc.load(reads.changes(self.repo.id, one.base_seal, one.head_seal), self._paint_files)
+
+    def _paint_comments(self, found: list[Comment], at: float) -> None:
+        self.comments = found
+        self.paint()
+
+    def _paint_reviews(self, found: list[Review], at: float) -> None:
+        self._reviews = found
+        self.paint()
+
+    def _paint_versions(self, found: list[Version], at: float) -> None:
+        self._versions = found
+        self.paint()
+
+    def _paint_checks(self, found: SealChecks, at: float) -> None:
+        self._checks = found
+        self.paint()
+
+    def _paint_files(self, found: Compare, at: float) -> None:
+        self._files = found.files
+        self.paint()
+
+    def queue_changed(self) -> None:
+        self.paint()
+
+    # --- rows
+
+    def paint(self) -> None:
+        one = self.one
+        if one is None:
+            return
+        rows: list[Row] = [*self._standing(one), (("", "text"),)]
+        rows += self.text_rows(one.body) if one.body.strip() else [(("no text", "dim"),)]
+        rows += self.reaction_rows(one.reactions)
+        rows += self._check_rows()
+        items = [Item(place, parts) for place, parts in enumerate(rows)]
+        items += self._file_items()
+        rest = self._version_rows()
+        for _, said in sorted([*self._talk()], key=lambda timed: timed[0]):
+            rest += said
+        rest += self.queued_rows()
+        items += [Item(("rest", place), parts) for place, parts in enumerate(rest)]
+        self.query_one("#proposal", Lines).show(sequence(items))
+
+    def _standing(self, one: Proposal) -> list[Row]:
+        named = self._checks if self._checks and self._checks.seal_id == one.head_seal else None
+        rollup: Rollup = named.rollup if named else one.checks
+        head = (
+            one.head
+            if one.head_repo is None or one.head_repo.id == self.repo.id
+            else (f"{one.head_repo.full_name}:{one.head}")
+        )
+        opened = f"  @{safe(one.author.handle or '?')} {ago(one.created_at, self.svc.clock())}"
+        check, verdict = checks_of(rollup, named.items if named else ()), verdicts_of(one)
+        rows: list[Row] = [
+            (
+                state_of(one),
+                (f"  {safe(one.base)} ← {safe(head)}", "accent"),
+                (opened, "dim"),
+                (f"  {check[0]}", check[1]),
+                (f"  {verdict[0]}", verdict[1]),
+            )
+        ]
+        facts = [
+            ("labels    ", " ".join(label.name for label in one.labels)),
+            ("assigned  ", " ".join(f"@{person.handle or '?'}" for person in one.assignees)),
+            (
+                "reviewers ",
+                " ".join(
+                    f"@{it.who.handle or '?'} {it.state.replace('_', ' ')}{' (stale)' if it.stale else ''}"
+                    for it in one.reviewers
+                ),
+            ),
+            ("state     ", BLOCKS.get(one.merge_state, "") if one.state == "open" else ""),
+            ("waits for ", ", ".join(one.blocked_by).replace("_", " ") if one.state == "open" else ""),
+            ("closes    ", " ".join(f"#{number}" for number in one.closes)),
+            ("before it ", " ".join(f"#{number}" for number in one.depends_on)),
+        ]
+        return rows + [((name, "dim"), (safe(value), "text")) for name, value in facts if value]
+
+    def _check_rows(self) -> list[Row]:
+        checks = self._checks
+        if checks is None or not checks.items:
+            return []
+        rows: list[Row] = [(("", "text"),), (("Checks ", "title"), checks_of(checks.rollup, checks.items))]
+        for item in checks.items:
+            must = "  required" if item.required else ""
+            summary = f"  {safe(item.summary)}" if item.summary else ""
+            rows.append((CHECKS[item.state], (f" {safe(item.name)}", "text"), (must + summary, "dim")))
+        return rows
+
+    def _file_items(self) -> list[Item]:
+        if not self._files:
+            return []
+        items = [
+            Item("files", (("", "text"),)),
+            Item(
+                "heading",
+                (("Files ", "title"), (str(len(self._files)), "dim"), ("  enter shows them", "dim")),
+            ),
+        ]
+        for file in self._files:
+            counts = ((f"  +{file.additions}", "add_mark"), (f" −{file.deletions}", "delete_mark"))
+            left = ((f"{file.status:<9}", "dim"), (safe(file.path), "text"), *counts)
+            items.append(Item(("file", file.path), left))
+        return items
+
+    def _version_rows(self) -> list[Row]:
+        rows: list[Row] = [(("", "text"),), (("Versions ", "title"), (str(len(self._versions)), "dim"))]
+        for version in self._versions:
+            who = f"@{safe(version.by.handle or '?')} " if version.by else ""
+            when = f"  {who}{ago(version.at, self.svc.clock())}"
+            rows.append(((f"{version.n:>3}  ", "dim"), (version.head[:8], "accent"), (when, "dim")))
+        return rows if self._versions else []
+
+    def _talk(self) -> list[tuple[str, list[Row]]]:
+        """Comments and reviews with the time of each."""
+        said = [(comment.created_at, self.comment_rows(comment)) for comment in self.comments]
+        for review in self._reviews:
+            who = f"── @{safe(review.reviewer.handle or '?')} "
+            stale = " · stale" if review.stale else " · dismissed" if review.dismissed_at else ""
+            advice = "" if review.counts or review.verdict == "comment" else " · advice"
+            when = f" · {ago(review.created_at, self.svc.clock())} · version {review.version}"
+            head: Row = ((who, "person"), VERDICTS[review.verdict], (f"{stale}{advice}{when}", "dim"))
+            text = self.text_rows(review.body) if review.body.strip() else []
+            said.append((review.created_at, [(("", "text"),), head, *text]))
+        return said
+
+    # --- what one can do
+
+    def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        if self.one is not None:
+            path = event.key[1] if isinstance(event.key, tuple) and event.key[0] == "file" else ""
+            self.app.push_screen(Files(self.repo, self.one, str(path)))
+
+    def do_approve(self) -> None:
+        if self._may_review():
+            self.ask("approve: what to say with it, or nothing", lambda text: self._review("approve", text))
+
+    def do_changes(self) -> None:
+        if self._may_review():
+            self.ask("what is to change", lambda text: self._review("request_changes", text))
+
+    def _may_review(self) -> bool:
+        one = self.one
+        if one is None:
+            return False
+        why = ""
+        if one.state != "open":
+            why = f"#{one.number} is {one.state}"
+        elif self.mine(one):
+            why = "nobody gives a verdict on a proposal of their own; c comments"
+        elif one.draft:
+            why = "it is a draft; its author says when it is ready"
+        if why:
+            self.say(why, "warn")
+        return not why
+
+    def _review(self, verdict: Verdict, text: str) -> None:
+        if self.one is None:
+            return
+        if verdict == "request_changes" and not text.strip():
+            self.say("say what is to change", "warn")
+            return
+        body = ReviewCreate(verdict=verdict, body=text.strip(), seal_id=self.one.head_seal)
+        self.send(reviews.CREATE, body)
+
+    def do_merge(self) -> None:
+        from tui.screens.choose import Choose
+
+        one = self.one
+        if one is None:
+            return
+        if one.state != "open" or one.draft:
+            self.say(f"#{one.number} is {'a draft; d says it is ready' if one.draft else one.state}", "warn")
+            return
+        items = [Item(way, ((words, "text"),)) for way, words in WAYS]
+        self.app.push_screen(Choose(f"merge #{one.number} into {one.base}: how", items, self._merge_by))
+
+    def _merge_by(self, way: str) -> None:
+        one = self.one
+        if one is None:
+            return
+
+        def run(typed: str) -> None:
+            words = ["pr", "merge", str(self.number), *([way] if way else [])]
+            words += ["--delete-branch"] if typed.strip().lower() in ("y", "yes") else []
+            self._run(*words)
+
+        self.ask(f"delete the branch {one.head} afterwards? y or nothing; esc does not merge", run)
+
+    def do_checkout(self) -> None:
+        if self.svc.place.repo_id != self.repo.id:
+            self.say(f"svc was not started in a folder of {self.repo.full_name}; cd there first", "warn")
+            return
+        self._run("pr", "checkout", str(self.number))
+
+    def _run(self, *words: str) -> None:
+        self.svc.run_line(shlex.join([*words, "-R", self.repo.full_name]))
+
+    def do_draft(self) -> None:
+        if self.one is not None:
+            self.patch(draft=not self.one.draft)
+
+    def do_reviewer(self) -> None:
+        if self.one is None:
+            return
+        asked = {reviewer.who.handle for reviewer in self.one.reviewers if reviewer.state == "requested"}
+
+        def done(typed: str) -> None:
+            handle = typed.strip().removeprefix("@").lower()
+            if handle:
+                self.patch(**{"remove_reviewers" if handle in asked else "add_reviewers": [handle]})
+
+        self.ask("handle of who is asked for a review; of one who is asked: no longer", done)

@@ -1,0 +1,49 @@
+"""How a proposal stands, as parts of a line: state, checks, approvals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localstore.core.model.collaboration.check import Rollup, SealCheck
+from localstore.core.model.collaboration.proposal import Proposal
+from tui.text import Part, safe
+
+STATES: dict[str, Part] = {
+    "draft": ("· draft ", "dim"),
+    "open": ("○ open  ", "good"),
+    "merged": ("✓ merged", "accent"),
+    "closed": ("X closed", "dim"),
+}
+CHECKS: dict[str, Part] = {
+    "pass": ("✓ pass   ", "good"),
+    "fail": ("X fail   ", "bad"),
+    "pending": ("* pending", "warn"),
+    "skip": ("- skip   ", "dim"),
+    "cancel": ("X cancel ", "warn"),
+}
+BLOCKS = {"behind": "its base has moved on", "conflicts": "X conflicts with its base"}
+
+
+def state_of(one: Proposal) -> Part:
+    return STATES["draft" if one.draft and one.state == "open" else one.state]
+
+
+def checks_of(rollup: Rollup, items: Sequence[SealCheck] = ()) -> Part:
+    """`✓ 4/4`, `X lint`, `* 1/3`; nothing without checks. `items` give the names of what failed."""
+    if not rollup.total:
+        return ("", "text")
+    if rollup.failed:
+        named = [safe(item.name) for item in items if item.state in ("fail", "cancel")]
+        said = named[0] if named else f"{rollup.failed} failed"
+        return (f"X {said}{f' +{len(named) - 1}' if len(named) > 1 else ''}", "bad")
+    count = f"{rollup.passed}/{rollup.total}"
+    return (f"* {count}", "warn") if rollup.pending else (f"✓ {count}", "good")
+
+
+def verdicts_of(one: Proposal) -> Part:
+    """What reviewers say: a request for changes outweighs approvals."""
+    standing = [reviewer for reviewer in one.reviewers if not reviewer.stale]
+    if any(reviewer.state == "changes_requested" for reviewer in standing):
+        return ("X changes", "bad")
+    approved = sum(reviewer.state == "approved" for reviewer in standing)
+    return (f"✓ {approved} approval{'' if approved == 1 else 's'}", "good") if approved else ("", "text")

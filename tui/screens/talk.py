@@ -1,0 +1,154 @@
+"""What issues and proposals have in common: a text, what was said, labels, people, and keys for them."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from localstore.core.endpoint import Endpoint
+from localstore.core.model.collaboration import issue as issues
+from localstore.core.model.collaboration.issue import (
+    REACTIONS,
+    Comment,
+    CommentBody,
+    Issue,
+    IssuePatch,
+    Reactions,
+)
+from localstore.core.model.collaboration.label import Label
+from localstore.core.model.collaboration.proposal import Proposal, ProposalPatch
+from localstore.core.model.repo import Repo
+from tui import reads
+from tui.screens.base import Base
+from tui.text import Part, ago, safe, wrapped
+from tui.widgets.lines import Item
+
+_COUNTED = ("plus", "minus", "tada", "heart", "rocket", "eyes")
+
+
+class Talk(Base):
+    """A screen about issue or proposal `number`. Subclasses set `one` and say which endpoints change it."""
+
+    UPDATE: ClassVar[Endpoint[Any]]
+    PATCH: ClassVar[type[IssuePatch] | type[ProposalPatch]]
+    ADD_LABEL: ClassVar[Endpoint[Any]]
+    REMOVE_LABEL: ClassVar[Endpoint[Any]]
+
+    def __init__(self, repo: Repo, number: int) -> None:
+        super().__init__()
+        self.repo, self.number = repo, number
+        self.one: Issue | Proposal | None = None
+        self.comments: list[Comment] = []
+
+    def subject(self) -> tuple[Repo | None, bool]:
+        return self.repo, self.one is not None and self.mine(self.one)
+
+    def mine(self, one: Issue | Proposal) -> bool:
+        """Whether the account wrote it."""
+        return bool(self.svc.client.account) and one.author.handle == self.svc.client.account
+
+    # --- rows
+
+    def text_rows(self, text: str) -> list[tuple[Part, ...]]:
+        width = max(20, self.size.width - 3)
+        return [((line, "text"),) for line in wrapped(text, width)]
+
+    def reaction_rows(self, given: Reactions) -> list[tuple[Part, ...]]:
+        counts = [(name, getattr(given, member)) for name, member in zip(REACTIONS, _COUNTED, strict=True)]
+        said = "  ".join(f"{name} {count}" for name, count in counts if count)
+        return [((said, "accent"),)] if said else []
+
+    def comment_rows(self, comment: Comment) -> list[tuple[Part, ...]]:
+        who = f"@{safe(comment.author.handle or '?')}"
+        when = ago(comment.created_at, self.svc.clock())
+        edited = " · edited" if comment.updated_at != comment.created_at else ""
+        return [
+            (("", "text"),),
+            ((f"── {who}", "person"), (f" {when}{edited}", "dim")),
+            *self.text_rows(comment.body),
+            *self.reaction_rows(comment.reactions),
+        ]
+
+    def queued_rows(self) -> list[tuple[Part, ...]]:
+        below = f"/repos/{self.repo.id}"
+        waiting = [
+            words
+            for kind in ("issues", "proposals")
+            for words in self.svc.queued(f"{below}/{kind}/{self.number}")
+        ]
+        rows: list[tuple[Part, ...]] = []
+        for words in waiting:
+            rows += [(("", "text"),), ((f"⋯ queued  {safe(words)}", "warn"),)]
+        return rows
+
+    # --- what one can do
+
+    def do_comment(self) -> None:
+        self.ask("comment; E opens your editor for a longer one", self._post)
+
+    def do_write(self) -> None:
+        self.svc.compose_text(f"{self.repo.id}-{self.number}", self._post)
+
+    def _post(self, text: str) -> None:
+        if text.strip():
+            self.send(issues.COMMENT, CommentBody(body=text.strip()))
+
+    def do_close(self) -> None:
+        if self.one is not None:
+            self.patch(state="open" if self.one.state == "closed" else "closed")
+
+    def do_title(self) -> None:
+        if self.one is not None:
+            self.ask("title", self._entitled, value=self.one.title)
+
+    def _entitled(self, text: str) -> None:
+        if text.strip():
+            self.patch(title=text.strip())
+
+    def do_assign(self) -> None:
+        if self.one is None:
+            return
+        mine = any(one.handle == self.svc.client.account for one in self.one.assignees)
+        self.patch(**{"remove_assignees" if mine else "add_assignees": ["@me"]})
+
+    def do_label(self) -> None:
+        from tui.screens.choose import Choose
+
+        if self.one is None:
+            return
+        on = {label.name for label in self.one.labels}
+
+        def toggle(name: str) -> None:
+            self.send(self.REMOVE_LABEL if name in on else self.ADD_LABEL, name=name)
+
+        def choose(labels: list[Label], at: float) -> None:
+            if self.app.screen is self:
+                items = [
+                    Item(one.name, ((_mark(one.name in on), "good"), (safe(one.name), "text")))
+                    for one in labels
+                ]
+                self.app.push_screen(Choose("labels", items, toggle))
+
+        self.svc.load(reads.labels(self.repo.id), choose)
+
+    def do_react(self) -> None:
+        from tui.screens.choose import Choose
+
+        if self.one is None:
+            return
+        given = set(self.one.reactions.viewer)
+        items = [Item(name, ((_mark(name in given), "good"), (name, "text"))) for name in REACTIONS]
+
+        def toggle(name: str) -> None:
+            self.send(issues.UNREACT if name in given else issues.REACT, reaction=name)
+
+        self.app.push_screen(Choose("reaction", items, toggle))
+
+    def patch(self, **changes: Any) -> None:
+        self.send(self.UPDATE, self.PATCH(**changes))
+
+    def send(self, endpoint: Endpoint[Any], body: Any = None, **path: str) -> None:
+        self.svc.act(endpoint, body, about=self.repo.full_name, id=self.repo.id, n=str(self.number), **path)
+
+
+def _mark(on: bool) -> str:
+    return "✓ " if on else "  "
