@@ -59,7 +59,7 @@ def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
     """Switch the folder to `target`.
 
     Mode `plain` keeps edits of files that are the same there and raises LocalEdits for others; `merge` merges
-    all, `force` moves them to the trash. If the old branch is gone or protected, everything beyond the last seal
+    all, `force` moves them to the trash. If the old branch is gone or protected, what is beyond the last seal
     counts as edits. Raises NotFound, before anything changes, if the target does not exist; MergeOpen while a
     merge is not sealed.
     """
