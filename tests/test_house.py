@@ -32,6 +32,7 @@ PARTS = {
     ("localstore/core/model", "base"): "what every resource is made of",
 }
 FULL = 20  # files of one folder
+FULLER = {"relay/migrations/versions": "migrations are one sequence, and it grows"}
 OURS = ("svc", "relay", "localstore", "tui", "llm")
 
 LONGEST = 400
@@ -105,7 +106,7 @@ def test_a_noun_has_one_name_in_every_layer(layer: str) -> None:
 def test_folders_stay_readable() -> None:
     files = [path.relative_to(ROOT) for path in tracked() if path.suffix == ".py" and path.stem != "__init__"]
     folders = Counter(str(path.parent) for path in files if path.parts[0] in OURS)
-    assert {folder: count for folder, count in folders.items() if count > FULL} == {}
+    assert {folder: count for folder, count in folders.items() if count > FULL and folder not in FULLER} == {}
 
 
 def test_files_stay_short() -> None:

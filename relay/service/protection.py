@@ -23,6 +23,14 @@ Act = Literal["write", "create", "move", "delete", "merge"]
 _WRITES = ("lock_writes", "require_review", "require_checks")
 _ACTS = {"write": "is not edited or pushed to directly", "move": "is not moved", "create": "is not created"}
 
+WAITS = {
+    "lock_writes": "its lock, which an owner takes away",
+    "changes_requested": "changes are requested, until that reviewer approves or an admin dismisses it",
+    "review_required": "it needs an approval",
+    "checks_required": "its required checks have not passed",
+    "unresolved_threads": "threads of its reviews are not resolved",
+}
+
 
 @dataclass(slots=True, frozen=True)
 class Standing:
@@ -103,7 +111,7 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
     if act == "merge":
         if blocked := blockers(found, standing or Standing()):
             raise BranchProtected(
-                f"{branch} is protected, and the merge waits for: {', '.join(blocked)}",
+                f"{branch} is protected, and the merge waits: {', '.join(WAITS[code] for code in blocked)}",
                 branch=branch,
                 patterns=patterns,
                 rules=blocked,

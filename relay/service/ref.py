@@ -124,7 +124,9 @@ async def delete(view: View, type: str, name: str, expected_head: str | None, di
 
 
 async def drop_if_sealed(tx: Tx, view: View, ref: RefRow) -> None:
-    """Delete a branch that was merged. The default branch, and one with unsealed edits, stay."""
+    """Delete a branch that was merged. The default branch, protected ones and unsealed edits stay."""
+    if protection.matching(await protection.of_repo(tx, view.repo.id), ref.name):
+        return
     unsealed = await tx.value(rows.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
     if not unsealed and ref.name != view.repo.default_branch:
         await _drop(tx, view, ref)

@@ -12,12 +12,13 @@ from typing import Any
 
 from localstore.agent.talk import Folder, Light, Person, Said
 from localstore.core.errors import Cancelled, Forbidden, NotFound, ServerUnreachable, SvcError, Unauthorized
+from localstore.core.model.collaboration.protection import BranchProtected
 from localstore.core.model.sync import Answers, Event, Gap, Live, Opened, People, Refused
 from localstore.core.paths import terminal_safe
 from localstore.errors import CopyBusy
 from svc.agent.line import Heard, Line
 from svc.agent.saves import Ears
-from svc.agent.steps import AGAIN, ANSWER_SECONDS, Steps
+from svc.agent.steps import AGAIN, ANSWER_SECONDS, BARRED_SECONDS, Steps
 from svc.flows.place.folder import naming_link, rounds
 from svc.flows.place.where import Where
 from svc.http.bounds import Cancel, Deadline, within
@@ -155,6 +156,8 @@ class Watched(Steps):
             moments.append(due)
         if self._out is not None:
             moments.append(self._out[2])
+        if self._barred > now and self._flying:
+            moments.append(self._barred)
         if self._due():
             moments.append(self._not_before)
         return max(0.0, min(moments) - now)
@@ -238,7 +241,7 @@ class Watched(Steps):
             case Answers():
                 if self._out is not None and self._out[0] == message.id:
                     self._answers.append((self._out[1], message.answers))
-                    self._out = None
+                    self._out, self._barred = None, 0.0
             case Refused():
                 self._refused(message)
             case People():
@@ -253,6 +256,8 @@ class Watched(Steps):
         if event.kind in HEADS:
             branch = event.data.get("branch", event.data.get("name"))
             return branch == self._link.branch and event.data.get("head") != self._last_seal
+        if event.kind.startswith("protection."):
+            self._barred = min(self._barred, time.monotonic())
         return event.kind.startswith(("repo.", "access.", "protection."))
 
     def _refused(self, message: Refused) -> None:
@@ -263,6 +268,8 @@ class Watched(Steps):
         elif self._out is not None and self._out[0] == message.id:
             self._out = None
             self._not_before = time.monotonic() + max(1.0, float(message.retry_after))
+            if message.code == BranchProtected.code:
+                self._barred = time.monotonic() + BARRED_SECONDS
             self._tell_trouble(terminal_safe(message.detail))
 
     def _met(self, message: People) -> None:
@@ -303,6 +310,8 @@ class Watched(Steps):
             if self._line is not None:
                 self._line.retry()
             self._out = None
+        elif isinstance(error, BranchProtected):
+            self._barred = time.monotonic() + BARRED_SECONDS
         elif isinstance(error, Unauthorized):
             self._new_place()
         elif isinstance(error, NotFound | Forbidden):
@@ -327,4 +336,5 @@ class Watched(Steps):
             self._say("trouble", detail=detail)
 
     def _mend(self) -> None:
-        self._trouble = ""
+        if not self._barred:
+            self._trouble = ""

@@ -30,6 +30,7 @@ ROUND = 0.2  # seconds that one round takes, if what it does can be divided
 AT_ONCE = 100  # saves of one step
 LOOK = 0.02  # seconds between two looks at a file that a program has open
 AGAIN = 5.0  # seconds before a round that failed is tried again
+BARRED_SECONDS = 60.0  # after which a protected branch is asked again
 ANSWER_SECONDS = 15.0  # for the answer to updates; then they go by request
 
 
@@ -58,6 +59,7 @@ class Steps:
         self._waiting: set[str] = set()
         self._look_at = 0.0
         self._out: tuple[int, list[LiveUpdate], float] | None = None  # what was sent over the socket
+        self._barred = 0.0  # until when nothing is sent, because the branch is protected; 0.0: it takes edits
         self._flying = 0
         self._turn: str | None = None
         self._here: tuple[str, int] | None = None
@@ -65,7 +67,7 @@ class Steps:
     @property
     def unsent(self) -> bool:
         """Whether updates are in flight that were not handed to the socket."""
-        return self._flying > 0 and self._out is None
+        return self._flying > 0 and self._out is None and time.monotonic() >= self._barred
 
     def _round(self) -> None:
         """Own the folder for a while, and do what is due."""
@@ -232,6 +234,7 @@ class Steps:
             self._out = (number, updates, time.monotonic() + ANSWER_SECONDS)
             return
         self._answers.append((updates, transport.updates(batch)))
+        self._barred = 0.0
 
     # --- what happened
 

@@ -9,6 +9,7 @@ import msgspec
 
 from localstore.core.encoding import digest, unhex
 from localstore.core.identity.keys import DeviceKey
+from localstore.core.model.collaboration.protection import BranchProtected
 from localstore.core.model.live import BootstrapRequest
 from localstore.core.model.ref import NoBranch
 from localstore.core.names import ref_name
@@ -58,7 +59,7 @@ def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
     """Switch the folder to `target`.
 
     Mode `plain` keeps edits of files that are the same there and raises LocalEdits for others; `merge` merges
-    all, `force` moves them to the trash. If the old branch was deleted, everything beyond the last seal
+    all, `force` moves them to the trash. If the old branch is gone or protected, what is beyond the last seal
     counts as edits. Raises NotFound, before anything changes, if the target does not exist; MergeOpen while a
     merge is not sealed.
     """
@@ -73,6 +74,10 @@ def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
         trash, carried = _ready(copy, target, mode)
     except (BranchGone, BranchReplaced, NoBranch):
         left = f"branch {copy.repo.branch} is gone; what this folder has beyond its last seal are edits"
+        trash, carried = _ready_alone(copy, target, mode)
+        detached = True
+    except BranchProtected:
+        left = f"{copy.repo.branch} is protected; what this folder has beyond its last seal are edits"
         trash, carried = _ready_alone(copy, target, mode)
         detached = True
     if not detached:

@@ -45,11 +45,16 @@ REPORTED_ON = (
     .where(run.c.repo_id == bindparam("of_repo"), run.c.seal_id.in_(_SEALS), run.c.newest, _c.enabled)
     .group_by(run.c.seal_id)
 )
-# Enabled checks that have passed on a seal.
-PASSED = select(run.c.folded).where(
-    run.c.repo_id == bindparam("of_repo"),
-    run.c.seal_id == bindparam("of_seal"),
-    run.c.newest,
-    run.c.status == "completed",
-    run.c.conclusion.in_(("success", "neutral", "skipped")),
+# Enabled checks that have passed, of seals.
+PASSED = (
+    select(run.c.seal_id, run.c.folded)
+    .select_from(run.join(known_check, and_(_c.repo_id == run.c.repo_id, _c.folded == run.c.folded)))
+    .where(
+        run.c.repo_id == bindparam("of_repo"),
+        run.c.seal_id.in_(_SEALS),
+        _c.enabled,
+        run.c.newest,
+        run.c.status == "completed",
+        run.c.conclusion.in_(("success", "neutral", "skipped")),
+    )
 )

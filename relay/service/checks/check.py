@@ -101,11 +101,15 @@ async def rollups(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, Rollu
     return answer
 
 
-async def unmet(tx: Tx, repo_id: str, seal_id: str) -> list[str]:
-    """Names of enabled checks that have not passed on this seal; empty: its checks are met."""
-    passed = {row[0] for row in await tx.all(rows.PASSED, of_repo=repo_id, of_seal=seal_id)}
-    enabled = await tx.all(rows.ENABLED, of_repo=repo_id)
-    return [name for folded, name in enabled if folded not in passed]
+async def unmet(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, list[str]]:
+    """Names of enabled checks that have not passed on each seal, none where its checks are met; two
+    statements however many seals they are."""
+    enabled = [tuple(row) for row in await tx.all(rows.ENABLED, of_repo=repo_id)]
+    passed: set[tuple[str, str]] = set()
+    if enabled and seals:
+        found = await tx.all(rows.PASSED, of_repo=repo_id, seals=list(seals))
+        passed = {(seal, folded) for seal, folded in found}
+    return {seal: [name for folded, name in enabled if (seal, folded) not in passed] for seal in seals}
 
 
 # --- for runs

@@ -31,8 +31,9 @@ from relay.db.engine.database import Tx
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
 from relay.db.seal import PrepareRow
-from relay.service import issue
+from relay.service import issue, protection
 from relay.service import ref as branch_service
+from relay.service.checks import check
 from relay.service.live import frontier, landing
 from relay.service.merging import mergeable
 from relay.service.merging.subjects import About, Act
@@ -93,6 +94,7 @@ async def _updated(
         about, prepared = await _prepared(tx, view, body.prepare_id, "update", row.number)
         mergeable.require_open(row)
         base, head = await mergeable.branches_of(tx, view, row)
+        await protection.check(tx, view, head.name, "write")
         mergeable.require_heads(row, base, head, about.theirs, prepared.expected_head)
         key, drafts = await _signed(tx, view, head, body.prepare_id, body.device_key_id, body.signatures)
         await _land(tx, view, head, drafts, body.signatures, key, prepared, worked)
@@ -111,7 +113,11 @@ async def _guarded(view: View, body: MergeRequest, worked: landing.Worked | None
         base = refs.row(found)
         if base.head != prepared.expected_head:
             raise BaseMoved(f"{base.name} moved since the preview; preview the merge again", base=base.head)
-        matching = await _proposals_of(tx, view, base, about.theirs)
+        matching = await mergeable.proposals_of(tx, view, base, about.theirs)
+        if not matching:
+            unmet = await check.unmet(tx, view.repo.id, [about.theirs])
+            alone = protection.Standing(checks=not unmet[about.theirs])
+            await protection.check(tx, view, base.name, "merge", alone)
         for row in matching:
             await mergeable.require_mergeable(tx, view, row)
         signatures = [body.signature]
@@ -205,16 +211,6 @@ async def _settle(tx: Tx, view: View, row: ProposalRow, about: About, head: RefR
         same = await tx.one(proposals.SAME, of_repo=view.repo.id, head_id=head_id, base_id=onto.id)
         if head_id != onto.id and same is None:
             await branches.retarget(tx, view, await states.find(tx, view, number), onto)
-
-
-async def _proposals_of(tx: Tx, view: View, base: RefRow, head: str) -> list[ProposalRow]:
-    """Open proposals of this very seal for this branch."""
-    found = []
-    for number, _ in await tx.all(proposals.OPEN_OF_BASE, branch_id=base.id):
-        row = await states.find(tx, view, number)
-        if row.head_seal == head:
-            found.append(row)
-    return found
 
 
 async def _shown(tx: Tx, view: View, number: str) -> Proposal:

@@ -8,15 +8,13 @@ from localstore.core.model.collaboration.proposal import Draft, ProposalBranchGo
 from localstore.core.model.collaboration.review import HeadMoved
 from relay.caller import View
 from relay.db import ref as refs
+from relay.db.collaboration import proposal as proposals
 from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
-from relay.service.proposal import wire
-
-BLOCKED = {
-    "changes_requested": "changes are requested, until that reviewer approves or an admin dismisses it",
-    "review_required": "it needs an approval",
-}
+from relay.service import protection
+from relay.service.checks import check
+from relay.service.proposal import states, verdict, wire
 
 
 def require_open(row: ProposalRow) -> None:
@@ -29,17 +27,40 @@ def require_open(row: ProposalRow) -> None:
 
 
 async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
-    """ProposalMerged, Draft, NotMergeable."""
+    """ProposalMerged, Draft, BranchProtected, NotMergeable."""
     require_open(row)
     if row.draft:
         raise Draft(f"#{row.number} is a draft; when it is ready, run: svc pr ready {row.number}")
     (shown,) = await wire.proposals(tx, view, [row])
+    unmet = await check.unmet(tx, view.repo.id, [row.head_seal])
+    come_to = verdict.standing(shown.reviews, not unmet[row.head_seal])
+    await protection.check(tx, view, row.base, "merge", come_to)
     if shown.blocked_by:
-        reasons = ", ".join(BLOCKED.get(code, code.replace("_", " ")) for code in shown.blocked_by)
+        reasons = ", ".join(protection.WAITS[code] for code in shown.blocked_by)
         raise NotMergeable(
             f"#{row.number} cannot be merged yet: {reasons}",
             blocked_by=shown.blocked_by,
         )
+
+
+async def proposals_of(tx: Tx, view: View, base: RefRow, head: str) -> list[ProposalRow]:
+    """Open proposals of this very seal for this branch."""
+    found = []
+    for number, _ in await tx.all(proposals.OPEN_OF_BASE, branch_id=base.id):
+        row = await states.find(tx, view, number)
+        if row.head_seal == head:
+            found.append(row)
+    return found
+
+
+async def blocked_of(tx: Tx, view: View, base: RefRow, head: str) -> list[str]:
+    """What a merge of this seal into this branch waits for; a merge that nobody proposed has no approval."""
+    if found := await proposals_of(tx, view, base, head):
+        shown = await wire.proposals(tx, view, found)
+        return sorted({code for one in shown for code in one.blocked_by})
+    rules = protection.matching(await protection.of_repo(tx, view.repo.id), base.name)
+    unmet = await check.unmet(tx, view.repo.id, [head])
+    return protection.blockers(rules, protection.Standing(checks=not unmet[head]))
 
 
 async def branches_of(tx: Tx, view: View, row: ProposalRow) -> tuple[RefRow, RefRow]:

@@ -27,6 +27,7 @@ from relay.db import ref as refs
 from relay.db.engine.database import Tx
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
+from relay.service import protection
 from relay.service.history import sealed
 from relay.service.live.epochs import Texts
 from relay.service.merging import mergeable
@@ -96,6 +97,7 @@ async def update(view: View, number: str, body: UpdatePrepareRequest) -> Prepare
         row = await states.find(tx, view, number)
         mergeable.require_open(row)
         base, head = await mergeable.branches_of(tx, view, row)
+        await protection.check(tx, view, head.name, "write")
         mergeable.require_heads(row, base, head, body.expected_base, body.expected_head)
         key = await seal.signing_key(tx, view, body.device_key_id)
         both = await sides(tx, mergeable.head_of(head), mergeable.head_of(base))
@@ -128,6 +130,7 @@ async def preview(view: View, body: PreviewRequest) -> Preview:
         both = await sides(tx, base.head, theirs)
         if theirs in both.bases:
             raise NotMergeable(f"{base.name} has everything of {body.head}", ["up_to_date"])
+        blocked = await mergeable.blocked_of(tx, view, base, theirs)
         key = await seal.signing_key(tx, view, view.me.device_key_id or "")
         message = body.message or f"Merge {body.head} into {base.name}"
         task = _Task("merge", base, key, both, None, message, "")
@@ -150,6 +153,7 @@ async def preview(view: View, body: PreviewRequest) -> Preview:
         conflicts=outcome.conflicts,
         files=files,
         bytes=None,
+        blocked_by=blocked,
         expires_at=rfc3339(now_ms()),
     )
     if not drafts:
@@ -165,6 +169,7 @@ async def preview(view: View, body: PreviewRequest) -> Preview:
         conflicts=[],
         files=files,
         bytes=b64u(drafts[0].payload),
+        blocked_by=blocked,
         expires_at=rfc3339(expires),
     )
 

@@ -1,31 +1,33 @@
-"""What keeps a proposal from being merged, as far as reviews say, and how it stands to its base."""
+"""What keeps a proposal from being merged, and how it stands to its base."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from localstore.core.model.collaboration.proposal import MergeState
+from localstore.core.model.collaboration.protection import Protection
 from localstore.core.model.collaboration.review import Review
+from relay.service.protection import Standing, blockers
 
 
-@dataclass(slots=True, frozen=True)
-class Rules:
-    """What the base branch asks for. `fresh`: an approval counts while the change is the same."""
+def standing(stand: Collection[Review], checks: bool) -> Standing:
+    """What the verdicts that stand come to: those of people who may not write do nothing. `checks`: whether
+    the required checks of the head seal have passed."""
+    counted = [one for one in stand if one.counts]
+    approvals = [one for one in counted if one.verdict == "approve"]
+    return Standing(
+        approvals=len(approvals),
+        fresh=sum(not one.stale for one in approvals),
+        refused=sum(one.verdict == "request_changes" for one in counted),
+        checks=checks,
+    )
 
-    approvals: int = 0
-    fresh: bool = False
 
-
-def blocked_by(rules: Rules, standing: Collection[Review]) -> list[str]:
-    """Codes of what is missing, of verdicts that stand: those of people who may not write do nothing."""
-    counted = [one for one in standing if one.counts]
-    codes = []
-    if any(one.verdict == "request_changes" for one in counted):
-        codes.append("changes_requested")
-    approvals = [one for one in counted if one.verdict == "approve" and not (rules.fresh and one.stale)]
-    if len(approvals) < rules.approvals:
-        codes.append("review_required")
+def blocked_by(rules: list[Protection], come_to: Standing) -> list[str]:
+    """Codes of what is missing. Requested changes block on a branch without rules as well."""
+    codes = blockers(rules, come_to)
+    if come_to.refused and "changes_requested" not in codes:
+        codes.insert(0, "changes_requested")
     return codes
 
 

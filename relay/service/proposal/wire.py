@@ -13,11 +13,10 @@ from relay.db.collaboration import review as reviews
 from relay.db.collaboration.proposal import ProposalRow
 from relay.db.collaboration.review import ReviewRow
 from relay.db.engine.database import Row, Tx
+from relay.service import protection, subject
 from relay.service import reaction_counts as reaction
-from relay.service import subject
 from relay.service.checks import check
 from relay.service.proposal import verdict
-from relay.service.proposal.verdict import Rules
 
 
 async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Proposal]:
@@ -34,11 +33,17 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
     asked = _reviewers(await tx.all(reviews.REVIEWERS, **of), standing)
     closes = _by_number(await tx.all(rows.CLOSES, **of))
     depends = _by_number(await tx.all(rows.DEPENDS, **of))
-    checked = await check.rollups(tx, view.repo.id, list({row.head_seal for row in found}))
+    heads = list({row.head_seal for row in found})
+    checked = await check.rollups(tx, view.repo.id, heads)
+    rules = await protection.of_repo(tx, view.repo.id)
+    unmet = await check.unmet(tx, view.repo.id, heads)
     made = []
     for row in found:
         n, stand = row.number, standing.get(row.number, [])
-        blocked = verdict.blocked_by(Rules(), stand) if row.state == "open" else []
+        blocked: list[str] = []
+        if row.state == "open":
+            come_to = verdict.standing(stand, not unmet[row.head_seal])
+            blocked = verdict.blocked_by(protection.matching(rules, row.base), come_to)
         base_now = row.base_now if row.state == "open" else None
         made.append(
             Proposal(

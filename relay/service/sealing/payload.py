@@ -10,12 +10,13 @@ from typing import Protocol
 import msgspec
 
 from localstore.core import seal as seals
+from localstore.core import tree
 from localstore.core.encoding import b64u
 from localstore.core.errors import Invalid, TooLarge
 from localstore.core.limits import MESSAGE_BYTES
 from localstore.core.model.seal import PrepareExpired
 from localstore.core.seal import GitOrigin, MergeOrigin, Provenance, SealPayload
-from localstore.core.tree import TreeEntry
+from localstore.core.tree import Built, TreeEntry
 from relay.base.clock import now_ms
 from relay.caller import View
 from relay.db import seal as rows
@@ -177,3 +178,10 @@ async def record(tx: Tx, view: View, ref: RefRow, made: Draft, signature: bytes,
             for path, kind, digest, size in (made.changes if made.parents else ())
         ],
     )
+
+
+def bytes_of(built: Built) -> int:
+    """What all files of the tree add up to; 0 for a tree that is here already."""
+    if built.root not in built.directories:
+        return 0
+    return sum(child.size for child in tree.decode(built.directories[built.root]).children)

@@ -46,6 +46,7 @@ from relay.service.live.epochs import Texts
 from relay.service.proposal import branches
 from relay.service.sealing.payload import (
     Draft,
+    bytes_of,
     check_message,
     draft,
     record,
@@ -78,7 +79,7 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
             return _unchanged(ref, parent)
         await require_seals(tx, view, body.merged, "/merged")
         built = await _built(load, view, parent, changes, known)
-        large = view.repo.kind not in BULK_KINDS and _bytes_of(built) > limits.BLOB_TREE
+        large = view.repo.kind not in BULK_KINDS and bytes_of(built) > limits.BLOB_TREE
         if large or await _may_be_many(load, view, ref, changes):
             await _require_budget(tx, load, view, ref, built)
         texts = await epochs.place(tx, view.node, view.repo.id, ref.id, changed)
@@ -328,13 +329,6 @@ def require_budget(view: View, files: int, blobs: int) -> None:
             f"binaries of one seal add up to at most {limits.BLOB_TREE} bytes in this kind of repository; "
             f"these add up to {blobs}: remove some, or keep them in a model or dataset repository"
         )
-
-
-def _bytes_of(built: Built) -> int:
-    """What all files of the tree add up to; 0 for a tree that is here already."""
-    if built.root not in built.directories:
-        return 0
-    return sum(child.size for child in tree.decode(built.directories[built.root]).children)
 
 
 async def _built(

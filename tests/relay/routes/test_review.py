@@ -172,3 +172,21 @@ def test_reviewers_and_reviews_have_a_cap(world: Proposing, monkeypatch: pytest.
     monkeypatch.setattr(limits, "REVIEWS", 1)
     ok(say(world, writer, "comment", "text"))
     assert code(say(world, writer, "comment", "text")) == (409, "conflict")
+
+
+def test_a_protected_base_counts_approvals_of_the_change_as_it_is(world: Proposing) -> None:
+    _, writer = world.member("write")
+    ok(
+        world.http.put(
+            f"{world.repo.url}/protections/main", json={"require_review": True, "fresh_approvals": True}
+        )
+    )
+    assert world.get()["blocked_by"] == ["review_required"]
+    ok(say(world, writer, "approve"))
+    assert (world.get()["merge_state"], world.get()["blocked_by"]) == ("clean", [])
+    world.repo.seal({"a.txt": b"another change\n"}, branch="topic")
+    assert world.get()["blocked_by"] == ["review_required"]
+    ok(say(world, writer, "request_changes", "no"))
+    assert world.get()["blocked_by"] == ["changes_requested", "review_required"]
+    ok(say(world, writer, "approve"))
+    assert world.get()["blocked_by"] == []

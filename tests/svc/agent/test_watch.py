@@ -160,3 +160,29 @@ def _refused(device: Device, *words: str, where: Path | None = None) -> str:
     )
     assert done.returncode == 1
     return done.stderr
+
+
+def test_a_protected_branch_is_told_of_once_and_the_edit_stays(watched: tuple[Device, Device]) -> None:
+    first, second = watched
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "svc", "watch", "--json", "event,detail"],
+        cwd=first.folder,
+        env=first.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    until(lambda: json.loads(first.svc("watch", "list", "--json", "followers"))[0]["followers"])
+    first.svc("repo", "protect", "set", "main", "--require-review")
+    (first.folder / "barred.txt").write_text("kept\n")
+    until(lambda: "protected" in json.loads(first.svc("watch", "list", "--json", "why"))[0]["why"])
+    time.sleep(8.0)
+    assert (first.folder / "barred.txt").read_text() == "kept\n"
+    assert not (second.folder / "barred.txt").exists()
+    first.svc("repo", "protect", "clear", "main")
+    until(lambda: (second.folder / "barred.txt").exists())
+    process.terminate()
+    said = [json.loads(line) for line in process.stdout]
+    process.wait()
+    told = [one["detail"] for one in said if one["event"] == "trouble" and "protected" in one["detail"]]
+    assert len(told) == 1 and "svc switch NAME --merge" in told[0]

@@ -127,7 +127,8 @@ class PreviewRequest(Model, frozen=True):
 
 class Preview(Model, frozen=True):
     """`files`: what the merge would change. `bytes`: the seal with two parents to sign (b64u), None with
-    `conflicts`: paths that both sides changed."""
+    `conflicts`: paths that both sides changed. `blocked_by`: codes of what the merge waits for; it is refused
+    while there are any."""
 
     preview_id: str
     base_seal: str
@@ -137,6 +138,7 @@ class Preview(Model, frozen=True):
     files: list[str]
     bytes: str | None
     expires_at: str
+    blocked_by: list[str]
 
 
 class MergeRequest(Model, frozen=True):
