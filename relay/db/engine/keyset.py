@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
-from sqlalchemy import Column, ColumnElement, Select, and_, asc, bindparam, desc, or_, tuple_
+from sqlalchemy import Boolean, Column, ColumnElement, Select, and_, asc, bindparam, desc, or_, tuple_
 
 from relay.db.engine.database import Row
 
@@ -21,7 +21,7 @@ class Keyset:
     def __init__(self, statement: Select[Any], *order: str) -> None:
         selected: list[Any] = list(statement.selected_columns)
         places = {getattr(column, "name", ""): place for place, column in enumerate(selected)}
-        self._places = places
+        self._places, self._selected = places, selected
         self._key = [places[name.lstrip("-")] for name in order]
         by = [(selected[place], name[0] == "-") for place, name in zip(self._key, order, strict=True)]
         self.names = tuple(f"after_{column.name}" for column, _ in by)
@@ -31,9 +31,13 @@ class Keyset:
         self.next = ordered.where(_behind(by)).limit(bindparam("limit"))
 
     def into(self, shape: type[T]) -> Callable[[Row], T]:
-        """Reads a row as the struct whose members are among the selected columns."""
+        """Reads a row as the struct whose members are among the selected columns. SQLite answers booleans as
+        numbers."""
         members = [(name, self._places[name]) for name in shape.__struct_fields__]
-        return lambda row: shape(**{name: row[place] for name, place in members})
+        flags = {name for name, place in members if isinstance(self._selected[place].type, Boolean)}
+        return lambda row: shape(
+            **{name: bool(row[place]) if name in flags else row[place] for name, place in members}
+        )
 
     def key(self, row: Row) -> tuple[Any, ...]:
         """Where a page ends that ends with this row."""

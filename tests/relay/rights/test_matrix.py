@@ -185,6 +185,7 @@ def ask(route: Route, http: httpx.Client, place: Place) -> httpx.Response:
         "reaction": "eyes",
         "run": place.run,
         "handle": "nobody",
+        "pattern": "release",
         "invite": "0" * 32,
     }
     url = route.path.replace("...", "")
