@@ -46,10 +46,17 @@ def fill(repo: Repository, until: float) -> Counter[str]:
         answer = repo.http.post(
             f"{repo.url}/packs", content=b"".join(pack.parts()), extensions={"blake3": digest(pack.toc)}
         )
-        code = "stored" if answer.status_code == 201 else f"{answer.status_code} {answer.json().get('code')}"
+        code = "stored" if answer.status_code == 201 else f"{answer.status_code} {_code(answer)}"
         seen[code] += 1
         refused += answer.status_code != 201
     return seen
+
+
+def _code(answer: httpx.Response) -> str:
+    try:
+        return str(answer.json().get("code"))
+    except ValueError:
+        return f"no problem document: {answer.content[:100]!r}"
 
 
 def others(url: str, repo: Repository, seal: str, doomed: Repository) -> list[str]:

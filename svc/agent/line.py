@@ -152,6 +152,7 @@ class Line:
 
     def _run(self) -> None:
         failures = sockets = 0
+        dead = False  # requests failed too: a socket may open as soon as they do not
         while not self._closing.is_set():
             try:
                 api = connect(self.origin, self._sessions)
@@ -174,9 +175,11 @@ class Line:
                 failures = sockets = 0
                 continue  # retry at once
             sockets += 1
-            if sockets >= SOCKET_TRIES and self._polls():
-                failures, sockets = 0, SOCKET_TRIES - 1
-                continue
+            if sockets >= SOCKET_TRIES:
+                dead = not self._polls(once=dead)
+                if not dead:
+                    failures, sockets = 0, SOCKET_TRIES - 1
+                    continue
             if sockets >= SOCKET_TRIES or failures:
                 wait = RETRIES[min(failures, len(RETRIES) - 1)]
                 failures += 1
@@ -244,8 +247,9 @@ class Line:
 
     # --- polls
 
-    def _polls(self) -> bool:
-        """Poll for as long as that works, until it is time to try a socket. Returns whether it worked."""
+    def _polls(self, once: bool) -> bool:
+        """Poll for as long as that works, until it is time to try a socket: after one answer if `once`.
+        Returns whether it worked."""
         failed, until, worked = 0, time.monotonic() + SOCKET_EVERY, False
         while not self._closing.is_set() and time.monotonic() < until:
             began = time.monotonic()
@@ -263,6 +267,8 @@ class Line:
                 self._wake.clear()
                 continue
             failed, worked = 0, True
+            if once:
+                return True
             self._light("polling", "the server opens no socket")
             if idle and wait and time.monotonic() - began < QUICK:
                 self._wake.wait(QUICK)  # it does not wait with its answer

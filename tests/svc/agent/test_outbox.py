@@ -59,4 +59,7 @@ def test_what_was_queued_is_sent_by_the_agent(device: Device, relay: Relay) -> N
     device.svc("label", "create", "later", "--queue")
     relay.start()
     until(lambda: queued(device) == ["refused"])
+    device.wait_for(
+        "live", 45
+    )  # not polling for a minute: the socket is tried as soon as requests get through
     assert sorted(labels(device)) == ["at-once", "before", "later"]
