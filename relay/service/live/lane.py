@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from localstore.core import limits
@@ -21,13 +22,22 @@ from relay.service.live.branch_base import Base
 from relay.service.live.epochs import Finals
 
 LANES_PER_REQUEST = 1000
+READS = 3  # of lanes that others change meanwhile
 
 
 async def read(view: View, branch: str, body: LanesRequest) -> LaneStates:
-    """Full states of lanes, and the last states of the older epochs that are kept."""
+    """Full states of lanes, and the last states of the older epochs that are kept. A lane in memory may have
+    moved on past the rows that were read; then all is read again."""
     if len(body.lanes) > LANES_PER_REQUEST:
         raise TooLarge(f"ask for at most {LANES_PER_REQUEST} lanes at once")
     view.require_whole()
+    for _ in range(READS - 1):
+        with suppress(UpdateInvalid):
+            return await _read(view, branch, body)
+    return await _read(view, branch, body)
+
+
+async def _read(view: View, branch: str, body: LanesRequest) -> LaneStates:
     node = view.node
     node.share.require(view.me.account_id)
     async with view.read(snapshot=True) as tx:

@@ -24,6 +24,13 @@ def _taken_back(what: str) -> Callable[[World], Try]:
     return act
 
 
+def _watched_again(world: World) -> Try:
+    """By an owner, who watches from the start, after they stopped."""
+    url = f"{world.repo.url}/watch"
+    assert world.http.delete(url).status_code == 204
+    return Try(url)
+
+
 def _in_inbox(world: World) -> Try:
     """A row about a repository of one's own, which no event makes."""
     repo_id = world.repo.id
@@ -49,7 +56,7 @@ def _in_inbox(world: World) -> Try:
 MUTATIONS: dict[Named, Callable[[World], Try]] = {
     ("PUT", f"{REPO}/star"): _put("star"),
     ("DELETE", f"{REPO}/star"): _taken_back("star"),
-    ("PUT", f"{REPO}/watch"): _put("watch"),
+    ("PUT", f"{REPO}/watch"): _watched_again,
     ("DELETE", f"{REPO}/watch"): _taken_back("watch"),
     ("PATCH", "/api/v1/inbox/{id}"): _in_inbox,
     ("PATCH", "/api/v1/inbox"): lambda world: Try("/api/v1/inbox", {"state": "done"}),

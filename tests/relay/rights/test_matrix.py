@@ -48,6 +48,7 @@ BODIES = {
 MISSING = {
     "GET /api/v1/repos/{id}/payloads/{blake3}/manifest",
     "DELETE /api/v1/repos/{id}/invites/{invite}",
+    "DELETE /api/v1/repos/{id}/protections/{pattern...}",
 }
 # Whoever has the role may give it up: tests/relay/access.
 OWN = {"collaborator.remove"}

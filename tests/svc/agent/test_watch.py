@@ -52,6 +52,11 @@ def until(what: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
+def _heed_interrupts() -> None:
+    """What a shell in the background starts ignores SIGINT otherwise."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_a_save_reaches_the_other_disk_and_is_told_of(watched: tuple[Device, Device]) -> None:
     first, second = watched
     process = subprocess.Popen(
@@ -60,6 +65,7 @@ def test_a_save_reaches_the_other_disk_and_is_told_of(watched: tuple[Device, Dev
         env=second.environment,
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=_heed_interrupts,
     )
     assert process.stdout is not None
     until(lambda: json.loads(second.svc("watch", "list", "--json", "followers"))[0]["followers"])
