@@ -245,6 +245,6 @@ class Socket:
         self.loop.call_later(CLOSE_SECONDS, self._transport.abort)
 
     def _close_transport(self) -> None:
-        """When it has written what it holds. Only once: after two, asyncio's TLS transport ignores an abort."""
+        # Only once: after two, asyncio's TLS transport ignores an abort.
         if not self._transport.is_closing():
             self._transport.close()
