@@ -16,7 +16,7 @@ from localstore.folder.walk_rules import NESTED
 from localstore.folder.writer import Change, Outcome, Writer
 from localstore.record.entry import PathRecord
 from localstore.sync.capture import capture, capture_late_save
-from localstore.sync.conflicts import ConflictingTexts, TextsConflict, record_conflict
+from localstore.sync.conflicts import ConflictingTexts, TextsConflict, record_conflict, record_versions
 from localstore.sync.merging import merge_edit
 from localstore.sync.old_records import rescue
 from localstore.sync.transfer.chunked_download import download
@@ -123,11 +123,12 @@ def _change(copy: WorkingCopy, path: str) -> list[Change]:
 def _move_aside(copy: WorkingCopy, entry: PathRecord) -> None:
     """Move a file that cannot be merged into the lane to a conflict name. The shadow is cleared first, so
     that a crash in between does not look like a delete."""
-    clash = _conflict_on_disk(copy, entry)
+    clash, mine = _conflict_on_disk(copy, entry), copy.digest_on_disk(entry.path)
     entry.shadow = None
     with copy.db.step():
         if clash is not None:
             record_conflict(copy, entry.path, clash)
+        record_versions(copy, entry.path, entry.want, mine)
         copy.save(entry)
     copy.move_aside(entry.path)
 
@@ -255,6 +256,8 @@ def _finished(copy: WorkingCopy, outcome: Outcome) -> str:
     if late is not None and outcome.new is not None and _captured_late_save(copy, entry, base, late):
         copy.save(entry)
         return "done"
+    if out is not None:
+        record_versions(copy, outcome.path, outcome.new, out.digest)
     return "aside"
 
 
