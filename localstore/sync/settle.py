@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from localstore.core import limits, paths
 from localstore.core.encoding import digest as blake3
 from localstore.core.encoding import unhex
-from localstore.core.errors import Conflict
+from localstore.core.errors import Conflict, NotFound, ServerMisbehaved, ServerUnreachable
+from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage.file_kind import kind_of
 from localstore.folder.files import Content
 from localstore.folder.stat_cache import read_stat
@@ -44,6 +46,16 @@ def recover(copy: WorkingCopy) -> None:
     """Finish what a killed process began (device rule 5), also under an earlier record of this folder."""
     writer(copy, _in_trash(copy)).recover()
     rescue(copy)
+
+
+def write_hidden_edits(copy: WorkingCopy) -> None:
+    """Write edits that are in no file. A save that slips into a write is joined with what is written; where
+    that is interrupted, the folder's record alone has it, and nothing may drop or replace that before a file
+    shows it. A text that cannot be had now is left for later."""
+    hidden = [path for path in copy.db.unsettled() if copy.entries[path].pending]
+    for path in hidden:
+        with suppress(NotFound, PayloadMissing, ServerMisbehaved, ServerUnreachable):
+            settle(copy, [path])
 
 
 def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: Path | None) -> Path | None:

@@ -71,16 +71,12 @@ async def keep(
     changes, edits = forms.taken(asked, answers, before, now_ms())
     if changes:
         author = Author(view.me.account_id, device_key_id, replica, changes)
-        row = {
-            "branch_id": branch_id,
-            "seq": changes[-1].seq,
-            "changes": forms.pack_changes([author]),
-            "edits": forms.pack_edits(edits),
-        }
+        named, signed = forms.pack_changes([author]), forms.pack_edits(edits)
+        row = {"branch_id": branch_id, "seq": changes[-1].seq, "changes": named, "edits": signed}
         await tx.many(rows.INSERT, [row])
         deletes = all(update.kind == "delete" for update, _ in asked)
         limits = None if deletes else view.node.config.quota
-        await quota.count(tx, view.repo.id, 0, _weight(row["changes"], row["edits"]), limits)
+        await quota.count(tx, view.repo.id, 0, _weight(named, signed), limits)
 
 
 async def drop_unsealed(tx: Tx, ref: RefRow) -> None:
