@@ -1,12 +1,16 @@
 """The route table. A route names its operation, whose row in `localstore.core.rights` says who may call it.
 
-    @serves(endpoints.LIST, operation="ref.list", flag="TR_REPOS_ENABLED")
+    @serves(endpoints.LIST, operation="ref.list")
     async def list_refs(view: View, query: RefQuery) -> Page[Ref]:
         \"\"\"Branches and tags by name\"\"\"
         return await refs.page(view, query.type, query.cursor, query.limit)
 
-What the kernel declares as an endpoint is served by `serves`; `route` is for what no client of ours calls:
-pages, their forms, sockets, and addresses that others have fixed.
+A service function whose parameters are the route's is the handler itself:
+
+    serves(endpoints.LIST, operation="label.list")(label.list_labels)
+
+`serves` is for the endpoints that the kernel declares; `route` is for pages, their forms, sockets and paths
+that other programs have fixed.
 
 The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
 repository), `query` and `body` (Structs, by annotation), `upload` (Upload, for streamed bodies), `request`
@@ -68,6 +72,7 @@ class Upload(typing.Protocol):
 
 
 Handler = Callable[..., Awaitable[Any]]
+REPOSITORIES = "TR_REPOS_ENABLED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +161,19 @@ def route(
     per_minute: int | None = None,
     forms: bool = False,
 ) -> Callable[[Handler], Handler]:
-    """Declare a route. `path` has `{name}` for one segment and `{name...}` for the rest. `operation`: as the
-    table of rights calls it; KeyError for what is not there, TypeError for one on a repository at a path that
-    names none. `flag`: the feature flag that must be on, else the constant 404. `errors`: statuses of
-    refusals beside those every such route has; `others`: good ones beside `status`. `max_body`: bytes.
-    `cost`: tokens of the rate limit. `media`: content type of the answer when it is not JSON. `per_minute`: a
-    strict limit for each address. `forms`: the body may also come from an HTML form."""
+    """Declare a route.
+
+    `path` has `{name}` for one segment and `{name...}` for the rest. `operation`: its name in the table of
+    rights; KeyError for an unknown one, TypeError for an operation on a repository at a path without one.
+    `flag`: the feature flag that must be on, else the constant 404; operations on a repository have
+    TR_REPOS_ENABLED unless another flag is given. `errors`: statuses of refusals beside those that every such
+    route has; `others`: statuses of success beside `status`. `max_body`: bytes. `cost`: tokens of the rate
+    limit. `media`: content type of the answer if not JSON. `per_minute`: a strict limit for each address.
+    `forms`: the body may also come from an HTML form.
+    """
     rights = OPERATIONS[operation]
+    if flag is None and rights.about == "repository":
+        flag = REPOSITORIES
     if rights.about == "repository" and not path.startswith(REPO):
         raise TypeError(f"{operation} is about a repository, and {path} names none")
 
