@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from localstore.core import limits
-from localstore.core.errors import Forbidden, NotBound, NotFound, Unauthorized
+from localstore.core.errors import Conflict, Forbidden, NotBound, NotFound, Unauthorized
 from localstore.core.model.auth import IdentityLevel
 from localstore.core.model.repo import FilteredView, RepositoryArchived
 from localstore.core.rights import RANK, Operation
@@ -311,6 +311,11 @@ class View(Caller):
             raise Forbidden(
                 f"this needs the role {role} in {self.repo.full_name}; you have {self.role or 'none'}"
             )
+
+    def require_room(self, used: int, most: int, what: str, new: int = 1) -> None:
+        """Raise Conflict if the repository has `used` of `what` (a plural) and may not have `new` more."""
+        if used + new > most:
+            raise Conflict(f"{self.repo.full_name} has {most} {what}, and no repository has more")
 
     def require_active(self) -> None:
         """Writes to an archived repository are refused until it is unarchived."""

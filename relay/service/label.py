@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import asdict
 
-from localstore.core.errors import Conflict, Invalid, NotFound
+from localstore.core.errors import Invalid, NotFound
 from localstore.core.limits import LABELS
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration.label import (
@@ -37,8 +37,7 @@ async def create(view: View, body: LabelCreate) -> Label:
 async def add(tx: Tx, view: View, body: LabelCreate) -> Label:
     """Create a label in a transaction about the repository."""
     made = Label(name=body.name, color=_color(body.color), description=body.description)
-    if await tx.value(rows.COUNT, of_repo=view.repo.id) >= LABELS:
-        raise _too_many(view)
+    view.require_room(await tx.value(rows.COUNT, of_repo=view.repo.id), LABELS, "labels")
     if (there := await find(tx, view, made.name)) is not None:
         raise LabelExists(f"{view.repo.full_name} already has a label {there.name}")
     await tx.run(rows.INSERT, repo_id=view.repo.id, folded=made.name.casefold(), **asdict(made))
@@ -92,8 +91,7 @@ async def clone(view: View, body: LabelClone) -> LabelsCloned:
         there = {row[3]: _label(row) for row in await tx.all(rows.ALL, of_repo=of)}
         fresh = [folded for folded in there if folded not in here]
         other = [folded for folded in there if folded in here and here[folded] != there[folded]]
-        if len(here) + len(fresh) > LABELS:
-            raise _too_many(view)
+        view.require_room(len(here), LABELS, "labels", new=len(fresh))
         new = [{"repo_id": view.repo.id, "folded": one, **asdict(there[one])} for one in fresh]
         await tx.many(rows.INSERT, new)
         for folded in other if body.force else []:
@@ -128,7 +126,3 @@ def _label(row: Row) -> Label:
 
 def _color(text: str) -> str:
     return text[-6:].lower()
-
-
-def _too_many(view: View) -> Conflict:
-    return Conflict(f"{view.repo.full_name} has {LABELS} labels, and no repository has more")

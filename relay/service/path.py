@@ -38,11 +38,8 @@ async def put(view: View, body: PathRuleSet) -> PathRule:
         here = {"of_repo": view.repo.id, "of_path": body.path}
         was = await tx.value(rows.ONE, **here)
         if was is None:
-            if await tx.value(rows.COUNT, of_repo=view.repo.id) >= limits.PATH_RULES:
-                raise Conflict(
-                    f"{view.repo.full_name} has rules for {limits.PATH_RULES} paths, "
-                    "and no repository has more"
-                )
+            used = await tx.value(rows.COUNT, of_repo=view.repo.id)
+            view.require_room(used, limits.PATH_RULES, "path rules")
             await tx.run(rows.INSERT, repo_id=view.repo.id, path=body.path, visibility=body.visibility)
         elif was != body.visibility:
             await tx.run(rows.SET, **here, new_visibility=body.visibility)

@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec.structs import asdict
 
 from localstore.core import branch_pattern
-from localstore.core.errors import Conflict, NotFound
+from localstore.core.errors import NotFound
 from localstore.core.limits import PROTECTIONS
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration.protection import BranchProtected, Protection, ProtectionSet
@@ -56,10 +56,7 @@ async def put(view: View, pattern: str, body: ProtectionSet) -> Protection:
     made = Protection(pattern=branch_pattern.check(pattern), **asdict(body))
     async with view.write() as tx:
         others = [one for one in await of_repo(tx, view.repo.id) if one.pattern != made.pattern]
-        if len(others) >= PROTECTIONS:
-            raise Conflict(
-                f"{view.repo.full_name} has {PROTECTIONS} protection rules, and no repository has more"
-            )
+        view.require_room(len(others), PROTECTIONS, "protection rules")
         await tx.run(rows.DELETE, of_repo=view.repo.id, of_pattern=made.pattern)
         await tx.run(rows.INSERT, repo_id=view.repo.id, **asdict(made))
         await view.node.hub.announce(

@@ -55,8 +55,7 @@ async def create(view: View, body: ReleaseCreate) -> Release:
             )
         if await tx.one(rows.ONE, of_repo=of_repo, version=body.version) is not None:
             raise ReleaseExists(f"{view.repo.full_name} already has a release {body.version}")
-        if await tx.value(rows.COUNT, of_repo=of_repo) >= RELEASES:
-            raise Conflict(f"{view.repo.full_name} has {RELEASES} releases, and no repository has more")
+        view.require_room(await tx.value(rows.COUNT, of_repo=of_repo), RELEASES, "releases")
         await tx.run(
             rows.INSERT,
             id=new_id(),

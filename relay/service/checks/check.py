@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from localstore.core import limits, validation
-from localstore.core.errors import Conflict, NotFound
+from localstore.core.errors import NotFound
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration.check import Check, Rollup, SealCheck, SealChecks
 from localstore.core.model.collaboration.run import RunQuery, state_of
@@ -32,11 +32,8 @@ async def enable(view: View, name: str) -> Check:
         here = {"of_repo": view.repo.id, "of_check": named.casefold()}
         old = await tx.one(rows.ONE, **here)
         if old is None or not old[2]:
-            if await tx.value(rows.COUNT_ENABLED, of_repo=view.repo.id) >= limits.CHECKS_ENABLED:
-                raise Conflict(
-                    f"{view.repo.full_name} has {limits.CHECKS_ENABLED} enabled checks, "
-                    "and no repository has more"
-                )
+            used = await tx.value(rows.COUNT_ENABLED, of_repo=view.repo.id)
+            view.require_room(used, limits.CHECKS_ENABLED, "enabled checks")
             if old is None:
                 await _add(tx, view, named, True)
             else:
