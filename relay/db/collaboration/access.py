@@ -8,8 +8,8 @@ from sqlalchemy import and_, bindparam, case, delete, func, insert, or_, select,
 
 from relay.db.engine.keyset import Keyset
 from relay.db.repo import ALIVE
-from relay.db.schema.access import access_request, invite, transfer
 from relay.db.schema.account import account
+from relay.db.schema.collaboration.access import access_request, invite, transfer
 from relay.db.schema.repo import collaborator, repo
 
 _REPO: Any = bindparam("of_repo")

@@ -26,11 +26,11 @@ from sqlalchemy import (
 from relay.db.engine.keyset import Keyset
 from relay.db.engine.upsert import InsertOrReplace
 from relay.db.repo import ALIVE, PUBLIC, VISIBLE_TO_ME
-from relay.db.schema.access import invite, transfer
 from relay.db.schema.account import account
-from relay.db.schema.attention import inbox, watch
-from relay.db.schema.issue import comment, part, subject
-from relay.db.schema.proposal import review
+from relay.db.schema.collaboration.access import invite, transfer
+from relay.db.schema.collaboration.attention import inbox, watch
+from relay.db.schema.collaboration.issue import comment, part, subject
+from relay.db.schema.collaboration.proposal import review
 from relay.db.schema.repo import collaborator, repo
 
 # --- one's own

@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, Select, Table, and_, bindparam, delete, fu
 
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
-from relay.db.schema.issue import comment, numbering, part, subject, subject_label
-from relay.db.schema.label import label
+from relay.db.schema.collaboration.issue import comment, numbering, part, subject, subject_label
+from relay.db.schema.collaboration.label import label
 from relay.db.schema.repo import collaborator, repo
 
 ISSUE = "issue"

@@ -12,9 +12,9 @@ from sqlalchemy import ColumnElement, Select, Table, and_, bindparam, delete, in
 from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
+from relay.db.schema.collaboration.issue import part, subject, subject_label
+from relay.db.schema.collaboration.proposal import closing, proposal, reviewer, version
 from relay.db.schema.event import event
-from relay.db.schema.issue import part, subject, subject_label
-from relay.db.schema.proposal import closing, proposal, reviewer, version
 from relay.db.schema.ref import ref
 from relay.db.schema.repo import repo
 

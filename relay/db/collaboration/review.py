@@ -10,7 +10,7 @@ from sqlalchemy import and_, bindparam, case, delete, func, insert, or_, select,
 from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
-from relay.db.schema.proposal import proposal, review, reviewer, version
+from relay.db.schema.collaboration.proposal import proposal, review, reviewer, version
 from relay.db.schema.repo import collaborator, repo
 
 _REPO: Any = bindparam("of_repo")

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, case, func, insert, selec
 from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
-from relay.db.schema.run import check_rollup, run
+from relay.db.schema.collaboration.run import check_rollup, run
 from relay.db.schema.seal import seal
 
 

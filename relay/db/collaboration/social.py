@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Table, and_, bindparam, delete, func, insert, or_, select, update
 
 from relay.db.repo import ALIVE, PUBLIC
-from relay.db.schema.attention import social, star, watch
+from relay.db.schema.collaboration.attention import social, star, watch
 from relay.db.schema.repo import collaborator, repo
 
 _REPO: Any = bindparam("of_repo")

@@ -17,7 +17,7 @@ from relay.db.schema.account import (
     refresh_token,
     session,
 )
-from relay.db.schema.attention import star, watch
+from relay.db.schema.collaboration.attention import star, watch
 from relay.db.schema.event import event
 from relay.db.schema.idempotency import idempotency
 from relay.db.schema.live import (

@@ -15,7 +15,7 @@ from relay.caller import View
 from relay.db.collaboration import issue as rows
 from relay.db.engine.database import Tx
 from relay.http.paging import INT64
-from relay.service import label as labels
+from relay.service.discussion import label as labels
 
 
 @dataclass(slots=True, frozen=True)

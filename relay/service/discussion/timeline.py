@@ -12,7 +12,7 @@ from relay.db.collaboration import proposal as rows
 from relay.db.engine.database import Row
 from relay.events.log import LEVEL, audience_of
 from relay.http import paging
-from relay.service import subject
+from relay.service.discussion import subject
 
 
 async def page(view: View, number: str, query: PageQuery) -> Page[TimelineItem]:

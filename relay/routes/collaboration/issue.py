@@ -16,9 +16,9 @@ from localstore.core.model.collaboration.issue import (
 )
 from relay.caller import View
 from relay.http.routing import Reply, serves
-from relay.service import comment as comments
-from relay.service import issue as issues
-from relay.service import reaction as reactions
+from relay.service.discussion import comment as comments
+from relay.service.discussion import issue as issues
+from relay.service.discussion import reaction as reactions
 
 FLAG = "TR_REPOS_ENABLED"
 

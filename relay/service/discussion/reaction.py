@@ -8,9 +8,9 @@ from localstore.core.errors import NotFound
 from localstore.core.model.collaboration.issue import REACTIONS, Reacted
 from relay.caller import View
 from relay.db.collaboration import comment as rows
-from relay.service import comment as comments
-from relay.service import reaction_counts as counts
-from relay.service import subject
+from relay.service.discussion import comment as comments
+from relay.service.discussion import reaction_counts as counts
+from relay.service.discussion import subject
 
 
 async def put(view: View, number: str, name: str, comment: str | None = None) -> Reacted:

@@ -13,9 +13,9 @@ from relay.db.collaboration import comment as rows
 from relay.db.collaboration import issue as issues
 from relay.db.engine.database import Row, Tx
 from relay.http.paging import Cursor, page_size
-from relay.service import posting, subject
-from relay.service import reaction_counts as reaction
-from relay.service.subject import Subject, actor
+from relay.service.discussion import posting, subject
+from relay.service.discussion import reaction_counts as reaction
+from relay.service.discussion.subject import Subject, actor
 
 
 async def page(view: View, number: str, query: PageQuery) -> Page[Comment]:

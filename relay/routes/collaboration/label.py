@@ -7,7 +7,7 @@ from localstore.core.model.collaboration import label as endpoints
 from localstore.core.model.collaboration.label import Label, LabelClone, LabelCreate, LabelPatch, LabelsCloned
 from relay.caller import View
 from relay.http.routing import Reply, serves
-from relay.service import label as labels
+from relay.service.discussion import label as labels
 
 
 @serves(endpoints.LIST, operation="label.list")

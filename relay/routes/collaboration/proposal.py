@@ -17,7 +17,7 @@ from localstore.core.model.collaboration.proposal import (
 from localstore.core.model.collaboration.review import Review, ReviewCreate, ReviewPatch
 from relay.caller import View
 from relay.http.routing import serves
-from relay.service import timeline
+from relay.service.discussion import timeline
 from relay.service.proposal import proposal as proposals
 from relay.service.proposal import review as reviews
 from relay.service.proposal import versions
