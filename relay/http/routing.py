@@ -38,7 +38,7 @@ from relay.http.router import parameters
 
 @dataclass(slots=True)
 class Reply:
-    """Anything but JSON 200: another status, raw bytes, or a stream with a known length (bytes). `section`
+    """Any answer but JSON 200: another status, raw bytes, or a stream of known length (bytes). `section`
     opens the bytes [start, end) of a stream that can begin anywhere."""
 
     body: Any = None
@@ -63,10 +63,10 @@ class Upload(typing.Protocol):
 
     def chunks(self) -> AsyncIterator[bytes]: ...
     async def whole(self) -> bytes:
-        """All of it, where the route's cap is small enough for memory."""
+        """The whole body, for routes whose cap fits in memory."""
 
     def promise(self, toc: bytes) -> None:
-        """Say which bytes carry the streamed digest (a pack's table of contents), not the whole body."""
+        """Declare that the signed digest covers `toc` (a pack's table of contents), not the whole body."""
 
     async def finish(self) -> None: ...
 
@@ -103,19 +103,18 @@ class Route:
 
     @property
     def changes(self) -> bool:
-        """Whether its method is one that changes something."""
+        """Whether its method changes something (any but GET, HEAD …)."""
         return self.method not in SAFE_METHODS
 
     @property
     def keyed(self) -> bool:
-        """Whether a request that is sent again with its Idempotency-Key gets its first answer. Streamed bytes
-        are kept by their digest: sent twice they are there once. Without an account there is nobody a key
-        could belong to."""
+        """Whether the route honours an Idempotency-Key. Streamed bytes are stored by digest, so a repeat is
+        harmless; without an account a key would belong to nobody."""
         return self.changes and not self.stream and self.operation.about != "node"
 
     @property
     def about_repo(self) -> bool:
-        """Whether the gate looks for the repository `{id}` of its path."""
+        """Whether the gate reads the repository `{id}` of its path."""
         return self.operation.about == "repository"
 
 
@@ -123,18 +122,22 @@ TABLE: list[Route] = []
 
 
 def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Handler]:
-    """As `route`, for an endpoint of the kernel; `settings` are its other arguments. TypeError if the handler
-    takes or answers something else than the endpoint declares."""
+    """Declare the route of an endpoint of the kernel; `settings` are the other arguments of `route`. Raises
+    TypeError if the handler takes or returns something else than the endpoint declares."""
 
     def declare(handler: Handler) -> Handler:
         hints = typing.get_type_hints(handler)
         shape = endpoint.shape
         for name, declared in (("body", endpoint.body), ("query", endpoint.query)):
             if hints.get(name) != declared:
-                raise TypeError(f"{handler.__name__} takes {name} {hints.get(name)}, its endpoint {declared}")
+                raise TypeError(
+                    f"{handler.__name__} takes {name} {hints.get(name)}; its endpoint declares {declared}"
+                )
         answers = (Reply,) if shape is None else (Reply, shape, shape | Reply)
         if hints.get("return") not in answers:
-            raise TypeError(f"{handler.__name__} answers {hints.get('return')}, its endpoint {shape}")
+            raise TypeError(
+                f"{handler.__name__} returns {hints.get('return')}; its endpoint declares {shape}"
+            )
         served = route(endpoint.method, endpoint.path, returns=shape, status=endpoint.status, **settings)
         served(handler)
         if TABLE[-1].keyed != endpoint.takes_key:
