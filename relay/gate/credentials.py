@@ -108,9 +108,7 @@ class Credentials:
         await self._verify(caller, request, incoming, body, parsed, public)
         caps = frozenset(words.split())
         if self._op not in caps:
-            raise Forbidden(
-                f"this device key may not {self._op!r} without a token; run: svc login"
-            )
+            raise Forbidden(f"this device key may not {self._op!r} without a token; run: svc login")
         now = now_ms()
         if now - (used_at or 0) > USED_AGAIN:
             async with self._node.db.write() as tx:

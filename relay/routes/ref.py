@@ -1,4 +1,4 @@
-"""Branches and tags: moved by compare-and-swap, never silently."""
+"""Branches and tags, moved by compare-and-swap."""
 
 from __future__ import annotations
 

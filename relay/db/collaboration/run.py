@@ -73,7 +73,8 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 
 @cache
 def page(filters: frozenset[str]) -> Keyset:
-    """Runs, the newest first, by these filters, whose parameters have their names."""
+    """Runs, newest first. `filters` are the names of the filters, which are also the names of their
+    parameters."""
     return Keyset(_RUNS.where(_OF_REPO, *(_FILTERS[name] for name in sorted(filters))), "-id")
 
 
@@ -107,7 +108,7 @@ def _how_many(which: ColumnElement[bool]) -> ColumnElement[int]:
     return func.count(case((which, 1)))
 
 
-# How the newest attempts on a seal stand.
+# The states of the newest attempts on a seal.
 _DONE = _r.status == "completed"
 _PASSED = _r.conclusion.in_(("success", "neutral", "skipped"))
 COUNTED = select(

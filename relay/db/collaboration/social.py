@@ -41,7 +41,7 @@ SEVERAL = OF_REPOS.where(repo.c.id.in_(bindparam("repo_ids", expanding=True)))
 
 
 def _by_whom_it_is_hidden(table: Table) -> ColumnElement[bool]:
-    """Rows of this repository whose accounts see it no more."""
+    """Rows of this repository whose accounts can no longer see it."""
     sees = (
         select(repo.c.id)
         .select_from(

@@ -18,7 +18,7 @@ async def list_paths(view: View, query: PageQuery) -> Page[PathRule]:
 
 @serves(endpoints.SET, operation="path.set", errors=(409, 501))
 async def set_path(view: View, body: PathRuleSet) -> PathRule:
-    """Say who sees a path and what is below it"""
+    """Set who sees a path and everything below it"""
     return await paths.put(view, body)
 
 
@@ -31,5 +31,5 @@ async def remove_path(view: View, query: PathRuleRemove) -> Reply:
 
 @serves(endpoints.TIMELINE, operation="path.timeline")
 async def path_timeline(view: View, query: PageQuery) -> Page[PathChange]:
-    """Changes of the rules for paths, the newest first"""
+    """Changes of the rules for paths, newest first"""
     return await paths.timeline(view, query)

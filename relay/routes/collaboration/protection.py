@@ -24,6 +24,6 @@ async def set_protection(view: View, pattern: str, body: ProtectionSet) -> Prote
 
 @serves(endpoints.CLEAR, operation="protection.clear")
 async def clear_protection(view: View, pattern: str) -> Reply:
-    """Take the rule of a pattern away"""
+    """Remove the protection rule of a pattern"""
     await rules.clear(view, pattern)
     return Reply(status=204)

@@ -1,4 +1,4 @@
-"""Rules of labels: one name in whatever case, and so many in a repository."""
+"""Rules of labels: names are unique regardless of case, and a repository has a limited number."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def add(tx: Tx, view: View, body: LabelCreate) -> Label:
 
 
 async def update(view: View, name: str, patch: LabelPatch) -> Label:
-    """A new name holds wherever the label is."""
+    """Change a label. A new name applies to everything that has the label."""
     async with view.write() as tx:
         old = await find(tx, view, name)
         if old is None:
@@ -67,7 +67,7 @@ async def update(view: View, name: str, patch: LabelPatch) -> Label:
 
 
 async def delete(view: View, name: str) -> None:
-    """Gone from the repository, and from everything that had it."""
+    """Delete a label and remove it from everything that has it."""
     async with view.write() as tx:
         gone = await find(tx, view, name)
         if gone is None:
@@ -79,8 +79,8 @@ async def delete(view: View, name: str) -> None:
 
 
 async def clone(view: View, body: LabelClone) -> LabelsCloned:
-    """Copy the labels of a repository that the caller sees. One that is here already stays, or with `force`
-    becomes as it is there."""
+    """Copy the labels of a repository that the caller sees. An existing label stays as it is or, with
+    `force`, is changed to match."""
     owner, _, named = body.source.lower().partition("/")
     async with view.write() as tx:
         source = await tx.one(repos.BY_NAME, owner=owner, name=named, account=view.me.account_id)

@@ -1,4 +1,4 @@
-"""Rules of reactions to issues and comments: one of each kind for each account."""
+"""Rules of reactions to issues, proposals and comments: one of each kind for an account."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from relay.service.discussion import subject
 
 
 async def put(view: View, number: str, name: str, comment: str | None = None) -> Reacted:
-    """`comment` None: to the issue itself."""
+    """Add the caller's reaction to a comment; to the issue itself if `comment` is None."""
     return await _set(view, number, name, comment, given=True)
 
 
 async def remove(view: View, number: str, name: str, comment: str | None = None) -> Reacted:
-    """Takes back the caller's own."""
+    """Remove the caller's reaction."""
     return await _set(view, number, name, comment, given=False)
 
 

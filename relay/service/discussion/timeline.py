@@ -1,4 +1,4 @@
-"""What happened to an issue or a proposal, as the event log tells it."""
+"""The timeline of an issue or a proposal, from the event log."""
 
 from __future__ import annotations
 
