@@ -90,14 +90,14 @@ def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
 
 
 def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
-    """The three texts. Raises ClientError if a version is no text any more."""
+    """The three texts. Raises ClientError if a version is no longer a text."""
     record = conflict.record
     base = copy.objects.get(record.base) if record.base is not None else None
     sides = []
     for path in (record.path, record.kept_as):
         data = copy.files.read_up_to(path, limits.TEXT_FILE)
         if data is None or kind_of(data) != "text":
-            what = "is no text any more" if copy.exists(path) else "was deleted"
+            what = "is no longer a text" if copy.exists(path) else "was deleted"
             raise ClientError(
                 f"{path} {what}; choose one version: svc resolve {conflict.name} --mine or --theirs"
             )
@@ -111,7 +111,7 @@ def my_version(copy: WorkingCopy, conflict: OpenConflict) -> bytes:
     data = copy.files.read_up_to(kept, limits.TEXT_FILE)
     if data is None:
         raise ClientError(
-            f"{kept} is no file of at most {limits.TEXT_FILE // limits.MIB} MiB any more; move it to "
+            f"{kept} is no longer a file of at most {limits.TEXT_FILE // limits.MIB} MiB; move it to "
             f"{conflict.record.path} yourself"
         )
     return data
