@@ -203,8 +203,9 @@ def test_issues_of_before_are_found_by_their_words(tmp_path, monkeypatch):
     with sqlite3.connect(tmp_path / "relay.db") as db:
         db.executescript(OLDER_USE.split("INSERT INTO pack")[0])
         db.executemany(
-            "INSERT INTO subject (repo_id, number, kind, state, title, folded_title, body, author_id, "
-            "comments, created_at, updated_at) VALUES (?, ?, 'issue', 'open', ?, ?, 'Its text', 'a', 0, 1, 1)",
+            "INSERT INTO subject (repo_id, number, kind, state, title, folded_title, body, "
+            "author_id, comments, created_at, updated_at) "
+            "VALUES (?, ?, 'issue', 'open', ?, ?, 'Its text', 'a', 0, 1, 1)",
             [(repo, n, f"Title {n}", "-") for repo in ("r1", "r2") for n in range(1, 700)],
         )
     migrations.upgrade(url)
