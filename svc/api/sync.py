@@ -1,10 +1,10 @@
 """Events of repositories as they happen: over a socket, or by polling.
 
-    with api.sync.socket() as events:
-        events.subscribe(repo.id)
-        events.open(1, repo.id, "main", replica, key.id, since=bootstrap.seq)
-        for event in events: ...  # Subscribed, Event, Hidden, Resync
-                                  # Opened, Live, Gap, Answers, Refused, People
+with api.sync.socket() as events:
+    events.subscribe(repo.id)
+    events.open(1, repo.id, "main", replica, key.id, since=bootstrap.seq)
+    for event in events: ...  # Subscribed, Event, Hidden, Resync
+                              # Opened, Live, Gap, Answers, Refused, People
 """
 
 from __future__ import annotations
