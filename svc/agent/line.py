@@ -34,7 +34,7 @@ from localstore.core.model.sync import (
 )
 from svc.api import Api, connect
 from svc.api.sync import SyncSocket
-from svc.flows.login import by_device_key
+from svc.flows.sign_in.login import by_device_key
 from svc.http.bounds import Cancel, Deadline, within
 from svc.http.session import Sessions
 

@@ -38,7 +38,7 @@ def naming_link(link: RepoLink) -> Iterator[None]:
 @contextmanager
 def copy_for_sending(where: Where) -> Iterator[WorkingCopy]:
     """The working copy with session and registered device key, to send from."""
-    from svc.flows.register_device import ensure_registered
+    from svc.flows.sign_in.register_device import ensure_registered
 
     root, link = where.linked_folder()
     api = where.api
@@ -116,7 +116,7 @@ def transport_of(where: Where, link: RepoLink) -> BranchTransport:
 
 def key_for(where: Where, repo: Repo) -> DeviceKey | None:
     """This machine's registered key if the caller may write to `repo`; None for readers."""
-    from svc.flows.register_device import ensure_registered
+    from svc.flows.sign_in.register_device import ensure_registered
 
     role = repo.viewer.role if repo.viewer else None
     if not where.reader.signed_in or role not in MAY_WRITE or repo.archived:

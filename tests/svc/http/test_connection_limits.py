@@ -10,8 +10,7 @@ import pytest
 
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.model import node
-from svc.http import pool
-from svc.http import connection_limits
+from svc.http import connection_limits, pool
 from svc.http.client import STALLS, Http
 from tests.svc.api.hostile import Answer, dripping, hostile, http
 from tests.svc.http.test_client import ANY, CREDENTIAL, UPLOAD, VERSION, talk
