@@ -68,7 +68,7 @@ ONE = (
     Column("reviewed", reviewed),
     Column("merge_state"),
     Column("blocked_by"),
-    Column("waiting_merge", auto_merge),
+    Column("auto", auto_merge),
     Column("version"),
     Column("head_seal", kind="id"),
     Column("assignees", assigned),
