@@ -34,6 +34,7 @@ from relay.db.schema.ref import ref
 from relay.db.schema.repo import collaborator, repo, repo_alias
 from relay.db.schema.seal import prepare, seal
 from relay.db.schema.usage import account_usage, address_usage
+from relay.db.schema.webhook import webhook_delivery, webhook_message
 
 _EXPIRING = (
     nonce,
@@ -104,6 +105,20 @@ FRONTIERS = (
 )
 # Listeners that were away for longer read the frontier anew.
 FRAMES = _some(live_frame, live_frame.c.created_at < bindparam("before"))
+# Deliveries that are over, then messages that no delivery tells of any more.
+DELIVERIES = _some(
+    webhook_delivery,
+    and_(webhook_delivery.c.state != "waiting", webhook_delivery.c.created_at < bindparam("before")),
+)
+MESSAGES = _some(
+    webhook_message,
+    and_(
+        webhook_message.c.created_at < bindparam("before"),
+        ~select(webhook_delivery.c.id)
+        .where(webhook_delivery.c.event_id == webhook_message.c.event_id)
+        .exists(),
+    ),
+)
 # What happened to accounts and the node; the rest stays as long as its repository.
 OF_NO_REPO = _some(event, and_(event.c.repo_id.is_(None), event.c.created_at < bindparam("before")))
 

@@ -192,7 +192,13 @@ async def _land(
         await require_bytes(tx, view, made)
         await record(tx, view, onto, made, unb64u(signature, 64), key)
     await view.node.hub.announce(
-        tx, view.repo.id, "seal.create", branch=onto.name, branch_id=onto.id, head=last.id
+        tx,
+        view.repo.id,
+        "seal.create",
+        branch=onto.name,
+        branch_id=onto.id,
+        head=last.id,
+        before=prepared.expected_head,
     )
 
 

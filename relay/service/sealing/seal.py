@@ -147,7 +147,13 @@ async def _finalized(view: View, branch: str, body: FinalizeRequest, states: epo
         await tx.many(lanes.SEALED, [{"ref_id": ref.id, "to": prepared.at_seq}])
         await epochs.begin(tx, view.node, ref.id, ends)
         await view.node.hub.announce(
-            tx, view.repo.id, "seal.create", branch=ref.name, branch_id=ref.id, head=made.id
+            tx,
+            view.repo.id,
+            "seal.create",
+            branch=ref.name,
+            branch_id=ref.id,
+            head=made.id,
+            before=prepared.expected_head,
         )
         (sealed,) = await find(tx, view.repo.id, [made.id])
         return to_wire(sealed)

@@ -151,7 +151,13 @@ async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Wor
             await require_bytes(tx, view, made)
             await record(tx, view, ref, made, signature, key)
         await view.node.hub.announce(
-            tx, view.repo.id, "seal.create", branch=ref.name, branch_id=ref.id, head=drafts[-1].id
+            tx,
+            view.repo.id,
+            "seal.create",
+            branch=ref.name,
+            branch_id=ref.id,
+            head=drafts[-1].id,
+            before=prepared.expected_head,
         )
         found = await seal.find(tx, view.repo.id, [one.id for one in drafts])
         return Page(items=[seal.to_wire(one) for one in found])

@@ -37,6 +37,7 @@ DELETING = {
     "label.delete",
     "comment.delete",
     "check.disable",
+    "webhook.delete",
 }
 # Somebody without the role may be the author, which the service proves once it has read a good body.
 BODIES = {
@@ -49,6 +50,7 @@ MISSING = {
     "GET /api/v1/repos/{id}/payloads/{blake3}/manifest",
     "DELETE /api/v1/repos/{id}/invites/{invite}",
     "DELETE /api/v1/repos/{id}/protections/{pattern...}",
+    "GET /api/v1/repos/{id}/webhooks/{hook}/deliveries/{delivery}",
 }
 # Whoever has the role may give it up: tests/relay/access.
 OWN = {"collaborator.remove"}
@@ -67,6 +69,7 @@ class Place:
     seal: str
     comment: str = ""  # on #1, which is the author's, as the comment is
     run: str = ""
+    hook: str = ""
 
     @property
     def public(self) -> bool:
@@ -109,6 +112,8 @@ class World:
         run = {"name": "test", "seal_id": made.seal}
         made.run = ok(self.clients["owner"].post(f"{repo.url}/runs", json=run))["id"]
         ok(self.clients["owner"].put(f"{repo.url}/checks/main"))
+        hook = {"url": "https://hooks.example/", "events": ["push"], "active": False}
+        made.hook = ok(self.clients["owner"].post(f"{repo.url}/webhooks", json=hook))["id"]
         if made.archived:
             ok(self.clients["owner"].patch(repo.url, json={"archived": True}))
         if state == "suspended":
@@ -188,6 +193,9 @@ def ask(route: Route, http: httpx.Client, place: Place) -> httpx.Response:
         "handle": "nobody",
         "pattern": "release",
         "invite": "0" * 32,
+        "hook": place.hook,
+        "delivery": "none",
+        "report": "none",
     }
     url = route.path.replace("...", "")
     for parameter in route.params:

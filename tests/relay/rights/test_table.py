@@ -76,9 +76,6 @@ proposal.reopen
 proposal.reviewers
 publication.create
 repo.dependencies
-report.create
-report.decide
-report.list
 seal.artifacts
 session.callback
 session.export_key
@@ -91,12 +88,6 @@ thread.resolve
 upstream.get
 upstream.remove
 upstream.set
-webhook.create
-webhook.delete
-webhook.deliveries
-webhook.list
-webhook.ping
-webhook.redeliver
 """
 TO_COME = frozenset(WITHOUT_ROUTE.split())
 ALL = list(OPERATIONS.values())
