@@ -67,15 +67,15 @@ async def decide(view: View, report: str, body: ReportDecision) -> Report:
     state = body.decision
     async with view.write() as tx:
         old = await _find(tx, view, report)
-        if state == "published":
-            raise EditionLacks(
-                f"{edition.EDITION} publishes no advisories; the report stays {old.state}, "
-                f"and --triaged and --dismissed are there"
-            )
         if old.state != state:
             if old.state not in _FROM[state]:
                 raise ReportDecided(
                     f"this report is {old.state}, and does not become {state}", state=old.state
+                )
+            if state == "published":
+                raise EditionLacks(
+                    f"{edition.EDITION} publishes no advisories; the report stays {old.state}, and can be "
+                    "triaged or dismissed"
                 )
             await tx.run(rows.DECIDE, of_repo=view.repo.id, of_report=report, new_state=state, now=now_ms())
             await view.node.hub.announce(

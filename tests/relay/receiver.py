@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
@@ -13,9 +14,12 @@ GIB = 1024**3
 
 
 class Received(NamedTuple):
+    """`at`: seconds since 1970."""
+
     path: str
     headers: dict[str, str]
     body: bytes
+    at: float
 
     @property
     def message(self) -> Any:
@@ -58,7 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         with self.server.come:
             told = {name.lower(): value for name, value in self.headers.items()}
-            self.server.received.append(Received(self.path, told, body))
+            self.server.received.append(Received(self.path, told, body, time.time()))
             self.server.come.notify_all()
         self.close_connection = True
         with contextlib.suppress(OSError):
