@@ -25,16 +25,16 @@ from tests.relay.receiver import Received, Receiver, receiving
 MOST = 2.0  # seconds in which whoever answers has its message
 AWAKE = 180.0  # seconds in which what a dead relay held is sent again
 BAD = ("hang", "drip", "giant", "dead")
-REPOS, EACH = 5, 20
+OWNER, REPOS, EACH = "hook-owner", 5, 20
 
 
 class World:
     """Somebody with five repositories of twenty webhooks each."""
 
-    def __init__(self, base: Path, target: Receiver) -> None:
-        self.node, self.target = Node(base), target
+    def __init__(self, base: Path, node: Node, target: Receiver) -> None:
+        self.node, self.target = node, target
         self.machine = Machine(base, "owner", self.node)
-        self.machine.ok("login", "--server", self.node.address, "--device-key", "--handle", "owner")
+        self.machine.ok("login", "--server", self.node.address, "--device-key", "--handle", OWNER)
         self.good: dict[str, list[str]] = {}
         for n in range(REPOS):
             self.machine.ok("repo", "create", f"r{n}", "--public")
@@ -46,13 +46,13 @@ class World:
         how = BAD[m] if n == 0 and m < len(BAD) else "ok"
         path = f"/{how}/r{n}/{m}"
         url = f"http://127.0.0.1:9{path}" if how == "dead" else self.target.url + path
-        self.machine.ok("repo", "webhook", "create", url, "--events", "issue", "-R", f"owner/r{n}")
+        self.machine.ok("repo", "webhook", "create", url, "--events", "issue", "-R", f"{OWNER}/r{n}")
         return path
 
     def happen(self) -> None:
         """An issue in each repository."""
         for name in self.good:
-            self.machine.ok("issue", "create", "-t", "x", "-R", f"owner/{name}")
+            self.machine.ok("issue", "create", "-t", "x", "-R", f"{OWNER}/{name}")
 
     def events(self) -> dict[str, set[str]]:
         """Ids of the issues' events, by the name of the repository."""
@@ -129,12 +129,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, receiving() as target:
-        world = World(Path(folder), target)
+        node = Node(Path(folder))
         try:
+            world = World(Path(folder), node, target)
             in_time = soon(world, options.rounds)
             whole = none_lost(world, options.kills, options.seed)
         finally:
-            world.node.close()
+            node.close()
     return 0 if in_time and whole else 1
 
 

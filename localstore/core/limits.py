@@ -55,7 +55,7 @@ RUNS_A_MINUTE = 600  # that one account records within a minute, wherever
 
 # --- webhooks and reports
 WEBHOOKS, WEBHOOKS_A_DAY = 20, 200  # of a repository; that an account makes
-WEBHOOK_URL_CHARS, WEBHOOK_SECRET_CHARS = 2000, (16, 200)
+WEBHOOK_URL_CHARS, WEBHOOK_SECRET_MIN, WEBHOOK_SECRET_MAX = 2000, 16, 200  # characters
 WEBHOOK_WAITING = 10_000  # deliveries of one webhook that failed and wait; with more it is switched off
 WEBHOOK_ASKED = 60  # pings and redeliveries of one webhook within a minute
 WEBHOOK_SEALS = 20  # that one message of a push names

@@ -59,12 +59,15 @@ class _Handler(BaseHTTPRequestHandler):
     server: Receiver
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        length = int(self.headers.get("content-length", 0))
+        body = self.rfile.read(length)
+        self.close_connection = True
+        if len(body) < length:  # whoever sent it is dead
+            return
         with self.server.come:
             told = {name.lower(): value for name, value in self.headers.items()}
             self.server.received.append(Received(self.path, told, body, time.time()))
             self.server.come.notify_all()
-        self.close_connection = True
         with contextlib.suppress(OSError):
             self._answer(self.path.split("/")[1])
 

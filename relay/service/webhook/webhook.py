@@ -63,8 +63,7 @@ async def create(view: View, body: WebhookCreate) -> Webhook:
     async with view.write(account_name(me)) as tx:
         if await tx.value(rows.COUNT, of_repo=view.repo.id) >= limits.WEBHOOKS:
             raise Conflict(
-                f"{view.repo.full_name} has {limits.WEBHOOKS} webhooks, and no repository has more; "
-                "see: svc repo webhook list"
+                f"{view.repo.full_name} has {limits.WEBHOOKS} webhooks, and no repository has more"
             )
         if await tx.value(rows.MADE_SINCE, who=me, since=now - DAY) >= limits.WEBHOOKS_A_DAY:
             raise RateLimited(

@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.limits import WEBHOOK_SECRET_CHARS
+from localstore.core.limits import WEBHOOK_SECRET_MAX
 from localstore.core.model.collaboration import webhook as webhooks
 from localstore.core.model.collaboration.webhook import (
     KINDS,
@@ -72,7 +72,7 @@ def create(
     svc repo webhook create https://chat.example/x --events release --secret - < secret.txt
     """
     if secret == "-":  # noqa: S105  # standard input
-        secret = sys.stdin.read(WEBHOOK_SECRET_CHARS[1] + 2).strip("\r\n")
+        secret = sys.stdin.read(WEBHOOK_SECRET_MAX + 2).strip("\r\n")
         if not secret:
             raise UsageError("standard input has no secret")
     body = checked(

@@ -13,7 +13,7 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, Invalid
-from localstore.core.limits import WEBHOOK_SECRET_CHARS, WEBHOOK_URL_CHARS
+from localstore.core.limits import WEBHOOK_SECRET_MAX, WEBHOOK_SECRET_MIN, WEBHOOK_URL_CHARS
 from localstore.core.model.base import Count, Model, Page, PageQuery
 
 
@@ -31,7 +31,6 @@ Disabled = Literal["owner", "failing", "gone", "transferred"]
 repository got another owner."""
 
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105  # no secret itself
-_SECRET_MIN, _SECRET_MAX = WEBHOOK_SECRET_CHARS
 Events = Annotated[
     list[EventKind],
     msgspec.Meta(min_length=1, max_length=len(KINDS), description=f"one or more of {', '.join(KINDS)}"),
@@ -48,10 +47,10 @@ Url = Annotated[
 Secret = Annotated[
     str,
     msgspec.Meta(
-        min_length=_SECRET_MIN,
-        max_length=_SECRET_MAX,
+        min_length=WEBHOOK_SECRET_MIN,
+        max_length=WEBHOOK_SECRET_MAX,
         pattern=r"^[!-~]+(?!\n)$",
-        description=f"{_SECRET_MIN} to {_SECRET_MAX} visible ASCII characters without a space",
+        description=f"{WEBHOOK_SECRET_MIN} to {WEBHOOK_SECRET_MAX} visible ASCII characters without a space",
     ),
 ]
 
