@@ -174,7 +174,8 @@ def expected(route: Route, who: Who, place: Place) -> tuple[int, str] | None:
     return None
 
 
-def ask(route: Route, http: httpx.Client, place: Place) -> httpx.Response:
+def url_of(route: Route, place: Place) -> str:
+    """Its path, about what there is in a place."""
     values = {
         "id": place.repo.id,
         "sha": place.seal,
@@ -200,6 +201,11 @@ def ask(route: Route, http: httpx.Client, place: Place) -> httpx.Response:
     url = route.path.replace("...", "")
     for parameter in route.params:
         url = url.replace(f"{{{parameter}}}", values[parameter])
+    return url
+
+
+def ask(route: Route, http: httpx.Client, place: Place) -> httpx.Response:
+    url = url_of(route, place)
     if route.path.endswith("/compare"):
         url += "?head=main"
     if route.method in ("GET", "DELETE"):
