@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, func, insert, select, update
 from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
-from relay.db.schema.issue import report
+from relay.db.schema.collaboration.issue import report
 
 
 @dataclass(slots=True, frozen=True)

@@ -13,10 +13,10 @@ from relay.db.engine.keyset import Keyset
 from relay.db.engine.upsert import InsertNew
 from relay.db.repo import ALIVE
 from relay.db.schema.account import account
-from relay.db.schema.issue import comment, subject
+from relay.db.schema.collaboration.issue import comment, subject
+from relay.db.schema.collaboration.webhook import webhook, webhook_delivery, webhook_message
 from relay.db.schema.repo import repo
 from relay.db.schema.seal import seal, seal_parent
-from relay.db.schema.webhook import webhook, webhook_delivery, webhook_message
 
 WAITING = "waiting"
 _h, _d, _m = webhook.c, webhook_delivery.c, webhook_message.c

@@ -7,7 +7,7 @@ from localstore.core.model.collaboration import report as endpoints
 from localstore.core.model.collaboration.report import Report, ReportCreate, ReportDecision, ReportQuery
 from relay.caller import View
 from relay.http.routing import serves
-from relay.service import report as reports
+from relay.service.discussion import report as reports
 
 FLAG = "TR_REPOS_ENABLED"
 

@@ -21,8 +21,8 @@ from relay.db.collaboration import report as rows
 from relay.db.collaboration.report import ReportRow
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
-from relay.service import posting
-from relay.service.subject import actor
+from relay.service.discussion import posting
+from relay.service.discussion.subject import actor
 
 _FROM = {"triaged": ("new",), "dismissed": ("new", "triaged"), "published": ("new", "triaged")}
 
