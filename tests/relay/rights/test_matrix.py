@@ -263,7 +263,8 @@ def test_strangers_cannot_tell_hidden_from_missing(world: World, route: Route) -
 
 
 def _told(answer: httpx.Response) -> tuple[int, bytes, dict[str, str]]:
-    """All of an answer but what is of the request and the moment: a connection is kept if the body was read."""
+    """All of an answer but what is of the request and the moment: a connection is kept if the body was
+    read."""
     own = ("x-request-id", "date", "ratelimit-remaining", "ratelimit-reset", "connection", "keep-alive")
     return answer.status_code, answer.content, {k: v for k, v in answer.headers.items() if k not in own}
 
