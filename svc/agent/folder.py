@@ -23,6 +23,7 @@ from svc.flows.place.folder import naming_link, rounds
 from svc.flows.place.where import Where
 from svc.http.bounds import Cancel, Deadline, within
 
+PAUSED: tuple[Light, str] = ("offline", "paused")
 REQUEST_SECONDS = 60.0  # for one round's requests
 HEADS = ("seal.create", "ref.update", "ref.delete")
 
@@ -39,9 +40,10 @@ class Watched(Steps):
         say: Callable[[Said], None],
         gone: Callable[[Watched, str], None],
         log: Callable[[str], None],
+        paused: bool = False,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
-        self.detached, self.followers = False, 0
+        self.detached, self.followers, self.paused = False, 0, paused
         self._log, self._environment = log, environment
         self._where = self._new_where(root)
         super().__init__(root, channel, self._where.linked_folder()[1], rounds(self._where), say)
@@ -70,6 +72,16 @@ class Watched(Steps):
         """What an agent calls the turn in which this folder is edited from now on."""
         self._inbox.put(("turn", turn))
 
+    def end_turn(self, turn: str) -> None:
+        """The agent has ended this turn; another one may have begun since."""
+        self._inbox.put(("turn_end", turn))
+
+    def pause(self, paused: bool) -> None:
+        """Keep edits here and leave out those of others, or go on. Saves are captured all the same."""
+        if paused != self.paused:
+            self.paused = paused
+            self._inbox.put(("pause", paused))
+
     def stop(self) -> None:
         """Watch this folder no more."""
         self._stopping = True
@@ -95,6 +107,7 @@ class Watched(Steps):
             detached=self.detached,
             followers=self.followers,
             walks=self._ears.walks if self._ears else False,
+            paused=self.paused,
             people=list(self._people.values()),
         )
 
@@ -106,8 +119,7 @@ class Watched(Steps):
             record = self._where.home.record_of(self.root, self.repo_id)
             self._ears = Ears(self.root, record.resolve(), self._put, self._ended, self._log)
             self._walk_at = time.monotonic() + self._ears.walk_seconds
-            self._line = self._line_of(self._link.server)
-            self._line.join(self)
+            self._on_pause(self.paused)
             why = self._loop()
         except Exception as error:  # a fault of ours ends this folder, not the others
             self._log(f"{self.root}: {type(error).__name__}: {error}")
@@ -122,7 +134,8 @@ class Watched(Steps):
             self._gone(self, why)
 
     def _joins(self, line: Line) -> None:
-        line.join(self)
+        if not self.paused:
+            line.join(self)
 
     def _put(self, what: str, path: str) -> None:
         self._inbox.put((what, (path, time.monotonic())))
@@ -213,8 +226,21 @@ class Watched(Steps):
     def _on_turn(self, turn: str | None) -> None:
         self._turn = turn
 
+    def _on_turn_end(self, turn: str) -> None:
+        if self._turn == turn:
+            self._turn = None
+
+    def _on_pause(self, paused: bool) -> None:
+        if paused:
+            if self._line is not None:
+                self._line.leave(self)
+            self._on_lit(PAUSED)
+        else:
+            self._line = self._line_of(self._link.server)
+            self._line.join(self)
+
     def _on_lit(self, value: tuple[Light, str]) -> None:
-        light, why = value
+        light, why = PAUSED if self.paused else value
         self._out = None  # what was sent over a socket that is gone goes again
         if light == self._light and why == self._why:
             return
