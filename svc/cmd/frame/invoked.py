@@ -63,12 +63,14 @@ class _Unknown(UsageError):
 
 
 def parameters(path: str) -> dict[str, Any]:
-    """Name → parameter of a command: as it is written on the command line, with underscores."""
-    found = {}
-    for param in build(path).own_params:
-        long = [text for text in param.opts if text.startswith("--")]
-        named = long[0][2:] if long and param.param_type_name == "option" else (param.name or "")
-        found[named.replace("-", "_")] = param
+    """Name → parameter of a command: as it is written on the command line, with underscores; an option that
+    an argument is called like has its name in the code."""
+    params = build(path).own_params
+    found = {str(param.name): param for param in params if param.param_type_name == "argument"}
+    for param in params:
+        if param.param_type_name == "option":
+            named = _long(param)[2:].replace("-", "_")
+            found[str(param.name) if named in found else named] = param
     return found
 
 
@@ -142,12 +144,16 @@ def _global(given: Mapping[str, Any], server: str | None, data: bool) -> list[st
 
 
 def _option(name: str, param: Any, value: Any) -> list[str]:
-    long = next((text for text in param.opts if text.startswith("--")), param.opts[0])
+    long = _long(param)
     if param.is_flag:
         if _is_set(name, value):
             return [long]
         return [param.secondary_opts[0]] if param.secondary_opts else []
     return [f"{long}={text}" for text in _texts(name, value, bool(param.multiple))]
+
+
+def _long(param: Any) -> str:
+    return str(next(text for text in param.opts if text.startswith("--")))
 
 
 def _is_set(name: str, value: Any) -> bool:
