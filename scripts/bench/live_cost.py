@@ -2,9 +2,9 @@
 
     python -m scripts.bench.live_cost [--files 1000 10000] [--saves 20] [--rest 60] [--write]
 
-Two devices watch one branch. CPU is that of the agent's process, of the device that saves and of the other one;
-what grows with the folder is work over the tree. At rest both folders are watched and nothing happens: a wake-up
-is a voluntary context switch of any thread."""
+Two devices watch one branch. CPU is that of the agent's process, of the device that saves and of the other
+one; what grows with the folder is work over the tree. At rest both folders are watched and nothing happens: a
+wake-up is a voluntary context switch of any thread."""
 
 from __future__ import annotations
 
@@ -105,7 +105,9 @@ def measured(files: int, saves: int, rest: float) -> list[list[str]]:
                 before, began = wakeups(first), time.monotonic()
                 time.sleep(rest)
                 often = (wakeups(first) - before) * 20 / (time.monotonic() - began)
-                rows.append([f"rest: {often:.1f} wake-ups in 20 s", f"{files:,}", f"{memory(first) >> 20} MB", ""])
+                rows.append(
+                    [f"rest: {often:.1f} wake-ups in 20 s", f"{files:,}", f"{memory(first) >> 20} MB", ""]
+                )
         finally:
             relay.terminate()
             relay.wait(20)

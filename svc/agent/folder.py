@@ -133,6 +133,10 @@ class Watched(Steps):
             self._owning.close()
             self._gone(self, why)
 
+    @property
+    def _complete(self) -> bool:
+        return self._ears is not None and not self._ears.walks
+
     def _joins(self, line: Line) -> None:
         if not self.paused:
             line.join(self)

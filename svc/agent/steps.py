@@ -47,7 +47,8 @@ class Steps:
         self._work = Rounds()
         self._line: Line | None = None
         self._saves = Saves()
-        self._whole = True  # a pull and a walk are due
+        self._whole = True  # a pull is due, and a walk the first time
+        self._hears = False  # the folder was walked, and what changes is heard of since
         self._behind = False  # a bootstrap is due
         self._light: Light = "offline"
         self._last_seal: str | None = None
@@ -63,6 +64,11 @@ class Steps:
         self._flying = 0
         self._turn: str | None = None
         self._here: tuple[str, int] | None = None
+
+    @property
+    def _complete(self) -> bool:
+        """Whether all changes are heard of."""
+        raise NotImplementedError
 
     @property
     def unsent(self) -> bool:
@@ -118,7 +124,7 @@ class Steps:
         self._whole = False
         try:
             before = copy.last_seal
-            done = pull(copy, "merge")
+            done = pull(copy, "merge", heard=self._hears)
         except BaseException:
             self._whole = True
             raise
@@ -137,7 +143,8 @@ class Steps:
             self._say("seal", seal=done.seal, by=", ".join(copy.sealed_by))
         copy.begin_report()
         self._behind = False
-        self._tell(copy, self._work.saved_below(copy, [""]))
+        self._tell(copy, self._work.saved_below(copy, [""], heard=True))
+        self._hears = self._complete
 
     def _catch_up(self, copy: WorkingCopy) -> None:
         self._behind = False

@@ -197,10 +197,10 @@ def test_a_protected_branch_is_told_of_once_and_the_edit_stays(watched: tuple[De
 
 
 def test_a_turn_gets_one_checkpoint_and_ends_with_its_watch(
-    watched: tuple[Device, Device], tmp_path_factory: pytest.TempPathFactory
+    watched: tuple[Device, Device], relay: Relay
 ) -> None:
     first, second = watched
-    data = next(tmp_path_factory.getbasetemp().glob("relay*/data"))
+    data = relay._base / "data"
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "svc", "watch", "--json", "event"],
         cwd=first.folder,
