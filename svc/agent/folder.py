@@ -55,7 +55,7 @@ class Watched(Steps):
         self._walk_at = 0.0
         self._trouble = ""
         self._people: dict[str, Person] = {}
-        self._cancel = Cancel()
+        self._cancel, self._requests = Cancel(), Cancel()  # of the folder, of this round
         self._stopping = False
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"folder {root.name}")
         self._thread.start()
@@ -67,6 +67,8 @@ class Watched(Steps):
 
     def lit(self, light: Light, why: str) -> None:
         self._inbox.put(("lit", (light, why)))
+        if light == "offline":
+            self._requests.cancel()  # they wait for a line that is dead, and hold the folder
 
     def turn(self, turn: str | None) -> None:
         """What an agent calls the turn in which this folder is edited from now on."""
@@ -149,13 +151,14 @@ class Watched(Steps):
 
     def _loop(self) -> str:
         while True:
+            self._requests = Cancel()
             ended = self._listen(self._pause())
             if ended is not None:
                 return ended
             if time.monotonic() < self._not_before or not self._due():
                 continue
             try:
-                with naming_link(self._link), within(self._cancel, Deadline(REQUEST_SECONDS)):
+                with naming_link(self._link), within(self._cancel, self._requests, Deadline(REQUEST_SECONDS)):
                     self._round()
                     self._post()
                 self._mend()

@@ -1,7 +1,7 @@
 """One server, for all watched folders of it: a socket, polls where sockets fail, and which of them it is.
 
 live      the socket is open
-polling   sockets fail, requests get through; the socket is tried every minute
+polling   sockets fail, requests get through; the socket is tried every ten seconds, later every minute
 offline   nothing gets through; tried again after 1, 2, 4 … 30 seconds
 """
 
@@ -40,7 +40,8 @@ FIRST_FRAME = 10.0  # seconds for a socket to say something
 SOCKET_TRIES = 2  # that fail in a row, before requests are tried
 POLL_TRIES = 2
 POLL_SECONDS = 10  # that a poll waits for something to say, and as many more for its answer to come
-SOCKET_EVERY = 60.0  # seconds between two tries of a socket while polling
+SOCKET_SOON, SOCKET_EVERY = 10.0, 60.0  # seconds between two tries of a socket while polling
+SOON_TRIES = 12  # after which they are rarer
 QUICK = 0.5  # seconds below which an answer without content was no wait
 RETRIES = (1, 2, 4, 8, 16, 30)  # seconds
 SPREAD = 0.2
@@ -151,7 +152,7 @@ class Line:
     # --- the thread
 
     def _run(self) -> None:
-        failures = sockets = 0
+        failures = sockets = polled = 0
         dead = False  # requests failed too: a socket may open as soon as they do not
         while not self._closing.is_set():
             try:
@@ -172,11 +173,12 @@ class Line:
             if self._closing.is_set():
                 return
             if was_live:
-                failures = sockets = 0
+                failures = sockets = polled = 0
                 continue  # retry at once
             sockets += 1
             if sockets >= SOCKET_TRIES:
-                dead = not self._polls(once=dead)
+                dead = not self._polls(SOCKET_SOON if polled < SOON_TRIES else SOCKET_EVERY, once=dead)
+                polled += 1
                 if not dead:
                     failures, sockets = 0, SOCKET_TRIES - 1
                     continue
@@ -247,10 +249,10 @@ class Line:
 
     # --- polls
 
-    def _polls(self, once: bool) -> bool:
+    def _polls(self, seconds: float, once: bool) -> bool:
         """Poll for as long as that works, until it is time to try a socket: after one answer if `once`.
         Returns whether it worked."""
-        failed, until, worked = 0, time.monotonic() + SOCKET_EVERY, False
+        failed, until, worked = 0, time.monotonic() + seconds, False
         while not self._closing.is_set() and time.monotonic() < until:
             began = time.monotonic()
             wait = 0 if not worked else max(1, min(POLL_SECONDS, int(until - began)))

@@ -29,6 +29,7 @@ from svc.flows.pull import pull
 ROUND = 0.2  # seconds that one round takes, if what it does can be divided
 AT_ONCE = 100  # saves of one step
 LOOK = 0.02  # seconds between two looks at a file that a program has open
+TRY_SECONDS = 2.0  # between two tries to connect because of saves
 AGAIN = 5.0  # seconds before a round that failed is tried again
 BARRED_SECONDS = 60.0  # after which a protected branch is asked again
 ANSWER_SECONDS = 15.0  # for the answer to updates; then they go by request
@@ -59,6 +60,7 @@ class Steps:
         self._refusing = False  # the relay opens no channel for this folder
         self._waiting: set[str] = set()
         self._look_at = 0.0
+        self._try_at = 0.0  # from when a save makes the line try to connect
         self._out: tuple[int, list[LiveUpdate], float] | None = None  # what was sent over the socket
         self._barred = 0.0  # until when nothing is sent, because the branch is protected; 0.0: it takes edits
         self._flying = 0
@@ -114,10 +116,17 @@ class Steps:
             if paths:
                 self._tell(copy, self._work.saved(copy, paths))
                 self._here = (paths[-1], 0)
+            self._try_line(now)
             return True
         if self._work.frames.paths and self._light != "offline":
             return self._bring(copy)
         return False
+
+    def _try_line(self, now: float) -> None:
+        """Who saves is there: do not wait for the next try to connect."""
+        if self._light == "offline" and self._line is not None and now >= self._try_at:
+            self._try_at = now + TRY_SECONDS
+            self._line.retry()
 
     def _pull(self, copy: WorkingCopy) -> None:
         """A pull and a walk: at the beginning, and after a seal."""
@@ -224,6 +233,12 @@ class Steps:
         """Send what is in flight, without owning the folder."""
         if self._light == "offline" or not self.unsent or self._line is None:
             return
+        if (
+            self._here is not None and self._light == "live"
+        ):  # first: the socket shows whether the line is dead
+            path, line = self._here
+            self._here = None
+            self._line.here(self.channel, path, line, self._turn)
         with self._owning.round() as copy:
             self._work.begin(copy, self._turn)
             updates = self._work.outgoing(copy)
@@ -232,10 +247,6 @@ class Steps:
         if not updates:
             self._flying = 0
             return
-        if self._here is not None and self._light == "live":
-            path, line = self._here
-            self._here = None
-            self._line.here(self.channel, path, line, self._turn)
         number = self._line.send(self.channel, batch) if self._light == "live" else None
         if number is not None:
             self._out = (number, updates, time.monotonic() + ANSWER_SECONDS)
