@@ -1,5 +1,4 @@
-"""Where the agent of a SVC_HOME is: its lock, its socket, its log, and two lists of folders: those that it
-watches when nobody is attached, and those that are paused."""
+"""The files of the agent of a SVC_HOME: lock, socket, log, lists of detached and of paused folders."""
 
 from __future__ import annotations
 
@@ -12,8 +11,8 @@ import msgspec
 
 LOCK, SOCKET, LOG = "agent.lock", "agent.sock", "agent.log"
 FOLDERS, PAUSED = "agent.json", "agent-paused.json"
-LOG_BYTES = 1 << 20  # after which the log begins anew, beside its predecessor
-_SHORT = 100  # bytes of a socket's path that every system takes
+LOG_BYTES = 1 << 20  # after which the log is rotated
+_SHORT = 100  # bytes of a socket path that every system accepts
 
 
 @contextmanager

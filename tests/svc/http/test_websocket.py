@@ -170,12 +170,14 @@ def test_what_was_sent_into_silence_is_noticed_long_before_the_next_ping(
 ) -> None:
     monkeypatch.setattr(websocket, "SENT_SECONDS", 0.1)
     monkeypatch.setattr(websocket, "HEARD_SECONDS", 0.2)
-    with hostile(switching(), unread=True) as server:
-        with Api(Http(server.origin, CREDENTIAL)).sync.socket() as events:
-            assert events.receive(0.5) is None  # who says nothing is asked later
-            events.subscribe("r" * 20)
-            with pytest.raises(ServerUnreachable, match="no sign of life"):
-                events.receive(15)
+    with (
+        hostile(switching(), unread=True) as server,
+        Api(Http(server.origin, CREDENTIAL)).sync.socket() as events,
+    ):
+        assert events.receive(0.5) is None  # a socket on which nothing was sent is asked later
+        events.subscribe("r" * 20)
+        with pytest.raises(ServerUnreachable, match="no sign of life"):
+            events.receive(15)
 
 
 def test_a_deadline_holds_until_the_socket_is_open_and_no_longer() -> None:
