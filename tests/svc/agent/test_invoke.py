@@ -223,10 +223,14 @@ def test_the_command_prints_the_wrapper(agent: Home) -> None:
 def test_who_hangs_up_ends_what_they_asked_for(agent: Home) -> None:
     """A command that waits for the network, which never answers."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(60)
         server = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with Conversation(agent.root) as talk:
             talk._socket.sendall(
-                msgspec.json.encode(Request("invoke", command="repo_list", server=server)) + b"\n"
+                msgspec.json.encode(
+                    Request("invoke", command="repo_view", args={"repository": "a/b"}, server=server)
+                )
+                + b"\n"
             )
             waiting, _ = silent.accept()
         with waiting:
