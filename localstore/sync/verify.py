@@ -19,7 +19,8 @@ CHAIN_MAX = 100_000
 
 def seal(one: Seal, wanted: str, repo_id: str) -> seals.SealPayload:
     """Verify the seal `wanted` and return its payload. Raises ServerMisbehaved if id, signature, key or
-    repository do not match."""
+    repository do not match. That a seal of another repository belongs here too (`origin`), as what a fork
+    began with, is the relay's word."""
     if one.id != wanted:
         raise ServerMisbehaved(f"asked for seal {wanted[:12]}, got {terminal_safe(one.id[:12])}")
     try:
@@ -34,7 +35,7 @@ def seal(one: Seal, wanted: str, repo_id: str) -> seals.SealPayload:
         raise ServerMisbehaved(f"seal {one.id[:12]} has other bytes than its id says")
     if key_id(public) != payload.provenance.device_key_id:
         raise ServerMisbehaved(f"seal {one.id[:12]} is not signed by the device that it names")
-    if payload.repo_id != repo_id:
+    if payload.repo_id not in (repo_id, one.origin):
         raise ServerMisbehaved(f"seal {one.id[:12]} belongs to another repository")
     return payload
 

@@ -19,6 +19,7 @@ from relay.db.live import event as events
 from relay.db.storage import upkeep as rows
 from relay.events.jobs import SECOND, Pace
 from relay.node import Node
+from relay.service.forking import holding
 from relay.service.history import live_updates
 from relay.service.identity.audit import OPERATOR
 from relay.service.live import checkpoint
@@ -183,11 +184,12 @@ async def purge(node: Node) -> int:
 
 
 async def _purge(node: Node, repo_id: str) -> int:
-    """1, or 0 for a repository that was restored, or forked, in between."""
+    """1, or 0 for a repository that was restored in between. Seals that others have stay with them."""
     async with node.db.write(repo_name(repo_id)) as tx:
         if await tx.one(rows.STILL_PURGEABLE, repo_id=repo_id, now=now_ms()) is None:
             return 0
         await quota.purge(tx, repo_id)
+        await holding.hand_over(tx, repo_id)
         for statement in rows.PURGE:
             await tx.run(statement, repo_id=repo_id)
     return 1

@@ -53,12 +53,15 @@ class SealSummary(Model, frozen=True):
 
 
 class Seal(SealSummary, frozen=True):
-    """`payload`: the signed bytes (b64u). `verified`: the relay's own check; clients verify themselves."""
+    """`payload`: the signed bytes (b64u). `verified`: the relay's own check; clients verify themselves.
+    `origin`: id of the repository that it was sealed in, where that is another one: what a fork began with,
+    or a proposal brought."""
 
     signature: SealSignature
     payload: str
     key: SealKey
     verified: bool | None = None
+    origin: str | None = None
 
 
 class SealUpdate(Model, omit_defaults=True, frozen=True):

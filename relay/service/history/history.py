@@ -71,7 +71,7 @@ async def beginning(view: View, prefix: str, limit: int | None) -> Page[SealSumm
 async def log(view: View, ref: str | None, cursor: str | None, limit: int | None) -> Page[Seal]:
     """The same walk, each seal with the result of really verifying it."""
     found, next_cursor = await _page(view, ref, None, cursor, limit)
-    return Page(items=[_verified(row) for row in found], next_cursor=next_cursor)
+    return Page(items=[_verified(view, row) for row in found], next_cursor=next_cursor)
 
 
 async def lines(view: View, ref: str | None, cursor: str | None, limit: int | None) -> Page[SealLine]:
@@ -81,7 +81,7 @@ async def lines(view: View, ref: str | None, cursor: str | None, limit: int | No
 
 
 async def seal(view: View, seal_id: str) -> Seal:
-    return _verified(await sealed.seal(view, seal_id))
+    return _verified(view, await sealed.seal(view, seal_id))
 
 
 async def _page(
@@ -170,8 +170,8 @@ def summary(full: Seal) -> SealSummary:
     return SealSummary(**{name: getattr(full, name) for name in SealSummary.__struct_fields__})
 
 
-def _verified(row: SealRow) -> Seal:
-    return msgspec.structs.replace(to_wire(row), verified=verify(row))
+def _verified(view: View, row: SealRow) -> Seal:
+    return msgspec.structs.replace(to_wire(row, view.repo.id), verified=verify(row))
 
 
 def verify(row: SealRow) -> bool:

@@ -124,7 +124,7 @@ async def _first_line(view: View, manifest: _Manifest, row: SealRow, before: Sea
     whole = _said(view)
     if view.policy is None:
         whole |= {"tree_key": b64u(view.repo.tree_key), "tree_key_id": view.repo.tree_key_id}
-    await manifest.write(_open(row, whole) + b',"tree":[')
+    await manifest.write(_open(view, row, whole) + b',"tree":[')
     comma = b""
     async for path, file in sealed.files(view, row.root):
         await manifest.write(comma + _ENCODER.encode(wire_entry(path, file)))
@@ -150,7 +150,7 @@ async def _line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -
     while len(manifest.blobs) >= manifest.leased:
         await manifest.lease(view)
     listed = await apart(_changes, brought) if len(brought) > MANY else _changes(brought)
-    await manifest.write(_open(row, _said(view)) + b',"changes":' + listed + b"}\n")
+    await manifest.write(_open(view, row, _said(view)) + b',"changes":' + listed + b"}\n")
     manifest.lines += 1
 
 
@@ -177,9 +177,9 @@ def _head(file: TreeEntry) -> bytes:
     return header(f"blobs/{file.digest.hex()}", file.size)
 
 
-def _open(row: SealRow, more: dict[str, object]) -> bytes:
+def _open(view: View, row: SealRow, more: dict[str, object]) -> bytes:
     """The members of the seal and `more`, without the closing brace."""
-    return _ENCODER.encode(to_wire(row))[:-1] + b"," + _ENCODER.encode(more)[1:-1]
+    return _ENCODER.encode(to_wire(row, view.repo.id))[:-1] + b"," + _ENCODER.encode(more)[1:-1]
 
 
 async def _stream(view: View, manifest: _Manifest, length: int) -> AsyncIterator[bytes]:

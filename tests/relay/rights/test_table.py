@@ -53,8 +53,6 @@ document.unarchive
 file.delete
 file.list
 file.retired
-fork.create
-fork.list
 git_proxy.get
 history.proof
 issue.assign
