@@ -174,4 +174,4 @@ async def _edit(tx: Tx, view: View, old: Row, patch: IssuePatch, state: str, rea
         now=now,
     )
     if state != old[3]:
-        await subject.set_state(tx, view, old[0], state)
+        await subject.set_state(tx, view.repo.id, old[0], state)

@@ -34,6 +34,7 @@ from relay.db.engine.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow, Role
 from relay.http import paging
 from relay.service.attention import social
+from relay.service.proposal import elsewhere
 
 ALIAS_MS = limits.ALIAS * 1000
 
@@ -143,6 +144,7 @@ async def delete(view: View) -> Deleted:
         if not await tx.run(rows.DELETE, repo_id=view.repo.id, now=now, purge=purge_at):
             raise NotFound
         await quota.delete(tx, view.repo.id)
+        await elsewhere.repository_gone(tx, view)
         await view.node.hub.announce(tx, view.repo.id, "repo.delete")
     return Deleted(restore_id=view.repo.id, purge_at=rfc3339(purge_at))
 

@@ -8,6 +8,7 @@ from sqlalchemy import and_, bindparam, func, insert, or_, select, update
 
 from relay.db.engine.keyset import Keyset
 from relay.db.engine.upsert import InsertNew
+from relay.db.ref import COLUMNS as REF_COLUMNS
 from relay.db.repo import ALIVE, COLUMNS, ROLE, VISIBLE_TO_ME
 from relay.db.schema.account import account
 from relay.db.schema.ref import ref
@@ -65,9 +66,9 @@ REFS = (
     .where(ref.c.repo_id == _REPO, ref.c.deleted_at.is_(None))
     .order_by(ref.c.type, ref.c.name)
 )
-# A branch that lives in a repository that is there: (name, head).
+# A branch that lives in a repository that is there.
 LIVING = (
-    select(ref.c.name, ref.c.head)
+    select(*REF_COLUMNS)
     .select_from(ref.join(repo, repo.c.id == ref.c.repo_id))
     .where(ref.c.id == bindparam("branch_id"), ref.c.deleted_at.is_(None), ALIVE)
 )
@@ -86,6 +87,22 @@ _new = _new.union(
     .where(_LACKS)
 )
 FRESH = select(seal.c.id, seal.c.generation, seal.c.root).select_from(_new.join(seal, seal.c.id == _new.c.id))
+# Seals that came from elsewhere, among these and what leads to them.
+_came = (
+    select(repo_seal.c.seal_id)
+    .where(repo_seal.c.repo_id == _REPO, repo_seal.c.seal_id.in_(_IDS))
+    .cte("came", recursive=True)
+)
+_came = _came.union(
+    select(repo_seal.c.seal_id)
+    .select_from(
+        _came.join(seal_parent, seal_parent.c.seal_id == _came.c.seal_id).join(
+            repo_seal, repo_seal.c.seal_id == seal_parent.c.parent_id
+        )
+    )
+    .where(repo_seal.c.repo_id == _REPO)
+)
+CAME = select(_came.c.seal_id)
 CHANGED = (
     select(seal_change.c.kind, seal_change.c.digest)
     .where(seal_change.c.seal_id.in_(_IDS), seal_change.c.kind.is_not(None))

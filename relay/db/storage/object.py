@@ -83,6 +83,7 @@ LENT = select(lent_object.c.digest).where(
     lent_object.c.repo_id == bindparam("repo_id"),
     lent_object.c.digest.in_(bindparam("digests", expanding=True)),
 )
+ANY_LENT = select(lent_object.c.digest).where(lent_object.c.repo_id == bindparam("repo_id")).limit(1)
 TAKE_OVER = delete(lent_object).where(
     lent_object.c.repo_id == bindparam("repo_id"),
     lent_object.c.digest.in_(bindparam("digests", expanding=True)),

@@ -20,6 +20,7 @@ from localstore.core.storage import chunks as kernel
 from relay.base.batches import batches
 from relay.base.clock import now_ms
 from relay.capacity import quota
+from relay.db import seal as seals
 from relay.db.collaboration import fork as rows
 from relay.db.engine.database import Tx
 from relay.db.history import FIRST
@@ -87,12 +88,21 @@ async def borrow(tx: Tx, node: Node, target: str, taken: Taken) -> None:
         await tx.many(objects.LEND, [{"repo_id": target, "digest": digest} for digest in sorted(fresh)])
 
 
-async def adopt(tx: Tx, node: Node, repo_id: str, seals: Sequence[str], more: Iterable[bytes]) -> None:
-    """Before seals that were proposed from elsewhere land: what they name, and `more`, is the repository's
-    own from now on, as far as it was lent. QuotaExceeded when its owner has too much then."""
+async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: Iterable[bytes] = ()) -> None:
+    """Before a branch of the repository leads to these seals: what they name, and `more`, is its own from now
+    on, as far as it was lent. QuotaExceeded when its owner has too much then."""
+    if await tx.one(objects.ANY_LENT, repo_id=repo_id) is None:
+        return
     named = set(more)
-    for ids in _lots(sorted(seals)):
+    came = [row[0] for row in await tx.all(rows.CAME, of_repo=repo_id, ids=sorted(set(heads)))]
+    for ids in _lots(came):
         named |= {bytes(digest) for _, digest in await tx.all(rows.CHANGED, ids=ids)}
+    load = trees.stored(node.objects, tx)
+    for ids in _lots(came):
+        for _, generation, root in await tx.all(seals.HEADS, repo_id=repo_id, ids=ids):
+            if generation == FIRST and bytes(root) != tree.EMPTY_ROOT:
+                files = await trees.drive(tree.walk(bytes(root)), load)
+                named |= {entry.digest for entry in files.values()}
     for lot in _lots(sorted(named)):
         for _, manifest, _ in await tx.all(large_files.ROWS, repo_id=repo_id, digests=lot):
             name = bytes(manifest)

@@ -96,6 +96,11 @@ async def update(view: View, number: str, body: UpdatePrepareRequest) -> Prepare
     async with view.read(snapshot=True) as tx:
         row = await states.find(tx, view, number)
         mergeable.require_open(row)
+        if row.head_repo_id is not None:
+            raise NotMergeable(
+                f"the branch of #{row.number} is in another repository; bring {row.base} into it there",
+                blocked_by=["head_elsewhere"],
+            )
         base, head = await mergeable.branches_of(tx, view, row)
         await protection.check(tx, view, head.name, "write")
         mergeable.require_heads(row, base, head, body.expected_base, body.expected_head)
