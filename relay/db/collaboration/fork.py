@@ -66,9 +66,9 @@ REFS = (
     .where(ref.c.repo_id == _REPO, ref.c.deleted_at.is_(None))
     .order_by(ref.c.type, ref.c.name)
 )
-# A branch that lives in a repository that is there.
+# A branch that lives in a repository that is there, and the number of that one's path policy or None.
 LIVING = (
-    select(*REF_COLUMNS)
+    select(*REF_COLUMNS, repo.c.policy)
     .select_from(ref.join(repo, repo.c.id == ref.c.repo_id))
     .where(ref.c.id == bindparam("branch_id"), ref.c.deleted_at.is_(None), ALIVE)
 )

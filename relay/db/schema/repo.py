@@ -49,6 +49,16 @@ lineage = Table(
     **BY_KEY,
 )
 
+# Tree keys that seals of this repository were made with, beside the one that it has now.
+tree_key = Table(
+    "tree_key",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("id", String, primary_key=True),
+    Column("key", LargeBinary, nullable=False),
+    **BY_KEY,
+)
+
 repo_alias = Table(
     "repo_alias",
     metadata,

@@ -12,7 +12,7 @@ from relay.db.schema.event import event
 from relay.db.schema.live import lane_dir, lane_final
 from relay.db.schema.ref import ref
 from relay.db.schema.release import release, release_asset
-from relay.db.schema.repo import lineage, repo
+from relay.db.schema.repo import lineage, repo, tree_key
 from relay.db.schema.seal import seal, seal_parent
 from relay.db.schema.storage import chunked_file, frame, lent_object, object_, pack, repo_object
 from relay.db.seal import OWN_COLUMNS
@@ -76,6 +76,7 @@ SHARED_STARTS = (
 REF_EVENTS = select(event.c.data).where(event.c.repo_id == _REPO, event.c.kind == "ref")
 
 # --- trees
+TREE_KEYS = select(tree_key.c.repo_id, tree_key.c.key)
 ROOTS = (
     select(seal.c.root, repo.c.id, repo.c.tree_key)
     .select_from(seal.join(repo, repo.c.id == seal.c.repo_id))

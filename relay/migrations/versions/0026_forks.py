@@ -1,4 +1,5 @@
-"""Forks hold seals and objects of the repository that they come from, and bases those of proposals."""
+"""Forks hold seals and objects of the repository that they come from, and bases those of proposals; a repository
+has several tree keys, one after the other."""
 
 from __future__ import annotations
 
@@ -35,6 +36,15 @@ def upgrade() -> None:
         sa.Column("digest", sa.LargeBinary(), nullable=False),
         sa.ForeignKeyConstraint(["repo_id"], ["repo.id"], name="fk_lent_object_repo_id"),
         sa.PrimaryKeyConstraint("repo_id", "digest", name="pk_lent_object"),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "tree_key",
+        sa.Column("repo_id", sa.String(), nullable=False),
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("key", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(["repo_id"], ["repo.id"], name="fk_tree_key_repo_id"),
+        sa.PrimaryKeyConstraint("repo_id", "id", name="pk_tree_key"),
         sqlite_with_rowid=False,
     )
     op.create_index("ix_repo_parent_id", "repo", ["parent_id"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 from msgspec.structs import replace
 
 from localstore.core import limits, names, tree
@@ -9,7 +11,7 @@ from localstore.core.errors import Conflict, Forbidden
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.repo import FilteredView, ForkCreate, ForkPrivate, ParentRepo, Repo, Viewer
 from relay.base.clock import now_ms
-from relay.base.ids import new_branch_id, new_repo_id
+from relay.base.ids import new_branch_id, new_id, new_repo_id
 from relay.caller import Principal, View, account_name
 from relay.db import ref as refs
 from relay.db.collaboration import fork as rows
@@ -79,8 +81,8 @@ def _forked(parent: RepoRow, me: Principal, handle: str, name: str | None) -> Re
         default_branch=parent.default_branch,
         state="active",
         parent_id=parent.id,
-        tree_key=parent.tree_key,
-        tree_key_id=parent.tree_key_id,
+        tree_key=secrets.token_bytes(32),
+        tree_key_id=new_id(),
         created_at=now,
         updated_at=now,
     )

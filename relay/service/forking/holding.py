@@ -20,6 +20,7 @@ from localstore.core.storage import chunks as kernel
 from relay.base.batches import batches
 from relay.base.clock import now_ms
 from relay.capacity import quota
+from relay.db import repo as repos
 from relay.db import seal as seals
 from relay.db.collaboration import fork as rows
 from relay.db.engine.database import Tx
@@ -128,6 +129,8 @@ async def _hold(tx: Tx, target: str, taken: Taken) -> None:
     older = [row[0] for row in await tx.all(rows.LINEAGE, of_repo=taken.source)]
     related = {taken.source, *older} - {target}
     await tx.many(rows.DESCEND, [{"repo_id": target, "of_id": one} for one in sorted(related)])
+    keys = await tx.all(repos.KEYS, repo_id=taken.source)
+    await tx.many(repos.KEEP_KEY, [{"repo_id": target, "id": one, "key": bytes(key)} for one, key in keys])
     now = now_ms()
     await tx.many(
         large_files.INSERT,

@@ -197,6 +197,7 @@ def verify(row: SealRow) -> bool:
 async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
     """A directory of the tree at a seal, or every file below it."""
     found = await sealed.seal(view, sha)
+    key_id, key = await sealed.tree_key(view, found)
     path = path.strip("/")
     if path:
         check_path(path)
@@ -214,8 +215,8 @@ async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
         recursive=recursive,
         filtered=view.policy is not None,
         entries=listed,
-        tree_key=b64u(view.repo.tree_key) if view.policy is None else None,
-        tree_key_id=view.repo.tree_key_id if view.policy is None else None,
+        tree_key=b64u(key) if view.policy is None else None,
+        tree_key_id=key_id if view.policy is None else None,
     )
 
 

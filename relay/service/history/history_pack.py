@@ -1,7 +1,8 @@
 """A slice of the walk of seals with the files they brought, as one tar stream.
 
 `manifest.jsonl` comes first, a seal on each line as `Seal` and beside it:
-- first line: `tree`, its whole tree as a list of `Entry`, and `tree_key` and `tree_key_id`;
+- first line: `tree`, its whole tree as a list of `Entry`, and `tree_key` and `tree_key_id`, which a later
+  line has where they change;
 - later lines: `changes`, arrays (path, kind or null, digest, size) that make its tree from the tree of the
   line above.
 Then `blobs/<blake3>`, each once, in the order in which the lines first name them. A slice with `skip` leaves
@@ -19,6 +20,7 @@ from typing import IO
 
 import msgspec
 
+from localstore.core import seal as kernel
 from localstore.core.encoding import b64u, is_hex_digest
 from localstore.core.errors import NotFound
 from localstore.core.limits import HISTORY_PACK_DEFAULT, HISTORY_PACK_LINES, MIB
@@ -123,7 +125,7 @@ async def _manifest(view: View, rows: list[SealRow], before: SealRow | None) -> 
 async def _first_line(view: View, manifest: _Manifest, row: SealRow, before: SealRow | None) -> None:
     whole = _said(view)
     if view.policy is None:
-        whole |= {"tree_key": b64u(view.repo.tree_key), "tree_key_id": view.repo.tree_key_id}
+        whole |= await _key(view, row)
     await manifest.write(_open(view, row, whole) + b',"tree":[')
     comma = b""
     async for path, file in sealed.files(view, row.root):
@@ -150,8 +152,20 @@ async def _line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -
     while len(manifest.blobs) >= manifest.leased:
         await manifest.lease(view)
     listed = await apart(_changes, brought) if len(brought) > MANY else _changes(brought)
-    await manifest.write(_open(view, row, _said(view)) + b',"changes":' + listed + b"}\n")
+    said = _said(view)
+    if view.policy is None and _key_id(row) != _key_id(above):
+        said |= await _key(view, row)
+    await manifest.write(_open(view, row, said) + b',"changes":' + listed + b"}\n")
     manifest.lines += 1
+
+
+def _key_id(row: SealRow) -> str:
+    return kernel.decode(row.payload).tree_key_id
+
+
+async def _key(view: View, row: SealRow) -> dict[str, object]:
+    key_id, key = await sealed.tree_key(view, row)
+    return {"tree_key": b64u(key), "tree_key_id": key_id}
 
 
 def _said(view: View) -> dict[str, object]:

@@ -247,7 +247,7 @@ async def _seal(
     sources: list[str],
     said: Said | None = None,
 ) -> Draft:
-    made = await chain.update(root, dict(worked.changes)) if worked.changes else root
+    made = await chain.update(root, dict(worked.changes))  # without changes too: the key may be another one
     origin = MergeOrigin("merge" if task.way == "update" else task.way, sources, task.number)
     said = said or Said(task.message, task.key.id)
     return draft(chain.view, task.onto.name, parents, made, said, worked.changes, merge=origin)
@@ -275,6 +275,8 @@ async def _stored(
         seals=[_to_wire(one) for one in drafts],
         merged=merged,
         expires_at=rfc3339(expires),
+        tree_key=b64u(view.repo.tree_key),
+        tree_key_id=view.repo.tree_key_id,
     )
 
 

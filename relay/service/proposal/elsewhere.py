@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localstore.core.errors import Forbidden, Invalid, Unavailable
+from localstore.core.model.repo import FilteredView
 from localstore.core.rights import RANK
 from relay.base.clock import now_ms
 from relay.caller import View, repo_name
@@ -61,10 +62,12 @@ async def find(tx: Tx, view: View, typed: str) -> Head | None:
         ref = refs.row(branch)
         if ref.head is None:
             break
-        if RANK[role] < RANK["write"] and (not view.has("write") or there.policy is not None):
+        if RANK[role] < RANK["write"] and not view.has("write"):
             raise Forbidden(
                 f"a branch is proposed by whoever may write to it, and you may not write to {there.full_name}"
             )
+        if there.policy is not None:
+            raise FilteredView(f"{there.full_name} has private paths, which a proposal elsewhere would show")
         return Head(there, ref, ref.head)
     raise Invalid(
         f"{owner} has no fork of {view.repo.full_name} with a branch {name} that has a seal",
@@ -80,6 +83,7 @@ async def branch_of(tx: Tx, view: View, row: ProposalRow) -> RefRow | None:
         found = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=row.head_id)
     else:
         found = await tx.one(rows.LIVING, branch_id=row.head_id)
+        found = None if found is None or found[-1] is not None else found[:-1]
     return None if found is None else refs.row(found)
 
 
@@ -131,5 +135,6 @@ async def _open(tx: Tx, repo_id: str, number: int) -> ProposalRow | None:
 
 
 async def _head(tx: Tx, row: ProposalRow) -> str | None:
+    """None where the branch is gone, or its repository, or that has private paths since."""
     found = await tx.one(rows.LIVING, branch_id=row.head_id)
-    return None if found is None else refs.row(found).head
+    return None if found is None or found[-1] is not None else refs.row(found[:-1]).head

@@ -339,8 +339,7 @@ async def _built(
     changes: dict[str, TreeEntry | None],
     known: tree.Known,
 ) -> Built:
-    steps = tree.update(parent, changes, view.repo.tree_key, known)
-    return await trees.drive(steps, load, len(changes), known)
+    return await trees.update(parent, changes, view.repo.tree_key, load, known)
 
 
 @dataclass(slots=True, frozen=True)

@@ -7,11 +7,16 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
+from sqlalchemy import select
 
+from localstore.core.encoding import unb64u
+from localstore.core.tree import TreeEntry, root_digest
 from relay import routes
+from relay.db.schema import tables
 from relay.http.routing import TABLE, Route
+from relay.service.storage.verification import audit
 from tests.relay.conftest import Relay
-from tests.relay.histories import compared, ok
+from tests.relay.histories import compared, create, ok
 from tests.relay.mutations import READS as ASKING
 from tests.relay.rights.hiding import Hidden
 
@@ -152,3 +157,58 @@ def test_events_name_no_path(relay: Relay, hidden: Hidden, clients: dict[str, ht
         answer = clients[who].post("/api/v1/sync/poll", json={"repos": [hidden.repo.id], "since": 0})
         assert len(ok(answer)["events"]) > 3
         assert hidden.told_by(answer, "") == []
+
+
+def test_a_path_that_turns_private_starts_a_new_tree_key(relay: Relay) -> None:
+    """Whoever read the key before cannot test guesses about what is hidden from then on."""
+    owner = relay.account("rotates")
+    repo = create(relay.client(owner), owner, "keys", visibility="public")
+    (first,) = repo.seal({"plan/a.txt": b"1\n", "b.txt": b"2\n"})
+    was = repo.get(f"/tree/{first}")
+    ok(repo.http.put(f"{repo.url}/paths", json={"path": "plan", "visibility": "private"}))
+    (second,) = repo.seal({"plan/a.txt": b"3\n"})
+    now = repo.get(f"/tree/{second}", recursive=1)
+    assert now["tree_key"] != was["tree_key"]
+    files = {
+        one["path"]: TreeEntry(one["kind"], bytes.fromhex(one["blake3"]), one["size"])
+        for one in now["entries"]
+    }
+    assert root_digest(files, unb64u(now["tree_key"])).hex() == now["content_digest"]
+    assert repo.get(f"/tree/{first}") == was, "older seals keep theirs"
+    assert repo.get("/compare", base=first, head=second)["files"][0]["path"] == "plan/a.txt"
+    with relay.client() as anyone:
+        for seal in (first, second):
+            assert ok(anyone.get(f"{repo.url}/tree/{seal}"))["tree_key"] is None
+    for path, kind, changes in (
+        ("plan/a.txt", "open", False),
+        ("plan", "private", False),
+        ("b", "private", True),
+    ):
+        before = relay.run(_key_of(relay, repo.id))
+        ok(repo.http.put(f"{repo.url}/paths", json={"path": path, "visibility": kind}))
+        assert (relay.run(_key_of(relay, repo.id)) != before) is changes, (path, kind)
+    before = relay.run(_key_of(relay, repo.id))
+    assert repo.http.delete(f"{repo.url}/paths", params={"path": "plan/a.txt"}).is_success
+    assert relay.run(_key_of(relay, repo.id)) != before, "without its rule it is hidden again"
+    assert not relay.run(_audited(relay, repo.id))
+
+
+def test_what_was_prepared_under_the_old_key_does_not_land(relay: Relay) -> None:
+    owner = relay.account("prepares")
+    repo = create(relay.client(owner), owner, "keys", visibility="public")
+    prepared = repo.prepare(owner.key)
+    ok(repo.http.put(f"{repo.url}/paths", json={"path": "plan", "visibility": "private"}))
+    late = repo.http.post(
+        f"{repo.url}/branches/main/seal/finalize", json={"device_key_id": owner.key.id, **prepared}
+    )
+    assert late.json()["code"] == "prepare_expired", late.text
+
+
+async def _key_of(relay: Relay, repo_id: str) -> bytes:
+    c = tables["repo"].c
+    async with relay.node.db.read() as tx:
+        return bytes(await tx.value(select(c.tree_key).where(c.id == repo_id)))
+
+
+async def _audited(relay: Relay, repo_id: str) -> list[str]:
+    return [line async for line in audit(relay.node.db, relay.node.objects) if repo_id in line]

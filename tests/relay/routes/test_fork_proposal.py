@@ -9,11 +9,13 @@ import httpx
 import pytest
 from sqlalchemy import select
 
+from localstore.core.encoding import unb64u
+from localstore.core.tree import TreeEntry, root_digest
 from relay.db.schema import tables
 from relay.service.proposal import elsewhere
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, compared, create, ok, own
-from tests.relay.merges import PAGE, files, finalize, grant, merge, payload, prepare, put
+from tests.relay.merges import PAGE, files, finalize, merge, payload, prepare, put
 from tests.relay.proposing import code
 from tests.relay.routes.test_fork import fork, purge
 
@@ -196,10 +198,29 @@ def test_a_branch_from_a_proposed_seal_is_the_bases_own(
     assert files(base, "taken") == {"page": put(9, b"NINE"), "bytes.bin": BLOB}
 
 
-def test_private_paths_of_a_fork_are_proposed_by_its_writers_alone(
-    relay: Relay, base: Repository, mine: Repository, account: Callable[..., Account]
+def test_a_repository_with_private_paths_proposes_nothing_elsewhere(
+    relay: Relay, base: Repository, mine: Repository
 ) -> None:
+    url = f"{base.url}/proposals"
+    propose(base, mine)
     ok(mine.http.put(f"{mine.url}/paths", json={"path": "bytes.bin", "visibility": "private"}))
-    assert code(base.http.post(f"{base.url}/proposals", json=wish(mine))) == (403, "forbidden")
-    grant(relay, mine, base.owner)
-    assert base.http.post(f"{base.url}/proposals", json=wish(mine)).status_code == 201
+    mine.seal({"bytes.bin": b"\0hidden"}, branch="topic")
+    settle(relay, base, mine.owner)
+    assert base.get("/proposals/1")["state"] == "closed"
+    assert code(mine.http.post(url, json=wish(mine))) == (403, "filtered_view")
+
+
+def test_a_merge_is_salted_with_the_key_of_the_base(base: Repository, mine: Repository) -> None:
+    propose(base, mine)
+    done = merge(base, 1)
+    told = {one: base.get(f"/tree/{one}", recursive=1) for one in (done["merged_seal"], mine.head("topic"))}
+    ours, theirs = told.values()
+    assert ours["tree_key"] != theirs["tree_key"]
+    assert ours["entries"] == theirs["entries"]
+    for seal, answer in told.items():
+        assert payload(base, seal).tree_key_id == answer["tree_key_id"]
+        files = {
+            one["path"]: TreeEntry(one["kind"], bytes.fromhex(one["blake3"]), one["size"])
+            for one in answer["entries"]
+        }
+        assert root_digest(files, unb64u(answer["tree_key"])).hex() == answer["content_digest"]
