@@ -29,11 +29,11 @@ def resume_clone(copy: WorkingCopy) -> None:
         return
     try:
         seal = copy.transport.seal(begun)
-        tree = copy.transport.tree(begun)
+        payload = verify.seal(seal, begun, copy.repo.repo_id)
+        files = verify.files(copy.transport, begun, payload)
     except NotFound:  # the branch was deleted, or made again
         recognise(copy)
         return
-    files = verify.tree(tree, verify.seal(seal, begun, copy.repo.repo_id))
     here = files_written(copy, files)
     with copy.db.step():
         for path in here:

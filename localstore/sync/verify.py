@@ -11,6 +11,7 @@ from localstore.core.model.history import Seal, Tree
 from localstore.core.model.repo import FilteredView
 from localstore.core.paths import check, terminal_safe
 from localstore.core.tree import TreeEntry, root_digest
+from localstore.core.tree.proof import proven
 from localstore.record.database import SealedFile
 from localstore.sync.transfer.transport import Transport
 
@@ -56,6 +57,21 @@ def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> li
             break
         wanted = payload.parents[0] if payload.parents else None
     return found
+
+
+def files(transport: Transport, wanted: str, payload: seals.SealPayload) -> dict[str, SealedFile]:
+    """The files of the seal `wanted` that this account sees, verified against its content digest: where paths
+    are hidden, by a proof. Raises ServerMisbehaved."""
+    answer = transport.tree(wanted)
+    if not answer.filtered:
+        return tree(answer, payload)
+    try:
+        shown = proven(transport.proof(wanted), unhex(payload.content_digest))
+        for path in shown:
+            check(path)
+    except SvcError as error:
+        raise ServerMisbehaved(f"the tree of this seal does not verify: {error.detail}") from None
+    return {path: SealedFile(entry.kind, entry.digest, entry.size) for path, entry in shown.items()}
 
 
 def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:

@@ -249,6 +249,7 @@ SEAL_UPDATES = Endpoint(
     instead=Page[PathUpdates],
 )
 TREE = Endpoint("GET", f"{REPO}/tree/{{sha}}", query=TreeQuery, returns=Tree, cap=LARGE_ANSWER)
+PROOF = Endpoint("GET", f"{REPO}/tree/{{sha}}/proof", returns=bytes)
 BLOB = Endpoint("GET", f"{REPO}/blob/{{sha}}/{{path...}}", returns=Blob)
 RAW = Endpoint("GET", f"{REPO}/raw/{{sha}}/{{path...}}", returns=bytes)
 ARCHIVE = Endpoint("GET", f"{REPO}/archive/{{sha}}.tar.gz", returns=bytes)

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
+from blake3 import blake3
 from sqlalchemy import select
 
 from localstore.core.encoding import unb64u
+from localstore.core.errors import DigestMismatch, Invalid
 from localstore.core.tree import TreeEntry, root_digest
+from localstore.core.tree.proof import proven
 from relay import routes
 from relay.db.schema import tables
 from relay.http.routing import TABLE, Route
@@ -103,6 +106,47 @@ def test_digests_of_files_are_refused_alike(
     assert len(answers) == 1
     ((status, _),) = answers
     assert status == (401 if who == "anonymous" else 403)
+
+
+def test_what_is_hidden_by_digest_and_what_never_was_are_one_answer(
+    hidden: Hidden, clients: dict[str, httpx.Client]
+) -> None:
+    """Also where a seal is named, at which it is hidden, or which does not have it."""
+    shown = blake3(hidden.shown["mixed/seen.txt"]).digest()
+    secret = blake3(hidden.private["mixed/hidden.txt"]).digest()
+    http, url = clients["read"], hidden.repo.url
+    for seal in (hidden.seals[1], "0" * 64):
+        answers = []
+        for one in (secret, b"\1" * 32):
+            signed = {"blake3": blake3(one).digest()}
+            pack = http.post(f"{url}/packs/fetch?at={seal}", content=one, extensions=signed)
+            answers.append((compared(http.get(f"{url}/payloads/{one.hex()}?at={seal}")), compared(pack)))
+        assert answers[0] == answers[1]
+        assert [one[0] for one in answers[0]] == [404, 404]
+    there = f"{url}/payloads/{shown.hex()}?at="
+    assert http.get(there + hidden.seals[1]).content == hidden.shown["mixed/seen.txt"]
+    assert http.get(there + hidden.seals[0]).status_code == 404, "that seal does not have it yet"
+
+
+def test_a_filtered_tree_is_proven_and_a_flipped_bit_is_found(
+    hidden: Hidden, clients: dict[str, httpx.Client]
+) -> None:
+    seal = hidden.seals[1]
+    proof = clients["read"].get(f"{hidden.repo.url}/tree/{seal}/proof").content
+    tree = ok(clients["read"].get(f"{hidden.repo.url}/tree/{seal}?recursive=1"))
+    root = bytes.fromhex(tree["content_digest"])
+    shown = {one["path"]: (one["kind"], one["blake3"], one["size"]) for one in tree["entries"]}
+    found = {path: (one.kind, one.digest.hex(), one.size) for path, one in proven(proof, root).items()}
+    assert found == shown
+    for at in range(len(proof)):
+        flipped = proof[:at] + bytes([proof[at] ^ 1]) + proof[at + 1 :]
+        with pytest.raises((Invalid, DigestMismatch)):
+            proven(flipped, root)
+    for wrong in (proof[:-1], proof + proof, proof + b"\0\0\0\1x", b""):
+        with pytest.raises((Invalid, DigestMismatch)):
+            proven(wrong + (b"x" if wrong == proof + proof else b""), root)
+    whole = clients["write"].get(f"{hidden.repo.url}/tree/{seal}/proof").content
+    assert len(proven(whole, root)) == 10
 
 
 def test_what_is_seen_in_part_says_so(hidden: Hidden, clients: dict[str, httpx.Client]) -> None:

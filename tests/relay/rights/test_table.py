@@ -54,7 +54,6 @@ file.delete
 file.list
 file.retired
 git_proxy.get
-history.proof
 issue.assign
 issue.close
 issue.edit
