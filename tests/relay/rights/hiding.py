@@ -89,6 +89,9 @@ class Hidden:
         self.digests = [blake3(data).digest() for data in (*self.private.values(), *shown.values())]
         self.told = self._told()
         self.install()
+        self.seals += self.repo.seal({"open/late.txt": b"late\n"})  # under the tree key that hiding began
+        key = self.relay.run(self._tree_key())
+        self.told["tree key since then"] = [b64u(key).encode(), key]
 
     def _told(self) -> dict[str, list[bytes]]:
         """What must not be told, by name: spellings, of which none may occur."""

@@ -3,17 +3,28 @@ route, at any seal."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import time
 from collections.abc import Iterator
+from typing import Any, cast
 
 import httpx
+import msgspec
 import pytest
 from blake3 import blake3
 from sqlalchemy import select
+from websockets.asyncio.client import connect
 
 from localstore.core.encoding import unb64u
-from localstore.core.errors import DigestMismatch, Invalid
+from localstore.core.errors import DigestMismatch, Invalid, ServerMisbehaved
+from localstore.core.identity.bearer import authorization
+from localstore.core.identity.request_signature import sign
+from localstore.core.model.history import Seal, Tree
+from localstore.core.model.sync import PROTOCOL, SOCKET_PATH
 from localstore.core.tree import TreeEntry, root_digest
 from localstore.core.tree.proof import proven
+from localstore.sync import verify
 from relay import routes
 from relay.db.schema import tables
 from relay.http.routing import TABLE, Route
@@ -201,6 +212,89 @@ def test_events_name_no_path(relay: Relay, hidden: Hidden, clients: dict[str, ht
         answer = clients[who].post("/api/v1/sync/poll", json={"repos": [hidden.repo.id], "since": 0})
         assert len(ok(answer)["events"]) > 3
         assert hidden.told_by(answer, "") == []
+
+
+async def test_sockets_tell_readers_nothing_of_it(hidden: Hidden, relay: Relay) -> None:
+    """Neither events nor channels, while a writer types what is hidden and seals it."""
+    reader = relay.account("listens")
+    secret = b"typed out of sight\n"
+
+    def work() -> None:
+        for body in ({"vault/typed.txt": secret}, {"vault/typed.txt": None}):
+            hidden.repo.seal(body)
+
+    url = relay.url.replace("http", "ws") + SOCKET_PATH
+    headers = {"Authorization": authorization(reader.token)}
+    headers |= sign(
+        reader.key,
+        "GET",
+        relay.url.removeprefix("http://"),
+        SOCKET_PATH,
+        "",
+        body=None,
+        authorization=headers["Authorization"],
+        now=int(time.time()),
+    )
+    said: list[str] = []
+    async with connect(url, subprotocols=[PROTOCOL], additional_headers=headers, proxy=None) as socket:
+        opened = {"channel": 1, "repo_id": hidden.repo.id, "branch": "main", "replica": 1, "since": 0}
+        await socket.send(json.dumps({"type": "subscribe", "repos": [hidden.repo.id]}))
+        await socket.send(json.dumps({"type": "open", **opened, "device_key_id": reader.key.id}))
+        while not {"subscribed", "refused"} <= {json.loads(one)["type"] for one in said}:
+            said.append(str(await asyncio.wait_for(socket.recv(), 10)))
+        await asyncio.to_thread(work)
+        while sum('"seal.create"' in one for one in said) < 2:
+            said.append(str(await asyncio.wait_for(socket.recv(), 10)))
+    answer = httpx.Response(200, content="\n".join(said).encode())
+    assert hidden.told_by(answer, "") == []
+    assert b"typed" not in answer.content
+    assert blake3(secret).hexdigest().encode() not in answer.content
+
+
+def test_inboxes_tell_nothing_of_it(hidden: Hidden, relay: Relay, clients: dict[str, httpx.Client]) -> None:
+    url, http = hidden.repo.url, clients["read"]
+    ok_or_empty(http.put(f"{url}/watch"))
+    ok(http.post(f"{url}/issues/1/comments", json={"body": "when?"}))
+    ok(hidden.http.post(f"{url}/issues/1/comments", json={"body": "@readhides soon"}))
+    for _ in range(100):
+        found = http.get("/api/v1/inbox")
+        if ok(found)["items"]:
+            break
+        relay.run(asyncio.sleep(0.05))
+    assert ok(found)["items"]
+    assert hidden.told_by(found, "") == []
+
+
+def ok_or_empty(answer: httpx.Response) -> None:
+    assert answer.is_success, answer.text
+
+
+class Reading:
+    """The reader's transport, as far as it verifies; `flip`: the place of a byte that arrives otherwise."""
+
+    def __init__(self, hidden: Hidden, http: httpx.Client, flip: int | None) -> None:
+        self._url, self._http, self._flip = hidden.repo.url, http, flip
+
+    def tree(self, seal: str) -> Tree:
+        answer = self._http.get(f"{self._url}/tree/{seal}?recursive=1")
+        return msgspec.json.decode(answer.content, type=Tree)
+
+    def proof(self, seal: str) -> bytes:
+        found = self._http.get(f"{self._url}/tree/{seal}/proof").content
+        if self._flip is None:
+            return found
+        return found[: self._flip] + bytes([found[self._flip] ^ 4]) + found[self._flip + 1 :]
+
+
+def test_a_flipped_bit_fails_a_filtered_clone(hidden: Hidden, clients: dict[str, httpx.Client]) -> None:
+    seal, http = hidden.seals[1], clients["read"]
+    answer = http.get(f"{hidden.repo.url}/seals/{seal}")
+    payload = verify.seal(msgspec.json.decode(answer.content, type=Seal), seal, hidden.repo.id)
+    shown: Any = Reading(hidden, http, None)
+    assert sorted(verify.files(shown, seal, payload)) == sorted(set(hidden.shown))
+    for place in (0, 40, 200, -1):
+        with pytest.raises(ServerMisbehaved):
+            verify.files(cast(Any, Reading(hidden, http, place)), seal, payload)
 
 
 def test_a_path_that_turns_private_starts_a_new_tree_key(relay: Relay) -> None:
