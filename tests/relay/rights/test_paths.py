@@ -238,7 +238,7 @@ async def test_sockets_tell_readers_nothing_of_it(hidden: Hidden, relay: Relay) 
     said: list[str] = []
     async with connect(url, subprotocols=[PROTOCOL], additional_headers=headers, proxy=None) as socket:
         opened = {"channel": 1, "repo_id": hidden.repo.id, "branch": "main", "replica": 1, "since": 0}
-        await socket.send(json.dumps({"type": "subscribe", "repos": [hidden.repo.id]}))
+        await socket.send(json.dumps({"type": "subscribe", "repo_id": hidden.repo.id}))
         await socket.send(json.dumps({"type": "open", **opened, "device_key_id": reader.key.id}))
         while not {"subscribed", "refused"} <= {json.loads(one)["type"] for one in said}:
             said.append(str(await asyncio.wait_for(socket.recv(), 10)))
