@@ -212,9 +212,7 @@ def _class_of(body: RepoCreate) -> Class:
             "see node.e2ee of /api/v1/client-config"
         )
     if wanted == "public_fork":
-        raise Invalid(
-            "a fork is made by forking a repository; run: svc repo fork OWNER/NAME", pointer="/class"
-        )
+        raise Invalid("a fork is made from a repository, by POST to its forks", pointer="/class")
     if implied is not None and implied != wanted:
         raise Invalid(f"class {wanted} and visibility {body.visibility} disagree", pointer="/visibility")
     return wanted

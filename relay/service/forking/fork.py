@@ -96,8 +96,8 @@ def _require_open(view: View) -> None:
         )
     if view.policy is not None:
         raise FilteredView(
-            f"some paths of {name} are for its writers only, so that you cannot fork it; "
-            f"ask to be one: svc repo access request {name} --role write"
+            f"some paths of {name} are for its writers only, so that only these can fork it; "
+            "ask its owner to let you write there"
         )
 
 
