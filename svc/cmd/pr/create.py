@@ -100,7 +100,8 @@ def create(
     if not head:
         _note_edits(ctx)
     kind = "draft" if made.draft else "proposal"
-    sentence = f"Opened {kind} {titled(made)} of {repo.full_name}: {end} → {made.base}"
+    where = f" of {repo.full_name}" if made.cross_repository else ""
+    sentence = f"Opened {kind} {titled(made)}{where}: {end} → {made.base}"
     ctx.out.done(sentence, made, COLUMNS, Proposal, value=str(made.number))
 
 
