@@ -46,7 +46,8 @@ class Flags:
 
     @classmethod
     def read(cls, get: Callable[[str], str | None]) -> Flags:
-        """`get` answers the value of an environment variable or None. Raises Invalid for a wrong one."""
+        """Flags from `get`, which returns the value of an environment variable or None. Raises Invalid for a
+        value that is no switch."""
         put = get(CONDITIONAL_PUT) or "emulated"
         if put not in ("native", "emulated"):
             raise Invalid(f"{CONDITIONAL_PUT}={put!r} is neither native nor emulated")

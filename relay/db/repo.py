@@ -24,7 +24,7 @@ from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.db.engine.upsert import InsertNew
 from relay.db.schema.account import account
-from relay.db.schema.attention import social
+from relay.db.schema.collaboration.attention import social
 from relay.db.schema.repo import collaborator, path_policy, repo, repo_alias, tree_key
 from relay.db.schema.seal import seal
 

@@ -26,7 +26,7 @@ from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
 from relay.http.paging import Cursor, page_size
-from relay.service import posting, subject
+from relay.service.discussion import posting, subject
 from relay.service.forking import holding
 from relay.service.forking.holding import Taken
 from relay.service.history.ancestry import relation

@@ -12,8 +12,8 @@ from relay.db.collaboration import proposal as rows
 from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.node import Node
-from relay.service import subject
-from relay.service.subject import Subject
+from relay.service.discussion import subject
+from relay.service.discussion.subject import Subject
 
 
 async def find(tx: Tx, view: View, number: str | int) -> ProposalRow:
