@@ -29,11 +29,12 @@ def resume_clone(copy: WorkingCopy) -> None:
         return
     try:
         seal = copy.transport.seal(begun)
-        payload = verify.seal(seal, begun, copy.repo.repo_id)
-        files = verify.files(copy.transport, begun, payload)
+        tree = copy.transport.tree(begun)
     except NotFound:  # the branch was deleted, or made again
         recognise(copy)
         return
+    payload = verify.seal(seal, begun, copy.repo.repo_id)
+    files = verify.files(copy.transport, begun, payload, tree)
     here = files_written(copy, files)
     with copy.db.step():
         for path in here:

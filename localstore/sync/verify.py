@@ -59,10 +59,12 @@ def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> li
     return found
 
 
-def files(transport: Transport, wanted: str, payload: seals.SealPayload) -> dict[str, SealedFile]:
+def files(
+    transport: Transport, wanted: str, payload: seals.SealPayload, answer: Tree | None = None
+) -> dict[str, SealedFile]:
     """The files of the seal `wanted` that this account sees, verified against its content digest: where paths
-    are hidden, by a proof. Raises ServerMisbehaved."""
-    answer = transport.tree(wanted)
+    are hidden, by a proof. `answer`: its tree, if it was asked for. Raises ServerMisbehaved."""
+    answer = answer or transport.tree(wanted)
     if not answer.filtered:
         return tree(answer, payload)
     try:
