@@ -14,7 +14,6 @@ from threading import Lock
 from time import monotonic
 
 import httpcore
-import httpx
 from websockets.client import ClientProtocol
 from websockets.datastructures import Headers
 from websockets.exceptions import InvalidHandshake
@@ -31,6 +30,7 @@ from svc.http import bounds
 from svc.http.client import Http
 from svc.http.connection import COUNTED, CountedStream
 from svc.http.connection_limits import NoLimits
+from svc.http.response import Response as Answer
 
 PING_SECONDS, PONG_SECONDS = 20.0, 10.0  # between two questions for a sign of life; for one to come
 SEND_SECONDS = 10.0  # for what is sent to be taken
@@ -43,7 +43,7 @@ _REMEDY = "check your network"
 class WebSocket:
     """Use `open_socket`."""
 
-    def __init__(self, origin: str, protocol: ClientProtocol, response: httpx.Response) -> None:
+    def __init__(self, origin: str, protocol: ClientProtocol, response: Answer) -> None:
         self.origin = origin
         self._protocol, self._response = protocol, response
         self._stream: httpcore.NetworkStream = response.extensions["network_stream"]

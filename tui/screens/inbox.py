@@ -1,4 +1,4 @@
-"""The inbox: what concerns one, in all repositories."""
+"""The inbox, over all repositories."""
 
 from __future__ import annotations
 

@@ -100,7 +100,9 @@ def list_issues(
     assignee: Annotated[
         str, typer.Option("-a", "--assignee", metavar="HANDLE", help="Who is to do it; @me is you")
     ] = "",
-    search: Annotated[str, typer.Option("-S", "--search", metavar="WORDS", help="Part of the title")] = "",
+    search: Annotated[
+        str, typer.Option("-S", "--search", metavar="WORDS", help="Words of title or text")
+    ] = "",
     web: Web = False,
     limit: Limit = 30,
 ) -> None:
@@ -213,7 +215,7 @@ def _template(ctx: Ctx, repo: Repo, name: str) -> Template | None:
 
 
 def _edited(ctx: Ctx, begun: Template | None, text: str | None, send: Any) -> Issue:
-    """What the user writes in an editor is sent; if that fails the text stays in its file."""
+    """Send what the user writes in an editor; if that fails the text stays in its file."""
     from svc.cmd.frame.editor import composed
 
     if not ctx.out.interactive:

@@ -20,11 +20,11 @@ COMMANDS: dict[str, Registration] = {
     "repo fork": Registration("repo.fork:fork", "Fork a public repository"),
     "repo forks": Registration("repo.fork:forks", "List the forks of a repository"),
     "repo star": Registration("repo.social:star", "Give a repository a star"),
-    "repo unstar": Registration("repo.social:unstar", "Take your star back"),
+    "repo unstar": Registration("repo.social:unstar", "Remove your star"),
     "repo watch": Registration(
         "repo.social:watch", "Hear in your inbox what happens on issues and proposals"
     ),
-    "repo unwatch": Registration("repo.social:unwatch", "Watch a repository no more"),
+    "repo unwatch": Registration("repo.social:unwatch", "Stop watching a repository"),
     "repo audit": Registration("repo.audit:audit", "List what happened in a repository, newest first"),
     "repo edit": Registration("repo.settings:edit", "Change description or default branch"),
     "repo rename": Registration(
