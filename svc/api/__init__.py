@@ -6,7 +6,7 @@
     for ref in api.items(refs.LIST, RefQuery(type="branch"), id=repo.id): ...
 
 `send` and `items` call any endpoint that the kernel declares. A noun has a module here only where a call does
-more than its endpoint says. Nothing here prints or asks. httpcore is imported by the first request, a noun's
+more than its endpoint says. Nothing here prints or asks. httpx is imported by the first request, a noun's
 module by its first use.
 """
 

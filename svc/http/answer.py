@@ -22,7 +22,7 @@ from svc.http.bounds import Stopped
 from svc.http.connection_limits import ConnectionLimitExceeded
 
 if TYPE_CHECKING:
-    from svc.http.response import Response
+    import httpx
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ class Raw(msgspec.Struct, frozen=True):
     body: bytes
 
 
-def json(response: Response, returns: type[T], cap: int) -> T:
+def json(response: httpx.Response, returns: type[T], cap: int) -> T:
     """The typed body of a successful answer. Raises the error of a problem document, else
     ServerMisbehaved."""
     opened(response)
@@ -58,29 +58,29 @@ def json(response: Response, returns: type[T], cap: int) -> T:
         raise _misbehaved(response, f"sent an answer that cannot be read ({why})") from None
 
 
-def nothing(response: Response) -> None:
+def nothing(response: httpx.Response) -> None:
     """Check that the answer is a success; its body is ignored."""
     opened(response)
 
 
-def body(response: Response, cap: int) -> bytes:
+def body(response: httpx.Response, cap: int) -> bytes:
     """The raw bytes of a successful answer."""
     return _read(opened(response), cap)
 
 
-def raw(response: Response, cap: int) -> Raw:
+def raw(response: httpx.Response, cap: int) -> Raw:
     """Any answer, successful or not."""
     return Raw(response.status_code, response.headers.multi_items(), _media(response), _read(response, cap))
 
 
-def opened(response: Response) -> Response:
+def opened(response: httpx.Response) -> httpx.Response:
     """The response, with its body unread, if it is a success; raises its error otherwise."""
     if response.is_success:
         return response
     raise problem(response)
 
 
-def switched(response: Response) -> Response:
+def switched(response: httpx.Response) -> httpx.Response:
     """The response itself, when the server speaks the other protocol now; else raises the error it
     carries."""
     if response.status_code == SWITCHING_PROTOCOLS:
@@ -90,19 +90,19 @@ def switched(response: Response) -> Response:
     raise problem(response)
 
 
-def pieces(response: Response, cap: int) -> Iterator[bytes]:
+def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
     """The body in pieces.
 
     Raises ServerMisbehaved if it is encoded or longer than `cap` bytes, ServerUnreachable if the connection
     ends early or is too slow.
     """
-    from svc.http.pool import FAILURES, TIMEOUTS
+    import httpx
 
     if response.headers.get("content-encoding", "identity") != "identity":
         raise _misbehaved(response, "sent an encoded answer that nobody asked for")
     total = 0
     try:
-        for piece in response.pieces():
+        for piece in response.iter_raw():
             total += len(piece)
             if total > cap:
                 raise _misbehaved(response, f"sent more than {cap} bytes")
@@ -111,13 +111,13 @@ def pieces(response: Response, cap: int) -> Iterator[bytes]:
         raise _interrupted(response, f"it {error}") from None
     except Stopped as stop:
         remedy = remedy_of(response.extensions.get(REPEATABLE, False))
-        raise stop.bound.error(response.origin, remedy) from None
-    except FAILURES as error:
-        why = "no more data arrived" if isinstance(error, TIMEOUTS) else "it was closed"
+        raise stop.bound.error(_origin(response), remedy) from None
+    except httpx.TransportError as error:
+        why = "no more data arrived" if isinstance(error, httpx.TimeoutException) else "it was closed"
         raise _interrupted(response, why) from None
 
 
-def begins(response: Response, start: int) -> int:
+def begins(response: httpx.Response, start: int) -> int:
     """The offset of the first byte of an answer to a request from `start` on: `start`, or 0. Raises
     ServerMisbehaved for another range."""
     if response.status_code != PARTIAL_CONTENT:
@@ -127,7 +127,7 @@ def begins(response: Response, start: int) -> int:
     return start
 
 
-def problem(response: Response) -> SvcError:
+def problem(response: httpx.Response) -> SvcError:
     """The error of a failed answer: that of its problem document (RFC 9457), else one for its status."""
     document = _document(response)
     if document is None:
@@ -153,7 +153,7 @@ def safe_problem(document: dict[str, Any]) -> dict[str, Any]:
     return safe
 
 
-def server_time(response: Response) -> float | None:
+def server_time(response: httpx.Response) -> float | None:
     """The server's time in Unix seconds, from a 401 for a stale or future signature; None otherwise. The body
     stays readable."""
     document = _document(response) or {}
@@ -162,7 +162,7 @@ def server_time(response: Response) -> float | None:
     return float(told) if refused and isinstance(told, int) and 0 < told < 1 << 40 else None
 
 
-def _document(response: Response) -> dict[str, Any] | None:
+def _document(response: httpx.Response) -> dict[str, Any] | None:
     if _media(response) not in ("application/problem+json", "application/json"):
         return None
     try:
@@ -183,12 +183,12 @@ def _safe(value: Any) -> Any:
     return value
 
 
-def _media(response: Response) -> str:
+def _media(response: httpx.Response) -> str:
     value: str = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return paths.terminal_safe(value[:100])
 
 
-def _read(response: Response, cap: int) -> bytes:
+def _read(response: httpx.Response, cap: int) -> bytes:
     """The whole body, cached, so that it can be read again; so is an error."""
     kept: bytes | SvcError | None = response.extensions.get(BODY)
     if kept is None:
@@ -202,20 +202,20 @@ def _read(response: Response, cap: int) -> bytes:
     return kept
 
 
-def _received(response: Response, cap: int) -> bytes:
+def _received(response: httpx.Response, cap: int) -> bytes:
     declared = response.headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:20]) > cap:
         raise _misbehaved(response, f"sent more than {cap} bytes")
     return b"".join(pieces(response, cap))
 
 
-def _interrupted(response: Response, why: str) -> ServerUnreachable:
+def _interrupted(response: httpx.Response, why: str) -> ServerUnreachable:
     """The error for an interrupted answer; its remedy depends on whether the request may be repeated."""
     announced = response.headers.get("content-length", "")[:20]
     of = f" of {announced}" if announced.isdecimal() else ""
     remedy = remedy_of(response.extensions.get(REPEATABLE, False))
     return ServerUnreachable(
-        f"the connection to {response.origin} broke off after {response.received}{of} bytes of "
+        f"the connection to {_origin(response)} broke off after {response.num_bytes_downloaded}{of} bytes of "
         f"the answer ({why}); {remedy}"
     )
 
@@ -227,5 +227,10 @@ def remedy_of(repeatable: bool) -> str:
     return "the request may have taken effect; check before you run the command again"
 
 
-def _misbehaved(response: Response, what: str) -> ServerMisbehaved:
-    return ServerMisbehaved(f"{response.origin} {what}")
+def _origin(response: httpx.Response) -> str:
+    url = response.request.url
+    return f"{url.scheme}://{url.netloc.decode('ascii')}"
+
+
+def _misbehaved(response: httpx.Response, what: str) -> ServerMisbehaved:
+    return ServerMisbehaved(f"{_origin(response)} {what}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -32,11 +33,10 @@ from svc.http import answer, bounds
 from svc.http.checked import argument, checked
 from svc.http.connection_limits import ConnectionLimitExceeded
 from svc.http.outgoing import Outgoing
-from svc.http.target import Query, ascii_target, full_target, query_of
+from svc.http.target import Query, full_target, query_of
 
 if TYPE_CHECKING:
-    from svc.http.pool import Pool
-    from svc.http.response import Response
+    import httpx
 
 T = TypeVar("T")
 
@@ -48,6 +48,7 @@ TLS_FAILED = r"(?i)_ssl|SSL:|handshake|CERTIFICATE"
 WAIT_MAX = 30.0  # seconds that a server may ask us to wait
 REDIRECTS_MAX = 3
 EMPTY_PAGES, PAGES_MAX = 100, 100_000  # of one list: in a row, and in all
+CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0
 
 
 class Credential(msgspec.Struct, frozen=True):
@@ -79,7 +80,7 @@ class Http:
         self.hold: Callable[[Endpoint[Any], Any, Query, dict[str, str]], NoReturn] | None = None
         self._sleep, self._clock = sleep, clock
         self._skew = 0.0  # seconds that the server's clock is ahead of ours
-        self._opened: Pool | None = None
+        self._opened: httpx.Client | None = None
 
     def send(self, endpoint: Endpoint[T], body: Any = None, query: Any = None, **path: str) -> T:
         """Call an endpoint whose path has these parameters, with the structs that it declares; a body of
@@ -189,7 +190,7 @@ class Http:
         outgoing.headers["Content-Type"] = media
         return self._attempt(outgoing, lambda response: answer.json(response, endpoint.returns, endpoint.cap))
 
-    def upgrade(self, path: str, headers: Mapping[str, str]) -> Response:
+    def upgrade(self, path: str, headers: Mapping[str, str]) -> httpx.Response:
         """Request another protocol on a connection of its own, which the response holds until it is closed.
         Signed; redirects are not followed."""
         outgoing = Outgoing("GET", path, headers=dict(headers), repeatable=True, upgrades=True)
@@ -218,7 +219,7 @@ class Http:
             outgoing.headers["Content-Type"] = "application/json"
         return outgoing
 
-    def _attempt(self, outgoing: Outgoing, read: Callable[[Response], T], *, keep: bool = False) -> T:
+    def _attempt(self, outgoing: Outgoing, read: Callable[[httpx.Response], T], *, keep: bool = False) -> T:
         """Send the request and read the answer; repeat if possible. `keep`: the caller closes the
         response."""
         try:
@@ -228,16 +229,15 @@ class Http:
             remedy = answer.remedy_of(outgoing.repeatable)
             raise stop.bound.error(self.origin, remedy) from None
 
-    def _until_answered(self, outgoing: Outgoing, read: Callable[[Response], T], keep: bool) -> T:
-        from svc.http.pool import FAILURES  # loads httpcore, which offline commands do without
-
+    def _until_answered(self, outgoing: Outgoing, read: Callable[[httpx.Response], T], keep: bool) -> T:
+        httpx = load()
         attempt, corrected = 0, False
         while True:
             attempt += 1
             kept = False
             try:
                 response = self._follow(outgoing)
-            except FAILURES as error:
+            except httpx.TransportError as error:
                 bounds.pause(self._after_failure(error, outgoing, attempt), self._sleep)
                 continue
             try:
@@ -253,23 +253,20 @@ class Http:
                     response.close()
             bounds.pause(wait, self._sleep)
 
-    def _after_failure(self, error: Exception, outgoing: Outgoing, attempt: int) -> float:
+    def _after_failure(self, error: httpx.TransportError, outgoing: Outgoing, attempt: int) -> float:
         """Seconds to wait before the next attempt. Raises if there is none."""
-        import httpcore
-
-        from svc.http.pool import NEVER_SENT
-
+        httpx = load()
         tls = terminal_safe(str(error)[:200])
         if self.origin.startswith("https:") and re.search(TLS_FAILED, tls):  # a repeat would fail as this one
             raise ServerUnreachable(
                 f"{self.origin} did not complete the TLS handshake ({tls}); check the address (plain HTTP is "
                 "written http://), the certificate, and this machine's clock"
             ) from None
-        never_sent = isinstance(error, NEVER_SENT)
-        most = min(self.attempts, STALLS) if isinstance(error, httpcore.ReadTimeout) else self.attempts
+        never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
+        most = min(self.attempts, STALLS) if isinstance(error, httpx.ReadTimeout) else self.attempts
         if attempt < most and (never_sent or outgoing.repeatable):
             return float(BACKOFF * 2 ** (attempt - 1))
-        if isinstance(error, httpcore.ProtocolError):
+        if isinstance(error, httpx.ProtocolError):
             raise ServerMisbehaved(
                 f"{self.origin} sent an invalid HTTP response ({terminal_safe(str(error)[:200])}); "
                 "check the address"
@@ -280,16 +277,16 @@ class Http:
             "and that the node is running"
         ) from None
 
-    def _follow(self, outgoing: Outgoing) -> Response:
+    def _follow(self, outgoing: Outgoing) -> httpx.Response:
         """Send the request. Redirects of reads within the origin are followed, others raise
         ServerMisbehaved."""
         target = outgoing.target
         for _ in range(REDIRECTS_MAX + 1):
             response = self._transmit(outgoing, target)
-            if not response.redirects:
+            if not response.has_redirect_location:
                 return response
             response.close()
-            where = urljoin(self.origin + target, response.headers.get("location"))
+            where = urljoin(self.origin + target, response.headers["location"])
             parts = urlsplit(where)
             if not outgoing.is_read or f"{parts.scheme}://{parts.netloc}" != self.origin:
                 raise ServerMisbehaved(
@@ -299,54 +296,47 @@ class Http:
             target = parts.path + (f"?{parts.query}" if parts.query else "")
         raise ServerMisbehaved(f"{self.origin} redirects in a circle")
 
-    def _transmit(self, outgoing: Outgoing, target: str) -> Response:
-        target = ascii_target(target)
-        headers = self._headers(outgoing, target)
-        body = outgoing.body() if callable(outgoing.body) else (outgoing.body or b"",)
+    def _transmit(self, outgoing: Outgoing, target: str) -> httpx.Response:
+        client = self._client()
+        content = outgoing.body() if callable(outgoing.body) else outgoing.body
+        headers = dict(outgoing.headers)
+        if callable(outgoing.body):
+            headers["Content-Length"] = str(outgoing.length)
+        request = client.build_request(
+            outgoing.method, self.origin + target, content=content, headers=headers
+        )
+        if self.credential is not None:
+            self._sign(request, outgoing, self.credential)
         try:
-            response = self._pool().send(
-                outgoing.method, target, headers, body, int(headers.get("content-length", "0"))
-            )
+            response = client.send(request, stream=True)
         except ConnectionLimitExceeded as error:
             remedy = answer.remedy_of(outgoing.repeatable)
             raise ServerUnreachable(f"{self.origin} {error}; {remedy}") from None
         response.extensions[answer.REPEATABLE] = outgoing.repeatable
         return response
 
-    def _headers(self, outgoing: Outgoing, target: str) -> dict[str, str]:
-        """The headers of the request, by lower-case name, signed if there is a credential."""
-        headers = {"host": authority_of(self.origin), **_defaults(os.environ)}
-        headers |= {name.lower(): value for name, value in outgoing.headers.items()}
-        if callable(outgoing.body):
-            headers["content-length"] = str(outgoing.length)
-        elif outgoing.body or outgoing.method in ("POST", "PUT", "PATCH"):
-            headers["content-length"] = str(len(outgoing.body or b""))
-        if self.credential is not None:
-            headers |= self._signature(outgoing, target, self.credential)
-        return headers
-
-    def _signature(self, outgoing: Outgoing, target: str, credential: Credential) -> dict[str, str]:
-        """The credential, and for a change the signature over the request."""
-        headers = {"authorization": credential.authorization}
+    def _sign(self, request: httpx.Request, outgoing: Outgoing, credential: Credential) -> None:
+        request.headers["Authorization"] = credential.authorization
         if outgoing.is_read:
-            return headers
-        path, _, query = target.partition("?")
+            return
+        path, _, query = request.url.raw_path.decode("ascii").partition("?")
         body = outgoing.digest
         if body is None and isinstance(outgoing.body, bytes):
             body = ContentDigest.of(outgoing.body)
-        signed = sign(
-            credential.key,
-            outgoing.method,
-            authority_of(self.origin),
-            path,
-            query,
-            body=body,
-            authorization=credential.authorization,
-            now=int(self._clock() + self._skew),
+        request.headers.update(
+            sign(
+                credential.key,
+                outgoing.method,
+                authority_of(self.origin),
+                path,
+                query,
+                body=body,
+                authorization=credential.authorization,
+                now=int(self._clock() + self._skew),
+            )
         )
-        return headers | {name.lower(): value for name, value in signed.items()}
 
-    def _retry_after(self, response: Response, outgoing: Outgoing, attempt: int) -> float | None:
+    def _retry_after(self, response: httpx.Response, outgoing: Outgoing, attempt: int) -> float | None:
         """Seconds to wait before the next attempt; None if this answer is final."""
         if attempt >= self.attempts or response.status_code not in (429, 502, 503, 504):
             return None
@@ -355,7 +345,7 @@ class Http:
             return float(asked) if float(asked) <= WAIT_MAX else None
         return BACKOFF * 2 ** (attempt - 1) if outgoing.repeatable else None
 
-    def _correct_clock(self, response: Response) -> bool:
+    def _correct_clock(self, response: httpx.Response) -> bool:
         """Use the server's time of a 401 if this machine's clock differs. Returns whether it does."""
         if response.status_code != 401 or self.credential is None:
             return False
@@ -368,25 +358,34 @@ class Http:
         self._skew = skew
         return True
 
-    def _pool(self) -> Pool:
+    def _client(self) -> httpx.Client:
         if self._opened is None:
-            from svc.http.pool import Pool
+            httpx = load()
+            from svc.http.pool import Pool  # it needs httpx, which offline commands do not load
 
-            self._opened = Pool(self.origin)
+            self._opened = httpx.Client(
+                transport=Pool(self.origin),
+                timeout=httpx.Timeout(READ_TIMEOUT, connect=CONNECT_TIMEOUT),
+                trust_env=False,
+                headers={
+                    "User-Agent": f"svc/{__version__}",
+                    "Accept": "application/json, application/problem+json;q=0.9, */*;q=0.5",
+                    "Accept-Encoding": "identity",
+                    **_turn(os.environ),
+                },
+            )
         return self._opened
-
-
-def _defaults(environment: Mapping[str, str]) -> dict[str, str]:
-    """The headers of every request."""
-    return {
-        "accept": "application/json, application/problem+json;q=0.9, */*;q=0.5",
-        "accept-encoding": "identity",
-        "user-agent": f"svc/{__version__}",
-        **_turn(environment),
-    }
 
 
 def _turn(environment: Mapping[str, str]) -> dict[str, str]:
     """The header that names an agent's turn, from SVC_TURN; {} without it. Raises UsageError."""
     name = environment.get(TURN_VARIABLE, "")
-    return {TURN_HEADER.lower(): argument(turn, name)} if name else {}
+    return {TURN_HEADER: argument(turn, name)} if name else {}
+
+
+def load() -> Any:
+    """httpx without its command line, whose imports (rich, pygments, click) take 35 ms of CPU."""
+    sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
+    import httpx
+
+    return httpx

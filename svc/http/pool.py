@@ -1,38 +1,31 @@
-"""Connections to one server: the pool of httpcore, with streams that count time and bytes."""
+"""The transport below httpx: httpcore's connection pool with streams that count time and bytes
+(`connection_limits`).
+
+httpx's own transport gives no access to the streams.
+"""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable, Iterator
-from urllib.parse import urlsplit
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpcore
+import httpx
 
 from svc.http.connection import COUNTED, CountedStream, CountingBackend
 from svc.http.origin import is_loopback
 from svc.http.proxy import Proxy, proxy_for
-from svc.http.response import Response
 
-CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0
 KEPT_SECONDS = 5.0  # for which a connection without requests may be used again
 HEADERS_MAX = 100  # lines of one answer
-FAILURES = (
-    httpcore.TimeoutException,
-    httpcore.NetworkError,
-    httpcore.ProtocolError,
-    httpcore.UnsupportedProtocol,
-    httpcore.ProxyError,
-)
-TIMEOUTS = (httpcore.TimeoutException,)
-NEVER_SENT = (httpcore.ConnectError, httpcore.ConnectTimeout)
 
 
-class Pool:
-    """Connections to `origin`, reused between requests. Thread-safe. Raises UsageError for an unusable
+class Pool(httpx.BaseTransport):
+    """Connections to one server, reused between requests. Thread-safe. Raises UsageError for an unusable
     proxy."""
 
     def __init__(self, origin: str) -> None:
-        self._origin = origin
         self._proxy = None if is_loopback(origin) else proxy_for(origin)
         self._pool = httpcore.ConnectionPool(
             ssl_context=_trusting() if origin.startswith("https:") else None,
@@ -42,70 +35,103 @@ class Pool:
             network_backend=CountingBackend(self._proxy and self._proxy.address),
         )
 
-    def send(
-        self, method: str, target: str, headers: dict[str, str], body: Iterable[bytes] = (), length: int = 0
-    ) -> Response:
-        """Send one request, whose body has `length` bytes. Raises FAILURES, ConnectionLimitExceeded and
-        Stopped."""
-        parts = urlsplit(self._origin)
-        host = parts.hostname or ""
-        timeouts = dict.fromkeys(("read", "write", "pool"), READ_TIMEOUT) | {"connect": CONNECT_TIMEOUT}
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send one request. Raises httpx's errors and ConnectionLimitExceeded."""
         asked = httpcore.Request(
-            method=method,
+            method=request.method.encode("ascii"),
             url=httpcore.URL(
-                scheme=parts.scheme.encode(),
-                host=host.encode("ascii" if host.isascii() else "idna"),
-                port=parts.port,
-                target=target.encode("ascii"),
+                scheme=request.url.raw_scheme,
+                host=request.url.raw_host,
+                port=request.url.port,
+                target=request.url.raw_path,
             ),
-            headers=[
-                (name.title().encode("ascii"), value.encode("ascii")) for name, value in headers.items()
-            ],
-            content=_whole(body, length),
-            extensions={"timeout": timeouts},
+            headers=request.headers.raw,
+            content=_whole(request),
+            extensions=request.extensions,
         )
-        try:
+        with self._errors():
             answer = self._pool.handle_request(asked)
-        except httpcore.ProxyError as error:
-            host, port = self._proxy.address if self._proxy else ("", 0)
-            raise httpcore.ProxyError(f"the proxy {host}:{port} answered {error}") from None
-        stream: CountedStream = answer.extensions["network_stream"].get_extra_info(COUNTED)
+        network_stream = answer.extensions["network_stream"]
+        stream: CountedStream = network_stream.get_extra_info(COUNTED)
         stream.limits.in_head = False
-        response = Response(self._origin, answer, stream)
+        body = _Body(self, answer, stream)
         try:
             _check_framing(answer)
         except BaseException:
-            response.close()
+            body.close()
             raise
-        return response
+        return httpx.Response(
+            answer.status,
+            headers=answer.headers,
+            stream=body,
+            extensions={
+                "reason_phrase": answer.extensions.get("reason_phrase", b""),
+                "network_stream": network_stream,  # an open socket's, once the server has switched protocols
+            },
+        )
 
     def close(self) -> None:
         self._pool.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise httpcore's errors as httpx's of the same name."""
+        try:
+            yield
+        except httpcore.ProxyError as error:
+            host, port = self._proxy.address if self._proxy else ("", 0)
+            raise httpx.ProxyError(f"the proxy {host}:{port} answered {error}") from None
+        except (
+            httpcore.TimeoutException,
+            httpcore.NetworkError,
+            httpcore.ProtocolError,
+            httpcore.UnsupportedProtocol,
+        ) as error:
+            raised: type[httpx.TransportError] = getattr(httpx, type(error).__name__)
+            raise raised(str(error)) from None
+
+
+class _Body(httpx.SyncByteStream):
+    """The body of an answer, read as it arrives."""
+
+    def __init__(self, pool: Pool, answer: httpcore.Response, stream: CountedStream) -> None:
+        self._pool, self._answer, self._stream = pool, answer, stream
+
+    def __iter__(self) -> Iterator[bytes]:
+        with self._pool._errors():
+            for piece in self._answer.iter_stream():
+                self._stream.limits.content += len(piece)
+                yield piece
+
+    def close(self) -> None:
+        self._stream.release()  # before the next request may have the connection
+        self._answer.close()
 
 
 def _check_framing(answer: httpcore.Response) -> None:
     """Raise RemoteProtocolError for an answer whose body length is given in more than one way."""
     lengths, codings = _values(answer, b"content-length"), _values(answer, b"transfer-encoding")
     if len(answer.headers) > HEADERS_MAX:
-        raise httpcore.RemoteProtocolError(f"it has more than {HEADERS_MAX} headers")
+        raise httpx.RemoteProtocolError(f"it has more than {HEADERS_MAX} headers")
     if codings and (lengths or len(codings) > 1 or answer.extensions.get("http_version") != b"HTTP/1.1"):
-        raise httpcore.RemoteProtocolError("it gives the length of its body in more than one way")
+        raise httpx.RemoteProtocolError("it gives the length of its body in more than one way")
 
 
 def _values(answer: httpcore.Response, name: bytes) -> list[bytes]:
     return [value for key, value in answer.headers if key.lower() == name]
 
 
-def _whole(parts: Iterable[bytes], length: int) -> Iterator[bytes]:
-    """The body in pieces. Raises LocalProtocolError unless it has `length` bytes."""
-    left = length
-    for part in parts:
+def _whole(request: httpx.Request) -> Iterator[bytes]:
+    """The body in pieces. Raises LocalProtocolError unless it is as long as the Content-Length header."""
+    assert isinstance(request.stream, httpx.SyncByteStream)  # noqa: S101
+    left = int(request.headers.get("content-length", "0"))
+    for part in request.stream:
         left -= len(part)
         if left < 0:
             break
         yield part
     if left:
-        raise httpcore.LocalProtocolError("a body is not as long as its request says")
+        raise httpx.LocalProtocolError("a body is not as long as its request says")
 
 
 def _proxy(proxy: Proxy | None) -> httpcore.Proxy | None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import msgspec
 
 from svc.http.checked import checked
-
-_KEPT = "%/:=&?~+!$,;'@()*[]-._"  # characters of a target that are sent as they are
 
 Query = Mapping[str, "str | int | bool | None"]
 
@@ -28,9 +26,3 @@ def full_target(path: str, query: Query | None) -> str:
 
 def _text(value: str | int | bool) -> str:
     return ("1" if value else "0") if isinstance(value, bool) else str(value)
-
-
-def ascii_target(target: str) -> str:
-    """The target as it is sent: without a fragment, characters that a request line cannot hold
-    percent-encoded."""
-    return quote(target.partition("#")[0], safe=_KEPT, errors="surrogateescape") or "/"

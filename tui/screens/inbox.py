@@ -31,6 +31,8 @@ REASONS: dict[str, Part] = {
     "invited": ("invited", "accent"),
     "transfer": ("transfer", "accent"),
     "watching": ("watching", "dim"),
+    "report": ("report", "bad"),
+    "webhook_disabled": ("webhook", "bad"),
 }
 
 

@@ -127,7 +127,7 @@ def require_bases(bases: Sequence[object]) -> None:
     """Raise TooLarge for more nearest common ancestors than a merge can handle."""
     if len(bases) > BASES_MAX:
         raise TooLarge(
-            f"these histories have {len(bases)} nearest common ancestors, and a merge handles {BASES_MAX}; "
+            f"these histories have {len(bases)} nearest common seals, and a merge takes {BASES_MAX}; "
             "merge an earlier seal of the other side first"
         )
 

@@ -10,7 +10,8 @@ import pytest
 
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.model import node
-from svc.http import connection_limits, pool
+from svc.http import client as calling
+from svc.http import connection_limits
 from svc.http.client import STALLS, Http
 from tests.svc.api.hostile import Answer, dripping, hostile, http
 from tests.svc.http.test_client import ANY, CREDENTIAL, UPLOAD, VERSION, talk
@@ -86,7 +87,7 @@ def test_a_server_that_takes_an_upload_in_sips_is_given_up() -> None:
 def test_a_server_that_works_long_before_it_answers_is_waited_for(
     hasty: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The time of the head begins with its first byte; until then the client waits, and repeats."""
+    """The time of the head begins with its first byte; until then httpx waits, and repeats."""
 
     def late(connection: Any) -> None:
         time.sleep(0.4)
@@ -94,7 +95,7 @@ def test_a_server_that_works_long_before_it_answers_is_waited_for(
 
     with hostile(late) as server:
         assert talk(server)[0].send(node.VERSION).version == "9"
-    monkeypatch.setattr(pool, "READ_TIMEOUT", 0.1)
+    monkeypatch.setattr(calling, "READ_TIMEOUT", 0.1)
     with hostile(late) as server:
         caller, waits = talk(server)
         with pytest.raises(ServerUnreachable, match="cannot reach"):
