@@ -41,6 +41,8 @@ ISSUES = 1_000_000  # numbers of one repository, for issues and proposals
 ISSUE_TITLE_CHARS, ISSUE_BODY_BYTES = 256, 64 * KIB  # a body: of an issue or comment
 ISSUE_LABELS, ASSIGNEES, COMMENTS = 100, 10, 10_000  # of one issue
 REVIEWERS, REVIEWS, CLOSES = 50, 10_000, 50  # of one proposal; issues that merging it closes
+THREADS, OPEN_THREADS, THREAD_COMMENTS = 10_000, 1000, 200  # of one proposal; of one thread
+SUGGESTIONS = 100  # that one seal takes in
 MENTIONS = 50  # accounts that one text tells by naming them
 POSTS_STRANGER, POSTS_MEMBER = 20, 120  # of all kinds, of an account within a minute; members: triage
 

@@ -22,7 +22,7 @@ from relay.node import Node
 from relay.service.history import live_updates
 from relay.service.identity.audit import OPERATOR
 from relay.service.live import checkpoint
-from relay.service.proposal import versions
+from relay.service.proposal import placing, versions
 from relay.service.ref import FREE
 
 JOBS_KEPT = 7 * 24 * 3600_000  # milliseconds that a finished job, or the error of a failed one, can be read
@@ -61,7 +61,7 @@ def register(node: Node, collect: Callable[[], None]) -> None:
         await live_updates.join(node, data)
 
     async def version_job(data: dict[str, Any]) -> None:
-        await versions.settle_job(node, data)
+        await placing.settle_job(node, data)
 
     node.jobs.register(versions.JOB, version_job, Pace(slots=2, deadline=60 * SECOND))
     node.jobs.register("checkpoint", checkpoint_job, Pace(slots=4, deadline=30 * SECOND))

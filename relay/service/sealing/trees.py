@@ -39,6 +39,7 @@ from relay.service.history import content
 from relay.service.live import frontier, landing
 from relay.service.live.epochs import Texts
 from relay.service.live.rules import file_cap, over_cap
+from relay.service.proposal import applied
 from relay.service.sealing import seal
 from relay.service.sealing.payload import (
     Draft,
@@ -153,6 +154,7 @@ async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Wor
         await view.node.hub.announce(
             tx, view.repo.id, "seal.create", branch=ref.name, branch_id=ref.id, head=drafts[-1].id
         )
+        await applied.landed(tx, view, prepared.subject, drafts[-1].id)
         found = await seal.find(tx, view.repo.id, [one.id for one in drafts])
         return Page(items=[seal.to_wire(one) for one in found])
 

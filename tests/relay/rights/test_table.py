@@ -83,11 +83,6 @@ seal.artifacts
 session.callback
 session.export_key
 social.listing
-suggestion.prepare
-thread.comment
-thread.create
-thread.list
-thread.resolve
 upstream.get
 upstream.remove
 upstream.set

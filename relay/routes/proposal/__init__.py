@@ -1,0 +1,1 @@
+"""Routes of proposals, their merges and their threads."""
