@@ -228,7 +228,7 @@ class Socket:
             self.ws_proto.receive_data(data)
             self.ws_proto.events_received()
             if self.ws_proto.close_rcvd is not None:
-                self._transport.close()
+                self._close_transport()
 
     def eof_received(self) -> bool:
         return False  # the transport closes
@@ -241,5 +241,10 @@ class Socket:
         self._wake()
 
     def end_connection(self, _: int = CloseCode.NORMAL_CLOSURE) -> None:
-        self._transport.close()  # when it has written what it holds
+        self._close_transport()
         self.loop.call_later(CLOSE_SECONDS, self._transport.abort)
+
+    def _close_transport(self) -> None:
+        # Only once: after two, asyncio's TLS transport ignores an abort.
+        if not self._transport.is_closing():
+            self._transport.close()

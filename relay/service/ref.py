@@ -17,11 +17,10 @@ from relay.db import ref as rows
 from relay.db import repo as repos
 from relay.db import seal as seals
 from relay.db.engine.database import Tx, UniqueViolation
-from relay.db.live import live_batch as batches
 from relay.db.ref import RefRow
 from relay.http.paging import Cursor, page_size
 from relay.service import protection
-from relay.service.history import sealed
+from relay.service.history import live_updates, sealed
 from relay.service.live import branch_base, frontier, landing
 from relay.service.proposal import branches
 
@@ -134,7 +133,7 @@ async def drop_if_sealed(tx: Tx, view: View, ref: RefRow) -> None:
 
 async def _drop(tx: Tx, view: View, ref: RefRow) -> None:
     await tx.run(rows.DELETE, ref_id=ref.id, now=now_ms())
-    await tx.run(batches.DROP_UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
+    await live_updates.drop_unsealed(tx, ref)
     if ref.type == "branch":
         await view.node.jobs.add(tx, FREE, {})
         await branches.deleted(tx, view, ref.id)

@@ -97,6 +97,7 @@ def _sent(copy: WorkingCopy, no_delete: bool) -> Pushed:
     head = begin(copy)
     if head != copy.last_seal:
         raise UnpulledSeal(copy.repo.branch, head)
+    _require_merged(copy)
     merges = sources_to_seal(copy)
     kind = update_file_cap(copy)
     result = Pushed(kind=kind if head is None else None, merges=merges)

@@ -16,6 +16,7 @@ from localstore.core.model.history import PathUpdates, SealUpdate
 from localstore.core.model.live import UpdateAnswer
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import View, repo_name
+from relay.capacity import quota
 from relay.db.engine.database import Tx
 from relay.db.live import live_batch as rows
 from relay.db.ref import RefRow
@@ -65,17 +66,25 @@ async def keep(
     asked: list[Asked],
     answers: list[UpdateAnswer],
 ) -> None:
-    """Keep what the updates of one request changed on the branch, whose number was `before`."""
+    """Keep what the updates of one request changed on the branch, whose number was `before`, and count it.
+    QuotaExceeded when the repository's owner has too much then; deleting is never refused."""
     changes, edits = forms.taken(asked, answers, before, now_ms())
     if changes:
         author = Author(view.me.account_id, device_key_id, replica, changes)
-        row = {
-            "branch_id": branch_id,
-            "seq": changes[-1].seq,
-            "changes": forms.pack_changes([author]),
-            "edits": forms.pack_edits(edits),
-        }
+        named, signed = forms.pack_changes([author]), forms.pack_edits(edits)
+        row = {"branch_id": branch_id, "seq": changes[-1].seq, "changes": named, "edits": signed}
         await tx.many(rows.INSERT, [row])
+        deletes = all(update.kind == "delete" for update, _ in asked)
+        limits = None if deletes else view.node.config.quota
+        await quota.count(tx, view.repo.id, 0, _weight(named, signed), limits)
+
+
+async def drop_unsealed(tx: Tx, ref: RefRow) -> None:
+    """The branch is deleted: what no seal took in goes."""
+    size = await tx.value(rows.UNSEALED_BYTES, branch_id=ref.id, sealed=ref.sealed_seq)
+    if size:
+        await tx.run(rows.DROP_UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
+        await quota.count(tx, ref.repo_id, 0, -int(size), None)
 
 
 async def sealed_up_to(tx: Tx, node: Node, ref: RefRow, seal_id: str, at: int) -> None:
@@ -169,7 +178,7 @@ async def join(node: Node, data: Mapping[str, Any]) -> None:
                 return
             weight, many = 0, 0
             while many < len(held) and weight < JOINED_BYTES:
-                weight += len(held[many][1]) + len(held[many][2] or b"")
+                weight += _weight(*held[many][1:])
                 many += 1
             part = held[:many]
             if many > 1:
@@ -178,7 +187,12 @@ async def join(node: Node, data: Mapping[str, Any]) -> None:
                 await tx.run(
                     rows.INSERT, branch_id=taken.branch_id, seq=part[-1][0], changes=changes, edits=edits
                 )
+                await quota.count(tx, repo_id, 0, _weight(changes, edits) - weight, None)
         taken = taken._replace(after_seq=part[-1][0])
+
+
+def _weight(changes: bytes, edits: bytes | None) -> int:
+    return len(changes) + len(edits or b"")
 
 
 def _joined(part: list[Any]) -> tuple[bytes, bytes | None]:

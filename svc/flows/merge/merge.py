@@ -201,12 +201,10 @@ def _conflict(
     work.files[path], work.files[kept_as] = theirs, mine
     work.moved[path] = kept_as
     lines = line_ranges([one.theirs for one in found]), line_ranges([one.mine for one in found])
-    if mine.kind == theirs.kind == "text":
-        known = base.digest if base is not None and base.kind == "text" else None
-        work.records.append(RecordedConflict(path, kept_as, known, theirs.digest, mine.digest, None, *lines))
-        work.result.conflicts.append(ConflictCopy(path, kept_as, None, *(lines if found else (None, None))))
-    else:
-        work.result.conflicts.append(ConflictCopy(path, kept_as))
+    texts = mine.kind == theirs.kind == "text"
+    known = base.digest if texts and base is not None and base.kind == "text" else None
+    work.records.append(RecordedConflict(path, kept_as, known, theirs.digest, mine.digest, None, *lines))
+    work.result.conflicts.append(ConflictCopy(path, kept_as, None, *(lines if found else (None, None))))
     work.result.written.append(path)
 
 
