@@ -72,7 +72,7 @@ async def _threads(tx: Tx, view: View, number: int, ids: Sequence[str], tip: str
     found = [await sight.find(tx, view, number, one) for one in dict.fromkeys(ids)]
     for one in found:
         if one.suggestion is None or one.draft:
-            raise Conflict(f"thread {one.id} suggests no other lines; see: svc pr threads {number}")
+            raise Conflict(f"thread {one.id} suggests no other lines, or waits for a review")
         if one.applied_seal is not None:
             raise Conflict(f"the suggestion of thread {one.id} is in {one.applied_seal[:12]} already")
     moved = [one.id for one in found if one.at_seal != tip or one.how == "edited"]

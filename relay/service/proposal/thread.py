@@ -131,7 +131,7 @@ async def update(view: View, number: str, thread: str, patch: ThreadPatch) -> Th
         mine = view.me.account_id == row.author_id
         view.require_author(row.author_id if mine else found.author_id)
         if found.draft:
-            raise Conflict("this thread waits for your review; send that first: svc pr review")
+            raise Conflict("this thread waits for your review, and goes out with it")
         if found.state != patch.state:
             of = {"of_repo": view.repo.id, "of_number": row.number, "thread": found.id}
             await tx.run(rows.SET_STATE, **of, new_state=patch.state, now=now_ms())
@@ -146,7 +146,7 @@ async def _seal(tx: Tx, view: View, newest: ProposalRow, body: ThreadCreate) -> 
     known = await tx.one(rows.VERSION_OF, **of, head=body.seal_id)
     if known is None and not await _on_line(tx, newest, body.seal_id):
         raise Invalid(
-            f"#{newest.number} has no version {body.seal_id[:12]}; see: svc pr versions {newest.number}",
+            f"#{newest.number} has no version {body.seal_id[:12]}",
             pointer="/seal_id",
         )
     if body.side == "new":

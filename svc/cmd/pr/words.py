@@ -44,6 +44,10 @@ def reviewed(record: dict[str, Any]) -> list[str]:
     ]
 
 
+def _talk(counts: dict[str, int]) -> str:
+    return ", ".join(f"{many} {state}" for state, many in counts.items() if many) or "none"
+
+
 COLUMNS = (
     Column("number"),
     Column("title", kind="line"),
@@ -68,6 +72,7 @@ ONE = (
     Column("labels", label_names),
     Column("reacted", reacted),
     Column("comments"),
+    Column("threads", lambda one: _talk(one["threads"])),
     Column("depends_on"),
     Column("closes"),
     Column("created_at", kind="time"),
