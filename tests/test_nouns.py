@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.cmd.frame.table import COMMANDS
+from svc.cmd.frame.table import COMMANDS, GROUPS
 from tests.endpoints import endpoints
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +33,6 @@ UNCALLED = {
     "node.READYZ": "monitors",
     "proposal.TIMELINE": "the app and pages, to come",
     "ref.UPDATE": "importers",
-    "seal.FINALIZE_SEALS": "importers",
     "seal.PREPARE_SEALS": "importers",
 }
 # Commands that no transcript shows: what they print depends on the machine, or the ones beside them tell it.
@@ -88,6 +87,12 @@ def test_every_command_that_is_written_is_in_the_table() -> None:
             ):
                 written.add(f"{module}.{node.name}")
     assert sorted(written - listed) == []
+
+
+def test_every_group_of_a_command_has_a_summary() -> None:
+    """Completion, help and the reference list groups with the text in GROUPS of the folder."""
+    groups = {" ".join(name.split()[:length]) for name in COMMANDS for length in range(1, len(name.split()))}
+    assert sorted(group for group in groups if group not in {*GROUPS, *COMMANDS}) == []
 
 
 def test_every_command_is_shown_in_a_transcript() -> None:

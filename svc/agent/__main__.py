@@ -11,5 +11,5 @@ if __name__ == "__main__":
     from svc.agent.process import serve
 
     gc.freeze()
-    sys.setswitchinterval(0.0005)  # a thread that was just woken begins at once
+    sys.setswitchinterval(0.0005)  # so that a woken thread starts at once
     sys.exit(serve(Home(Path(sys.argv[1]))))

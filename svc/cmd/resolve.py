@@ -22,8 +22,8 @@ from localstore.sync.owning import opened
 from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.frame.context import Ctx
 from svc.console import Column, answers
-from svc.flows import resolve as flow
 from svc.flows.editor import editor, run
+from svc.flows.merge import resolve as flow
 from svc.flows.place.folder import turn
 
 LIST = (

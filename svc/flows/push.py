@@ -23,7 +23,7 @@ from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import ConflictCopy, begin, conflict_copies, merged_with, update_file_cap
 from svc.flows.executable import unlisted
 from svc.flows.ignored_files import IgnoredFile, ignored, newly_tracked_by_git, tracked_by_git, unportable
-from svc.flows.resolve import unresolved_copies
+from svc.flows.merge.resolve import unresolved_copies
 
 PULLS = 3  # how often a push pulls and sends again after others' edits came first
 PAUSE = 0.1  # seconds at most before the second try; twice as many before each further one

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, delete, func, insert, or_
 from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
-from relay.db.schema.proposal import thread, version
+from relay.db.schema.collaboration.proposal import thread, version
 from relay.db.schema.seal import seal_parent
 
 _REPO: Any = bindparam("of_repo")

@@ -94,7 +94,7 @@ COUNT_REPO = (
     .values(bytes=_r.bytes + bindparam("more_bytes"), objects=_r.objects + bindparam("more_objects"))
     .returning(_r.deleted)
 )
-# Among what is deleted, or not.
+# Counted among deleted repositories, or not.
 _MORE: dict[str, Any] = {"bytes": bindparam("more_bytes"), "objects": bindparam("more_objects")}
 COUNT = (
     update(account_usage)

@@ -1,7 +1,7 @@
-"""The live updates behind a seal: kept as they are taken, named by the seal, read by who may write.
+"""The live updates behind a seal: stored as they are accepted, assigned to the seal, read by the role write.
 
-A reader sees what was sealed. What somebody typed and took back before sealing is for those alone who could
-see it while it was live, so that this asks for the role write.
+Readers of a seal see the sealed state. What was typed and removed again before sealing is visible only to
+those who could see it while it was live.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Range(NamedTuple):
 
 
 class _Tally:
-    """How often one device changed one path, and when first and last."""
+    """How often one device changed one path, with the first and last time."""
 
     __slots__ = ("count", "first", "last")
 
@@ -88,7 +88,7 @@ async def drop_unsealed(tx: Tx, ref: RefRow) -> None:
 
 
 async def sealed_up_to(tx: Tx, node: Node, ref: RefRow, seal_id: str, at: int) -> None:
-    """The seal takes in what came after the one before it, up to number `at`."""
+    """Assign the updates since the previous seal, up to number `at`, to this seal."""
     found = Range(ref.id, min(ref.sealed_seq, at), at)
     await tx.many(rows.SEALED, [{"seal_id": seal_id, **found._asdict()}])
     if await tx.value(rows.COUNT, **found._asdict()) > MANY:
@@ -125,7 +125,7 @@ async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) 
 
 
 async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | None) -> Page[PathUpdates]:
-    """Who changed which path from which device, how often, and when first and last; by path."""
+    """Who changed which path from which device, how often, and the first and last time; by path."""
     view.require_whole()
     size = page_size(limit)
     after = Cursor.read(cursor, "", "", "")
@@ -164,7 +164,7 @@ async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | Non
 
 
 async def join(node: Node, data: Mapping[str, Any]) -> None:
-    """Make few rows of the many that keystrokes left behind one seal. Repeatable; readers notice nothing."""
+    """Merge the many rows of one seal into few. Repeatable, and invisible to readers."""
     repo_id, seal_id = data["repo_id"], data["seal_id"]
     async with node.db.read() as tx:
         found = await tx.one(rows.RANGE_OF, seal_id=seal_id, repo_id=repo_id)
@@ -216,8 +216,8 @@ def _same(one: Author, other: Author) -> bool:
 
 
 async def _range(tx: Tx, view: View, seal_id: str) -> Range | None:
-    """What the seal took in; None for one made from an explicit tree, or before this was kept. NotFound for
-    no seal."""
+    """The updates of the seal; None for seals of explicit trees and for older ones without stored updates.
+    Raises NotFound for an unknown seal."""
     await sealed.seal(view, seal_id, tx)
     found = await tx.one(rows.RANGE_OF, seal_id=seal_id, repo_id=view.repo.id)
     return Range(*found) if found else None
@@ -234,7 +234,7 @@ def _listed(changes: bytes, edits: bytes | None) -> list[tuple[Author, Change, E
 
 async def _actors(tx: Tx, ids: set[str]) -> dict[str, Actor]:
     found = await tx.all(rows.ACCOUNTS, ids=sorted(ids)) if ids else []
-    gone = {id: Actor(id=id, kind="guest") for id in ids}  # guests leave no account behind
+    gone = {id: Actor(id=id, kind="guest") for id in ids}  # accounts of guests are deleted
     return gone | {id: Actor(id=id, handle=handle, kind=kind) for id, handle, kind in found}
 
 

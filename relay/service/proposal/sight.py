@@ -14,7 +14,7 @@ from relay.db.collaboration import thread as rows
 from relay.db.collaboration.thread import ThreadRow
 from relay.db.engine.database import Tx
 from relay.events.log import Audience
-from relay.service import subject
+from relay.service.discussion import subject
 
 
 def me(view: View) -> str:

@@ -33,8 +33,8 @@ from relay.db.collaboration.proposal import ProposalRow
 from relay.db.collaboration.thread import ThreadRow
 from relay.db.engine.database import Tx
 from relay.http.paging import Cursor, page_size
-from relay.service import comment as posts
-from relay.service import posting, subject
+from relay.service.discussion import comment as posts
+from relay.service.discussion import posting, subject
 from relay.service.history import sealed
 from relay.service.proposal import placing, sight, states, versions
 

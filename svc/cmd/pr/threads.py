@@ -39,7 +39,7 @@ from svc.cmd.pr.words import Named, Number, find, titled
 from svc.console import Column, answers
 from svc.flows.proposal.finding import known
 from svc.flows.proposal.suggesting import signature
-from svc.flows.register_device import ensure_registered
+from svc.flows.sign_in.register_device import ensure_registered
 from svc.http.checked import checked
 
 _LINES = re.compile(r"L?([1-9][0-9]{0,8})(?:[-:,]L?([1-9][0-9]{0,8}))?")

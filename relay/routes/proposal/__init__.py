@@ -1,1 +1,0 @@
-"""Routes of proposals, their merges and their threads."""
