@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from localstore.core.encoding import b64u, unb64u
+from relay.service.attention import follow
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import ok
 from tests.relay.proposing import LONG, Proposing, code, lines, proposing
@@ -301,3 +302,45 @@ def test_nobody_hears_of_threads_on_hidden_paths(partly: Proposing) -> None:
 
 def _said(answer: httpx.Response) -> dict[str, Any]:
     return {name: value for name, value in answer.json().items() if name not in ("request_id", "instance")}
+
+
+def inbox(world: Proposing, http: httpx.Client) -> list[str]:
+    """Reasons in somebody's inbox, once what happened has reached it."""
+    followers = world.relay.node.followers
+    for name in ("access", follow.NAME):
+        while world.relay.run(followers.turn(name)):
+            pass
+    return [one["reason"] for one in ok(http.get("/api/v1/inbox"))["items"]]
+
+
+def test_who_is_named_on_lines_hears_of_it_once_and_when_it_goes_out(world: Proposing) -> None:
+    named, reader = world.member("read")
+    _, writer = world.member("write")
+    crowd = " ".join(f"@nobody{n}" for n in range(1000))
+    ok(begin(world, 1, body=f"{crowd} @{named.handle}"))
+    assert inbox(world, reader) == []
+    for line in (2, 3):
+        ok(begin(world, line, writer, body=f"look, @{named.handle}", draft=True))
+    assert inbox(world, reader) == []
+    before = inbox(world, world.http)
+    ok(writer.post(f"{world.url}/1/reviews", json={"verdict": "comment"}))
+    assert inbox(world, reader) == ["mention"]
+    assert len(inbox(world, world.http)) == len(before) + 1
+
+
+def test_nobody_is_told_of_comments_on_hidden_paths(partly: Proposing) -> None:
+    world = partly
+    named, reader = world.member("read")
+    trusted, writer = world.member("write")
+    assert reader.put(f"{world.repo.url}/watch").status_code == 204
+    ok(reader.post(f"{world.repo.url}/issues/1/comments", json={"body": "I take part"}))
+    text = f"@{named.handle} @{trusted.handle}"
+    ok(begin(world, 1, path="vault/plan.txt", body=text))
+    _, another = world.member("write")
+    ok(begin(world, 2, another, path="vault/plan.txt", body=text, draft=True))
+    assert inbox(world, reader) == []
+    assert inbox(world, writer) == ["mention"]
+    seen = world.get(http=reader)["updated_at"]
+    ok(another.post(f"{world.url}/1/reviews", json={"verdict": "comment"}))
+    assert inbox(world, reader) == ["participant"]  # of the review, whose text is empty
+    assert world.get(http=reader)["updated_at"] >= seen
