@@ -44,6 +44,7 @@ REVIEWERS, REVIEWS, CLOSES = 50, 10_000, 50  # of one proposal; issues that merg
 THREADS, OPEN_THREADS, THREAD_COMMENTS = 10_000, 1000, 200  # of one proposal; of one thread
 SUGGESTIONS = 100  # that one seal takes in
 MENTIONS = 50  # accounts that one text tells by naming them
+SEARCH_WORDS = 8  # of a search that are looked for
 POSTS_STRANGER, POSTS_MEMBER = 20, 120  # of all kinds, of an account within a minute; members: triage
 
 # --- private paths
