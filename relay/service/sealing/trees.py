@@ -41,7 +41,7 @@ from relay.service.live import frontier, landing
 from relay.service.live.epochs import Texts
 from relay.service.live.rules import file_cap, over_cap
 from relay.service.proposal import applied
-from relay.service.sealing import seal
+from relay.service.sealing import heard, seal
 from relay.service.sealing.payload import (
     Draft,
     Wish,
@@ -152,9 +152,7 @@ async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Wor
         for made, signature in zip(drafts, signatures, strict=True):
             await require_bytes(tx, view, made)
             await record(tx, view, ref, made, signature, key)
-        await view.node.hub.announce(
-            tx, view.repo.id, "seal.create", branch=ref.name, branch_id=ref.id, head=drafts[-1].id
-        )
+        await heard.announce(tx, view, ref, drafts[-1].id, prepared.expected_head)
         await applied.landed(tx, view, prepared.subject, drafts[-1].id)
         found = await seal.find(tx, view.repo.id, [one.id for one in drafts])
         return Page(items=[seal.to_wire(one) for one in found])
