@@ -117,9 +117,13 @@ class PreparedSeal(Model, frozen=True):
 
 
 class PreparedSeals(Model, frozen=True):
+    """`tree_key` (b64u): that of the new seals."""
+
     prepare_id: str
     seals: list[PreparedSeal]
     expires_at: str
+    tree_key: str
+    tree_key_id: str
 
 
 class FinalizeSealsRequest(Model, frozen=True):

@@ -10,6 +10,7 @@ from localstore.core.diff.suggestions import Suggested, applied, message
 from localstore.core.encoding import b64u, digest
 from localstore.core.errors import Conflict, NotFound, TooLarge
 from localstore.core.limits import TEXT_FILE
+from localstore.core.model.collaboration.merge import NotMergeable
 from localstore.core.model.collaboration.review import HeadMoved
 from localstore.core.model.collaboration.thread import SuggestionMoved, SuggestionsPrepareRequest
 from localstore.core.model.seal import PreparedSeal, PreparedSeals
@@ -43,6 +44,11 @@ async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> P
     async with view.read(snapshot=True) as tx:
         row = await states.find(tx, view, number)
         mergeable.require_open(row)
+        if row.head_repo_id is not None:
+            raise NotMergeable(
+                f"the branch of #{row.number} is in another repository; make these changes there",
+                blocked_by=["head_elsewhere"],
+            )
         _, head = await mergeable.branches_of(tx, view, row)
         tip = mergeable.head_of(head)
         if body.expected_head not in (None, tip):
@@ -64,7 +70,13 @@ async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> P
     plan = seal.Plan("seals", head, key, [made], subject=subject)
     expires = await seal.store(view, plan, Texts(), chain.written, files=texts)
     shown = PreparedSeal(bytes=b64u(made.payload), digest=made.id, content_digest=made.root.hex())
-    return PreparedSeals(prepare_id=made.id, seals=[shown], expires_at=rfc3339(expires))
+    return PreparedSeals(
+        prepare_id=made.id,
+        seals=[shown],
+        expires_at=rfc3339(expires),
+        tree_key=b64u(view.repo.tree_key),
+        tree_key_id=view.repo.tree_key_id,
+    )
 
 
 async def _threads(tx: Tx, view: View, number: int, ids: Sequence[str], tip: str) -> list[ThreadRow]:

@@ -114,6 +114,8 @@ async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
             for one in drafts
         ],
         expires_at=rfc3339(expires),
+        tree_key=b64u(view.repo.tree_key),
+        tree_key_id=view.repo.tree_key_id,
     )
 
 

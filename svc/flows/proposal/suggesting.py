@@ -44,18 +44,17 @@ def signature(
     told = prepared.seals[0]
     raw, payload = unb64u(told.bytes), payload_of(told.bytes)
     authors = [one.author.handle or one.author.id for one in threads if one.author.id != me]
-    before = checked.payload(proposal.head_seal)
     expected = {
         "repository": (payload.repo_id, repo_id),
         "branch": (payload.branch, proposal.head),
         "parent": (payload.parents, [proposal.head_seal]),
         "message": (payload.message, message(proposal.number, len(threads), authors, text)),
         "device key": (payload.provenance.device_key_id, key.id),
-        "tree key": (payload.tree_key_id, before.tree_key_id),
+        "tree key": (payload.tree_key_id, prepared.tree_key_id),
         "author": (payload.provenance.author, None),
         "git origin": (payload.provenance.git, None),
         "merge origin": (payload.provenance.merge, None),
-        "tree": (payload.content_digest, verify.content_digest(files, checked.key).hex()),
+        "tree": (payload.content_digest, verify.content_digest(files, unb64u(prepared.tree_key, 32)).hex()),
         "id": (seals.seal_id(raw), told.digest),
     }
     wrong = [name for name, (said, own) in expected.items() if said != own]

@@ -45,6 +45,7 @@ BODIES = {
     "issue.update": b'{"state": "open"}',
     "comment.edit": b'{"body": "other"}',
     "proposal.update": b'{"state": "open"}',
+    "thread.resolve": b'{"state": "open"}',
 }
 # A large file takes 16 MiB; without one the answer to whoever may ask is the one for what is missing.
 MISSING = {
@@ -70,6 +71,7 @@ class Place:
     seal: str
     comment: str = ""  # on #1, which is the author's, as the comment is
     run: str = ""
+    thread: str = ""
     hook: str = ""
 
     @property
@@ -110,6 +112,8 @@ class World:
         repo.seal({"a.txt": b"another\n"}, branch="topic")
         wish = {"head": "topic", "base": "main", "title": "second"}
         ok(self.clients["author"].post(f"{repo.url}/proposals", json=wish))
+        thread = {"path": "a.txt", "start": 1, "end": 1, "seal_id": repo.head("topic"), "body": "text"}
+        made.thread = ok(self.clients["author"].post(f"{repo.url}/proposals/2/threads", json=thread))["id"]
         run = {"name": "test", "seal_id": made.seal}
         made.run = ok(self.clients["owner"].post(f"{repo.url}/runs", json=run))["id"]
         ok(self.clients["owner"].put(f"{repo.url}/checks/main"))
@@ -192,6 +196,7 @@ def url_of(route: Route, place: Place) -> str:
         "comment": place.comment,
         "reaction": "eyes",
         "run": place.run,
+        "thread": place.thread,
         "handle": "nobody",
         "pattern": "release",
         "invite": "0" * 32,
