@@ -41,6 +41,7 @@ from relay.run.maintenance import Keeper
 from relay.service import access_ends, upkeep
 from relay.service.access import request as access_requests
 from relay.service.attention import follow as attention
+from relay.service.catalog import dependents
 from relay.signing.client import Signer
 from relay.signing.process import Child, listens
 
@@ -135,6 +136,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         stack.push_async_callback(keeper.stop)
         upkeep.register(node, keeper.start_daily)
         access_requests.register(node)
+        dependents.register(node)
         node.followers.register(access_ends.NAME, access_ends.follow, access_ends.KINDS)
         node.followers.register(attention.NAME, attention.follow, attention.KINDS, attention.TURN)
         await node.jobs.start()

@@ -13,8 +13,6 @@ from relay.http.routing import TABLE, route
 routes.load()
 
 WITHOUT_ROUTE = """
-advisory.get
-advisory.list
 advisory.publish
 api_key.create
 api_key.get
@@ -61,8 +59,6 @@ issue.assign
 issue.close
 issue.edit
 issue.reopen
-listing.get
-listing.set
 organisation.create
 organisation.get
 organisation.members
@@ -75,14 +71,12 @@ proposal.ready
 proposal.reopen
 proposal.reviewers
 publication.create
-repo.dependencies
 report.create
 report.decide
 report.list
 seal.artifacts
 session.callback
 session.export_key
-social.listing
 suggestion.prepare
 thread.comment
 thread.create
