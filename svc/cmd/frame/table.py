@@ -43,6 +43,7 @@ COMMANDS: dict[str, Registration] = {
     "watcher list": Registration("watcher:list_watched", "List the folders that are watched on this machine"),
     "tui": Registration("tui:tui", "Open the terminal app"),
     "completions": Registration("completions:completions", "Print a completion script for your shell"),
+    "upgrade": Registration("upgrade:upgrade", "Upgrade this program, or only check"),
     "version": Registration("version:version", "Show the versions of this program and of the server"),
 }
 

@@ -1,4 +1,4 @@
-"""Dependencies, dependents and artifacts, in the tests of the whole route table."""
+"""Dependencies and dependents, in the tests of the whole route table."""
 
 from __future__ import annotations
 

@@ -40,7 +40,6 @@ cloud.stop
 device.list
 device.pair
 device.revoke
-distribution.get
 document.archive
 document.create
 document.delete
@@ -70,11 +69,9 @@ proposal.edit
 proposal.ready
 proposal.reopen
 proposal.reviewers
-publication.create
 report.create
 report.decide
 report.list
-seal.artifacts
 session.callback
 session.export_key
 suggestion.prepare
