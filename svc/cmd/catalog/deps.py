@@ -23,7 +23,7 @@ COLUMNS = (
     Column("requirement"),
     Column("ecosystem"),
     Column("path", spare=1),
-    Column("advisories", _advisories),
+    Column("advisory", _advisories),
 )
 DEPENDENTS = (Column("full_name", kind="name"), Column("description", kind="line"))
 

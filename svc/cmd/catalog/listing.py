@@ -24,7 +24,7 @@ def _lines(record: dict[str, list[str]]) -> str:
 COLUMNS = (
     Column("name"),
     Column("category"),
-    Column("screenshots", _lines, kind="line"),
+    Column("pictures", _lines, kind="line"),
     Column("readme_images"),
     Column("installable"),
     Column("updated_at", kind="time"),

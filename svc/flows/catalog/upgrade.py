@@ -114,15 +114,18 @@ def _beside(file: Path) -> Iterator[Path]:
         yield Path(name)
     finally:
         with suppress(FileNotFoundError):
-            os.unlink(name)
+            Path(name).unlink()
 
 
 def _receive(api: Api, build: Build, part: Path, progress: Progress) -> None:
     whole, size = hashlib.sha256(), 0
-    with api.http.stream_from(distribution.DOWNLOAD, 0, build.size, None, None, artifact=build.name) as (
-        _,
-        pieces,
-    ), part.open("wb") as file:
+    with (
+        api.http.stream_from(distribution.DOWNLOAD, 0, build.size, None, None, artifact=build.name) as (
+            _,
+            pieces,
+        ),
+        part.open("wb") as file,
+    ):
         for piece in pieces:
             size += len(piece)
             whole.update(piece)
