@@ -1,7 +1,7 @@
-"""What was seen of servers, so that a screen paints before the network answers.
+"""A cache of server data, so that a screen can be drawn before the network answers.
 
 One SQLite file in SVC_HOME for all servers. A key is a path such as `repos/ID/tree/SEAL`; a value is a struct
-as JSON. What is named by a digest never goes stale; everything else carries the time at which it was read.
+as JSON. Values named by a digest are always valid; others carry the time at which they were read.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import msgspec
 T = TypeVar("T")
 
 FILE = "known.db"  # in SVC_HOME
-KEPT = 4_000  # values; the oldest go first
+KEPT = 4_000  # values; the oldest are dropped
 VALUE_MAX = 8 * 1024 * 1024  # bytes of one value that is kept
 
 
 class Known(NamedTuple, Generic[T]):
-    """A value and when it was read: seconds since 1970."""
+    """A cached value and when it was read: seconds since 1970."""
 
     value: T
     at: float
@@ -46,7 +46,7 @@ class Store:
         )
 
     def get(self, space: str, key: str, shape: Any) -> Known[Any] | None:
-        """What was read last; None if nothing was, or a former version wrote it in another shape."""
+        """The cached value; None without one, or if another version of svc wrote it in another shape."""
         with self._lock:
             row = self._db.execute("SELECT value, at FROM known WHERE space = ? AND key = ?", (space, key))
             found = row.fetchone()
@@ -69,14 +69,14 @@ class Store:
             )
 
     def forget(self, space: str, prefix: str = "") -> None:
-        """Drop what is known under a prefix: access was taken away."""
+        """Drop everything under a prefix, because access was removed."""
         with self._lock:
             self._db.execute(
                 "DELETE FROM known WHERE space = ? AND substr(key, 1, ?) = ?", (space, len(prefix), prefix)
             )
 
     def forget_server(self, origin: str) -> None:
-        """Drop what every account of this machine has seen there."""
+        """Drop everything that any account of this machine has read there."""
         end = f"@{origin}"
         with self._lock:
             self._db.execute("DELETE FROM known WHERE substr(space, ?) = ?", (-len(end), end))

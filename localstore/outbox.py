@@ -1,10 +1,9 @@
-"""The outbox: actions on a server that wait until it answers. One SQLite file in SVC_HOME.
+"""The outbox: queued actions on servers. One SQLite file in SVC_HOME.
 
 An action is a value at a path, such as a comment at `/repos/ID/issues/41/comments/+`;
-`svc.flows.outbox.actions` says which request each is. The actions of one account on one server are sent in
-the order in which they were made.
-An action is marked as sent before its request goes out, so that one whose answer was lost is repeated under
-the same id, which is the request's Idempotency-Key.
+`svc.flows.outbox.actions` maps each to a request. The actions of one account on one server are sent in order.
+An action is marked as sent before its request is sent, so that after a lost answer it is repeated under the
+same id, which is the request's Idempotency-Key.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ import msgspec
 
 FILE = "outbox.db"  # in SVC_HOME
 LOCK = "outbox.lock"  # held by the one process that sends
-KEPT = 10_000  # actions that wait at most
+KEPT = 10_000  # queued actions at most
 State = Literal["waiting", "sent", "refused"]
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """An action. `timestamp`: a hybrid logical clock, milliseconds since 1970 and a counter, as text whose
-    order is its order in time. `account` and `handle`: who acts; `about`: OWNER/NAME, or empty. `attempts`:
-    how often it was sent. `code` and `reason`: why the server refused it."""
+    """An action. `timestamp`: a hybrid logical clock, milliseconds since 1970 and a counter, as text in the
+    order of time. `account` and `handle`: the user; `about`: OWNER/NAME, or empty. `attempts`: how often it
+    was sent. `code` and `reason`: why the server refused it."""
 
     id: str
     origin: str
@@ -47,7 +46,7 @@ class Entry(msgspec.Struct, frozen=True):
 
     @property
     def created_at(self) -> str:
-        """When it was made, ISO 8601 in UTC."""
+        """When it was queued, ISO 8601 in UTC."""
         return moment(self.timestamp)
 
 
@@ -71,8 +70,8 @@ class Outbox:
         self._db.execute("CREATE TABLE IF NOT EXISTS clock (one INTEGER PRIMARY KEY, last TEXT NOT NULL)")
 
     def add(self, origin: str, account: str, handle: str, about: str, path: str, value: Any) -> Entry:
-        """Put an action at the end. One that sets the same field as a waiting one replaces it: of two values
-        at one path the later members count. Raises OverflowError if too many wait."""
+        """Append an action. It is merged with a queued one at the same path, the later members winning.
+        Raises OverflowError if there are too many."""
         with self._step():
             (waiting,) = self._db.execute("SELECT count(*) FROM entry").fetchone()
             if waiting >= KEPT:
@@ -103,15 +102,15 @@ class Outbox:
         return _entry(row) if row else None
 
     def mark_sent(self, id: str) -> None:
-        """Its request is about to go out."""
+        """Record that its request is about to be sent."""
         self._run("UPDATE entry SET state = 'sent', attempts = attempts + 1 WHERE id = ?", id)
 
     def remove(self, id: str) -> None:
-        """It was carried out, or its user dropped it."""
+        """Delete an action that was carried out or dropped."""
         self._run("DELETE FROM entry WHERE id = ?", id)
 
     def refuse(self, id: str, code: str, reason: str) -> None:
-        """The server refused it: it moves aside and holds up nothing."""
+        """Set a refused action aside, so that it does not block others."""
         self._run("UPDATE entry SET state = 'refused', code = ?, reason = ? WHERE id = ?", code, reason, id)
 
     def retry(self, id: str) -> None:
@@ -126,8 +125,8 @@ class Outbox:
             self._db.close()
 
     def _folded(self, origin: str, account: str, path: str, value: Any) -> Any:
-        """The value together with that of a waiting action at the same path, which is removed. Members that
-        are lists add or remove something: an action with such a member stays by itself."""
+        """The value merged with that of a queued action at the same path, which is removed. Actions whose
+        members are lists (additions or removals) are not merged."""
         row = self._db.execute(
             "SELECT id, value FROM entry WHERE origin = ? AND account = ? AND path = ? "
             "AND state = 'waiting' AND attempts = 0 ORDER BY timestamp DESC LIMIT 1",
@@ -142,7 +141,7 @@ class Outbox:
         return {**known, **value} if isinstance(known, dict) and isinstance(value, dict) else value
 
     def _tick(self) -> str:
-        """The next time of the hybrid logical clock: later than every one before it, whatever the wall clock
+        """The next time of the hybrid logical clock: later than all before it, whatever the wall clock
         says."""
         row = self._db.execute("SELECT last FROM clock").fetchone()
         now = f"{int(self._clock() * 1000):015d}-0000"

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from localstore.core import limits
-from localstore.core.errors import Forbidden, NotBound, NotFound, Unauthorized
+from localstore.core.errors import Conflict, Forbidden, NotBound, NotFound, Unauthorized
 from localstore.core.model.auth import IdentityLevel
 from localstore.core.model.repo import FilteredView, RepositoryArchived
 from localstore.core.rights import RANK, Operation
@@ -36,19 +36,19 @@ from relay.once import NEVER_BEFORE, Once, Said, SaidBefore
 
 
 def account_name(account_id: str) -> str:
-    """What a write transaction about an account names (see `Database.write`)."""
+    """The name under which a write transaction locks an account (see `Database.write`)."""
     return f"account {account_id}"
 
 
 def repo_name(repo_id: str) -> str:
-    """What a write transaction about a repository names."""
+    """The name under which a write transaction locks a repository."""
     return f"repo {repo_id}"
 
 
 class Principal(msgspec.Struct, frozen=True):
-    """A signed-in caller. `via` says which of the credentials of the specification was used; `narrowed`: the
-    token's holder appended limits, which hold for this token only. `expires_at`: when the credential ends,
-    `session_ends`: when its session does, which may be later; milliseconds."""
+    """A signed-in caller. `via`: how the caller authenticated (cookie, token, or the device key itself).
+    `narrowed`: the token's holder restricted it. `expires_at`: when the credential ends; `session_ends`: when
+    its session ends, which may be later; both in milliseconds."""
 
     account_id: str
     handle: str | None
@@ -69,18 +69,20 @@ class Principal(msgspec.Struct, frozen=True):
 
 
 class Sight(NamedTuple):
-    """The row of the route's repository as the caller may see it, None for one that is missing or hidden."""
+    """The row of the route's repository as the caller may see it; None if it is missing or hidden."""
 
     row: Row | None
 
 
 @dataclass(slots=True)
 class Caller:
-    """One request's caller. `nonce`: (key id, nonce) of a bound request, spent in the effect. `lease`: what
-    the request holds in memory; a service takes from it before it loads much for an answer. `sight`: what the
-    query of the session read of the route's repository, for the gate; None if it read none. `once`: the
-    request's Idempotency-Key. `turn`: what an agent calls its turn. `_held`: the transaction of the effect,
-    which waits for the answer to be kept in it."""
+    """The caller of one request.
+
+    `nonce`: (key id, nonce) of a signed request, spent by its effect. `lease`: memory held for the request; a
+    service reserves from it before it loads much. `sight`: the repository's row, if the session's query read
+    it for the gate. `once`: the request's Idempotency-Key. `turn`: the name an agent gave its turn. `_held`:
+    the open transaction of the effect, which is committed together with the stored answer.
+    """
 
     node: Node
     principal: Principal | None
@@ -94,19 +96,20 @@ class Caller:
 
     @property
     def me(self) -> Principal:
-        """The signed-in caller; the gate has let nobody else through where a route declares a session."""
+        """The signed-in caller. Raises Unauthorized for an anonymous one, which the gate allows on open
+        routes only."""
         if self.principal is None:
             raise Unauthorized("sign in first; run: svc login")
         return self.principal
 
     @property
     def network(self) -> str:
-        """What limits are counted for; see `relay.http.address`."""
+        """The address or network by which limits are counted; see `relay.http.address`."""
         return network(self.address)
 
     def role_of(self, found: Row) -> Role | None:
-        """The caller's role in the repository of this row, no higher than the credential includes: whoever
-        comes with a token that only reads is a reader."""
+        """The caller's role in the repository of this row, capped by what the credential includes: a token
+        that only reads has the role `read`."""
         role = repos.role(found)
         if role is None or self.principal is None or "admin" in self.principal.caps:
             return role
@@ -118,17 +121,19 @@ class Caller:
 
     @property
     def author(self) -> Author:
-        """Who did it, in every event of this request."""
+        """The author recorded with every event of this request."""
         who = self.principal
         return Author(who.account_id, who.device_key_id, self.turn) if who else Author(turn=self.turn)
 
     @contextlib.asynccontextmanager
     async def write(self, *names: str, effect: bool = True) -> AsyncIterator[Tx]:
-        """The transaction of the effect, alone among those about this account and about `names`. It spends
-        the request's nonce, so a replay changes nothing, and names the author of its events. With an
-        Idempotency-Key it raises SaidBefore for a request that was carried out before, and else it commits
-        with the answer (`conclude`). `effect` False: what it does is not what was asked for, and lasts
-        whatever becomes of that."""
+        """A write transaction that locks this account, or repository, and `names`.
+
+        It spends the request's nonce, so that a replay changes nothing, and reads state and role again under
+        the lock. With an Idempotency-Key it raises SaidBefore for a request that was carried out already, and
+        otherwise stays open until `conclude` stores the answer in it. `effect=False`: commit at once; what is
+        written is not the effect of the request and stays whatever happens to that.
+        """
         await self.conclude(None)
         held = self.node.db.write(*self._about(), *names)
         tx = await held.__aenter__()
@@ -151,7 +156,7 @@ class Caller:
         self.nonce = None
 
     async def conclude(self, said: Said | None) -> None:
-        """Commit the effect, and with it the answer; None: it is not one to be kept."""
+        """Commit the effect and, if given, the answer with it. None: do not store an answer."""
         if self._held is None:
             return
         (held, tx), self._held = self._held, None
@@ -165,26 +170,26 @@ class Caller:
         self.nonce = None
 
     async def abandon(self, error: BaseException) -> None:
-        """Take back an effect whose answer nobody will have: it is done when the request is sent again."""
+        """Roll back an effect whose answer cannot be sent; the client may send the request again."""
         if self._held is not None:
             (held, _), self._held = self._held, None
             with contextlib.suppress(type(error)):
                 await held.__aexit__(type(error), error, error.__traceback__)
 
     async def spend_nonce(self) -> None:
-        """Let the request be no replay of a later one, where its answer is known already."""
+        """Spend the nonce of a request whose answer is already stored, so that it cannot be replayed."""
         if self.nonce is not None:
             async with self.node.db.write(*self._about()) as tx:
                 await self._spend(tx, *self.nonce)
             self.nonce = None
 
     async def _look_again(self, tx: Tx) -> None:
-        """Read once more, inside the transaction, what the gate has let the caller through by."""
+        """Check again, inside the transaction, what the gate checked before it."""
 
     async def still(self, tx: Tx, repo_id: str = "") -> Row:
-        """The row of the repository as the caller sees it in this transaction, of nulls where it is hidden or
-        missing. Unauthorized when the session was ended, its key revoked or its account disabled since the
-        gate let the request in."""
+        """The repository's row as the caller sees it in this transaction; nulls where it is hidden or
+        missing. Raises Unauthorized if the session was ended, its key revoked or its account disabled since
+        the gate let the request in."""
         me = self.me
         statement = gate.STILL_BY_KEY if me.via == "self" else gate.STILL_BY_SESSION
         found = await tx.one(statement, repo_id=repo_id, credential=me.session_id, account=me.account_id)
@@ -193,11 +198,11 @@ class Caller:
         return found
 
     def _require_proven(self) -> None:
-        """Before the commit: whether the rules that the gate left to the service were asked."""
+        """Called before the commit: raise unless the checks that the gate leaves to the service were made."""
 
     async def refuse_replay(self) -> None:
-        """Raise NotBound if the request's nonce was spent by an earlier request. What is refused needs no
-        transaction of an effect, and a replay is a replay whatever has become of its subject since."""
+        """Raise NotBound if the nonce of this request was spent by an earlier one. For refusals, which open
+        no write transaction."""
         if self.nonce is None:
             return
         key_id, value = self.nonce
@@ -222,9 +227,12 @@ def _replayed() -> NotBound:
 
 @dataclass(slots=True)
 class View(Caller):
-    """A caller in front of a repository it may see, for one operation on it. `role` None: reads a public one
-    without being named. `policy`: what of its paths this caller sees; None: all. Every query for content asks
-    `sees`, and what cannot yet be answered in part asks `require_whole`."""
+    """A caller and one repository it may see, for one operation on it.
+
+    `role` is None for a reader of a public repository without a role. `policy`: the path rules that hide
+    something from this caller; None: nothing is hidden. Every query for content asks `sees`; what cannot be
+    answered for a part of the paths asks `require_whole`.
+    """
 
     repo: RepoRow = None  # type: ignore[assignment]  # dataclass order; the gate always sets it
     role: Role | None = None
@@ -233,13 +241,12 @@ class View(Caller):
     _unproven: bool = False
 
     def _about(self) -> list[str]:
-        """Writers of one repository take turns, whoever they are."""
+        """Writers of one repository run one after the other."""
         return [repo_name(self.repo.id)]
 
     async def _look_again(self, tx: Tx) -> None:
-        """A write that waited acts on what is so now: `repo` and `role` are those of this transaction, and
-        what the gate would refuse by now is refused, in its words. Where the credential has merely expired
-        since, the request is carried out: it came in time."""
+        """Set `repo` and `role` to their state in this transaction and refuse what the gate would refuse by
+        now. A credential that merely expired while the request waited is accepted."""
         found = await self.still(tx, self.repo.id)
         if found[0] is None:
             raise NotFound
@@ -248,8 +255,8 @@ class View(Caller):
         await self.load_policy(tx)
 
     def require_allowed(self) -> None:
-        """What the table says about the operation, this caller and the state of the repository. Whether
-        somebody without the role is the author remains for the service to prove (`require_author`)."""
+        """Raise unless the table of rights allows the operation for this caller and state of the repository.
+        Where only the author may, the service must prove authorship (`require_author`)."""
         may = self.operation
         me = self.principal
         if me is not None and me.is_guest and not may.guest:
@@ -262,13 +269,13 @@ class View(Caller):
             self.require_active()
 
     def _as_public(self, may: Operation) -> bool:
-        """Whether this is open to callers without a role, who see the repository because it is public."""
+        """Whether the operation is open to this caller, who has no role, because the repository is public."""
         me = self.principal
         return may.anonymous if me is None else may.guest if me.is_guest else may.stranger
 
     def require_author(self, account_id: str) -> None:
-        """Forbidden unless the caller has the role that the operation asks for, or wrote its subject. Every
-        operation whose row says `author` asks this inside its transaction."""
+        """Raise Forbidden unless the caller has the role that the operation needs or is `account_id`. Every
+        operation whose row of rights says `author` calls this inside its transaction."""
         may = self.operation
         if may.least is not None and not self.has(may.least) and self.me.account_id != account_id:
             self.require(may.least)
@@ -279,7 +286,8 @@ class View(Caller):
             raise TypeError(f"{self.operation.name} asked nobody whether the caller is the author")
 
     async def load_policy(self, tx: Tx | None = None) -> None:
-        """Read the rules that hide paths from this caller. Whoever writes sees everything."""
+        """Load the rules that hide paths from this caller. Nothing is hidden from the role `write` and
+        above."""
         number = self.repo.policy
         if number is None or self.has("write"):
             self.policy = None
@@ -296,7 +304,7 @@ class View(Caller):
         return self.policy is None or self.policy.sees(path)
 
     def require_whole(self) -> None:
-        """FilteredView for a caller from whom paths are hidden: one answer, whatever is asked for."""
+        """Raise FilteredView if paths are hidden from the caller, for answers that cannot leave them out."""
         if self.policy is not None:
             raise FilteredView(
                 f"some paths of {self.repo.full_name} are for its writers only, and this is not "
@@ -311,6 +319,11 @@ class View(Caller):
             raise Forbidden(
                 f"this needs the role {role} in {self.repo.full_name}; you have {self.role or 'none'}"
             )
+
+    def require_room(self, used: int, most: int, what: str, new: int = 1) -> None:
+        """Raise Conflict if the repository has `used` of `what` (a plural) and may not have `new` more."""
+        if used + new > most:
+            raise Conflict(f"{self.repo.full_name} has {most} {what}, and no repository has more")
 
     def require_active(self) -> None:
         """Writes to an archived repository are refused until it is unarchived."""

@@ -1,9 +1,9 @@
-"""What a node was told at start, checked as a whole before anything else happens.
+"""The configuration of a node, read and checked as a whole at start.
 
-Strict mode (`relay serve`) refuses to start on anything missing or wrong, with one line that says what to
-do. `--dev` fills in what a first look needs. The variables are those of the service specification,
-Operation; beside them stand TR_DATA_DIR, TR_DEVICE_KEY_SIGN_IN, TR_DEVICE_KEY_SIGN_UP, TR_LOCAL_SIGN_UP,
-TR_SOURCE_URL, TR_RATE_LIMITS, TR_PROXY_HOPS, TR_AUDIT_DAYS, and those of quotas and of the reserve.
+Strict mode (`relay serve`) refuses to start when anything is missing or wrong, with one line that says what
+to do. `--dev` fills in what a first look needs. The variables are those of the service specification,
+Operation, and TR_DATA_DIR, TR_DEVICE_KEY_SIGN_IN, TR_DEVICE_KEY_SIGN_UP, TR_LOCAL_SIGN_UP, TR_SOURCE_URL,
+TR_RATE_LIMITS, TR_PROXY_HOPS, TR_AUDIT_DAYS, and those of quotas and of the disk reserve.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LEVELS = {
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """None where the operator gave none. `managed_key` is 32 raw bytes."""
+    """Secrets of the operator; None where none was given. `managed_key` is 32 raw bytes."""
 
     enroll_challenge: str
     validate_jwt_aud: str
@@ -71,7 +71,8 @@ class S3:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where packs lie: in files of the data folder, or in the bucket of `s3`, which knows its `owner`."""
+    """Where packs are stored: in files of the data folder, or in the bucket of `s3`, marked with its
+    `owner`."""
 
     data: Path
     s3: S3 | None
@@ -120,7 +121,8 @@ class Config:
     client_builds: Path | None
 
     def at(self, port: int) -> Config:
-        """The same after the socket was bound: with port 0 the origin of `--dev` is only known then."""
+        """This configuration with the port that was bound; with port 0 the origin of `--dev` is known only
+        then."""
         if self.port == port:
             return self
         derived = self.public_url == dev_origin(self.host, self.port)
@@ -129,12 +131,12 @@ class Config:
 
     @property
     def source_url(self) -> str:
-        """Where the source code of this node is (AGPL-3.0-or-later, section 13)."""
+        """The address of the node's source code (AGPL-3.0-or-later, section 13)."""
         return self.source_link or f"{self.public_url}/source.tar.gz"
 
     @property
     def secure(self) -> bool:
-        """Whether people reach the node by TLS: the cookie is `__Host-session` then."""
+        """Whether people reach the node by TLS; the cookie is then named `__Host-session`."""
         return self.public_url.startswith("https://")
 
     def authorities(self) -> frozenset[str]:
@@ -155,7 +157,7 @@ def dev_origin(host: str, port: int) -> str:
 
 
 def read(variables: Mapping[str, str], *, dev: bool, host: str, port: int, data: Path | None) -> Config:
-    """Check everything and answer the configuration, or raise StartRefused with one line."""
+    """Read and check everything. Raises StartRefused with one line."""
     environment = Environment(variables)
     try:
         return _read(environment, dev, host, port, data)
@@ -215,7 +217,7 @@ def _client_builds(env: Environment) -> Path | None:
 
 
 def quotas(variables: Mapping[str, str]) -> Quota:
-    """What accounts may have here; it needs nothing else of the configuration."""
+    """The limits of accounts, without reading the rest of the configuration."""
     return _quota(Environment(variables), False)
 
 
@@ -229,8 +231,8 @@ def _quota(env: Environment, dev: bool) -> Quota:
 
 
 def migration_urls(variables: Mapping[str, str], data: Path | None) -> tuple[str, str]:
-    """What `relay migrate` works on, and what will be served from it; it needs nothing else of the
-    configuration."""
+    """The database that `relay migrate` changes and the one that is served afterwards, without reading the
+    rest of the configuration."""
     env = Environment(variables)
     folder = (data or Path(env.get("TR_DATA_DIR") or "relay-data")).absolute()
     served = _database_url(env, folder, "DATABASE_URL", "MIGRATION_DATABASE_URL")
@@ -346,7 +348,8 @@ def _s3(env: Environment) -> S3 | None:
 
 
 def _tls(env: Environment, dev: bool) -> tuple[Path, Path] | None:
-    """Certificate and key where the node ends TLS itself; behind a proxy neither file exists."""
+    """Certificate and key if the node terminates TLS itself; None behind a proxy, where neither file
+    exists."""
     named = env.get("SSL_CERT_PATH"), env.get("SSL_KEY_PATH")
     if dev and not any(named):
         return None

@@ -31,9 +31,8 @@ LISTED = 20_000  # digests of long lists that are looked up at once: the event l
 
 @dataclass(slots=True)
 class Node:
-    """`lists`: whose turn it is with a long list of digests; `files`: how many files stand
-    below directories. `stopping` is set first when the node goes down: `/readyz` says so while answers still
-    finish."""
+    """`lists`: locks for work on long lists of digests; `files`: numbers of files below directories.
+    `stopping` is set first at shutdown: `/readyz` then reports it while running requests finish."""
 
     config: Config
     db: Database

@@ -1,12 +1,12 @@
-"""Idempotency-Key: a request that is sent again with its key gets its first answer, and changes nothing.
+"""Idempotency-Key: a request that is repeated with its key gets the first answer and changes nothing.
 
-No handler takes part. The gate reads the key of every request that changes something for an account, and
-answers from here what it answered before. Else `Caller.write` looks again under its lock and leaves its
-transaction open, until the gate has the answer and keeps it in the same transaction, sealed.
+Handlers take no part in this. The gate reads the key of every request that changes something for an account,
+and replies with the stored answer if there is one. Otherwise `Caller.write` looks again under its lock and
+keeps its transaction open until the gate stores the answer in it, encrypted.
 
-Keys belong to an account, live for 30 days and stand for one method, path, query and body. Only what was done
-is kept: a refused request may be sent again. The database holds neither a key nor, in the clear, an answer,
-which may be a new token: the key that was sent opens it.
+A key belongs to an account, lives for 30 days and stands for one method, path, query and body. Refusals are
+not stored: a refused request may be repeated. The database holds only a hash of the key, and the answer
+encrypted under the key, because an answer may contain a new token.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _COUNTED = "ABCD"  # one name in sixteen begins so: the rows of an account are c
 
 
 class Request(Protocol):
-    """What is read of an HTTP request."""
+    """The parts of an HTTP request that are read here."""
 
     method: str
 
@@ -50,7 +50,7 @@ class _Headers(Protocol):
 
 @dataclass(slots=True, frozen=True)
 class Said:
-    """An answer as it went over the wire. `headers`: all but those that tell of the connection."""
+    """A stored answer. `headers`: all but those of the connection."""
 
     status: int
     body: bytes
@@ -70,7 +70,7 @@ class Said:
 
 
 class SaidBefore(Exception):  # no error: the answer of this request
-    """This request was carried out before; raised out of the transaction in which it would be again."""
+    """Raised inside the transaction when this request was carried out already; carries the stored answer."""
 
     def __init__(self, said: Said) -> None:
         super().__init__()
@@ -79,7 +79,8 @@ class SaidBefore(Exception):  # no error: the answer of this request
 
 @dataclass(slots=True, frozen=True)
 class Once:
-    """`key` None: the client sent none, so nothing is remembered. `request`: BLAKE3 of what it stands for."""
+    """`key` is None if the client sent none; then nothing is stored. `request`: BLAKE3 of the request that
+    the key stands for."""
 
     account_id: str = ""
     key: str | None = None
@@ -87,8 +88,8 @@ class Once:
 
     @classmethod
     def of(cls, request: Request, body: bytes, account_id: str | None) -> Once:
-        """Invalid for a key that is not 1 to 255 printable ASCII characters, or from nobody: it would be
-        ignored, and belongs to an account."""
+        """Raises Invalid for a key that is not 1 to 255 printable ASCII characters, or without an account to
+        which it could belong."""
         key = request.headers.get("idempotency-key")
         if key is None:
             return NEVER_BEFORE
@@ -100,7 +101,7 @@ class Once:
         return cls(account_id, key, digest(length_prefixed(*(part.encode() for part in parts), body)))
 
     async def find(self, look: Look) -> Said | None:
-        """The answer that was given before. Invalid when the key was used for another request."""
+        """The stored answer. Raises Invalid when the key was used for another request."""
         if self.key is None:
             return None
         row = await look(rows.ONE, account_id=self.account_id, key=self._name(), now=now_ms())
@@ -115,8 +116,8 @@ class Once:
             raise Unavailable("the answer that was kept cannot be read; look whether it was done") from None
 
     async def keep(self, tx: Tx, said: Said) -> None:
-        """Keep the answer, in the transaction of what it tells of. QuotaExceeded for an account that keeps
-        too many."""
+        """Store the answer in the transaction of its effect. Raises QuotaExceeded for an account with too
+        many keys."""
         if self.key is None:
             return
         name, now = self._name(), now_ms()
@@ -147,7 +148,7 @@ class Once:
             )
 
     def _name(self) -> str:
-        """What the key is kept as."""
+        """The hash under which the key is stored."""
         return b64u(self._derived(b"svc-idempotency-name-v1"))
 
     def _box(self) -> SecretBox:

@@ -1,4 +1,4 @@
-"""Writes docs/reference from the code: commands, routes, environment, limits, errors.
+"""Writes docs/reference from the code, and the list of pages in docs/guide/README.md from those pages.
 
     python -m scripts.reference            # write the files
     python -m scripts.reference --check    # say which are out of date; exit 1 if one is
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -193,13 +194,37 @@ PAGES: dict[str, Callable[[], str]] = {
 }
 
 
-def stale() -> list[str]:
-    """Names of the committed pages that the code no longer agrees with."""
-    return [name for name, page in PAGES.items() if _committed(name) != MADE + page()]
+GUIDE = ROOT / "docs" / "guide"
+_GUIDE_LINE = re.compile(r"<!-- Guide (\d+): (.+) -->\n\n# (.+)\n")
+_GUIDE_LIST = re.compile(r"(?s)(<!-- pages -->\n).*?(<!-- /pages -->)")
 
 
-def _committed(name: str) -> str | None:
-    path = FOLDER / name
+def guide() -> str:
+    """docs/guide/README.md, with each page of the folder listed in the order of its first line. ValueError
+    for a page that does not begin with `<!-- Guide ORDER: SUMMARY -->`."""
+    pages = []
+    for path in sorted(GUIDE.glob("*.md")):
+        if path.name == "README.md":
+            continue
+        line = _GUIDE_LINE.match(path.read_text("utf-8"))
+        if line is None:
+            raise ValueError(f"docs/guide/{path.name}: begin with <!-- Guide ORDER: SUMMARY --> and a title")
+        pages.append((int(line[1]), f"- [{line[3]}]({path.name}): {line[2]}\n"))
+    listed = "".join(row for _, row in sorted(pages))
+    return _GUIDE_LIST.sub(rf"\1{listed}\2", (GUIDE / "README.md").read_text("utf-8"))
+
+
+def written() -> dict[Path, str]:
+    """What each file that this script writes has to say."""
+    return {FOLDER / name: MADE + page() for name, page in PAGES.items()} | {GUIDE / "README.md": guide()}
+
+
+def stale() -> dict[Path, str]:
+    """The files that do not say it."""
+    return {path: text for path, text in written().items() if _committed(path) != text}
+
+
+def _committed(path: Path) -> str | None:
     return path.read_text("utf-8") if path.exists() else None
 
 
@@ -208,13 +233,15 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is out of date")
     old = stale()
     if parser.parse_args().check:
-        for name in old:
-            print(f"docs/reference/{name} is out of date; run: python -m scripts.reference", file=sys.stderr)
+        for path in old:
+            print(
+                f"{path.relative_to(ROOT)} is out of date; run: python -m scripts.reference", file=sys.stderr
+            )
         return 1 if old else 0
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name in old:
-        (FOLDER / name).write_text(MADE + PAGES[name](), "utf-8")
-        print(f"wrote docs/reference/{name}")
+    for path, text in old.items():
+        path.write_text(text, "utf-8")
+        print(f"wrote {path.relative_to(ROOT)}")
     return 0
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.cmd.frame.table import COMMANDS
+from svc.cmd.frame.table import COMMANDS, GROUPS
 from tests.endpoints import endpoints
 
 ROOT = Path(__file__).parents[1]
@@ -24,6 +24,7 @@ UNCALLED = {
     "history.ARCHIVE": "other programs",
     "history.LOG": "other programs",
     "history.SEAL_UPDATES": "other programs",
+    "listing.SOCIAL": "pages, to come",
     "live.PROOF_CONTEXT": "other programs; ours makes these bytes itself",
     "merge.MERGE": "other programs",
     "merge.PREVIEW": "other programs",
@@ -50,7 +51,11 @@ TESTED = {
 }
 
 
-MODELS = ("localstore.core.model", "localstore.core.model.collaboration")
+MODELS = (
+    "localstore.core.model",
+    "localstore.core.model.catalog",
+    "localstore.core.model.collaboration",
+)
 
 
 def used_by_the_client() -> set[str]:
@@ -88,6 +93,12 @@ def test_every_command_that_is_written_is_in_the_table() -> None:
             ):
                 written.add(f"{module}.{node.name}")
     assert sorted(written - listed) == []
+
+
+def test_every_group_of_a_command_has_a_summary() -> None:
+    """Completion, help and the reference list groups with the text in GROUPS of the folder."""
+    groups = {" ".join(name.split()[:length]) for name in COMMANDS for length in range(1, len(name.split()))}
+    assert sorted(group for group in groups if group not in {*GROUPS, *COMMANDS}) == []
 
 
 def test_every_command_is_shown_in_a_transcript() -> None:

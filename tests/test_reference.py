@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from scripts import reference, reference_environment
@@ -12,6 +14,13 @@ from scripts.reference_environment import Mismatch, Variable
 def test_the_committed_page_is_current(name: str) -> None:
     written = (reference.FOLDER / name).read_text("utf-8")
     assert written == reference.MADE + reference.PAGES[name](), "run: python -m scripts.reference"
+
+
+def test_the_guide_lists_each_of_its_pages_once() -> None:
+    committed = (reference.GUIDE / "README.md").read_text("utf-8")
+    assert committed == reference.guide(), "run: python -m scripts.reference"
+    pages = {path.name for path in reference.GUIDE.glob("*.md")} - {"README.md"}
+    assert sorted(re.findall(r"\]\(([\w-]+\.md)\)", committed)) == sorted(pages)
 
 
 def test_a_variable_without_a_description_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,4 @@
-"""Where the agent of a SVC_HOME is: its lock, its socket, its log, and the folders that it watches when
-nobody is attached."""
+"""The files of the agent of a SVC_HOME: lock, socket, log, and the list of detached folders."""
 
 from __future__ import annotations
 
@@ -11,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 LOCK, SOCKET, LOG, FOLDERS = "agent.lock", "agent.sock", "agent.log", "agent.json"
-LOG_BYTES = 1 << 20  # after which the log begins anew, beside its predecessor
-_SHORT = 100  # bytes of a socket's path that every system takes
+LOG_BYTES = 1 << 20  # after which the log is rotated
+_SHORT = 100  # bytes of a socket path that every system accepts
 
 
 @contextmanager
@@ -30,7 +29,7 @@ def socket_path(root: Path) -> Iterator[str]:
 
 
 def detached(root: Path) -> list[str]:
-    """The folders that are watched without anybody attached; empty if the file is missing or damaged."""
+    """The folders that are watched without followers; empty if the file is missing or damaged."""
     try:
         return msgspec.json.decode((root / FOLDERS).read_bytes(), type=list[str])
     except (OSError, msgspec.MsgspecError):

@@ -35,9 +35,10 @@ class Blocked(OSError):
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """A complete file at `path` in the folder that is waiting to be moved into place."""
+    """A complete file at `path` in the folder waiting to be moved into place; copied if it `stays`."""
 
     path: str
+    stays: bool = False
 
 
 Content = bytes | Fetched
@@ -219,7 +220,7 @@ class Files:
         this is the `last` path that needs it, else copied."""
         if isinstance(content, bytes):
             return self.create(path, [content], mode, sync)
-        if not last:
+        if content.stays or not last:
             return self.create(path, self.chunks(content.path), mode, sync)
         with os.fdopen(self.open(content.path), "rb", buffering=0) as file:
             if mode is not None:

@@ -1,10 +1,11 @@
-"""Live sync of one working copy: work on the paths that a save or a frame names, on nothing else.
+"""Live sync of one working copy: it touches only the paths that a save or a frame names.
 
-saves   which paths were saved, and when each save counts
-single  a scan of single files
-stale   saves of an old buffer: whose lines they would take away
-frames  what the relay tells: verified, stored, written
-rounds  the steps of one round: a save to its update, a frame to its files
+    saves   which paths were saved, and when each save counts
+    single  a scan of single files
+    stale   saves of old buffers: which lines they would delete
+    frames  live frames of the relay: verified, stored, written
+    rounds  the steps of one round: from a save to its update, from a frame to its files
+    reads   which written files a program has read since
 
 The process that runs this is `svc.agent`.
 """

@@ -1,4 +1,4 @@
-"""What the relay tells of a branch while a channel is open: verified, stored, and ready to be written."""
+"""Live frames of a branch while its channel is open: verified, stored, and ready to be written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 class Arrived(msgspec.Struct, frozen=True):
-    """One update of somebody else. `kind`: of the update."""
+    """One update by another device. `kind`: of the update."""
 
     path: str
     kind: str
@@ -29,19 +29,19 @@ class Arrived(msgspec.Struct, frozen=True):
 
 
 class Frames:
-    """The frames that were stored and whose files are not written yet. `paths`: those files."""
+    """Stored frames whose files are not written yet. `paths`: those files."""
 
     def __init__(self) -> None:
         self.paths: set[str] = set()
-        self._edits: dict[str, list[Signed] | None] = {}  # None: not all that came since is known
+        self._edits: dict[str, list[Signed] | None] = {}  # None: some edits since are unknown
 
     def store(self, copy: WorkingCopy, frame: Live) -> list[Arrived] | None:
-        """Verify a frame and store its rows, in one step. Returns the updates of others, None if the frame
-        does not follow what the record has (the caller has to bootstrap). Raises ServerMisbehaved for a
-        signature that does not hold; nothing is stored then."""
+        """Verify a frame and store its rows, in one step. Returns the updates of other devices; None if the
+        frame does not follow the record's number, so that the caller has to bootstrap. Raises
+        ServerMisbehaved, with nothing stored, for an invalid signature."""
         since = copy.db.number("since")
         if frame.seq <= since and frame.after < since:
-            return []  # known already, as after a bootstrap
+            return []  # already known, for example from a bootstrap
         if frame.after != since:
             return None
         for signed in frame.updates:
@@ -62,12 +62,13 @@ class Frames:
         ]
 
     def forget(self) -> None:
-        """Read every lane from the relay: another process wrote in between, or the branch was read anew."""
+        """Read every lane from the relay from now on, because another process wrote in between or the branch
+        was bootstrapped."""
         self._edits.clear()
 
     def done(self, copy: WorkingCopy, paths: Iterable[str]) -> None:
-        """These files were written, except those with an update in flight, and those that do not show their
-        text because a program is writing them."""
+        """Mark these files as written, except those with an update in flight and those that a program is
+        writing."""
         flying = copy.db.flight_kinds()
         for path in paths:
             entry = copy.entries.get(path)
@@ -78,8 +79,8 @@ class Frames:
                 self._edits.pop(path, None)
 
     def lane(self, copy: WorkingCopy, row: Row) -> Remote | None:
-        """The lane of a row, made of what the record has and the edits that came. None if these are not all,
-        or give another text than the row says."""
+        """The lane of a row, built from the record and the received edits. None if some are missing or the
+        text differs from the row."""
         edits, entry = self._edits.get(row.path), copy.entries.get(row.path)
         if not edits or entry is None or entry.genesis is None:
             return None
@@ -99,7 +100,7 @@ class Frames:
         return Remote(row, entry.genesis, lane.state())
 
     def _expect(self, copy: WorkingCopy, row: WireRow, edits: list[Signed]) -> None:
-        """Note the edits that lead to a row, if they are all and the record has what was before."""
+        """Record the edits that lead to a row, if all of them and the state before are known."""
         before, entry = copy.db.row(row.path), copy.entries.get(row.path)
         known = self._edits.get(row.path, [])
         whole = (
@@ -116,7 +117,7 @@ class Frames:
 
 
 def require_signed(copy: WorkingCopy, signed: Signed) -> None:
-    """Raises ServerMisbehaved unless the update was signed by the key that the relay names."""
+    """Raise ServerMisbehaved unless the update is signed by the key that the relay names."""
     update = signed.update
     try:
         signature, public = check(update), unb64u(signed.public_key, 32)
@@ -126,7 +127,7 @@ def require_signed(copy: WorkingCopy, signed: Signed) -> None:
         )
     except Invalid as error:
         raise ServerMisbehaved(
-            f"the server sent an edit that nobody could have signed ({error.detail})"
+            f"the server sent an edit with an invalid signature ({error.detail})"
         ) from None
     if not named or not verify(public, message, signature):
         who = f"@{terminal_safe(signed.who)}" if signed.who else "somebody"

@@ -1,4 +1,4 @@
-"""Which of the files that svc wrote were read since (IN_ACCESS of Linux; a stat is none)."""
+"""Detects which written files were read since (IN_ACCESS of Linux; a stat does not count)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from localstore.errors import NotWatchable
 from localstore.folder.files import Files
 from localstore.watch.inotify import ACCESS, Inotify
 
-FILES = 1000  # watched at most; a file that is not counts as read
+FILES = 1000  # watched at most; other files count as read
 
 
 class Reads:
-    """Use it from one thread. Where the system tells of no reads, every file counts as read."""
+    """Use it from one thread. Where reads cannot be detected, every file counts as read."""
 
     def __init__(self) -> None:
         self._inotify: Inotify | None = None
@@ -51,7 +51,7 @@ class Reads:
             self.forget(next(iter(self._watched)))
 
     def look(self) -> None:
-        """Take in what was read so far, before svc itself reads."""
+        """Process the reads so far, before svc itself reads."""
         if self._inotify is None:
             return
         for event in self._inotify.events():

@@ -28,12 +28,12 @@ from localstore.sync.settle import settle
 from localstore.sync.transfer.send import NEW_FILES, Sent, batches, record_answers, upload_bytes
 from localstore.sync.working_copy import WorkingCopy
 
-WRITING_SECONDS = 2.0  # for which a program may have a file open before svc writes over it
-REFUSALS = 3  # of one text because others had changed it, after which its edits go as typed ones
+WRITING_SECONDS = 2.0  # that svc waits for a program that has a file open for writing
+REFUSALS = 3  # of one text because others changed it; then its edits are sent as typed ones
 
 
 class Conflicting(msgspec.Struct, frozen=True):
-    """A file whose local version went to the conflict copy `kept_as`. `by`: whose version stays."""
+    """A conflict: the local version is in `kept_as`. `by`: author of the version that stays."""
 
     path: str
     kept_as: str
@@ -41,8 +41,8 @@ class Conflicting(msgspec.Struct, frozen=True):
 
 
 class Done(msgspec.Struct):
-    """What a step did, by path: files `written` with edits of others, or `removed`; texts that were `merged`
-    with them; `conflicts`; lines that were `kept` from saves of old buffers; `skipped` files."""
+    """The result of a step, by path: files `written` with edits of others, or `removed`; texts `merged` with
+    them; `conflicts`; lines `kept` that saves of old buffers lacked; `skipped` files."""
 
     written: list[str] = msgspec.field(default_factory=list)
     merged: list[str] = msgspec.field(default_factory=list)
@@ -52,7 +52,7 @@ class Done(msgspec.Struct):
 
 
 class Rounds:
-    """What live sync remembers of one working copy between rounds. Use it from one thread."""
+    """The state of live sync of one working copy between rounds. Use it from one thread."""
 
     def __init__(self) -> None:
         self.frames, self.reads = Frames(), Reads()
@@ -61,14 +61,14 @@ class Rounds:
         self._costly: set[str] = set()
         self._moved: Counter[str] = Counter()
         self._placed: dict[str, int] = {}  # path → inode of the file that svc wrote
-        self._writing: dict[str, float] = {}  # path → until when its writer is waited for
+        self._writing: dict[str, float] = {}  # path → until when to wait for its writer
         self._copy: WorkingCopy | None = None
 
     def close(self) -> None:
         self.reads.close()
 
     def begin(self, copy: WorkingCopy, turn: str | None) -> None:
-        """A round begins."""
+        """Start a round."""
         if self._copy is not copy:
             if self._copy is None:
                 self.buffers.forget_reads(copy)
@@ -93,17 +93,17 @@ class Rounds:
         return self._send_off(copy, paths, None)
 
     def saved_below(self, copy: WorkingCopy, folders: Iterable[str]) -> Done:
-        """As `saved`, for whatever changed below these folders."""
+        """As `saved`, for everything that changed below these folders."""
         scan, paths = _walked(copy, folders)
         self.barred = {path: why for path, why in self.barred.items() if path not in paths}
         return self._send_off(copy, paths, scan)
 
     def again(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
-        """Put in flight what these paths have to say by now."""
+        """Put the current state of these paths in flight."""
         return self._send_off(copy, [path for path in paths if path not in self.barred], None)
 
     def bring(self, copy: WorkingCopy) -> Done:
-        """Write what came from the branch, and put in flight what was merged with it."""
+        """Write received changes to the folder, and put in flight what was merged with them."""
         paths = sorted(path for path in self.frames.paths if not self._is_written(copy, path))
         changed = reconcile_paths(copy, Scan(), paths, partial(self.frames.lane, copy))
         self.frames.done(copy, paths)
@@ -112,7 +112,7 @@ class Rounds:
         return self._report(copy, self.again(copy, _pending(copy, paths)), changed)
 
     def bootstrap(self, copy: WorkingCopy) -> Connected:
-        """Read from the relay what is new on the branch; `bring` writes it."""
+        """Read new rows of the branch from the relay; `bring` writes them."""
         self.frames.forget()
         connected = connect(copy)
         attach_lanes(copy)
@@ -122,7 +122,7 @@ class Rounds:
         return connected
 
     def outgoing(self, copy: WorkingCopy) -> list[LiveUpdate]:
-        """The next updates to send; empty if all are answered. Their bytes are uploaded."""
+        """The next updates to send; empty if all are answered. Their bytes are uploaded first."""
         for updates in batches(copy):
             if any(update.kind in NEW_FILES for update in updates):
                 upload_bytes(copy, updates)
@@ -130,7 +130,7 @@ class Rounds:
         return []
 
     def answered(self, copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers) -> Sent:
-        """Record what the relay answered. Paths that it wants merged first are among those to `bring`."""
+        """Record the relay's answers. Paths that must be merged first are added to those of `bring`."""
         sent = Sent()
         record_answers(copy, updates, answers, sent)
         for path in sent.accepted:
@@ -143,7 +143,7 @@ class Rounds:
         return sent
 
     def finish(self, copy: WorkingCopy) -> None:
-        """The round ends: listen who reads what was written in it."""
+        """End the round: start detecting reads of the files written in it."""
         for path, inode in self._placed.items():
             if inode == 0:
                 self.reads.watch(copy.files, path)
@@ -154,14 +154,14 @@ class Rounds:
         copy.files.forget()
 
     def _is_written(self, copy: WorkingCopy, path: str) -> bool:
-        """Whether a program is writing the file. One that never ends is not waited for."""
+        """Whether a program has the file open for writing; after WRITING_SECONDS it no longer counts."""
         if not copy.files.being_written(path):
             self._writing.pop(path, None)
             return False
         return time.monotonic() < self._writing.setdefault(path, time.monotonic() + WRITING_SECONDS)
 
     def _is_ours(self, copy: WorkingCopy, path: str) -> bool:
-        """Whether the file is, unchanged, the one that svc wrote. It is not opened."""
+        """Whether the file is still the one that svc wrote, by its stat."""
         inode = self._placed.get(path)
         if not inode:
             return False
@@ -172,7 +172,7 @@ class Rounds:
         return seen == (known.size, known.mtime, known.ctime, known.inode)
 
     def _send_off(self, copy: WorkingCopy, paths: Collection[str], scan: Scan | None) -> Done:
-        """Capture, write what was merged, and compose, in one step where nothing was merged."""
+        """Capture, write merged texts, and compose updates; in one step if nothing was merged."""
         if not paths:
             return Done()
         with copy.db.step():
@@ -191,7 +191,7 @@ class Rounds:
 
     def _composed(self, copy: WorkingCopy, paths: Collection[str], scan: Scan) -> Composed:
         if copy.key is None or not copy.replica:
-            return Composed()  # who only reads, and who never reached the relay
+            return Composed()  # read-only, or never connected to the relay
         typed = {path for path, times in self._moved.items() if times >= REFUSALS}
         barred = {*self.barred, *self.frames.paths}
         composed = compose(copy, scan, True, barred, self._costly, typed, only=paths)
@@ -200,7 +200,7 @@ class Rounds:
         return composed
 
     def _report(self, copy: WorkingCopy, done: Done, changed: Iterable[str]) -> Done:
-        """Add what the working copy notes of merges and conflicts, once."""
+        """Add merges and conflicts of the working copy to the result, once."""
         done.written.extend(changed)
         for path, name in copy.conflicts:
             clash = copy.db.conflicts.get(name)

@@ -1,21 +1,21 @@
-"""When a save counts. Times are seconds of the monotonic clock.
+"""Decides when a save counts. Times are seconds of the monotonic clock.
 
-A program that closes a file it wrote, or renames one into place, has saved it. A write alone may be half of
-one and waits for its end, as does a file that just became empty. A file that vanished may be on its way back:
-many programs save by moving the old file away first.
+A program that closes a file it wrote, or renames one into place, has saved it. A write without a close may be
+incomplete and waits, as does a file that just became empty. A file that vanished may reappear: many programs
+save by moving the old file away first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-WRITING = 0.05  # after a write that no close has followed; for a file that just became empty
+WRITING = 0.05  # delay after a write without close, and for a file that just became empty
 VANISHED = 0.25
 
 
 class Saves:
-    """Paths that were saved and are not captured yet. `below`: folders (with a trailing slash, the root is
-    empty) below which anything may have changed."""
+    """Saved paths that are not captured yet. `below`: folders (with a trailing slash; the root is empty)
+    below which anything may have changed."""
 
     def __init__(self) -> None:
         self._due: dict[str, float] = {}
@@ -34,7 +34,7 @@ class Saves:
         self._due[path] = now + WRITING
 
     def vanished(self, path: str, now: float) -> None:
-        """Nothing is there any more."""
+        """The file was removed."""
         self._due[path] = now + VANISHED
 
     def changed_below(self, prefix: str, now: float) -> None:
@@ -42,12 +42,12 @@ class Saves:
         self._below.setdefault(prefix, now + VANISHED)
 
     def next_due(self) -> float | None:
-        """When the next one counts; None if there is none."""
+        """When the next save counts; None if there is none."""
         return min([*self._due.values(), *self._below.values()], default=None)
 
     def take(self, now: float, is_empty: Callable[[str], bool], most: int) -> tuple[list[str], set[str]]:
-        """Remove what counts by now: at most so many paths, and folders. A file that `is_empty` (it is, and
-        was not before) waits once."""
+        """Remove and return the saves that count now, at most `most` paths, and folders. A file that
+        `is_empty` (and was not before) waits once."""
         taken: list[str] = []
         for path, due in list(self._due.items()):
             if due > now:

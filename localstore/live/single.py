@@ -1,4 +1,4 @@
-"""A scan of single files, for a save that names its path. The record is brought up to date as by a walk."""
+"""Scans single files, for saves that name their path, and updates the record like a walk."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from localstore.sync.working_copy import WorkingCopy
 
 
 def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
-    """Look at these paths alone, as part of the caller's step. Ignored files that the record does not know
-    are left out, as are names that no repository takes."""
+    """Scan these paths. Left out: ignored files that the record does not know, and names that no repository
+    accepts."""
     scan, found, gone = Scan(), {}, []
     by_folder: dict[str, list[Stat]] = {}
     sinks = ScanSinks(copy.chunk_lists, copy.objects.cache)
@@ -51,7 +51,7 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
 
 
 def _read(files: Files, path: str, sinks: ScanSinks) -> Stat | None:
-    """The file's stat; None if no regular file is there."""
+    """The file's stat; None if there is no regular file."""
     info = files.stat(path)
     if info is None or not stat.S_ISREG(info.st_mode):
         return None
@@ -62,8 +62,8 @@ def _read(files: Files, path: str, sinks: ScanSinks) -> Stat | None:
 
 
 def left_out(files: Files, path: str) -> bool:
-    """Whether the ignore rules leave out a file of this path, or a repository of its own holds it. Reads the
-    rules of the folders above it."""
+    """Whether the ignore rules, or a nested repository, exclude a file at this path. Reads the rules of its
+    parent folders."""
     above = sorted(parents(path), key=len)
     scope = matcher.root(_rules(files, ""))
     for folder in above:
@@ -89,6 +89,6 @@ def _rules(files: Files, prefix: str) -> dict[str, str]:
     try:
         return rules_in(opened, prefix, SOURCES)
     except TooLarge:
-        return {}  # a walk says so
+        return {}  # a walk reports this
     finally:
         os.close(opened)

@@ -1,10 +1,10 @@
-"""Saves of an old buffer: whose lines they would take away.
+"""Saves of an old buffer: detects the lines that they would delete.
 
-An editor that does not reload saves the text that it loaded, with the user's changes. As an edit of what is
-on the disk now, such a save deletes everything that arrived since. It is an edit of the text that the editor
-holds. Which one that is follows from the texts that the file had in the last ten minutes: the one that the
-save changes least, the newest of several. A text that no program has read is held by no editor, except the
-first, which was saved here. Whoever saves the same once more means it.
+An editor that does not reload saves the text that it loaded, with the user's changes. Compared with the file
+on disk, such a save would delete everything that arrived since; it must be compared with the text that the
+editor holds. That text is found among the file's texts of the last ten minutes: the one that the save changes
+least, the newest of several. A text that no program has read is held by no editor, except the first, which
+was saved here. Saving the same once more applies it as it is.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from localstore.record.arrivals import Arrivals, Version
 from localstore.record.entry import PathRecord
 from localstore.sync.working_copy import WorkingCopy
 
-MEMORY = 600_000  # ms for which a text counts after another one came
-VERSIONS = 32  # texts of one file that are remembered
+MEMORY = 600_000  # ms for which a replaced text is a candidate
+VERSIONS = 32  # candidates for one file
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """Lines that a save of an old buffer lacked, and that stay. `by`: handles of their writers."""
+    """Lines that a save of an old buffer lacked and that were kept. `by`: handles of their authors."""
 
     path: str
     lines: int
@@ -38,16 +38,16 @@ def now_ms() -> int:
 
 
 class Buffers:
-    """What editors may hold of the files of one working copy. `was_read`: whether a program has read the file
-    at a path since svc wrote it. `kept` collects what saves lacked."""
+    """The texts that editors may hold of the files of one working copy. `was_read`: whether a program has
+    read the file since svc wrote it. `kept` collects lines that saves lacked."""
 
     def __init__(self, was_read: Callable[[str], bool], now: Callable[[], int] = now_ms) -> None:
         self._was_read, self._now = was_read, now
-        self.authors: dict[str, str] = {}  # path → who wrote the edit that is being written to it
+        self.authors: dict[str, str] = {}  # path → author of the edit that is being written
         self.kept: list[Kept] = []
 
     def attach(self, copy: WorkingCopy) -> None:
-        """Hear of what is captured and written in this working copy."""
+        """Observe captures and writes of this working copy."""
 
         def placed(path: str, before: bytes | None, new: bytes) -> None:
             self._placed(copy, path, before, new)
@@ -58,7 +58,7 @@ class Buffers:
         copy.placed, copy.rebase, copy.live = placed, rebase, True
 
     def forget_reads(self, copy: WorkingCopy) -> None:
-        """Count every text as read: nobody watched for a while. Drops what is too old."""
+        """Count every text as read, after a time without detection, and drop old texts."""
         since = self._now() - MEMORY
         with copy.db.step():
             for path, found in copy.db.arrivals.all():
@@ -70,7 +70,7 @@ class Buffers:
                 copy.db.arrivals.put(path, found)
 
     def moved_aside(self, copy: WorkingCopy, path: str, mine: bytes, shown: bytes) -> None:
-        """The text `mine` went to a conflict copy; the file shows `shown`."""
+        """Record that the text `mine` is in a conflict copy and the file shows `shown`."""
         versions = [
             Version(mine, self._now()),
             Version(shown, self._now(), False, self.authors.get(path, "")),
@@ -95,7 +95,7 @@ class Buffers:
         copy.db.arrivals.put(path, found)
 
     def _saved(self, copy: WorkingCopy, entry: PathRecord, digest: bytes, data: bytes) -> None:
-        """A save is captured. Makes the text that it was made from the entry's shadow."""
+        """Called when a save is captured. Sets the entry's shadow to the text that the save was made from."""
         found = copy.db.arrivals.get(entry.path)
         if found is not None:
             copy.db.arrivals.drop(entry.path)
@@ -122,14 +122,14 @@ class Buffers:
 
 
 def _held(copy: WorkingCopy, versions: list[Version], data: bytes, since: int) -> int | None:
-    """Index of the text that the save was made from; None for the last one, which the disk shows."""
+    """Index of the text that the save was made from; None for the last one, which is on the disk."""
     last = len(versions) - 1
     candidates = [at for at in range(last) if (at == 0 or versions[at].read) and versions[at + 1].at >= since]
     texts = _texts(copy, versions, [*candidates, last])
     if last not in texts:
         return None
     if not versions[last].read and 0 in texts and not _keeps(texts[0], texts[last], data):
-        del texts[last]  # no editor holds it: nobody read it, and who writes in place keeps it whole
+        del texts[last]  # unread, so no editor holds it
     costs = {at: _cost(text, data) for at, text in texts.items()}
     best = min(costs, key=lambda at: (costs[at], -at))
     return None if best == last else best
@@ -151,7 +151,7 @@ def _cost(old: bytes, new: bytes) -> int:
 
 
 def _keeps(old: bytes, arrived: bytes, data: bytes) -> bool:
-    """Whether `data` has all of what is in `arrived` and not in `old`."""
+    """Whether `data` has everything that `arrived` added to `old`."""
     news, at = [], 0
     for offset, deleted, inserted in edits(old, arrived):
         news.append((offset + at, offset + at + len(inserted)))

@@ -1,6 +1,6 @@
-"""Unresolved conflicts of text. Each call is part of its caller's transaction.
+"""Unresolved conflicts. Each call is part of its caller's transaction.
 
-The three texts are in the working copy's object store, which deletes none.
+The texts of one are in the working copy's object store, which deletes none.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ DROP TABLE one_each;
 
 
 class RecordedConflict(NamedTuple):
-    """A conflict: the file at `path` has the branch's text (theirs), the file `kept_as` has the local text
+    """A conflict: the file at `path` has the branch's version (theirs), the file `kept_as` has the local one
     (mine). A path may have several, each with its own copy.
 
-    `base`, `theirs`, `mine`: BLAKE3 of the texts; `base` None: no common text. `by`: handle of the author of
-    theirs, None if unknown. `lines` of theirs conflict with `kept_lines` of mine, written as `12-14, 20`.
+    `base`, `theirs`, `mine`: BLAKE3 of the versions; `base` None: no common text. `by`: handle of the author
+    of theirs, None if unknown. `lines` of theirs conflict with `kept_lines` of mine, written as `12-14, 20`;
+    both are empty for versions that are compared as a whole.
     """
 
     path: str

@@ -1,5 +1,5 @@
-"""Texts that cannot be merged. The branch's text keeps the path, the local text becomes a conflict copy, and
-both are recorded with their base until the user resolves the conflict."""
+"""Versions that cannot be merged. The branch's version keeps the path, the local one becomes a conflict copy,
+and both are recorded, texts with their base, until the user resolves the conflict."""
 
 from __future__ import annotations
 
@@ -53,10 +53,24 @@ def record_conflict(copy: WorkingCopy, path: str, clash: ConflictingTexts) -> No
     )
 
 
-def drop_unused(copy: WorkingCopy, path: str) -> None:
-    """Drop the records of conflicts at a path whose copies do not exist."""
+def record_versions(copy: WorkingCopy, path: str, theirs: bytes | None, mine: bytes | None) -> None:
+    """Record a conflict of two files that have no text in common, as binary files, or files of one name that
+    both sides made. `theirs`, `mine`: digests of the branch's version and of the one that gets the conflict
+    name. Part of the caller's step. Nothing happens if either is None, or if it is recorded already."""
+    if theirs is None or mine is None or theirs == mine:
+        return
+    drop_unused(copy, path, but=mine)
+    if any(known.mine == mine and not copy.exists(known.kept_as) for known in copy.db.conflicts.of(path)):
+        return
+    conflict = RecordedConflict(path, copy.free_name(path), None, theirs, mine, author_of(copy, path), "", "")
+    copy.db.conflicts.put(conflict)
+
+
+def drop_unused(copy: WorkingCopy, path: str, but: bytes | None = None) -> None:
+    """Drop the records of conflicts at a path whose copies do not exist. `but`: digest of a local version
+    that is about to become a copy."""
     for known in copy.db.conflicts.of(path):
-        if not copy.exists(known.kept_as):
+        if known.mine != but and not copy.exists(known.kept_as):
             copy.db.conflicts.remove(known.kept_as)
 
 

@@ -14,7 +14,13 @@ from localstore.folder.stat_cache import read_stat
 from localstore.record.database import Row
 from localstore.record.entry import PathRecord
 from localstore.sync.capture import capture
-from localstore.sync.conflicts import ConflictingTexts, TextsConflict, drop_unused, record_conflict
+from localstore.sync.conflicts import (
+    ConflictingTexts,
+    TextsConflict,
+    drop_unused,
+    record_conflict,
+    record_versions,
+)
 from localstore.sync.merging import advance
 from localstore.sync.remote import Remote, read_remote, require_readable
 from localstore.sync.settle import remove, settle
@@ -266,7 +272,7 @@ def _keep_mine_aside(copy: WorkingCopy, entry: PathRecord, remote: Remote, clash
 def _take_theirs(copy: WorkingCopy, remote: Remote) -> None:
     """Record the relay's version; a file on the disk becomes a conflict copy."""
     path = remote.row.path
-    copy.forget_and_move_aside(path)
+    _move_mine_aside(copy, remote)
     with copy.db.step():
         drop_unused(copy, path)
         _adopt(copy, remote, None)
@@ -279,11 +285,22 @@ def _other_lane(copy: WorkingCopy, remote: Remote) -> bool:
     now = copy.digest_on_disk(path)
     clean = now is None or (entry is not None and now == entry.shadow and not entry.pending)
     if now != remote.row.digest and not clean:
-        copy.forget_and_move_aside(path)
+        _move_mine_aside(copy, remote)
         now = None
     with copy.db.step():
         _adopt(copy, remote, now)
     return True
+
+
+def _move_mine_aside(copy: WorkingCopy, remote: Remote) -> None:
+    """Record a conflict with the relay's version, drop the record of the path, then rename its file to a
+    conflict name. In this order, a crash in between does not look like a delete."""
+    path = remote.row.path
+    mine = copy.digest_on_disk(path)
+    with copy.db.step():
+        record_versions(copy, path, remote.row.digest, mine)
+        copy.forget(path)
+    copy.move_aside(path)
 
 
 def _adopt(copy: WorkingCopy, remote: Remote, shadow: bytes | None) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from localstore.core import limits, paths
 from localstore.core.encoding import digest as blake3
 from localstore.core.encoding import unhex
-from localstore.core.errors import Conflict
+from localstore.core.errors import Conflict, NotFound, ServerMisbehaved, ServerUnreachable
+from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage.file_kind import kind_of
 from localstore.folder.files import Content
 from localstore.folder.stat_cache import read_stat
@@ -16,7 +18,7 @@ from localstore.folder.walk_rules import NESTED
 from localstore.folder.writer import Change, Outcome, Writer
 from localstore.record.entry import PathRecord
 from localstore.sync.capture import capture, capture_late_save
-from localstore.sync.conflicts import ConflictingTexts, TextsConflict, record_conflict
+from localstore.sync.conflicts import ConflictingTexts, TextsConflict, record_conflict, record_versions
 from localstore.sync.merging import merge_edit
 from localstore.sync.old_records import rescue
 from localstore.sync.transfer.chunked_download import download
@@ -44,6 +46,16 @@ def recover(copy: WorkingCopy) -> None:
     """Finish what a killed process began (device rule 5), also under an earlier record of this folder."""
     writer(copy, _in_trash(copy)).recover()
     rescue(copy)
+
+
+def write_hidden_edits(copy: WorkingCopy) -> None:
+    """Write edits that are in no file. A save that slips into a write is joined with what is written; where
+    that is interrupted, the folder's record alone has it, and nothing may drop or replace that before a file
+    shows it. A text that cannot be had now is left for later."""
+    hidden = [path for path in copy.db.unsettled() if copy.entries[path].pending]
+    for path in hidden:
+        with suppress(NotFound, PayloadMissing, ServerMisbehaved, ServerUnreachable):
+            settle(copy, [path])
 
 
 def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: Path | None) -> Path | None:
@@ -123,11 +135,12 @@ def _change(copy: WorkingCopy, path: str) -> list[Change]:
 def _move_aside(copy: WorkingCopy, entry: PathRecord) -> None:
     """Move a file that cannot be merged into the lane to a conflict name. The shadow is cleared first, so
     that a crash in between does not look like a delete."""
-    clash = _conflict_on_disk(copy, entry)
+    clash, mine = _conflict_on_disk(copy, entry), copy.digest_on_disk(entry.path)
     entry.shadow = None
     with copy.db.step():
         if clash is not None:
             record_conflict(copy, entry.path, clash)
+        record_versions(copy, entry.path, entry.want, mine)
         copy.save(entry)
     copy.move_aside(entry.path)
 
@@ -255,6 +268,8 @@ def _finished(copy: WorkingCopy, outcome: Outcome) -> str:
     if late is not None and outcome.new is not None and _captured_late_save(copy, entry, base, late):
         copy.save(entry)
         return "done"
+    if out is not None:
+        record_versions(copy, outcome.path, outcome.new, out.digest)
     return "aside"
 
 

@@ -2,7 +2,7 @@
 
 inotify   the kernel's events
 tree      which folders are watched, and when each changed last
-mounts    where events cannot be relied on
+mounts    where events are not reliable
 protocol  questions and answers, and how a command asks
-server    the process: its lock, its socket, its end
+server    the process: its lock, socket and end
 """

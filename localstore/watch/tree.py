@@ -37,10 +37,10 @@ REMEMBERED = 10_000  # folders whose last change is remembered; a question about
 
 
 class Hears(Protocol):
-    """Hears of saves, by path."""
+    """Receives saves, by path."""
 
     def file(self, path: str, mask: int) -> None:
-        """An entry of a watched folder that is no folder changed; `mask` as inotify says it."""
+        """A file entry of a watched folder changed; `mask` as in inotify."""
 
     def below(self, prefix: str) -> None:
         """Anything below this folder may have changed; its path has a trailing slash, the root is empty."""

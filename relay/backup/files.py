@@ -1,4 +1,4 @@
-"""Files that are whole and durable when they have their name, private to their owner."""
+"""Private files that appear under their name only when they are complete and durable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PIECE = 4 * MIB
 
 
 def size_of(path: Path) -> int:
-    """-1 where there is none."""
+    """Bytes of the file; -1 if it does not exist."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -37,15 +37,15 @@ def pieces(path: Path) -> Iterator[bytes]:
 
 
 def copy(source: Path, to: Path) -> None:
-    """A durable copy; its folder is still to be synced."""
+    """Make a durable copy; the caller syncs its folder."""
     with Writing(to) as writing:
         for piece in pieces(source):
             writing.write(piece)
 
 
 class Writing:
-    """A file being written, under another name until all of it is on the disk. An exception leaves the other
-    name behind; the next one that writes `to` takes it over."""
+    """A file that is written under a temporary name until all of it is on the disk. After an exception the
+    temporary file stays; the next writer of `to` replaces it."""
 
     def __init__(self, to: Path) -> None:
         self._to = to
@@ -84,7 +84,7 @@ class Writing:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Write a file anew, in one step for whoever reads it."""
+    """Replace the content of a file atomically."""
     with Writing(path) as writing:
         writing.write(content)
     sync_folder(path.parent)

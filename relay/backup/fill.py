@@ -1,7 +1,7 @@
-"""Filling an empty database with the rows of a backup, on whichever kind the backup was made.
+"""Fills an empty database with the rows of a backup that may come from another kind of database.
 
-Schema and rows come in one step: a new file that is complete when it has its name, or one transaction. A
-backup of an older schema is filled in at that one and migrated then.
+Schema and rows appear in one step: as a new file that is renamed when complete, or in one transaction. A
+backup of an older schema is restored at that schema and migrated afterwards.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from relay.db.engine.postgres import STAMP_BITS
 from relay.migrations import postgres
 
 EVENTS = "event"
-# Followers stand where they stood: behind as many of the events as before.
+# Followers keep their positions relative to the events.
 _CURSORS = """DO $$ BEGIN IF to_regclass('cursor') IS NOT NULL AND to_regclass('restored') IS NOT NULL THEN
 UPDATE cursor SET at = coalesce((SELECT min(id) FROM event), 0) - 1
   + (SELECT count(*) FROM restored WHERE restored.id <= cursor.at); END IF; END $$"""
 
 
 def fill(url: str, revision: str, tables: Iterable[Rows], served: str | None = None) -> None:
-    """Make the database of `url`. `served`: the URL that relays use. Invalid for rows that do not fit."""
+    """Fill the database at `url`. `served`: the URL that relays will use. Raises Invalid for rows that do not
+    fit."""
     try:
         if urls.is_postgres(url):
             postgres.run(
@@ -68,7 +69,8 @@ def _sqlite(path: Path, revision: str, tables: Iterable[Rows]) -> None:
 
 
 async def _postgres(connection: Any, tables: Iterable[Rows]) -> None:
-    """COPY checks references when a table is complete, so that rows may refer to later ones of their own."""
+    """COPY checks foreign keys at the end of a table, so that rows may refer to later rows of the same
+    table."""
     for table in tables:
         if table.name == EVENTS:
             await _events(connection, table)
@@ -79,8 +81,8 @@ async def _postgres(connection: Any, tables: Iterable[Rows]) -> None:
 
 
 async def _events(connection: Any, table: Rows) -> None:
-    """Events get new ids in their order, below every one that this server will give out: those of another
-    server, or of SQLite, could come again."""
+    """Give events new ids in their order, below every id that this server will assign: ids of another server,
+    or of SQLite, could collide with those."""
     await connection.execute(f"CREATE TEMPORARY TABLE restored (LIKE {EVENTS}) ON COMMIT DROP")
     await connection.copy_records_to_table("restored", columns=table.columns, records=table.rows)
     others = ",".join(_quoted(column) for column in table.columns if column != "id")
@@ -92,7 +94,7 @@ async def _events(connection: Any, table: Rows) -> None:
 
 
 async def _counters(connection: Any) -> None:
-    """Let generated keys go on after the highest that is there."""
+    """Set generated keys to continue after the highest existing one."""
     found = await connection.fetch(
         "SELECT table_name::text, column_name::text, sequence FROM information_schema.columns,"
         " pg_get_serial_sequence(quote_ident(table_name), column_name) AS sequence"

@@ -1,9 +1,9 @@
-"""Making a backup while relays serve.
+"""Makes a backup while relays serve.
 
-The database comes first and the packs second, as they only grow while the collector rests. No file is ever
-changed: renaming `manifest.json` into place makes the new backup, and only then files of the older one go.
-Whenever it dies, DIR holds one whole backup, or none yet, and the next attempt finds the packs that are
-there.
+The database is copied first and the packs second: packs only grow while the collector is paused. Files are
+never changed: renaming `manifest.json` into place completes the new backup, and only then are files of the
+older one deleted. An interruption leaves one whole backup, or none yet, and the next attempt reuses the packs
+that were copied.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ Say = Callable[[str], None]
 
 
 async def make(data: Path, db: Database, packs: Packs, target: Path, say: Say) -> BackupManifest:
-    """Back a node up into `target`, which is empty or holds an older backup of ours. The caller has the
-    collector rest. Packs that are there already are kept. Unavailable when something cannot be read or
-    written; cancelled, it leaves the older backup."""
+    """Back a node up into `target`, which is empty or holds an older backup. The caller pauses the collector.
+    Packs that are there already are reused. Raises Unavailable when something cannot be read or written; a
+    cancel leaves the older backup."""
     try:
         with _owned(target):
             return await _make(data, db, packs, target, say)
@@ -88,7 +88,7 @@ async def _make(data: Path, db: Database, packs: Packs, target: Path, say: Say) 
 
 
 async def _database(db: Database, to: Path) -> tuple[list[tuple[str, int]], int]:
-    """All rows as they are at one moment; the packs that they speak of, and how many rows there were."""
+    """Copy all rows as of one moment. Returns the packs that they refer to and the number of rows."""
     revision = await db.schema_version()
     if revision != migrations.HEAD:
         raise Invalid(
@@ -101,8 +101,8 @@ async def _database(db: Database, to: Path) -> tuple[list[tuple[str, int]], int]
 
 
 async def _pack(packs: Packs, folder: Path, name: str, size: int, known: dict[str, Pack]) -> tuple[Pack, int]:
-    """A pack in the folder, and how many bytes were copied for it. One that has its name there is whole,
-    also where the backup that brought it was never finished."""
+    """Copy a pack into the folder unless it is there, and return how many bytes were copied. A pack under its
+    final name is complete, even from a backup that was not finished."""
     one = Pack(name, size, "")
     to = folder / one.file
     if files.size_of(to) == size:
@@ -138,7 +138,7 @@ def _described(folder: Path, path: str) -> File:
 
 @contextlib.contextmanager
 def _owned(target: Path) -> Iterator[None]:
-    """Make the folder ours, for one backup at a time."""
+    """Lock the target folder for one backup at a time. Raises Invalid for a folder with other content."""
     target.mkdir(mode=0o700, parents=True, exist_ok=True)
     if any(target.iterdir()) and not (target / LOCK).exists():
         raise Invalid(f"{target} holds something else than backups; name an empty folder")
@@ -152,7 +152,7 @@ def _owned(target: Path) -> Iterator[None]:
 
 
 def _take_over(target: Path, manifest: BackupManifest) -> None:
-    """From here on the folder holds this backup."""
+    """Make this backup the one of the folder."""
     files.sync_folders(target)
     files.replace(target / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
     _remove_others(target, manifest)

@@ -1,4 +1,4 @@
-"""What a backup consists of: `manifest.json`, which is renamed into place when all the rest is there."""
+"""The contents of a backup: `manifest.json`, renamed into place when all files are there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class File(msgspec.Struct, frozen=True):
 
 
 class Pack(msgspec.Struct, frozen=True):
-    """A pack: its name, as much of it as the database speaks of, the BLAKE3 of that."""
+    """A pack: its name, the length that the database refers to, and the BLAKE3 of that much."""
 
     name: str
     size: int
@@ -30,12 +30,13 @@ class Pack(msgspec.Struct, frozen=True):
 
     @property
     def file(self) -> str:
-        """Its name in `objects/` of a backup; a pack that grew has another one in the next."""
+        """Its name in `objects/` of a backup, with its size, because a pack may have grown by the next
+        backup."""
         return f"{self.name}-{self.size}{SUFFIX}"
 
 
 class BackupManifest(msgspec.Struct, frozen=True):
-    """`revision`: of the database's schema. `database` lies in the folder `id`."""
+    """`revision`: of the database's schema. `database` is in the folder `id`."""
 
     v: int
     id: str
@@ -76,10 +77,10 @@ class _Versioned(msgspec.Struct):
 
 
 def _check_names(manifest: BackupManifest) -> None:
-    """Whoever wrote the manifest, nothing outside of the backup and the new data folder is touched."""
+    """Refuse names and paths that would touch anything outside of the backup and the new data folder."""
     for one in (manifest.id, *(pack.name for pack in manifest.packs)):
         if not (one.isascii() and one.isalnum()):
-            raise Invalid(f"{MANIFEST} names {one!r}, which is no name of ours")
+            raise Invalid(f"{MANIFEST} names {one!r}, which is not a valid name")
     for file in (manifest.database, *manifest.private):
         path = PurePosixPath(file.path)
         if path.is_absolute() or not path.parts or ".." in path.parts or len(path.parts) > 2:

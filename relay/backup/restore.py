@@ -1,7 +1,7 @@
-"""Making a node of a backup: a new data folder, an empty database, an empty bucket where packs lie in one.
+"""Makes a node from a backup: a new data folder, an empty database, and an empty bucket if packs are in one.
 
-The packs come first, the data folder appears as a whole, and the rows come last, in one transaction: until it
-commits there is no node that could be served.
+Packs are restored first, then the data folder appears as a whole, and the rows come last, in one transaction:
+until it commits there is no node to serve.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _require_nothing(data: Path, url: str, found: BackupManifest) -> None:
 
 
 async def _packs(backup: Path, storage: Storage, making: Path, found: BackupManifest) -> None:
-    """Those that an earlier attempt has brought into the bucket stay."""
+    """Restore the packs; those that an earlier attempt stored in the bucket are reused."""
     packs: Packs = PackFiles(making / OBJECTS) if storage.s3 is None else await open_packs(storage)
     try:
         wanted = {one.name: one for one in found.packs}

@@ -1,7 +1,7 @@
-"""Every row of a database in one file, which belongs to no kind of database (version 2 of backups).
+"""Every row of a database in one file, independent of the kind of database (version 2 of backups).
 
 file = zstd( item… )                     item = u32 length, big-endian ‖ msgpack
-item = {"table": …, "columns": […]}      a table begins; it comes after those that it refers to
+item = {"table": …, "columns": […]}      a table begins; after the tables that it refers to
      | [[value, …], …]                   some of its rows
      | nil                               the end
 value = nil | boolean | integer of 64 bits | text | bytes
@@ -43,7 +43,7 @@ _decoder: msgspec.msgpack.Decoder[Item | None] = msgspec.msgpack.Decoder(Item | 
 
 @dataclass(slots=True)
 class Rows:
-    """A table that was read; `rows` are read before the next table is asked for."""
+    """A table of the file; its `rows` must be read before the next table."""
 
     name: str
     columns: list[str]
@@ -78,7 +78,7 @@ def read(path: Path) -> Iterator[Rows]:
     item = next(items, None)
     while item is not None:
         if not isinstance(item, Begin):
-            raise Invalid(f"{path} begins with rows of no table")
+            raise Invalid(f"{path} has rows before the first table")
         following: list[Begin] = []
         rows = _rows(items, len(item.columns), following)
         yield Rows(item.table, item.columns, rows)

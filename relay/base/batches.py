@@ -1,4 +1,4 @@
-"""How much is in memory at once, where what a client asks for has no bound of its own."""
+"""Batches of bounded size, for work whose amount a client decides."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ T = TypeVar("T")
 
 
 def batches(items: Iterable[T], most: int, size_of: Callable[[T], int]) -> Iterator[list[T]]:
-    """The items in their order, together in lists whose sizes add up to at most `most`. One that is larger
-    has a list of its own."""
+    """The items in order, in lists whose sizes add up to at most `most`. An item larger than `most` has a
+    list of its own."""
     part: list[T] = []
     total = 0
     for item in items:

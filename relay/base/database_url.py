@@ -45,7 +45,7 @@ def role(url: str) -> str | None:
 
 
 def with_password(url: str, password: str | None) -> str:
-    """The URL with the password that was told apart from it, unless it names one or is SQLite's."""
+    """The URL with this password, unless it has one already or is SQLite's."""
     parts = urlsplit(url)
     if password is None or not is_postgres(url) or parts.password or not parts.username:
         return url

@@ -9,13 +9,13 @@ from localstore.core.errors import SvcError
 
 
 class StartRefused(SvcError):
-    """The node cannot start like this. The message is one line for the operator; the exit code is 1."""
+    """The node cannot start. The message is one line for the operator; the exit code is 1."""
 
     code, status, title = "start_refused", 500, "Start refused"
 
 
 class Environment:
-    """Variables by name. An empty value counts as absent; NAME together with NAME_FILE is refused."""
+    """Variables by name. An empty value counts as absent; StartRefused for NAME together with NAME_FILE."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._variables = variables

@@ -46,7 +46,8 @@ class Flags:
 
     @classmethod
     def read(cls, get: Callable[[str], str | None]) -> Flags:
-        """`get` answers the value of an environment variable or None. Raises Invalid for a wrong one."""
+        """Flags from `get`, which returns the value of an environment variable or None. Raises Invalid for a
+        value that is no switch."""
         put = get(CONDITIONAL_PUT) or "emulated"
         if put not in ("native", "emulated"):
             raise Invalid(f"{CONDITIONAL_PUT}={put!r} is neither native nor emulated")
@@ -54,6 +55,6 @@ class Flags:
         return cls(values, "native" if put == "native" else "emulated")
 
     def on(self, name: str) -> bool:
-        """Whether the flag is on; TR_REPO_* only matter where there are repositories at all. A name that is
-        no flag is a mistake of ours and raises KeyError."""
+        """Whether the flag is on; TR_REPO_* are off without TR_REPOS_ENABLED. KeyError for an unknown
+        flag."""
         return self.values[name] and (not name.startswith("TR_REPO_") or self.values["TR_REPOS_ENABLED"])

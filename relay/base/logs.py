@@ -1,7 +1,8 @@
 """Log lines: one JSON object each on standard error, so that nothing a client sends can forge a line.
 
-Lines of requests are written together, at most `DELAY` after they were made: one write a line was a third of
-a small answer's CPU. A warning or an error is written at once, with all before it.
+The lines of requests are buffered and written together, at most `DELAY` after they were made: a write for
+each line was a third of the CPU of a small answer. A warning or an error is written at once, after the lines
+before it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def configure(level: str) -> None:
 
 
 class _Lines:
-    """The lines not written yet. `wanted`: the least level that is written."""
+    """The buffered lines. `wanted`: the lowest level that is written."""
 
     def __init__(self) -> None:
         self.wanted = logging.WARNING
@@ -90,7 +91,7 @@ def logger() -> Any:
 
 
 class RequestLine(msgspec.Struct):
-    """The line of one request, in the form of all others. `us`: microseconds to the end of the answer."""
+    """The log line of one request. `us`: microseconds to the end of the answer."""
 
     request_id: str
     method: str
@@ -104,8 +105,8 @@ class RequestLine(msgspec.Struct):
 
 
 def request_line(line: RequestLine) -> None:
-    """Write it, where lines of its level are written. The way through structlog takes four times as long.
-    It is encoded when it is written: with many others, not in the middle of a request."""
+    """Write the line if its level is enabled. This bypasses structlog, which takes four times as long, and
+    encodes the line when it is written, not during the request."""
     if _LINES.wanted <= logging.INFO:
         _LINES.info(line)
 
@@ -115,7 +116,7 @@ def _text(line: str | RequestLine) -> str:
 
 
 class _Forward(logging.Handler):
-    """Libraries log through the standard library; their lines take the same form."""
+    """Gives log records of libraries, which use the standard library, the form of our lines."""
 
     def emit(self, record: logging.LogRecord) -> None:
         exc_info = record.exc_info if record.exc_info and record.exc_info[0] else None

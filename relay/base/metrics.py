@@ -1,7 +1,7 @@
 """Counters of a node, in the exposition format of Prometheus.
 
-Requests are counted in plain numbers, which the library sees when it is asked to write them down: its own
-counters took 10 µs of every request.
+Requests are counted in plain numbers, which the library reads when the metrics are rendered: its own counters
+took 10 µs of every request.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 
 @dataclass(slots=True)
 class _Count:
-    """How many, or how much, since `created` (seconds of the epoch)."""
+    """A counter and when it began (`created`, seconds of the epoch)."""
 
     value: int = 0
     created: float = field(default_factory=time.time)
@@ -30,8 +30,8 @@ class _Count:
 
 @dataclass(slots=True)
 class _Spent:
-    """Seconds of the requests of a route. `counts`: how many took no longer than each bound, and longer than
-    the one before it."""
+    """Seconds spent on the requests of a route. `counts`: how many took at most each bound and more than the
+    bound before it."""
 
     total: float = 0.0
     counts: list[int] = field(default_factory=lambda: [0] * len(_BOUNDS))
@@ -63,7 +63,7 @@ class Metrics:
         self._sent.value += sent
 
     def collect(self) -> Iterable[Metric]:
-        """For the registry: what `observe` counted."""
+        """Called by the registry: the families of what `observe` counted."""
         requests = CounterMetricFamily(
             "relay_requests", "Requests by route and status", labels=["route", "status"]
         )
@@ -85,7 +85,7 @@ class Metrics:
             yield CounterMetricFamily(name, words, count.value, created=count.created)
 
     def render(self, gauges: Mapping[str, float]) -> bytes:
-        """The exposition; `gauges` are values of the moment by name, without the prefix `relay_`."""
+        """The exposition text; `gauges` are current values by name, without the prefix `relay_`."""
         for name, value in gauges.items():
             if name not in self._gauges:
                 self._gauges[name] = Gauge(f"relay_{name}", name.replace("_", " "), registry=self.registry)

@@ -1,5 +1,5 @@
-"""Long checks that several requests wait for together: a second asker joins, and one who gave up finds the
-result when it asks again."""
+"""Long checks that several requests share: a second request for the same check joins the running one, and a
+request that gave up finds the result when it asks again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from localstore.core.errors import Unavailable
 
 PATIENCE = 20.0  # seconds that one request waits
 RETRY_AFTER = 10
-OF_ONE, OF_ALL = 2, 8  # checks that run at once; they go on, and hold their memory, when who asked has gone
+OF_ONE, OF_ALL = 2, 8  # checks that run at once; they run on, and hold memory, after their clients left
 
 
 Key = tuple[str, bytes]
@@ -24,9 +24,9 @@ class SingleFlight:
         self._running: dict[Key, asyncio.Task[None]] = {}
 
     async def join(self, key: Key, work: Coroutine[Any, Any, None]) -> None:
-        """Wait for the check of `key`, started with `work` unless it runs already; what it raises, this
-        raises. Unavailable, with the time to ask again, when it takes longer than one request may, or too
-        many run."""
+        """Wait for the check of `key`; start it with `work` unless it is running. Raises what the check
+        raises, and Unavailable with a time to retry when it takes longer than one request may wait or too
+        many checks run."""
         task = self._running.get(key)
         if task is None and self._full(key[0]):
             work.close()

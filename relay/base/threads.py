@@ -1,4 +1,5 @@
-"""Work on a thread: that has ended when its caller goes on, or that leaves a core to others."""
+"""Two ways to run work on threads: `apart` waits for its end even when cancelled, `bulk` leaves one core
+free."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ T = TypeVar("T")
 
 
 async def apart(call: Callable[..., T], *arguments: object) -> T:
-    """Call it on a thread. It has ended when this returns, also by being cancelled, so that the caller may
-    close what it works on: SQLite crashes when its connection is closed beneath a running statement."""
+    """Run `call` on a thread. It has ended when this returns, also after a cancel, so that the caller may
+    close what the call works on: SQLite crashes when its connection is closed under a running statement."""
     work = asyncio.create_task(asyncio.to_thread(call, *arguments))
     try:
         return await asyncio.shield(work)
@@ -34,6 +35,6 @@ _BULK = ThreadPoolExecutor(max_workers=max(1, _cores() - 1), thread_name_prefix=
 
 
 async def bulk(call: Callable[..., T], *arguments: object) -> T:
-    """Call it on one of the threads for work that many may ask for at once and that keeps a core busy:
-    packing, unpacking, hashing. What one call does takes milliseconds, since others wait behind it."""
+    """Run `call` on a thread of the pool for work that keeps a core busy: packing, unpacking, hashing. A call
+    takes milliseconds at most, because others wait for the same pool."""
     return await asyncio.get_running_loop().run_in_executor(_BULK, call, *arguments)

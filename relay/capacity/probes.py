@@ -1,5 +1,5 @@
-"""Looks at whether something works that cost a write: one at a time, and not again within moments, so that
-whoever asks for readiness in a loop costs nothing."""
+"""Cached health checks for checks that cost a write: each runs once at a time and its result holds for a
+moment, so that frequent readiness requests cost nothing."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class _Last:
 
 
 class Probes:
-    """The last answers, by name."""
+    """The last result of each check, by name."""
 
     def __init__(self) -> None:
         self._last: dict[str, _Last] = {}
 
     async def look(self, name: str, check: Callable[[], Awaitable[None]]) -> None:
-        """Raise what `check` raises, or raised a moment ago; TimeoutError when it does not end."""
+        """Raise what `check` raises now, or raised a moment ago; TimeoutError when it does not end."""
         last = self._last.setdefault(name, _Last())
         async with last.lock:
             if time.monotonic() >= last.until:

@@ -1,9 +1,9 @@
-"""How much an account may keep on this node, and an address may sign up; counted in rows that change in the
-transactions of their effects.
+"""Quotas of accounts on this node, and of sign-ups for each address, counted in rows that change in the
+transaction of the effect.
 
-Bytes are those of the objects that a repository reaches, before compression, counted once for each
-repository whoever else has the same bytes. What was deleted no longer counts, but it lies here until it is
-purged: what is there and what is deleted together may be twice the limit.
+Bytes are those of the objects that a repository reaches, uncompressed, counted once for each repository even
+if others share them. Deleted repositories no longer count against the limit, but stay stored until they are
+purged: live and deleted ones together may have twice the limit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WHATS: tuple[What, ...] = ("bytes", "objects", "repositories")
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """Limits of this node for each account; `accounts`: new ones of one address in a day."""
+    """Limits of this node for each account. `accounts`: new accounts of one address in a day."""
 
     bytes: int
     objects: int
@@ -34,12 +34,12 @@ class Quota:
     accounts: int
 
     def limit(self, used: UsageRow, what: What) -> int:
-        """What holds for this account."""
+        """The limit that applies to this account."""
         own: int | None = getattr(used, f"max_{what}")
         return own if own is not None else int(getattr(self, what))
 
     def check(self, used: UsageRow) -> None:
-        """QuotaExceeded if this is more than the account may have."""
+        """Raise QuotaExceeded if `used` is more than the account may have."""
         for what in WHATS:
             limit = self.limit(used, what)
             living, deleted = getattr(used, what), getattr(used, f"deleted_{what}")
@@ -64,8 +64,8 @@ class Quota:
 
 
 async def count(tx: Tx, repo_id: str, objects: int, size: int, quota: Quota | None) -> None:
-    """Count what a repository reaches from now on (less than before: negative). QuotaExceeded, and nothing of
-    the transaction holds, when its owner has more than `quota` then; None: there is no limit."""
+    """Count objects that a repository now reaches (negative: no longer reaches). Raises QuotaExceeded, which
+    rolls the transaction back, when its owner then has more than `quota`; None: no limit."""
     more = {"more_bytes": size, "more_objects": objects}
     marked = await tx.one(rows.COUNT_REPO, of_repo=repo_id, **more)
     if marked is None:
@@ -82,7 +82,8 @@ async def count(tx: Tx, repo_id: str, objects: int, size: int, quota: Quota | No
 
 
 async def require(tx: Tx, repo_id: str, sizes: Sequence[tuple[bytes, int]], quota: Quota) -> None:
-    """QuotaExceeded, before anything is written, if these objects (digest, bytes) would be too much."""
+    """Raise QuotaExceeded, before anything is written, if these objects (digest, bytes) would exceed the
+    quota."""
     found = await tx.one(rows.OF_OWNER, of_repo=repo_id)
     used = rows.row(found) if found else _nothing("")
     try:
@@ -111,12 +112,12 @@ async def delete(tx: Tx, repo_id: str) -> None:
 
 
 async def restore(tx: Tx, repo_id: str) -> None:
-    """It is there again. This is never refused; its owner may have more than the limit then."""
+    """Count a restored repository. Never refused; its owner may be above the limit afterwards."""
     await _move(tx, repo_id, False)
 
 
 async def transfer(tx: Tx, repo_id: str, old_owner: str, new_owner: str, quota: Quota) -> None:
-    """Count a repository for another owner, before it is theirs. QuotaExceeded when that is too much."""
+    """Count a repository for its new owner. Raises QuotaExceeded when that is too much."""
     found = await tx.one(rows.OF_REPO, of_repo=repo_id)
     if found is None:
         await _ensure(tx, repo_id)
@@ -130,7 +131,7 @@ async def transfer(tx: Tx, repo_id: str, old_owner: str, new_owner: str, quota: 
 
 
 async def purge(tx: Tx, repo_id: str) -> None:
-    """A deleted repository's rows are about to go."""
+    """Remove the counts of a deleted repository whose rows are about to be deleted."""
     found = await tx.one(rows.OF_REPO, of_repo=repo_id)
     if found is not None:
         if not found[2]:
@@ -139,7 +140,7 @@ async def purge(tx: Tx, repo_id: str) -> None:
 
 
 async def count_account(tx: Tx, address: str, quota: Quota, guest: bool = False) -> None:
-    """Count a new account, or guest, of a network address. QuotaExceeded when it made too many in a day."""
+    """Count a new account, or guest, of a network address. Raises QuotaExceeded for too many in a day."""
     key, limit = (f"guest {address}", quota.accounts * GUESTS) if guest else (address, quota.accounts)
     now = now_ms()
     await tx.many(rows.ENSURE_ADDRESS, [{"address": key, "accounts": 0, "expires_at": now + DAY}])

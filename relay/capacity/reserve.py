@@ -1,4 +1,5 @@
-"""What a nearly full disk keeps free: uploads are refused; deleting, reading and signing in still work."""
+"""The disk space that a nearly full node keeps free: uploads are refused; deleting, reading and signing in
+work."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pathlib import Path
 from localstore.core.errors import NoSpace
 from localstore.core.limits import MIB
 
-FRESH = 0.5  # seconds for which a look at the disk holds
+FRESH = 0.5  # seconds for which a reading of the disk is used
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,8 @@ class Space:
 
 
 class Reserve:
-    """Of the file systems of `folder` and of `others`, where there are such: data, packs, a SQLite database.
-    Servers of databases and buckets have limits of their own."""
+    """Watches the file systems of `folder` and of `others`: data, packs, a SQLite database. Database and
+    bucket servers have limits of their own."""
 
     def __init__(self, folder: Path, kept: Space, others: Iterable[Path] = ()) -> None:
         self._folder, self._kept, self._others = folder, kept, tuple(others)
@@ -32,14 +33,14 @@ class Reserve:
         self._lacking: str | None = None
 
     def lacking(self) -> str | None:
-        """What there is too little of, in words; None while there is enough. OSError when nobody can tell."""
+        """What is short, in words; None while there is enough. Raises OSError if it cannot be read."""
         now = time.monotonic()
         if now - self._looked_at > FRESH:
             self._lacking, self._looked_at = self._look(), now
         return self._lacking
 
     def require(self) -> None:
-        """NoSpace when the reserve is touched."""
+        """Raise NoSpace when the reserve is touched."""
         if found := self.lacking():
             raise NoSpace(
                 f"this node is nearly full: {found}; nothing was stored. Reading and deleting still work; "

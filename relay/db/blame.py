@@ -11,9 +11,8 @@ from relay.db.schema.seal import blame_cache, seal, seal_change, seal_parent
 
 
 def _versions() -> Any:
-    """(seal, how many steps down, kind, digest, size) of the seals that changed `path`, from `head` down
-    first parents and newest first. At most `steps` down: the last seal, there or at the end of the history,
-    is the last row in any case."""
+    """(seal, steps down, kind, digest, size) of the seals that changed `path`, from `head` along first
+    parents, newest first, at most `steps` down. The last row is always the last seal that was reached."""
     top = select(seal.c.id, literal(0).label("down")).where(seal.c.id == bindparam("head"))
     chain = top.cte("chain", recursive=True)
     step = (

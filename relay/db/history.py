@@ -1,8 +1,8 @@
 """Statements that walk sealed history.
 
-A seal's generation is one more than the highest of its parents', so that ancestors have lower ones, and every
-generation below a seal's own has an ancestor of it. A window of generations therefore holds at least as many
-seals of a walk, and a page of history reads no more than its window.
+A seal's generation is one more than the highest of its parents. Ancestors therefore have lower generations,
+and each generation below a seal's own contains an ancestor of it. So a window of N generations holds at least
+N seals of a walk, and a page of history reads no more than its window.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _REPO = seal.c.repo_id == bindparam("repo_id")
 
 
 def _walk(start: ColumnElement[bool]) -> CTE:
-    """Ids of the seals that `start` chooses and of their ancestors with at least generation `floor`."""
+    """Ids of the seals that `start` selects and of their ancestors down to generation `floor`."""
     walk = select(seal.c.id).where(start).cte("walk", recursive=True)
     parent: Any = seal.alias("parent")
     step = (
@@ -43,7 +43,7 @@ _AT_PATH = or_(
 )
 _TOUCHES = exists().where(seal_change.c.seal_id == seal.c.id, _AT_PATH)
 
-# The walk from `head`: reverse topological, the same for ever.
+# The walk from `head`: in reverse topological order, which never changes.
 WALK = (
     select(seal.c.id)
     .select_from(_IN_WALK)

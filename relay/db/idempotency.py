@@ -1,4 +1,4 @@
-"""Statements on remembered answers of requests that change something."""
+"""Statements on the stored answers of requests with an Idempotency-Key."""
 
 from __future__ import annotations
 

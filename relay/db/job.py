@@ -1,5 +1,5 @@
-"""Statements on jobs. A lease, not a lock: a worker that dies loses its jobs when their time is up. Who holds
-a job knows its lease; it is another one after each renewal."""
+"""Statements on jobs, which are leased: jobs of a worker that dies become free when their lease ends. The
+holder of a job knows its lease, which changes with each renewal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DUE = and_(
 )
 _MINE = and_(job.c.id == bindparam("job_id"), job.c.leased_until == bindparam("lease"))
 
-INSERT = InsertNew(job)  # a `key` that is there already means the work is: periodic jobs rely on it
+INSERT = InsertNew(job)  # an existing `key` means that the work is queued already: periodic jobs rely on it
 # Those of one kind are a range of the index of open jobs: however many of it wait, others are found at once.
 DUE = select(job.c.id).where(_DUE, job.c.kind == bindparam("of_kind")).limit(1)
 CLAIM = (

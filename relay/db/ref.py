@@ -13,8 +13,8 @@ from relay.db.schema.ref import ref
 
 @dataclass(slots=True, frozen=True)
 class RefRow:
-    """`seq` counts the live updates of a branch; `sealed_seq` is what its head holds of them. `base`: root of
-    the tree that its frontier began with, None for an empty one."""
+    """`seq` counts the live updates of a branch; `sealed_seq`: how many of them its head contains. `base`:
+    root of the tree with which its live frontier began, None for an empty one."""
 
     id: str
     repo_id: str

@@ -23,7 +23,7 @@ from sqlalchemy import (
 from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
-from relay.db.schema.attention import social
+from relay.db.schema.collaboration.attention import social
 from relay.db.schema.repo import collaborator, path_policy, repo, repo_alias
 from relay.db.schema.seal import seal
 

@@ -45,7 +45,7 @@ class SealRow:
 
 @dataclass(slots=True, frozen=True)
 class PrepareRow:
-    """`purpose` says which door may land it, `subject` for what: None, or a proposal's number."""
+    """`purpose`: which operation may land it; `subject`: None, or the number of its proposal."""
 
     id: str
     purpose: Purpose
@@ -180,7 +180,7 @@ def prepared(found: Row) -> PrepareRow:
 
 
 async def resolve(tx: Tx, repo_id: str, text: str) -> str | None:
-    """The full id of the seal that `text` names here: an id, or the start of one that fits no other."""
+    """The full id for `text`: an id, or the first digits of exactly one id of this repository."""
     if not SHORTEST <= len(text) <= _ID_DIGITS or not HEX_DIGITS.issuperset(text):
         return None
     last = text.ljust(_ID_DIGITS, "f")

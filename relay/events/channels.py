@@ -1,8 +1,9 @@
-"""Channels: the frames of branches on their way to those who listen, in the order of the event log.
+"""Channels carry the frames of a branch to its listeners, in the order of the event log.
 
-A frame is written in the transaction that moves the frontier, and its event says so. The hub hands the event
-out in its turn, after it has asked anew for rights that an event before may have changed; then the frame goes
-to the channels of the branch. The process that accepted an update still has the frame, others read it.
+A frame is written in the transaction that moves the live frontier, together with its event. The hub delivers
+the event when all earlier ones were delivered and the rights they changed were read again; then the frame
+goes to the channels of the branch. The process that accepted an update still has its frame in memory, others
+read it.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from relay.events.log import LEVEL
 from relay.events.peers import Channel, Frame, Peer
 from relay.events.people import People
 
-FRESH = 100  # frames of this process that were not handed out yet
+FRESH = 100  # frames of this process that wait for delivery
 CAUGHT_UP, CAUGHT_UP_BYTES = 200, 512 * 1024  # frames that a listener who was away is sent
-LIVE = LEVEL["writer"]  # who may hear of unsealed edits
+LIVE = LEVEL["writer"]  # the level needed for unsealed edits
 
 
 def refusal(level: int) -> SvcError:
-    """Why somebody who hears so little of a repository has no channel there."""
+    """The error for a listener whose level is too low for a channel."""
     return Forbidden("live edits are for those who may write") if level else NotFound()
 
 
@@ -39,7 +40,7 @@ class Channels:
         self.people = People(self._listening, db.tell)
 
     def begin(self, channel: Channel) -> None:
-        """Collect what comes on the branch; `settle` lets it travel."""
+        """Start collecting frames for the channel; `settle` starts delivering them."""
         room = self._rooms.setdefault(channel.branch_id, set())
         if not room:
             self.people.begin(channel.branch_id)
@@ -48,12 +49,12 @@ class Channels:
         channel.peer.channels[channel.number] = channel
 
     def settle(self, channel: Channel, seq: int) -> list[Frame]:
-        """The channel is open, with the frontier at `seq`: the frames after that, which came meanwhile."""
+        """The channel is open with the frontier at `seq`: deliver the collected frames after that."""
         channel.seq, waiting, channel.waiting = seq, channel.waiting or [], None
         return [one for one in waiting if one.seq > seq]
 
     def end(self, channel: Channel, error: SvcError | None = None) -> None:
-        """Nothing travels on the channel any more; `error`: what its listener is told."""
+        """Stop the channel; `error`: what its listener is told."""
         room = self._rooms.get(channel.branch_id, set())
         if channel not in room:
             return
@@ -80,31 +81,31 @@ class Channels:
         return self._of_repo.keys()
 
     def peers(self, repo_id: str) -> set[Peer]:
-        """Those who have channels in this repository."""
+        """The peers with channels in this repository."""
         return {one.peer for one in self._of_repo.get(repo_id, ())}
 
     def allow(self, peer: Peer, repo_id: str, level: int) -> None:
-        """The peer may hear this much of the repository from now on (0: nothing)."""
+        """Set the level of what the peer may see of the repository (0: nothing)."""
         if level < LIVE:
             for channel in [one for one in self._of_repo.get(repo_id, ()) if one.peer is peer]:
                 self.end(channel, refusal(level))
 
     def end_branch(self, repo_id: str, name: str) -> None:
-        """The branch was deleted."""
+        """End the channels of a deleted branch."""
         for channel in [one for one in self._of_repo.get(repo_id, ()) if one.branch == name]:
             self.end(channel, NotFound())
 
     # --- frames
 
     def remember(self, frame: Frame) -> None:
-        """Keep a frame that was committed here until its event is handed out."""
+        """Keep a frame that was committed by this process until its event is delivered."""
         if frame.branch_id in self._rooms:
             self._fresh[frame.branch_id, frame.seq] = frame
             if len(self._fresh) > FRESH:
                 self._fresh.popitem(last=False)
 
     async def hand_out(self, branch_id: str, seq: int) -> None:
-        """Give the frame that leads to `seq` to the channels of the branch."""
+        """Deliver the frame that leads to `seq` to the channels of the branch."""
         frame = self._fresh.pop((branch_id, seq), None)
         if all(one.waiting is None and one.seq >= seq for one in self._listening(branch_id)):
             return
@@ -116,7 +117,7 @@ class Channels:
             channel.offer(frame)
 
     async def since(self, tx: Tx, branch_id: str, since: int, seq: int) -> list[Frame] | None:
-        """The frames from `since` to `seq`, where the frontier stands; None where some are gone, or they are
+        """The frames from `since` to `seq`, the current number; None if some are deleted or they are too
         many."""
         if since == seq:
             return []

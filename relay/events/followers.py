@@ -1,15 +1,15 @@
-"""Those who make something of the event log: each event once each, in any number of processes.
+"""Followers: jobs that handle each event of the log exactly once, in any number of processes.
 
     followers.register("access", end_what_was_allowed, ("repo.delete", "repo.suspend"))
     async def end_what_was_allowed(tx: Tx, events: Sequence[Logged]) -> None: ...
 
-A follower reads the events after its cursor, writes what follows from them and moves the cursor, all in one
-transaction that is the only one of its name: whatever dies, an event was followed wholly or not at all. It
-goes no further than the horizon, below which nothing can appear any more (`Database.horizon`), so that
-nothing is passed over. It is woken when the log grows, and looks every few seconds besides.
+A follower reads the events after its cursor, writes their consequences and moves the cursor, all in one
+transaction that holds the lock of its name: after a crash an event was handled completely or not at all. It
+stops at the horizon, below which no new event can appear (`Database.horizon`), so that none is skipped. It is
+woken when the log grows, and polls every few seconds.
 
-Nobody follows `live`: those events are many, are swept after two days and say nothing that a bootstrap does
-not.
+No follower may read `live`: those events are many, are deleted after two days and say nothing that a
+bootstrap does not.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Followers:
         self._tasks: list[asyncio.Task[None]] = []
 
     def register(self, name: str, follow: Follow, kinds: Sequence[str], turn: int = TURN) -> None:
-        """Name who follows events of these kinds, `turn` at a time; before `start`. The first time it begins
-        where the log ends. Its cursor keeps the name for ever."""
+        """Register a follower of events of these kinds, `turn` at a time; before `start`. Its first run
+        begins at the end of the log. The name identifies its cursor and must never change."""
         if log.LIVE in kinds or not kinds:
             raise ValueError(f"{name} names the kinds that it follows, without {log.LIVE}")
         self._all[name] = Follower(name, follow, tuple(kinds), turn)
@@ -64,15 +64,15 @@ class Followers:
             self._tasks.append(asyncio.create_task(self._keep(follower, wake)))
 
     async def stop(self) -> None:
-        """Stop at once; what was under way is rolled back and followed again."""
+        """Stop at once; the current transaction is rolled back and its events are handled again later."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def turn(self, name: str) -> int:
-        """Follow the next events; returns how many. One process at a time does."""
+        """Handle the next events; returns how many. Only one process at a time does."""
         follower = self._all[name]
-        async with self._db.read() as tx:  # most wake-ups are about something else, and end here
+        async with self._db.read() as tx:  # most wake-ups concern other kinds and end here
             at = await tx.value(rows.CURSOR, name=name)
             if at is None or not await self._after(tx, follower, at, 1):
                 return 0
@@ -85,8 +85,8 @@ class Followers:
         return len(events)
 
     async def _begin(self, follower: Follower) -> None:
-        """Before anything is written: a restored database may have fewer events than were followed, and gives
-        their numbers out again."""
+        """Check the cursor before anything is written: a restored database may have fewer events than were
+        handled, and assigns their numbers again."""
         async with self._db.write(f"follow {follower.name}") as tx:
             end = await self._end(tx)
             await tx.many(rows.CURSOR_FIRST, [{"name": follower.name, "at": end}])
@@ -94,12 +94,12 @@ class Followers:
                 await tx.run(rows.CURSOR_TO, follower=follower.name, to=end)
 
     async def _after(self, tx: Tx, follower: Follower, at: int, limit: int) -> list[Logged]:
-        last = await self._end(tx)  # before the events: what is not above it, we see
+        last = await self._end(tx)  # read before the events, so that all up to it are visible
         found = await tx.all(rows.OF_KINDS, since=at, last=last, kinds=list(follower.kinds), limit=limit)
         return [log.row(one) for one in found]
 
     async def _end(self, tx: Tx) -> int:
-        """The last id that no event can slip in before."""
+        """The last id before which no new event can appear."""
         horizon = await self._db.horizon(tx)
         return int(await tx.value(rows.LAST)) if horizon is None else horizon - 1
 

@@ -1,14 +1,13 @@
-"""Who is told what happened. The event log in the database is the truth; a wake-up is only a hint.
+"""Delivers events to listeners. The event log in the database is the truth; a wake-up is only a hint.
 
-One reader follows the log, woken after commits here and in other processes and every few seconds besides, and
-hands each event to the peers that subscribed to its repository. Where many transactions write at once,
-events of different repositories may appear out of order: the reader goes on from the horizon below which
-nothing can appear any more, and a peer, whose repository's events come in order, passes over what it has had
-(design/relay, Events and sockets).
+One reader follows the log, woken after commits here and in other processes and every few seconds, and hands
+each event to the peers that subscribed to its repository. While many transactions write, events of different
+repositories may appear out of order: the reader restarts from the horizon, below which nothing new can
+appear, and a peer skips events that it had already (design/relay, Events and sockets).
 
-What a peer may hear is asked when it subscribes, again before it is handed an event that changes who sees the
-repository, and every few seconds, for all peers in one query. Nothing that is later in the log reaches a peer
-whom such an event has shut out.
+The rights of a peer are read when it subscribes, before it is handed an event that changes who sees the
+repository, and every few seconds for all peers in one query. A peer that lost access by an event receives
+nothing that is later in the log.
 """
 
 from __future__ import annotations
@@ -31,20 +30,23 @@ from relay.events.channels import Channels
 from relay.events.log import LEVEL, Audience, Logged, audience_of
 from relay.events.peers import Peer, Told, to_wire
 
-POLL = 5.0  # seconds between looks at the log, and at all rights, when nothing woke us
-ALIVE = 2.0  # seconds between looks at whether sessions still live: another process may have ended one
-ASKED = 500  # sessions of one such look
-COALESCE = 0.01  # seconds between two looks: commits of this time share one
+POLL = 5.0  # seconds between reads of the log and of all rights without a wake-up
+ALIVE = 2.0  # seconds between checks of sessions: another process may have ended one
+ASKED = 500  # sessions in one such check
+COALESCE = 0.01  # seconds between two reads: commits in between share one
 BATCH = 500  # events of one read
 BACKLOG = 1000  # events a subscriber may be behind before it has to resync
 LOG = logging.getLogger(__name__)
 
-Seen = Mapping[tuple[str, str], Audience]  # (account, repository) → what the account hears; hidden ones lack
-Rights = Callable[[Collection[str], Collection[str]], Awaitable[Seen]]  # of these accounts, in these
+# (account, repository) → what the account may see; hidden ones are absent
+Seen = Mapping[tuple[str, str], Audience]
+# reads the rights of these accounts in these repositories
+Rights = Callable[[Collection[str], Collection[str]], Awaitable[Seen]]
 
 
 class Hub:
-    """The hub of one process. `rights`: what accounts may hear of repositories; from the database if None."""
+    """The hub of one process. `rights` reads what accounts may see of repositories; from the database if
+    None."""
 
     def __init__(self, db: Database, rights: Rights | None = None) -> None:
         self._db = db
@@ -52,13 +54,13 @@ class Hub:
         self._peers: set[Peer] = set()
         self._listeners: dict[str, set[Peer]] = {}
         self.channels = Channels(db)
-        self._position = 0  # every event up to here was handed out
-        self._handed_out = 0  # how many were, the same one perhaps several times
+        self._position = 0  # every event up to here was delivered
+        self._handed_out = 0  # number of deliveries; one event may count several times
         self._wake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Follow the log from where it stands."""
+        """Follow the log from its current end."""
         self._position = await self._settled()
         self._db.on_wake(self._wake.set)
         self._db.on_tell(self.channels.people.heard)
@@ -87,13 +89,14 @@ class Hub:
         author: Author | None = None,
         **data: Any,
     ) -> int:
-        """Write an event of a repository; see `relay.events.log.append`. Returns its id."""
+        """Write an event of a repository in the transaction of its effect; see `relay.events.log.append`.
+        Returns its id."""
         return await log.append(
             tx, kind, repo_id=repo_id, number=number, audience=audience, author=author, data=data
         )
 
     def end_sessions(self, session_ids: Iterable[str]) -> None:
-        """Close the peers of sessions that were revoked; call it after the commit (`tx.after_commit`)."""
+        """Close the peers of revoked sessions; call it after the commit (`tx.after_commit`)."""
         ended = set(session_ids)
         for peer in self._peers:
             if peer.session_id in ended:
@@ -121,16 +124,16 @@ class Hub:
         peer.close()
 
     async def subscribe(self, peer: Peer, repo_id: str, since: int | None) -> Subscribed | Resync | Hidden:
-        """Queue the repository's events after `since` from here on; None: from now. Hidden unless the peer
-        may see it. Too far behind, the peer is told to resync. Nobody takes from the peer meanwhile: what is
-        queued may yet be hidden."""
+        """Queue the repository's events after `since` from now on; None: only new ones. Raises Hidden unless
+        the peer may see the repository. A peer that is too far behind is told to resync. Nothing may be taken
+        from the peer during this call, because queued events may turn out to be hidden."""
         self.unsubscribe(peer, repo_id)
         audience = await self._may_see(peer, repo_id)
         if audience is None:
             return Hidden(repo_id=repo_id)
         peer.sees(repo_id, audience)
         told = await self._from(peer, repo_id, since)
-        # Asked again now that it listens: whatever changes from here on is handed to it in order.
+        # Read the rights again now that it listens: later changes are delivered in order.
         audience = await self._may_see(peer, repo_id)
         if audience is None or repo_id not in peer.cursors:
             self.unsubscribe(peer, repo_id)
@@ -139,13 +142,13 @@ class Hub:
         return told
 
     async def rouse(self, peer: Peer, repo_ids: Collection[str]) -> None:
-        """Have events of these repositories, where the peer may hear them, make it `ready` from now on."""
+        """Let events of these repositories, as far as the peer may see them, set its `ready` from now on."""
         for repo_id, audience in (await self.heard_by(peer.account_id, repo_ids)).items():
             peer.sees(repo_id, audience)
             self._listen(peer, repo_id, self._position)
 
     async def _from(self, peer: Peer, repo_id: str, since: int | None) -> Subscribed | Resync:
-        """Listen; the events after `since` that were written before are queued."""
+        """Start listening and queue the older events after `since`."""
         cursor = await self._settled() if since is None else since
         if since is not None and await self._is_lost(cursor):
             return await self._resync(peer, repo_id)
@@ -159,7 +162,7 @@ class Hub:
             if len(behind) >= BACKLOG:
                 return await self._resync(peer, repo_id)
             if len(found) < BATCH and before == self._handed_out:
-                break  # nothing was handed out while we read: the log continues where this backlog ends
+                break  # nothing was delivered while we read: the log continues where this backlog ends
         self._listen(peer, repo_id, behind[0].id - 1 if behind else cursor)
         for event in behind:
             peer.offer(Told(event))
@@ -180,9 +183,9 @@ class Hub:
     async def poll(
         self, levels: Mapping[str, Audience], since: int | None
     ) -> tuple[list[Event], int, bool, bool]:
-        """Events after `since` of these repositories that may be heard, where to go on, whether there are
-        more, and whether some that came after `since` are gone."""
-        last = await self._settled()  # one number for many repositories: only what is final counts
+        """Events after `since` of these repositories at these levels, where to continue, whether there are
+        more, and whether some after `since` are deleted."""
+        last = await self._settled()  # one number for many repositories: stay below the horizon
         if since is None or not levels:
             return [], last, False, False
         if await self._is_lost(since):
@@ -196,14 +199,14 @@ class Hub:
         return heard, logged[-1].id, True, False
 
     async def heard_by(self, account_id: str, repo_ids: Collection[str]) -> dict[str, Audience]:
-        """What this account may hear of those of these repositories that it sees."""
+        """What this account may see of each of these repositories; hidden ones are absent."""
         seen = await self._rights({account_id}, repo_ids)
         return {repo_id: seen[account_id, repo_id] for repo_id in repo_ids if (account_id, repo_id) in seen}
 
     # --- rights
 
     async def may_hear(self, peer: Peer, repo_id: str) -> int:
-        """The level of what the peer may hear there now; 0 where it sees no such repository."""
+        """The level of the peer in the repository now; 0 if it cannot see it."""
         audience = await self._may_see(peer, repo_id)
         return peer.level(audience) if audience else 0
 
@@ -216,7 +219,7 @@ class Hub:
         return _seen(found, accounts)
 
     async def _ask_again(self, repo_ids: Collection[str]) -> None:
-        """What every peer of these repositories may hear, in one query."""
+        """Read the levels of all peers of these repositories again, in one query."""
         peers = {
             (peer, one)
             for one in repo_ids
@@ -244,7 +247,7 @@ class Hub:
                     asked = monotonic()
                     await self._ask_again(self._listeners.keys() | self.channels.repos)
             except Exception:
-                LOG.exception("the rights of listeners could not be looked at; trying again")
+                LOG.exception("the rights of listeners could not be read; trying again")
 
     async def _end_dead(self, peers: Iterable[Peer]) -> None:
         """Close these peers if their session or key has ended."""
@@ -266,15 +269,15 @@ class Hub:
         self._listeners.setdefault(repo_id, set()).add(peer)
 
     async def _is_lost(self, cursor: int) -> bool:
-        """Whether events after this id are gone: swept, or of a log that is no more, since the database was
-        restored from a backup."""
+        """Whether events after this id are missing: deleted, or of a log that was replaced when the database
+        was restored from a backup."""
         async with self._db.read() as tx:
             last = int(await tx.value(rows.LAST))
             swept = await tx.value(rows.CURSOR, name=rows.SWEPT) or 0
         return cursor < swept or (cursor > last and cursor > await self._settled())
 
     async def _settled(self) -> int:
-        """The last id that no event can slip in before."""
+        """The last id before which no new event can appear."""
         async with self._db.read() as tx:
             horizon = await self._db.horizon(tx)
             return int(await tx.value(rows.LAST)) if horizon is None else horizon - 1
@@ -296,7 +299,7 @@ class Hub:
     async def _hand_out(self) -> None:
         at, found = self._position, BATCH
         async with self._db.read() as tx:
-            horizon = await self._db.horizon(tx)  # before the events: what is below it, we shall see
+            horizon = await self._db.horizon(tx)  # read before the events, so that all below it are visible
         while found == BATCH:
             async with self._db.read() as tx:
                 logged = [log.row(one) for one in await tx.all(rows.AFTER, since=at, limit=BATCH)]
@@ -326,7 +329,7 @@ class Hub:
             await self._carry(told.event)
 
     async def _carry(self, event: Event) -> None:
-        """What the event means for channels."""
+        """Apply the event to channels."""
         match event.kind, event.data:
             case log.LIVE, {"branch_id": str(branch_id), "seq": int(seq)}:
                 await self.channels.hand_out(branch_id, seq)

@@ -1,13 +1,13 @@
-"""Work beside requests: a leased table of jobs, at least once each, with retries.
+"""Background work: a leased table of jobs, each run at least once, with retries.
 
     jobs.register("webhook", deliver, Pace(slots=8))   # async def deliver(data: dict[str, Any]) -> None
     async with view.write() as tx:
         await jobs.add(tx, "webhook", {"delivery": id})   # exists exactly when the transaction commits
 
-Handlers are registered at start-up. Each kind has its own pace: so many of it run at once in one process,
-each ends at its deadline, and after a failure it waits as the pace says. A kind whose slots are taken, or
-that hangs, holds up no other. A lease is renewed while its job runs; a job whose worker dies is run again
-when its lease is over. Periodic work is a job keyed `kind:hour`, so that any number of processes do it once.
+Handlers are registered at start-up. Each kind has its own pace: a number of slots in one process, a deadline,
+and pauses after failures. A kind that is slow or hangs does not delay others. A lease is renewed while its
+job runs; a job whose worker died is run again when its lease has ended. Periodic work is a job keyed
+`kind:hour`, so that any number of processes run it once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DAY = 24 * HOUR
 LEASE = 60 * SECOND  # after which the job of a worker that died is run again
 RENEW = LEASE // 3
 POLL = 5 * SECOND
-STUBBORN = 5 * SECOND  # that a handler has to end in when it is stopped; then it is left to itself
+STUBBORN = 5 * SECOND  # that a stopped handler has to end; then it is abandoned
 ERROR_CHARS = 2000
 LOG = logging.getLogger(__name__)
 
@@ -42,8 +42,8 @@ Handler = Callable[[dict[str, Any]], Awaitable[None]]
 
 @dataclass(slots=True, frozen=True)
 class Pace:
-    """How one kind of work is done: `slots` at once in a process, each stopped after `deadline`, tried
-    `attempts` times, the first time again after `retry`, each time twice as long after, at most `longest`."""
+    """How jobs of one kind are run: `slots` at once in a process, each stopped after `deadline`, tried
+    `attempts` times. The pause after a failure begins with `retry` and doubles each time, up to `longest`."""
 
     slots: int = 2
     deadline: int = 270 * SECOND
@@ -52,12 +52,12 @@ class Pace:
     longest: int = HOUR
 
     def pause(self, attempts: int) -> int:
-        """How long to wait after so many attempts."""
+        """The pause after this many attempts."""
         return min(self.retry << min(attempts - 1, 40), self.longest)
 
 
 class LeaseLost(Exception):
-    """Another worker has the job: this one was held up for longer than its lease."""
+    """Another worker has the job, because this one was delayed for longer than its lease."""
 
 
 class Jobs:
@@ -82,8 +82,8 @@ class Jobs:
         hourly: bool = False,
         daily: bool = False,
     ) -> None:
-        """Name who does a kind of work, and how. It may run twice and must not mind. `hourly`, `daily`: how
-        often it is due by itself."""
+        """Register the handler of a kind of work. It may be run twice for one job. `hourly`, `daily`: how
+        often it is run periodically."""
         self._handlers[kind], self._paces[kind] = handler, pace or Pace()
         if hourly or daily:
             self._periods[kind] = HOUR if hourly else DAY
@@ -91,9 +91,8 @@ class Jobs:
     async def add(
         self, tx: Tx, kind: str, data: dict[str, Any], *, key: str | None = None, run_at: int | None = None
     ) -> None:
-        """Queue work in the caller's transaction; not before `run_at` in ms, None: now. A `key` is used once:
-        with one that is there, nothing is added. Work of later is found when it is due, by looking every
-        `POLL`."""
+        """Queue work in the caller's transaction, to be run at `run_at` in ms or at once. With a `key` that
+        exists already nothing is added. Work with a later `run_at` is found by a poll every `POLL`."""
         await tx.many(
             rows.INSERT,
             [
@@ -114,14 +113,14 @@ class Jobs:
         self._task = asyncio.create_task(self._work())
 
     async def stop(self) -> None:
-        """Stop at once; what was running is run again when its lease is over."""
+        """Stop at once; running jobs are run again when their leases have ended."""
         tasks = [*self._runs, *([self._task] if self._task else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def run_due(self) -> int:
-        """Carry out what is due now and has a slot; returns how many jobs were tried."""
+        """Run the jobs that are due and have a slot; returns how many were tried."""
         await self._add_periodic()
         begun = await self._begin()
         await asyncio.gather(*begun)
@@ -151,9 +150,9 @@ class Jobs:
                     await self.add(tx, kind, {}, key=key)
 
     async def _begin(self) -> list[asyncio.Task[None]]:
-        """Begin what is due, of each kind as many as have a slot."""
+        """Start due jobs, as many of each kind as have a slot."""
         free = {kind: pace.slots - self._running[kind] for kind, pace in self._paces.items()}
-        async with self._db.read() as tx:  # a look costs nobody a write
+        async with self._db.read() as tx:  # a read that takes no write lock
             due = [
                 kind
                 for kind, slots in free.items()
@@ -203,7 +202,7 @@ class Jobs:
             work.cancel()
 
     async def _watched(self, work: asyncio.Future[None], held: _Held, deadline: int) -> None:
-        """Until the work ends, as it ends; its lease is renewed meanwhile. TimeoutError at the deadline,
+        """Wait for the work, renewing its lease. Raises what it raises, TimeoutError at the deadline, and
         LeaseLost when another worker has the job."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + deadline / SECOND
@@ -220,7 +219,8 @@ class Jobs:
                 raise LeaseLost
 
     async def _renewed(self, held: _Held) -> bool:
-        """Whether the lease is ours still. A database that cannot be reached now may be in time."""
+        """Whether the lease is still ours. While the database cannot be reached it counts as ours until it
+        ends."""
         until = max(now_ms() + LEASE, held.lease + 1)
         try:
             async with self._db.write() as tx:
@@ -232,7 +232,7 @@ class Jobs:
         return bool(ours)
 
     async def _failed(self, held: _Held, pace: Pace, attempts: int, error: str) -> None:
-        """Try again later, or give up: the row stays with its error until the sweep."""
+        """Schedule another attempt, or give up: the row stays with its error until it is swept."""
         now, mine = now_ms(), {"job_id": held.job_id, "lease": held.lease}
         async with self._db.write() as tx:
             if attempts >= pace.attempts:
@@ -243,15 +243,15 @@ class Jobs:
 
 @dataclass(slots=True)
 class _Held:
-    """A job that this worker holds, by its lease of the moment."""
+    """A running job, with its current lease."""
 
     job_id: str
     lease: int
 
 
 async def _stopped(work: asyncio.Future[None], job_id: str) -> None:
-    """Stop a handler; one that does not end keeps neither its slot nor its job."""
+    """Cancel a handler; one that does not end loses its slot and its job."""
     work.cancel()
     await asyncio.wait({work}, timeout=STUBBORN / SECOND)
     if not work.done():
-        LOG.error("job %s does not end though it was stopped; it is left to itself", job_id)
+        LOG.error("job %s does not end after it was stopped; it is abandoned", job_id)

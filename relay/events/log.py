@@ -1,10 +1,10 @@
-"""The one event log: what the hub, timelines, inboxes, webhooks and audits are made of.
+"""The event log, from which the hub, timelines, inboxes, webhooks and audits are made.
 
     await log.append(tx, "ref.create", repo_id=view.repo.id, data={"name": "main"})
 
-An event is written in the transaction of its effect, whose author it names. Kinds are `noun.verb`, and
-`live`. `data` holds ids, numbers and names, never titles, bodies or paths. `audience` is the least who may
-hear of it: `reader` (whoever sees the repository), `writer`, or `owner`.
+An event is written in the transaction of its effect and names its author. Kinds are `noun.verb`, and `live`.
+`data` holds ids, numbers and names, never titles, bodies or paths. `audience` is the lowest level that may
+see it: `reader` (whoever sees the repository), `writer`, or `owner`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ LEVEL: Final[dict[str, int]] = {"reader": 1, "writer": 2, "owner": 3}
 LIVE: Final = rows.LIVE
 KIND = re.compile(r"live|[a-z_]+\.[a-z_]+")
 
-# After these somebody may see or do less, or more, in a repository than before: members and roles, state and
-# class.
+# Events that change what somebody may see or do in a repository: members and roles, state and class.
 ACCESS: Final = frozenset(
     {
         "access.grant",
@@ -41,7 +40,7 @@ ACCESS: Final = frozenset(
         "repo.transfer",
     }
 )
-# After these a session or key of the account may be over.
+# Events after which a session or key of the account may have ended.
 ENDS: Final = frozenset(
     {
         "session.end",
@@ -74,7 +73,7 @@ class Logged:
         return self.kind in ACCESS
 
     def fields(self) -> dict[str, Any]:
-        """What `data` holds."""
+        """The decoded `data`."""
         found: dict[str, Any] = msgspec.json.decode(self.data)
         return found
 
@@ -84,7 +83,7 @@ def row(found: Row) -> Logged:
 
 
 def audience_of(role: Role | None) -> Audience:
-    """What somebody with this role hears; None: who sees a public repository without being named."""
+    """The audience level of a role; None: a reader of a public repository without a role."""
     if role == "owner":
         return "owner"
     return "writer" if role in ("write", "admin") else "reader"

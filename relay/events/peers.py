@@ -1,6 +1,6 @@
-"""Those who listen: what each may hear, and what waits for it.
+"""Listeners and their queues.
 
-Every peer has a bounded queue: one that reads too slowly loses its events and is told to resync, and of a
+Every peer has a bounded queue: one that reads too slowly loses its events and is told to resync, and for a
 branch to bootstrap; nobody waits for it.
 """
 
@@ -18,13 +18,13 @@ from localstore.core.model.sync import Event, Gap, Hidden, People, Person, Refus
 from relay.base.clock import now_ms
 from relay.events.log import LEVEL, Audience, Logged
 
-QUEUE, QUEUE_BYTES = 1000, 512 * KIB  # messages that wait for one peer, and what they have together
-AT_ONCE = 64 * KIB  # bytes after which a slow reader is waited for
+QUEUE, QUEUE_BYTES = 1000, 512 * KIB  # queued messages of one peer, and their bytes
+AT_ONCE = 64 * KIB  # bytes sent to a slow reader before waiting for it
 _encode = msgspec.json.encode
 
 
 class Told:
-    """An event as all who hear of it get it: made into text once."""
+    """An event in its wire form, encoded once for all listeners."""
 
     __slots__ = ("_text", "event", "level", "repo_id")
 
@@ -60,8 +60,8 @@ def to_wire(logged: Logged) -> Event:
 
 
 class Shared:
-    """A message to many channels, encoded once but for the channel's number. `body`: a JSON object with the
-    other members."""
+    """A message to many channels, encoded once except for the channel's number. `body`: a JSON object with
+    the other members."""
 
     __slots__ = ("_body", "_tag", "_texts")
 
@@ -78,8 +78,8 @@ class Shared:
 
 
 class Frame:
-    """What brought the frontier of a branch from `after` to `seq`: the members of Live but the channel.
-    `message` None: too much to travel, so that a listener has to bootstrap."""
+    """A live frame: brings a branch from `after` to `seq`, with the members of Live except the channel.
+    `message` None: too large to send, so that a listener has to bootstrap."""
 
     __slots__ = ("after", "branch_id", "message", "seq")
 
@@ -90,9 +90,12 @@ class Frame:
 
 @dataclass(slots=True, eq=False)
 class Channel:
-    """A branch as it travels to one working copy. `seq`: up to where it was queued. `waiting`: the frames
-    that came while it is being opened; None: it is open. `ended`: why nothing travels on it any more. `conn`,
-    `who` and `device` are those of its Person; `news`: who came or went (None) and is still to be told."""
+    """A branch on its way to one working copy.
+
+    `seq`: queued up to here. `waiting`: frames that arrived while the channel is being opened; None once it
+    is open. `ended`: why it was ended. `conn`, `who` and `device` are those of its Person; `news`: people who
+    arrived, or left (None), and are still to be announced.
+    """
 
     number: int
     peer: Peer
@@ -110,7 +113,7 @@ class Channel:
     news: dict[str, Person | None] = field(default_factory=dict)
 
     def offer(self, frame: Frame) -> None:
-        """Queue what comes next; Gap where that is not this frame."""
+        """Queue the next frame; Gap if this is not the next one."""
         if self.waiting is not None:
             self.waiting.append(frame)
             return
@@ -125,12 +128,12 @@ class Channel:
             self.lag()
 
     def lag(self) -> None:
-        """The listener has to bootstrap."""
+        """Drop the queue; the listener has to bootstrap."""
         self.peer.gaps[self] = None
         self.peer.ready.set()
 
     def meet(self, message: Shared, people: Mapping[str, Person | None]) -> None:
-        """Queue who came or went. Where something waits already, it is told with what comes next of that."""
+        """Queue news of people. If something is queued already, the news is merged into what is sent next."""
         if self.peer.queue or self.news:
             self.news.update(people)
             self.peer.meeting[self] = None
@@ -140,7 +143,7 @@ class Channel:
 
 
 class _OfBranch:
-    """A frame on its way to a channel."""
+    """A queued frame of a channel."""
 
     __slots__ = ("_message", "channel", "repo_id")
 
@@ -156,7 +159,7 @@ class _OfBranch:
 
 
 class _OfPeople(_OfBranch):
-    """Who came or went, on the way to a channel."""
+    """Queued news of people of a channel."""
 
     __slots__ = ("_people",)
 
@@ -171,11 +174,14 @@ class _OfPeople(_OfBranch):
 
 @dataclass(slots=True, eq=False)
 class Peer:
-    """One listener: a session of an account ("" for nobody), which hears at most `most` until `until`
-    (milliseconds; None: until its session ends). `cursors`: repository → the last event that was queued for
-    it. `levels`: repository → what it may hear there (see `relay.events.log.LEVEL`). `channels`: by number;
-    `gaps` and `meeting`: those of them that lost frames, and that have news of people. `at_once`: sends
-    messages to a reader that has taken all before them, False for another one."""
+    """One listener: a session of an account ("" for none), which sees at most `most` until `until`
+    (milliseconds; None: until its session ends).
+
+    `cursors`: repository → the last event that was queued. `levels`: repository → what the peer may see there
+    (see `relay.events.log.LEVEL`). `channels`: by number; `gaps` and `meeting`: those that lost frames, and
+    those with news of people. `at_once`: sends messages directly if the reader has taken all before them;
+    False otherwise.
+    """
 
     session_id: str | None
     account_id: str = ""
@@ -186,17 +192,17 @@ class Peer:
     queue: deque[Told | _OfBranch] = field(default_factory=deque)
     queued: int = 0  # bytes
     lost: set[str] = field(default_factory=set)  # repositories to resync
-    hidden: list[str] = field(default_factory=list)  # to be told so, once
+    hidden: list[str] = field(default_factory=list)  # repositories to report as hidden, once
     channels: dict[int, Channel] = field(default_factory=dict)
     gaps: dict[Channel, None] = field(default_factory=dict)
     meeting: dict[Channel, None] = field(default_factory=dict)
-    ended: list[Refused] = field(default_factory=list)  # of channels, to be told once
+    ended: list[Refused] = field(default_factory=list)  # ended channels to report, once
     at_once: Callable[[Sequence[bytes]], bool] | None = None
     closed: bool = False
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def offer(self, told: Told) -> None:
-        """Queue an event that this peer may hear, or give up on the queue when it is full."""
+        """Queue an event, or drop the queue when it is full."""
         event = told.event
         cursor = self.cursors.get(event.repo_id)
         if cursor is None or event.id <= cursor:
@@ -209,8 +215,8 @@ class Peer:
         self.ready.set()
 
     def push(self, item: Told | _OfBranch) -> None:
-        """Queue a message, or give up on the queue when it is full. What a channel carries goes out at once
-        where nothing waits: waking a task for each of hundreds takes longer than sending."""
+        """Queue a message, or drop the queue when it is full. A channel's message is sent at once if nothing
+        is queued: waking a task for each of hundreds of peers takes longer than sending."""
         if isinstance(item, _OfBranch) and self._sent(item.text):
             return
         if len(self.queue) >= QUEUE or self.queued >= QUEUE_BYTES:
@@ -228,7 +234,8 @@ class Peer:
         return self.at_once((text,))
 
     def sees(self, repo_id: str, audience: Audience | None) -> None:
-        """From now on it hears this much of a repository; None: nothing, nor of what waits."""
+        """Set what the peer may see of a repository from now on; None: nothing, and queued events are
+        dropped."""
         if audience is not None:
             self.levels[repo_id] = self.level(audience)
             return
@@ -237,18 +244,18 @@ class Peer:
         self.ready.set()
 
     def level(self, audience: Audience) -> int:
-        """What it hears where its account may hear this."""
+        """The level for an account with this audience, at most the peer's own."""
         return min(LEVEL[audience], LEVEL[self.most])
 
     def forget(self, repo_id: str) -> None:
-        """Listen to a repository no more; what waits of it is dropped."""
+        """Stop listening to a repository and drop its queued events."""
         self.cursors.pop(repo_id, None)
         self.levels.pop(repo_id, None)
         self.lost.discard(repo_id)
         self._keep(lambda one: not (isinstance(one, Told) and one.repo_id == repo_id))
 
     def leave(self, channel: Channel) -> None:
-        """Let nothing travel on a channel any more; what waits for it is dropped."""
+        """End a channel and drop its queued frames."""
         if self.channels.get(channel.number) is channel:
             del self.channels[channel.number]
         self.gaps.pop(channel, None)
@@ -280,7 +287,7 @@ class Peer:
         return found
 
     def take_frames(self) -> list[bytes]:
-        """What waits of the channels; what waits of repositories is dropped."""
+        """The queued frames of channels; queued events are dropped."""
         self._keep(lambda one: not isinstance(one, Told))
         self.lost, self.hidden = set(), []
         found: list[bytes] = []
@@ -298,7 +305,7 @@ class Peer:
 
 
 def _news(channel: Channel) -> People:
-    """What it was not told yet of people."""
+    """News of people that the channel was not sent yet."""
     news, channel.news = channel.news, {}
     here = [one for one in news.values() if one is not None]
     return People(channel=channel.number, here=here, gone=[conn for conn, one in news.items() if one is None])

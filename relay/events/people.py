@@ -1,9 +1,9 @@
-"""Who is where on a branch: in memory, told to those who are on it too, and to other processes.
+"""Presence: who is where on a branch, kept in memory and announced to the listeners of the branch and to
+other processes.
 
-Somebody stands for HERE_LIVES seconds after the last word, or until the socket ends. What many say in a
-moment travels together. Other processes are told over `Database.tell`; each forgets what it is told of
-somebody in the same time, so that a process that dies leaves nobody behind. Whoever has the first listener of
-a branch asks the others who is there.
+A person is present for HERE_LIVES seconds after the last message, or until the socket ends. News is announced
+in batches. Other processes hear of it by `Database.tell` and use the same expiry, so that people of a process
+that died disappear. The process of a branch's first listener asks the others who is present.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _Word(msgspec.Struct, omit_defaults=True):
-    """From one process to the others. `ask`: say who is there with you."""
+    """A message between processes. `ask`: request the people of the branch."""
 
     branch_id: str
     here: list[Person] = []
@@ -45,8 +45,8 @@ _decoder = msgspec.json.Decoder(_Word)
 
 @dataclass(slots=True, eq=False)
 class _Standing:
-    """Somebody. `channel`: whose end ends it; None: of another process, or of a poll. `far`: of another
-    process."""
+    """A present person. `channel`: the one whose end removes the person; None: of another process or of a
+    poll. `far`: of another process."""
 
     person: Person
     channel: Channel | None
@@ -56,8 +56,8 @@ class _Standing:
 
 @dataclass(slots=True)
 class _Room:
-    """The people of a branch. `news`: who came or went since the listeners were told; `words`: whom the other
-    processes are to be told of."""
+    """The people of a branch. `news`: changes not yet announced to listeners; `words`: people not yet
+    announced to other processes."""
 
     standing: dict[str, _Standing] = field(default_factory=dict)
     news: dict[str, Person | None] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class _Room:
 
 @dataclass(slots=True)
 class _Pace:
-    """What a channel said last, and what it said too soon after that."""
+    """The time of a channel's last message, and a later message that came too soon after it."""
 
     at: float = 0.0
     place: Place | None = None
@@ -76,12 +76,13 @@ class _Pace:
 
 
 def conn_of(branch_id: str, replica: int) -> str:
-    """The same for as long as the working copy is on the branch, whatever connects it."""
+    """An id that stays the same while the working copy is on the branch, across connections."""
     return hex_digest(f"{branch_id} {replica}".encode())[:16]
 
 
 class People:
-    """The people of one process. `listeners`: the open channels of a branch; `tell`: to other processes."""
+    """The people of one process. `listeners` returns the open channels of a branch; `tell` sends to other
+    processes."""
 
     def __init__(self, listeners: Callable[[str], Iterable[Channel]], tell: Callable[[str], None]) -> None:
         self._listeners = listeners
@@ -90,7 +91,7 @@ class People:
         self._paces: dict[Channel, _Pace] = {}
 
     def here(self, channel: Channel, place: Place) -> None:
-        """The user of the channel is there. Of what is said too often the last counts."""
+        """Record where the channel's user is. Of messages that come too often the last one counts."""
         pace = self._paces.setdefault(channel, _Pace())
         pace.place = place
         if pace.later is None:
@@ -101,11 +102,11 @@ class People:
                 self._said(channel, pace)
 
     def passing(self, channel: Channel, place: Place) -> None:
-        """As `here`, of one that is open for a moment only: its user stays for HERE_LIVES seconds."""
+        """As `here`, for a poll: the user stays for HERE_LIVES seconds."""
         self._stand(channel.branch_id, _person(channel, place), None, False)
 
     def begin(self, branch_id: str) -> None:
-        """The first listener of a branch is here."""
+        """Called for the first listener of a branch: ask other processes for its people."""
         self._tell_others(_encode(_Word(branch_id, ask=True)).decode())
 
     def leave(self, channel: Channel) -> None:
@@ -119,22 +120,22 @@ class People:
             self._gone(channel.branch_id, channel.conn)
 
     def end(self, branch_id: str) -> None:
-        """Nobody here listens to the branch any more: those of other processes need not be known."""
+        """Called after the last listener of a branch: forget people of other processes."""
         room = self._rooms.get(branch_id)
         for conn in [conn for conn, one in room.standing.items() if one.far] if room else ():
             self._gone(branch_id, conn)
 
     def everybody(self, channel: Channel) -> list[Person]:
-        """Who is on the branch but the channel's user."""
+        """The people on the branch except the channel's user."""
         room = self._rooms.get(channel.branch_id)
         return [one.person for conn, one in room.standing.items() if conn != channel.conn] if room else []
 
     def heard(self, text: str) -> None:
-        """Another process said something."""
+        """Handle a message from another process."""
         try:
             word = _decoder.decode(text)
         except msgspec.MsgspecError:
-            return  # of another version
+            return  # from a process of another version
         room = self._rooms.get(word.branch_id)
         if word.ask and room is not None:
             room.words.update({c: one.person for c, one in room.standing.items() if not one.far})
@@ -189,7 +190,7 @@ class People:
         self._soon(branch_id, room)
 
     def _soon(self, branch_id: str, room: _Room) -> None:
-        """Tell it, at most once in PEOPLE_EACH seconds."""
+        """Announce the news, at most once in PEOPLE_EACH seconds."""
         if room.telling is None:
             wait = max(0.0, room.told_at + PEOPLE_EACH - monotonic())
             room.telling = asyncio.get_running_loop().call_later(wait, self._tell, branch_id, room)
@@ -209,7 +210,7 @@ class People:
         shared = _message(news)
         for channel in self._listeners(branch_id):
             if channel.waiting is not None:
-                continue  # it is told of everybody when it is open
+                continue  # it receives everybody when it has opened
             if channel.conn not in news:
                 channel.meet(shared, news)
             elif len(news) > 1:
@@ -236,7 +237,7 @@ def _message(news: dict[str, Person | None]) -> Shared:
 
 
 def _words(branch_id: str, words: dict[str, Person | None]) -> Iterable[str]:
-    """What other processes are told, in messages that are short enough."""
+    """The news in messages short enough for other processes."""
     word, size = _Word(branch_id, [], []), 0
     for conn, person in words.items():
         length = len(conn) if person is None else len(_encode(person))

@@ -1,9 +1,9 @@
 """Who sends a request: a session cookie, a capability token bound to a key, or a device key on its own.
 
-A token's verdict is remembered by its digest; that its session and account still live is read from the
-database every time. Mutations with a token, and everything a device key does on its own, are signed
-(`localstore.core.identity.request_signature`); the nonce of a signed mutation goes to the Caller, whose
-effect spends it.
+The verification of a token is cached by its digest; whether its session and account are still active is read
+from the database for every request. Changes with a token, and every request by a device key alone, are signed
+(`localstore.core.identity.request_signature`); the nonce of a signed change is kept on the Caller and spent
+by its effect.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from relay.http.routing import Route
 from relay.node import Node
 from relay.signing.sign_in import Verdict
 
-USED_AGAIN = 10 * 60 * 1000  # milliseconds; `last_used_at` is this coarse, so that reading rarely writes
+USED_AGAIN = 10 * 60 * 1000  # milliseconds; precision of `last_used_at`, so that reads rarely write
 
 
 class Credentials:
-    """Who sends the requests for one route. What follows from the route and the node is settled once."""
+    """Identifies the callers of one route. What depends only on the route and the node is computed once."""
 
     def __init__(self, node: Node, route: Route) -> None:
         self._node = node
@@ -50,11 +50,11 @@ class Credentials:
     async def identify(
         self, caller: Caller, request: Request, incoming: Incoming, body: bytes, params: dict[str, str]
     ) -> None:
-        """Find out who this is, and tell `caller`.
+        """Identify the sender and set the principal of `caller`.
 
-        A bad Authorization header or signature is refused wherever it is sent (Unauthorized, NotBound). A
-        stale cookie counts as none on routes that are open to anybody, since browsers send it unasked, and is
-        refused elsewhere. Forbidden: a token narrowed to something else, or a cookie mutation from another
+        An invalid Authorization header or signature is refused on every route (Unauthorized, NotBound). A
+        stale cookie is ignored on open routes, since browsers send it unasked, and refused on others. Raises
+        Forbidden for a token that is restricted to something else, and for a change by cookie from another
         site.
         """
         headers = request.headers
@@ -86,12 +86,14 @@ class Credentials:
             text = cookies.value(request, self._cookie)
             if text is None:
                 return
-            # A foreign page changes nothing, and opens no socket.
+            # Pages of other sites may neither change anything nor open a socket.
             if request.method not in SAFE_METHODS or "upgrade" in request.headers:
                 cookies.require_own_page(self._node.config, request)
             verdict = await self._authorized(text, params)
             if verdict.device_key_id is not None:  # it would change things here without its key's signature
-                raise Unauthorized("a token bound to a key is no cookie; send it as Authorization, signed")
+                raise Unauthorized(
+                    "a token bound to a key cannot be used as a cookie; send it in a signed request"
+                )
             await self._sign_in(caller, verdict, "cookie", params)
         except Unauthorized:
             if not self._open_to_all:
@@ -106,9 +108,7 @@ class Credentials:
         await self._verify(caller, request, incoming, body, parsed, public)
         caps = frozenset(words.split())
         if self._op not in caps:
-            raise Forbidden(
-                f"this device key may not {self._op!r} on its own, only beside a token; run: svc login"
-            )
+            raise Forbidden(f"this device key may not {self._op!r} without a token; run: svc login")
         now = now_ms()
         if now - (used_at or 0) > USED_AGAIN:
             async with self._node.db.write() as tx:
@@ -118,7 +118,7 @@ class Credentials:
             handle=handle,
             kind=kind,
             phase=phase,
-            session_id=parsed.key_id,  # there is none; the sockets of this key close by its id
+            session_id=parsed.key_id,  # no session; sockets of this key are closed by its id
             session_kind="self",
             expires_at=(parsed.created + SIGNATURE_MAX_AGE) * 1000,
             caps=caps,
@@ -127,7 +127,7 @@ class Credentials:
         )
 
     async def _authorized(self, text: str, params: dict[str, str]) -> Verdict:
-        """The verdict on a token, once the guard and its own limits let it through."""
+        """The verdict on a token that verifies and whose own restrictions allow this request."""
         verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)
         repo = _repo(params["id"]) if self._about_repo else None
         verdict.token.authorize(self._op, _moment(now_ms() // 1000), repo=repo, audience=self._audience)
@@ -136,8 +136,8 @@ class Credentials:
     async def _sign_in(
         self, caller: Caller, verdict: Verdict, via: Literal["cookie", "bearer"], params: dict[str, str]
     ) -> None:
-        """Set the principal, and the sight of the repository where the route is about one: both live in the
-        database, read at every request in one statement."""
+        """Set the principal, and the repository's row where the route is about one; both are read from the
+        database in one statement."""
         db, capability, now = self._node.db, verdict.token.capability, now_ms()
         session_id, account = verdict.session_id, verdict.account_id
         if self._seen:
@@ -187,7 +187,8 @@ class Credentials:
         parsed: ParsedSignature,
         public: bytes,
     ) -> None:
-        """NotBound unless `public` signed this request; a body still to come is compared when it is here."""
+        """Raise NotBound unless `public` signed this request. The digest of a body that is still to come is
+        compared when it has arrived."""
         try:
             request_signature.verify(
                 parsed,
@@ -217,7 +218,7 @@ class Credentials:
 
 
 def _repo(repo_id: str) -> bytes | None:
-    """The id of the repository a route is about, as tokens name it."""
+    """The repository id in the form that tokens use."""
     try:
         return bytes.fromhex(repo_id)
     except ValueError:
@@ -226,12 +227,12 @@ def _repo(repo_id: str) -> bytes | None:
 
 @lru_cache(2)
 def _moment(second: int) -> datetime:
-    """Tokens end with a second, so that requests of the same one may share its moment."""
+    """The time rounded to the second in which a token ends, so that requests of one second share a check."""
     return datetime.fromtimestamp(second, UTC)
 
 
 def _authority(node: Node, request: Request) -> str:
-    """The authority the signature must name. Host only chooses among our own names; it is never believed."""
+    """The authority that the signature must name. The Host header only selects among our own names."""
     own = node.config.authorities()
     host = (request.headers.get("host") or "").lower()
     return host if host in own else request_signature.authority_of(node.config.public_url)

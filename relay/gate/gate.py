@@ -1,7 +1,7 @@
-"""The one gate every request to a route passes: rate, credential, binding, visibility, capability, shape.
+"""The gate that every request to a route passes: rate limit, credential, signature, visibility, rights, shape
+of the body.
 
-A route's handler runs only behind it. Services receive a Caller or a View from here and ask nothing of the
-HTTP request again.
+A handler runs only behind it. Services receive a Caller or a View and never see the HTTP request.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ _OF_THE_WIRE = frozenset(
 )
 FORM, FORM_FIELDS = "application/x-www-form-urlencoded", 64
 
-RETRY_PAUSES = (0.01, 0.05, 0.2)  # seconds, about
+RETRY_PAUSES = (0.01, 0.05, 0.2)  # seconds, randomised
 
 T = TypeVar("T")
 Handle = Callable[[Request, Mapping[str, str]], Awaitable[Answer]]
 
 
 def handler_of(route: Route, node: Node) -> Handle:
-    """The function that answers requests for this route. What it raises, `relay.http.app` answers."""
+    """The function that answers requests for this route. `relay.http.app` turns its errors into answers."""
     decode_body = msgspec.json.Decoder(route.body) if route.body else None
     who = credentials.Credentials(node, route)
     operation, sees = route.operation, route.about_repo
@@ -114,8 +114,8 @@ def handler_of(route: Route, node: Node) -> Handle:
 
 
 async def on_socket(caller: Caller, operation: str, repo_id: str, work: Callable[[View], Awaitable[T]]) -> T:
-    """What `work` makes of the repository for a message of a socket, by the rules of a request for this
-    operation: its budgets, the rights as they are now, and its repetition where the database gave it up."""
+    """Run `work` for a message of a socket under the rules of a request for this operation: rate limits,
+    current rights, and retries of transactions that the database aborted."""
     node, wanted = caller.node, OPERATIONS[operation]
     node.limiter.admit_message(caller.network, caller.me.account_id)
     lease = Lease(node.buffers, caller.network)
@@ -133,7 +133,7 @@ async def on_socket(caller: Caller, operation: str, repo_id: str, work: Callable
 
 
 async def _carried_out(route: Route, request: Request, caller: Caller, wanted: dict[str, Any]) -> Answer:
-    """What the handler answers, kept with the effect where the request has a key."""
+    """Run the handler; with an Idempotency-Key, store its answer together with the effect."""
 
     async def attempt() -> Answer:
         answer = await encode(request, route, await route.handler(**wanted))
@@ -144,8 +144,8 @@ async def _carried_out(route: Route, request: Request, caller: Caller, wanted: d
 
 
 async def _repeated(attempt: Callable[[], Awaitable[T]], pauses: Sequence[float] = RETRY_PAUSES) -> T:
-    """A transaction that the database gave up took no effect, so that the whole attempt is made again; not
-    where the body streams, which is there once."""
+    """Retry an attempt whose transaction the database aborted. Without retries where the body streams,
+    because it can be read only once."""
     for pause in (*pauses, None):
         try:
             return await attempt()
@@ -159,7 +159,7 @@ async def _repeated(attempt: Callable[[], Awaitable[T]], pauses: Sequence[float]
 
 
 async def _converse(route: Route, request: Request, caller: Caller, wanted: dict[str, Any]) -> Answer:
-    """Open the WebSocket and let the handler speak; when it returns or fails, the socket closes."""
+    """Open the WebSocket and run the handler; the socket closes when it returns or fails."""
     if request.headers.get("upgrade", "").lower() != "websocket":
         raise BadRequest("this path is a WebSocket; ask for an upgrade")
     offered = ",".join(request.headers.getall("sec-websocket-protocol", ()))
@@ -180,7 +180,7 @@ async def _converse(route: Route, request: Request, caller: Caller, wanted: dict
 
 
 def _said(answer: Answer) -> Said | None:
-    """The answer as it is kept; None for one that streams."""
+    """The answer in the form that is stored; None for a stream."""
     response = answer.response
     if response is None or answer.stream is not None:
         return None
@@ -198,8 +198,8 @@ def _again(said: Said) -> Answer:
 
 
 async def _marked(route: Route, request: Request, body: bytes, caller: Caller) -> None:
-    """Read what the request says of itself: its turn, and its Idempotency-Key. SaidBefore for a key that was
-    answered, whatever became of the subject since."""
+    """Read the turn and the Idempotency-Key of the request. Raises SaidBefore for a key that was answered,
+    even if its repository is gone or hidden by now."""
     caller.turn = _turn(request)
     if route.stream or not route.changes:
         return
@@ -217,17 +217,18 @@ def _turn(request: Request) -> str | None:
 
 
 def _admitted(operation: Operation, caller: Caller) -> Caller:
-    """The caller, for an operation on no repository; or raise why not."""
+    """The caller of an operation that is not about a repository. Raises if it is not allowed."""
     if operation.about == "account" and caller.me.is_guest and not operation.guest:
         raise IdentityLevel("a guest session cannot do this; sign in with an account: svc login")
     if operation.about == "browser" and caller.me.via != "cookie":
-        raise Forbidden("this decision is taken in a browser session, not with a token")
+        raise Forbidden("this decision needs a browser session, not a token")
     return caller
 
 
 async def _view(operation: Operation, caller: Caller, repo_id: str) -> View:
-    """The repository with the caller's role, in one query that holds the visibility rule; a hidden repository
-    and a missing one are the same answer at the same cost. For a session it is the query of the session."""
+    """The repository and the caller's role, read in one query that applies the visibility rule: hidden and
+    missing repositories give the same answer at the same cost. With a session this is the query of the
+    session."""
     if caller.principal is None and not operation.anonymous:
         raise Unauthorized("sign in first; run: svc login")
     row = (caller.sight or await _look(caller, repo_id)).row
@@ -264,7 +265,7 @@ def _require_node_can(operation: Operation, node: Node) -> None:
 
 
 def _require_plain(request: Request) -> None:
-    """Bodies are read as they are sent: what unpacks to a thousand times its size is never unpacked."""
+    """Refuse compressed bodies: a small one could unpack to a thousand times its size."""
     coding = request.headers.get("content-encoding")
     if coding is not None and coding.lower() != "identity":
         raise UnsupportedMediaType("send the body without Content-Encoding")
@@ -279,7 +280,7 @@ def _segment(raw: str) -> str:
     except UnicodeDecodeError:
         raise BadRequest("the path is not UTF-8") from None
     if "\0" in value:
-        raise Invalid("the path holds a NUL")
+        raise Invalid("the path contains a NUL")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Where a request comes from."""
+"""The address that a request comes from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sanic.request import Request
 
 def client_address(request: Request, proxy_hops: int) -> str:
     """The caller's IP address. Behind `proxy_hops` reverse proxies it is the entry of X-Forwarded-For that
-    the outermost of them wrote; what a client puts in front of it is never believed."""
+    the outermost of them wrote; entries that the client sent are ignored."""
     if proxy_hops > 0:
         hops = ",".join(request.headers.getall("x-forwarded-for", [])).split(",")
         if len(hops) >= proxy_hops and (address := _address(hops[-proxy_hops].strip())):
@@ -20,7 +20,7 @@ def client_address(request: Request, proxy_hops: int) -> str:
 
 @lru_cache(maxsize=4096)
 def network(address: str) -> str:
-    """What limits are counted for: an IPv4 address, or the IPv6 network of 64 bits that one customer has."""
+    """The key by which limits are counted: an IPv4 address, or the /64 network of an IPv6 address."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

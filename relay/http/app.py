@@ -1,6 +1,7 @@
-"""The HTTP surface: one entry for every request, which finds the route, answers, and never lets an error out.
+"""The HTTP server: one entry for every request, which finds the route, answers, and turns every error into an
+answer.
 
-Sanic gives the protocol; paths, methods, errors, headers and the log line of a request are decided here.
+Sanic provides the protocol; paths, methods, errors, headers and log lines are decided here.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ PAGE_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
 )
-TLS_ONLY = "max-age=31536000"  # of this host alone: what its subdomains do is not ours to say
+TLS_ONLY = "max-age=31536000"  # for this host only, not for its subdomains
 HEADER_BYTES = 16 * 1024
-PIECE, PIECE_SECONDS = 64 * 1024, 60.0  # of an answer; a reader that takes less in that time is cut off
+PIECE, PIECE_SECONDS = 64 * 1024, 60.0  # of an answer; a client that reads less in that time is cut off
 
 Leaf = tuple[Route, Handle]
 
@@ -76,11 +77,11 @@ class _App(Sanic[Any, Any]):
     """Sanic's connections without its routes, middleware and signals: every request goes to the one entry."""
 
     def finalize(self) -> None:
-        """There are no routes to finalize."""
+        """Nothing to do: there are no Sanic routes."""
 
     @property
     def handle_request(self) -> Callable[[StrictRequest], Awaitable[None]]:  # type: ignore[override]
-        """A connection asks for it once."""
+        """Called once by each connection."""
         entry: _Entry = self.ctx.entry
         return entry.handle
 
@@ -96,7 +97,7 @@ class _Entry:
                 self._router.add(route.method, route.path, (route, handler_of(route, node)))
 
     async def handle(self, request: StrictRequest) -> None:
-        """Answer one request; when this returns the answer was sent, or a WebSocket has ended."""
+        """Answer one request. When this returns, the answer was sent or a WebSocket has ended."""
         ctx = request.ctx
         ctx.began, ctx.request_id = time.perf_counter(), _request_id()
         stream: Any = request.stream
@@ -143,7 +144,7 @@ class _Entry:
             return Answer(problems.internal(request.ctx.request_id))
 
     def _find(self, request: Request) -> tuple[Handle, dict[str, str]]:
-        """The handler of a request. A path whose routes are all switched off is no path."""
+        """The handler of a request. A path whose routes are all switched off counts as unknown."""
         found = self._router.find(request.path)
         if found is None:
             raise NotFound
@@ -156,7 +157,7 @@ class _Entry:
         return handle, params
 
     async def _send(self, request: Request, answer: Answer) -> None:
-        """Send a stream. A failure in its middle must not look like an end: the connection is cut."""
+        """Send a stream. If it fails in the middle, cut the connection, so that it does not look complete."""
         assert answer.stream is not None  # noqa: S101  # the caller asked
         response = await request.respond(answer.response)
         try:
@@ -173,7 +174,7 @@ class _Entry:
                 transport.abort()
             if isinstance(error, asyncio.CancelledError):
                 raise
-            if not isinstance(error, TimeoutError):  # a reader that takes nothing is no fault of ours
+            if not isinstance(error, TimeoutError):  # the client stopped reading: not an error of the relay
                 request.ctx.status = 500
                 logger().error(
                     "stream cut", request_id=request.ctx.request_id, route=request.ctx.route, exc_info=True
@@ -184,7 +185,8 @@ class _Entry:
                 await answer.stream.aclose()
 
     def below_the_table(self, request: Request, error: Exception) -> HTTPResponse:
-        """Sanic could not read the request, or the connection failed under the answer."""
+        """Handle a request that Sanic could not read, or a connection that failed while the answer was
+        sent."""
         ctx = request.ctx
         ctx.request_id = ctx.request_id or _request_id()
         if isinstance(error, SanicException):
@@ -225,11 +227,11 @@ class _WrongMethod(Exception):
 
 
 def _request_id() -> str:
-    return f"{random.getrandbits(64):016x}"  # names a line of the log, hides nothing
+    return f"{random.getrandbits(64):016x}"  # names a log line; need not be secret
 
 
 def _common_headers(request: Request, response: HTTPResponse) -> None:
-    """The same set on every answer; a route may have chosen a policy of its own."""
+    """The headers of every answer; a route may have set its own Content-Security-Policy."""
     headers = response.headers
     page = (response.content_type or "").startswith("text/html")
     headers["x-request-id"] = request.ctx.request_id
@@ -240,8 +242,8 @@ def _common_headers(request: Request, response: HTTPResponse) -> None:
 
 
 async def _refuse_rest(request: Request, response: HTTPResponse) -> None:
-    """Answer first, then take what is left of the body for a while: a client that is still sending reads
-    the answer, and the connection ends afterwards."""
+    """Answer, then read the rest of the body for a moment, so that a client that is still sending can read
+    the answer; then the connection closes."""
     stream: Any = request.stream
     stream.keep_alive = False
     sent = await request.respond(response)

@@ -1,7 +1,7 @@
-"""Request bodies, read by us alone: capped while they arrive, timed, compared with what was signed.
+"""Request bodies: capped while they arrive, timed, and compared with the signature.
 
-Sanic's own limit does not hold for streamed routes and its buffered one answers an oversized body with a
-reset; so every route streams, and this is the one reader.
+Sanic's limit does not apply to streamed routes, and for others it answers an oversized body with a reset; so
+every route streams, and this is the only reader.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from localstore.core.identity.request_signature import ContentDigest
 from localstore.core.limits import MIB
 from relay.http.buffers import Buffers, Lease
 
-FIRST_SECONDS = 30.0  # without a byte, and as a grace before the slowest rate counts
+FIRST_SECONDS = 30.0  # allowed without a byte, and before SLOWEST_RATE applies
 SLOWEST_RATE = 1024  # bytes a second
 DRAIN_BYTES, DRAIN_SECONDS = 8 * MIB, 5.0
 _THREAD_HASH = 1 * MIB
@@ -34,8 +34,8 @@ class _Hash(Protocol):
 
 
 class Incoming:
-    """The body of one request; implements `relay.http.routing.Upload`. `length`: what the request announces,
-    in bytes, or None for a chunked body; `received`: bytes read so far."""
+    """The body of one request; implements `relay.http.routing.Upload`. `length`: the announced bytes, or None
+    for a chunked body; `received`: bytes read so far."""
 
     def __init__(self, request: Request, max_body: int, lease: Lease | None = None) -> None:
         self._request = request
@@ -51,7 +51,7 @@ class Incoming:
             raise _too_large(max_body)
 
     def expect(self, signed: ContentDigest) -> None:
-        """What the request's signature covers; `finish` compares it with what arrived."""
+        """Set what the request's signature covers; `finish` compares it with the body."""
         self._signed = signed
         self._hash = hashlib.sha256() if signed.algorithm == "sha-256" else blake3()
 
@@ -63,7 +63,7 @@ class Incoming:
         return await self._collect(self._arriving())
 
     async def whole(self) -> bytes:
-        """All of a streamed body, where it is short enough to be in memory."""
+        """The whole of a streamed body that fits in memory."""
         return await self._collect(self.chunks())
 
     async def _collect(self, arriving: AsyncIterator[bytes]) -> bytes:
@@ -81,13 +81,13 @@ class Incoming:
             yield part
 
     def promise(self, toc: bytes) -> None:
-        """`toc` carries the signed digest, and the digests inside it carry the rest of the body."""
+        """`toc` carries the signed digest; the digests inside it cover the rest of the body."""
         self._promised = toc
 
     async def finish(self) -> None:
-        """Raise unless the body is complete and is what was signed. Await it before any effect."""
+        """Raise unless the body is complete and matches the signature. Await it before any effect."""
         if not self._ended:
-            raise BadRequest("the body goes on after the end that its content names")
+            raise BadRequest("data after the end of the body")
         if self._signed is None:
             return
         if self._promised is not None:
@@ -113,7 +113,7 @@ class Incoming:
                 async with asyncio.timeout(min(FIRST_SECONDS, patience)):
                     part = await stream.read()
             except TimeoutError:
-                raise TooSlow("the body arrives too slowly; send it again over a better line") from None
+                raise TooSlow("the body arrives too slowly; send it again over a faster connection") from None
             if not part:
                 continue
             self.received += len(part)
@@ -124,7 +124,7 @@ class Incoming:
 
 
 def skip_arrived(request: Request) -> bool:
-    """Drop an unread body that has arrived as a whole; answers whether nothing of it is left."""
+    """Drop an unread body that has arrived completely. Returns whether nothing of it is left to read."""
     stream: Any = request.stream
     if stream is None or not stream.request_body:
         return True
@@ -138,8 +138,8 @@ def skip_arrived(request: Request) -> bool:
 
 
 async def drain(request: Request) -> None:
-    """Read and drop what is left of a refused body, within bounds, so that the client reads our answer
-    instead of a reset connection; past the bounds the connection closes anyway."""
+    """Read and drop the rest of a refused body, within bounds, so that the client reads the answer instead of
+    a reset connection. Past the bounds the connection closes anyway."""
     stream: Any = request.stream
     left = DRAIN_BYTES
     with contextlib.suppress(TimeoutError, SanicException):

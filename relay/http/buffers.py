@@ -1,7 +1,7 @@
-"""Memory that clients may make the relay hold: bodies still arriving, and answers still being taken.
+"""Memory that clients make the relay hold: bodies that are arriving, and answers that are being read.
 
-Without it, strangers who send all but the last byte of large bodies, or never read large answers, would
-decide how much memory the process has.
+Without this limit, clients that send all but the last byte of large bodies, or never read large answers,
+would decide how much memory the process uses.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from localstore.core.limits import MIB
 
 TOTAL = 384 * MIB
 FOR_AN_ADDRESS = 128 * MIB
-ANSWERS = 3, 4  # this share is all that answers may hold: readers that never read leave the rest to requests
-PATIENCE, BEGUN_PATIENCE = 5.0, 30.0  # seconds that an answer waits for memory; that one which has begun does
+ANSWERS = 3, 4  # the share that answers may hold; the rest stays free for requests
+PATIENCE, BEGUN_PATIENCE = 5.0, 30.0  # seconds that an answer waits for memory; once it has begun
 
 
 class Buffers:
-    """Bytes held at this moment, in all and for each address."""
+    """Bytes held now, in total and for each address."""
 
     def __init__(self, total: int = TOTAL, each: int = FOR_AN_ADDRESS) -> None:
         self._total, self.each = total, each
@@ -29,7 +29,7 @@ class Buffers:
         self._freed = asyncio.Event()
 
     def reserve(self, address: str, size: int) -> None:
-        """Unavailable when that would be too much; what is held already stays."""
+        """Reserve bytes. Raises Unavailable when the limit would be exceeded; earlier reservations stay."""
         held = self._held.get(address, 0) + size
         if held > self.each or self._sum + size > self._total:
             raise Unavailable("too many large requests at once; try again in a moment")
@@ -37,8 +37,8 @@ class Buffers:
         self._sum += size
 
     async def wait(self, address: str, size: int, patience: float = PATIENCE) -> int:
-        """Take for an answer, as soon as others have given back what it needs; of more than one address may
-        have, only that. What was taken. Unavailable when it takes longer than `patience` seconds."""
+        """Reserve bytes for an answer, waiting until enough are released. Returns how many were reserved: at
+        most what one address may have. Raises Unavailable after `patience` seconds."""
         size = min(size, self.each)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(patience):
@@ -68,7 +68,7 @@ class Buffers:
 
 @dataclass(slots=True)
 class Lease:
-    """What one request holds; `release` it when the answer was sent."""
+    """The memory held for one request; `release` it when the answer was sent."""
 
     buffers: Buffers
     address: str
@@ -79,14 +79,14 @@ class Lease:
         self.size += size
 
     async def wait(self, size: int, patience: float = PATIENCE) -> int:
-        """As `take`, for an answer: it waits until there is room. How much was taken, for `give_back`: less
-        than `size` where an address may not have so much, since an answer never waits for itself."""
+        """Reserve for an answer, waiting until there is room. Returns the number of bytes for `give_back`:
+        fewer than `size` if an address may not have so many, since an answer must not wait for itself."""
         taken = await self.buffers.wait(self.address, min(size, self.buffers.each - self.size), patience)
         self.size += taken
         return taken
 
     def give_back(self, size: int) -> None:
-        """A part of what was taken is no longer held; nothing after `release`."""
+        """Release a part of the reservation; nothing happens after `release`."""
         size = min(size, self.size)
         self.buffers.give_back(self.address, size)
         self.size -= size

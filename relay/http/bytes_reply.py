@@ -1,4 +1,4 @@
-"""Conditions and ranges of answers that carry bytes (RFC 9110 §13, §14)."""
+"""Conditional requests and ranges for answers of bytes (RFC 9110 §13, §14)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
 def not_modified(if_none_match: str | None, etag: str) -> bool:
-    """Whether the client holds `etag` (a quoted strong tag) already. Tags compare weakly, as for GET."""
+    """Whether If-None-Match names `etag` (a quoted strong tag). Tags compare weakly, as for GET."""
     if if_none_match is None:
         return False
     held = [tag.strip().removeprefix("W/") for tag in if_none_match[:8192].split(",")]
@@ -41,7 +41,7 @@ def span(header: str | None, if_range: str | None, etag: str | None, length: int
 
 
 async def cut(stream: AsyncIterator[bytes], start: int, end: int) -> AsyncIterator[bytes]:
-    """Bytes [start, end) of a stream; it is not read past them, and closed."""
+    """Bytes [start, end) of a stream, which is read no further and closed."""
     position = 0
     try:
         async for part in stream:

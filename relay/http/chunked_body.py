@@ -1,18 +1,18 @@
-"""Bodies in chunks (RFC 9112, 7.1), read by this one reader and strictly: what two readers could take apart
-in two ways is refused, and so is what takes more work than it has content.
+"""A strict reader of bodies in chunks (RFC 9112, 7.1): refuses whatever two readers could interpret in two
+ways, and bodies whose chunks are too small for the work they cause.
 
-A chunk is its size in hexadecimal digits, at most one short extension, which is ignored, CRLF, as many
-bytes, CRLF. Only SP and HTAB are spaces, and they stand before and in an extension alone. The last chunk has
-the size 0 and no trailers.
+A chunk is its size in hexadecimal digits, at most one short extension, which is ignored, CRLF, as many bytes,
+CRLF. Only SP and HTAB count as spaces, and only before and in an extension. The last chunk has the size 0 and
+no trailers.
 """
 
 from __future__ import annotations
 
 import re
 
-AT_ONCE = 256  # chunks that are taken apart before others have their turn: about 0.3 ms
-SMALL_CHUNKS = 1024  # that a body may have however little they hold
-LEAST_BYTES = 64  # that each chunk beyond those holds, at the average
+AT_ONCE = 256  # chunks parsed before other requests have a turn: about 0.3 ms
+SMALL_CHUNKS = 1024  # chunks of any size that a body may have
+LEAST_BYTES = 64  # average content of each chunk beyond those
 EXTENSION = 64  # bytes
 SIZE_DIGITS = 15
 
@@ -23,11 +23,11 @@ _END = b"\r\n"
 
 
 class Malformed(ValueError):
-    """These bytes are no chunks, or too many small ones."""
+    """The bytes are not valid chunks, or are too many small ones."""
 
 
 class ChunkedBody:
-    """One body. `ended`: its last chunk was read; what is left then belongs to the next request."""
+    """The parser of one body. `ended`: the last chunk was read; further bytes belong to the next request."""
 
     __slots__ = ("_chunks", "_left", "_received", "_stage", "busy", "ended")
 
@@ -35,11 +35,11 @@ class ChunkedBody:
         self._stage = self._size
         self._left = self._chunks = self._received = 0
         self.ended = False
-        self.busy = False  # whether `take` stopped so that others have their turn
+        self.busy = False  # whether `take` stopped so that other requests have a turn
 
     def take(self, arrived: bytearray) -> bytes:
-        """Content that is there, and what it was wrapped in, off the front of `arrived`. Empty: more has to
-        arrive first, unless the body has ended. Raises Malformed."""
+        """Remove the next content from the front of `arrived`, with its framing. Empty if more must arrive
+        first, or the body has ended. Raises Malformed."""
         parts: list[bytes] = []
         at, most = 0, self._chunks + AT_ONCE
         self.busy = False
@@ -54,14 +54,14 @@ class ChunkedBody:
         del arrived[:at]
         return b"".join(parts)
 
-    # Each stage reads one thing at `at` and answers where it ends; None: it has not arrived.
+    # Each stage parses one element at `at` and returns where it ends; None: it has not arrived completely.
 
     def _size(self, arrived: bytearray, at: int, parts: list[bytes]) -> int | None:
         line = _SIZE.match(arrived, at)
         if line is None:
             rest = arrived[at : at + _LINE + 1]
             if rest and (len(rest) > _LINE or not _BEGUN.fullmatch(rest)):
-                raise Malformed("a chunk has no size that can be read")
+                raise Malformed("a chunk has no valid size")
             return None
         self._left = int(line[1], 16)
         self._chunks += 1

@@ -1,17 +1,17 @@
-"""What is noted of a request on its way: for its line in the log and the counters, and to give back."""
+"""Notes about a request while it is handled, for its log line, the counters and the release of its memory."""
 
 from __future__ import annotations
 
 from relay.http.body import Incoming
 from relay.http.buffers import Lease
 
-UNKNOWN = "unknown"  # the route of a request that came to none
+UNKNOWN = "unknown"  # the route of a request that matched none
 LEFT = 499  # in log and counters only: the client hung up before the end of its answer
 
 
 class Context:
-    """`began`: seconds on the clock of `perf_counter`; `sent`: bytes of a streamed answer; `upgraded`: to a
-    WebSocket. What a class says need not be set for each request."""
+    """`began`: seconds on the clock of `perf_counter`; `sent`: bytes of a streamed answer; `upgraded`: the
+    connection became a WebSocket. Class attributes are the defaults."""
 
     began: float
     request_id: str | None = None

@@ -1,7 +1,7 @@
-"""The cookies of a browser session, and whether a request comes from our own pages.
+"""The cookies of a browser session, and checks that a request comes from our own pages.
 
 `__Host-session` and `__Secure-refresh` where people reach the node by TLS; `tr_session` and `tr_refresh` on a
-node that is developed over plain HTTP.
+development node over plain HTTP.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def value(request: Request, name: str) -> str | None:
     if not found or not found[0]:
         return None
     if not found[0].isascii():
-        raise Unauthorized(f"the cookie {name} holds no token of ours; sign in again", reason="cookie")
+        raise Unauthorized(f"the cookie {name} holds no valid token; sign in again", reason="cookie")
     return found[0].decode("ascii")
 
 
@@ -60,13 +60,13 @@ def refresh(config: Config, token: str, seconds: int = limits.REFRESH_TOKEN) -> 
 
 
 def cleared(config: Config) -> tuple[str, str]:
-    """Set-Cookie values that take both cookies away."""
+    """Set-Cookie values that delete both cookies."""
     return session(config, "", 0), refresh(config, "", 0)
 
 
 def require_own_page(config: Config, request: Request) -> None:
-    """Forbidden unless the request comes from a page of this node: Origin, where a browser sends one, must be
-    ours; else Fetch Metadata must say same-origin. SameSite alone is no full defence."""
+    """Raise Forbidden unless the request comes from a page of this node: the Origin header, where present,
+    must be ours; otherwise Fetch Metadata must say same-origin. SameSite alone is not enough."""
     origins = request.headers.getall("origin", [])
     sites = request.headers.getall("sec-fetch-site", [])
     ours = _own_origins(config).issuperset(origins) if origins else sites == ["same-origin"]
@@ -75,8 +75,8 @@ def require_own_page(config: Config, request: Request) -> None:
 
 
 def own_navigation(config: Config, request: Request) -> bool:
-    """Whether a person or a page of ours asked for this page. A browser that knows says so; of one that does
-    not, the strict cookie tells."""
+    """Whether a person or a page of ours opened this page. Browsers with Fetch Metadata say so; for others
+    the strict cookie shows it."""
     sites = set(request.headers.getall("sec-fetch-site", []))
     origins = request.headers.getall("origin", [])
     return sites <= {"same-origin", "none"} and _own_origins(config).issuperset(origins)
@@ -88,7 +88,7 @@ def _own_origins(config: Config) -> frozenset[str]:
 
 
 def sent_by_browser(request: Request) -> bool:
-    """Whether a browser says where the request comes from; programs send neither header."""
+    """Whether the request has headers that only browsers send."""
     return "origin" in request.headers or "sec-fetch-site" in request.headers
 
 

@@ -1,6 +1,7 @@
-"""Rate limits: a token bucket for each address and for each account, and strict ones for guessable routes.
+"""Rate limits: a token bucket for each address and each account, and strict ones for routes where secrets can
+be guessed.
 
-The ordinary buckets are wide: a push of ten thousand files never meets them, a crawler or a loop does.
+The ordinary buckets are wide: a push of ten thousand files does not reach them; a crawler or a loop does.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from localstore.core.errors import RateLimited
 from relay.http.routing import Route
 
-REMEMBERED = 100_000  # buckets; the longest unused go first
+REMEMBERED = 100_000  # buckets; the least recently used are dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class _Bucket:
 
 
 class Limiter:
-    """In memory and of this process. `clock` answers seconds and never goes back."""
+    """Buckets in the memory of this process. `clock` returns seconds and never goes back."""
 
     def __init__(self, enabled: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
         self._enabled = enabled
@@ -46,7 +47,7 @@ class Limiter:
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def admit(self, route: Route, address: str) -> None:
-        """Before anything is known of a request but where it comes from. Raises RateLimited."""
+        """Count a request against its address, before anything else of it is read. Raises RateLimited."""
         if not self._enabled:
             return
         self.spend(f"address {address}", ORDINARY, route.cost)
@@ -55,12 +56,12 @@ class Limiter:
             self.spend(f"{route.name} {address}", rate, 1)
 
     def admit_account(self, route: Route, account_id: str) -> None:
-        """Once more when the caller is known: one account from many addresses is one caller."""
+        """Count a request against its account, which may use many addresses. Raises RateLimited."""
         if self._enabled:
             self.spend(f"account {account_id}", ORDINARY, route.cost)
 
     def admit_message(self, address: str, account_id: str) -> None:
-        """A message of a socket that does what a request does. Raises RateLimited."""
+        """Count a socket message that does the work of a request. Raises RateLimited."""
         self.spend(f"address {address}", ORDINARY, 1)
         self.spend(f"account {account_id}", ORDINARY, 1)
 
@@ -76,7 +77,7 @@ class Limiter:
         bucket.tokens -= cost
 
     def _filled(self, key: str, rate: Rate) -> _Bucket:
-        """The bucket with what has come back since it was last looked at."""
+        """The bucket, refilled for the time since its last use."""
         now = self._clock()
         bucket = self._buckets.get(key)
         if bucket is None:
@@ -90,8 +91,8 @@ class Limiter:
         return bucket
 
     def debt(self, key: str, rate: Rate, cost: float) -> float:
-        """Take `cost` tokens of the bucket `key`, also more than there are: the seconds until it has none too
-        few. For those who can be made to wait."""
+        """Take `cost` tokens, also more than there are. Returns the seconds until the bucket is back at zero,
+        for callers that can be made to wait."""
         if not self._enabled:
             return 0.0
         bucket = self._filled(key, rate)
@@ -99,19 +100,19 @@ class Limiter:
         return max(0.0, -bucket.tokens / rate.per_second)
 
     def frames(self, session_id: str, address: str, count: int) -> float:
-        """Seconds that a socket has to wait after so many frames from its client."""
+        """The seconds that a socket has to wait after this many frames from its client."""
         mine = self.debt(f"socket {session_id}", SOCKET, count)
         return max(mine, self.debt(f"sockets {address}", SOCKETS, count))
 
     def give_back(self, key: str, cost: float = 1) -> None:
-        """What was taken for an attempt that turned out good: only bad ones count."""
+        """Return the tokens of an attempt that succeeded: only failed ones count."""
         bucket = self._buckets.get(key)
         if bucket is not None:
             bucket.tokens += cost
 
 
 class Attempts:
-    """A limit for guessable things: `count` attempts at once, all of them back after `seconds`."""
+    """A limit for guesses: `count` attempts at once, refilled within `seconds`."""
 
     def __init__(self, name: str, count: int, seconds: int) -> None:
         self._name = name
@@ -122,5 +123,5 @@ class Attempts:
         limiter.spend(f"{self._name} {key}", self._rate, 1)
 
     def give_back(self, limiter: Limiter, key: str) -> None:
-        """The attempt was good and does not count."""
+        """The attempt succeeded and does not count."""
         limiter.give_back(f"{self._name} {key}")

@@ -76,7 +76,7 @@ def _shapes(table: list[Route]) -> list[Any]:
 
 
 def _either(returns: Any) -> tuple[Any, ...]:
-    """The shapes of an answer: of `A | B` both. msgspec describes no union of untagged structs."""
+    """The schemas of an answer: of `A | B` both, since msgspec describes no union of untagged structs."""
     union = typing.get_origin(returns) in (typing.Union, types.UnionType)
     return typing.get_args(returns) if union else (returns,)
 
@@ -137,7 +137,7 @@ def _responses(route: Route, schema: dict[str, Any]) -> dict[str, Any]:
     for code in route.others:
         answers[str(code)] = (good if code < 300 else {}) | {"description": TITLES[code]}
     problem: dict[str, Any] = {"application/problem+json": {"schema": schema[repr(Problem)]}}
-    if route.media.startswith("text/html"):  # a page says on itself what was wrong with its form
+    if route.media.startswith("text/html"):  # a page shows the errors of its form itself
         problem["text/html"] = {}
     for code in sorted(_problems(route)):
         answers.setdefault(str(code), {"description": TITLES.get(code, "Refused"), "content": problem})
@@ -145,7 +145,7 @@ def _responses(route: Route, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _problems(route: Route) -> set[int]:
-    codes = {401, 403, 429, *route.errors}  # a bad credential is refused wherever it is sent
+    codes = {401, 403, 429, *route.errors}  # every route refuses an invalid credential
     if route.params or route.flag:
         codes |= {400, 404, 422}
     if route.operation.about != "node":

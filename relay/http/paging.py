@@ -1,4 +1,4 @@
-"""Cursor pages: `?limit` 1..100, default 30; `?cursor` is opaque to everybody else."""
+"""Pages of lists: `?limit` 1..100, default 30; `?cursor` is opaque to clients."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class Cursor:
 
     @staticmethod
     def read(cursor: str | None, *default: str | int) -> tuple[str, ...]:
-        """The key, or `default` on a first page. Members must have the default's types."""
+        """The key in the cursor, or `default` on a first page. Raises Invalid unless its members have the
+        types of `default`."""
         if cursor is None:
             return default  # type: ignore[return-value]
         try:

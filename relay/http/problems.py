@@ -12,7 +12,7 @@ _ENCODER = msgspec.json.Encoder()
 MEDIA = "application/problem+json"
 NO_STORE = {"cache-control": "no-store"}
 
-# Missing, hidden, flag off, unknown path: these bytes and no others (docs/design/008).
+# Missing, hidden, flag off, unknown path: always exactly these bytes (docs/design/008).
 NOT_FOUND_BODY = _ENCODER.encode(
     {"type": "about:blank", "title": "Not Found", "status": 404, "code": "not_found"}
 )
@@ -48,8 +48,8 @@ def response(error: SvcError) -> HTTPResponse:
 
 
 def rate_headers(error: SvcError) -> dict[str, str]:
-    """What a 429 says in its headers: Retry-After, RateLimit and RateLimit-Policy of the current draft, and
-    the three names of the draft before it. Nothing for another error."""
+    """The headers of a 429: Retry-After, RateLimit and RateLimit-Policy of the current draft, and the three
+    names of the draft before it. {} for other errors."""
     if not isinstance(error, RateLimited):
         return {}
     wait, limit = str(error.extra["retry_after"]), error.extra.get("limit", 1)
@@ -76,7 +76,7 @@ def plain(status: int, title: str, detail: str) -> HTTPResponse:
 
 
 def internal(request_id: str) -> HTTPResponse:
-    """Something of ours broke. The details are in the log under this request id, never in the answer."""
+    """The answer for a bug. Details are in the log under this request id, never in the answer."""
     body = {
         "type": "about:blank",
         "title": "Internal Server Error",

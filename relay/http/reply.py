@@ -1,4 +1,4 @@
-"""What a handler answered → what goes over the wire."""
+"""Turns what a handler returned into an HTTP response."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ LARGE = 256 * 1024  # bytes
 
 @dataclass(slots=True)
 class Answer:
-    """`stream` follows the header of `response`. `response` None: a WebSocket had the connection."""
+    """`stream` follows the header of `response`. `response` is None when the connection became a
+    WebSocket."""
 
     response: HTTPResponse | None
     stream: AsyncIterator[bytes] | None = None
 
 
 async def encode(request: Request, route: Route, result: Any) -> Answer:
-    """Struct → JSON with the route's status, None → 204, Reply → as it says."""
+    """A struct becomes JSON with the route's status, None 204, a Reply what it says."""
     if isinstance(result, Reply):
         return await _encode_reply(request, route, result)
     if result is None:
@@ -85,8 +86,8 @@ async def _section(reply: Reply, stream: AsyncIterator[bytes], part: tuple[int, 
 
 
 def in_pieces(request: Request, answer: Answer) -> Answer:
-    """A large body is sent as a stream, so that a slow reader has a part of it in the connection's buffer
-    and not all of it for as long as it likes. HEAD sends none of it."""
+    """Send a large body as a stream, so that a slow client keeps only a piece of it in the connection's
+    buffer. HEAD sends no body."""
     response = answer.response
     if (
         request.method == "HEAD"

@@ -1,7 +1,7 @@
-"""Which route a path means: a tree of segments, the static ones first, on the path as it was sent.
+"""Finds the route of a path: a tree of segments, static ones before parameters, on the path as it was sent.
 
-Sanic's router neither decodes nor distinguishes `/ok/` from `/ok`; here a path matches as written, `{name}`
-takes one non-empty segment and `{name...}` the non-empty rest. Decoding is the gate's.
+Unlike in Sanic's router, a path matches as written (`/ok/` is not `/ok`); `{name}` takes one non-empty
+segment and `{name...}` the non-empty rest. The gate decodes parameters.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Router(Generic[T]):
         self._root: _Place[T] = _Place()
 
     def add(self, method: str, path: str, leaf: T) -> None:
-        """`path` as a route declares it. Two leaves for one method and shape are a mistake of ours."""
+        """Add a leaf at `path` as a route declares it. Two leaves for one method and shape are an error."""
         place = self._root
         methods = None
         for segment in path.split("/")[1:]:
@@ -56,7 +56,7 @@ class Router(Generic[T]):
         methods[method] = leaf
 
     def find(self, path: str) -> tuple[dict[str, T], Params] | None:
-        """The leaves by method at the most literal place that matches."""
+        """The leaves by method at the most literal match."""
         return _walk(self._root, path.split("/"), 1, {}) if path.startswith("/") else None
 
 

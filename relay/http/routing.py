@@ -1,12 +1,16 @@
 """The route table. A route names its operation, whose row in `localstore.core.rights` says who may call it.
 
-    @serves(endpoints.LIST, operation="ref.list", flag="TR_REPOS_ENABLED")
+    @serves(endpoints.LIST, operation="ref.list")
     async def list_refs(view: View, query: RefQuery) -> Page[Ref]:
         \"\"\"Branches and tags by name\"\"\"
         return await refs.page(view, query.type, query.cursor, query.limit)
 
-What the kernel declares as an endpoint is served by `serves`; `route` is for what no client of ours calls:
-pages, their forms, sockets, and addresses that others have fixed.
+A service function whose parameters are the route's is the handler itself:
+
+    serves(endpoints.LIST, operation="label.list")(label.list_labels)
+
+`serves` is for the endpoints that the kernel declares; `route` is for pages, their forms, sockets and paths
+that other programs have fixed.
 
 The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
 repository), `query` and `body` (Structs, by annotation), `upload` (Upload, for streamed bodies), `request`
@@ -34,7 +38,7 @@ from relay.http.router import parameters
 
 @dataclass(slots=True)
 class Reply:
-    """Anything but JSON 200: another status, raw bytes, or a stream with a known length (bytes). `section`
+    """Any answer but JSON 200: another status, raw bytes, or a stream of known length (bytes). `section`
     opens the bytes [start, end) of a stream that can begin anywhere."""
 
     body: Any = None
@@ -59,15 +63,16 @@ class Upload(typing.Protocol):
 
     def chunks(self) -> AsyncIterator[bytes]: ...
     async def whole(self) -> bytes:
-        """All of it, where the route's cap is small enough for memory."""
+        """The whole body, for routes whose cap fits in memory."""
 
     def promise(self, toc: bytes) -> None:
-        """Say which bytes carry the streamed digest (a pack's table of contents), not the whole body."""
+        """Declare that the signed digest covers `toc` (a pack's table of contents), not the whole body."""
 
     async def finish(self) -> None: ...
 
 
 Handler = Callable[..., Awaitable[Any]]
+REPOSITORIES = "TR_REPOS_ENABLED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +103,18 @@ class Route:
 
     @property
     def changes(self) -> bool:
-        """Whether its method is one that changes something."""
+        """Whether its method changes something (any but GET, HEAD …)."""
         return self.method not in SAFE_METHODS
 
     @property
     def keyed(self) -> bool:
-        """Whether a request that is sent again with its Idempotency-Key gets its first answer. Streamed bytes
-        are kept by their digest: sent twice they are there once. Without an account there is nobody a key
-        could belong to."""
+        """Whether the route honours an Idempotency-Key. Streamed bytes are stored by digest, so a repeat is
+        harmless; without an account a key would belong to nobody."""
         return self.changes and not self.stream and self.operation.about != "node"
 
     @property
     def about_repo(self) -> bool:
-        """Whether the gate looks for the repository `{id}` of its path."""
+        """Whether the gate reads the repository `{id}` of its path."""
         return self.operation.about == "repository"
 
 
@@ -118,18 +122,22 @@ TABLE: list[Route] = []
 
 
 def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Handler]:
-    """As `route`, for an endpoint of the kernel; `settings` are its other arguments. TypeError if the handler
-    takes or answers something else than the endpoint declares."""
+    """Declare the route of an endpoint of the kernel; `settings` are the other arguments of `route`. Raises
+    TypeError if the handler takes or returns something else than the endpoint declares."""
 
     def declare(handler: Handler) -> Handler:
         hints = typing.get_type_hints(handler)
         shape = endpoint.shape
         for name, declared in (("body", endpoint.body), ("query", endpoint.query)):
             if hints.get(name) != declared:
-                raise TypeError(f"{handler.__name__} takes {name} {hints.get(name)}, its endpoint {declared}")
+                raise TypeError(
+                    f"{handler.__name__} takes {name} {hints.get(name)}; its endpoint declares {declared}"
+                )
         answers = (Reply,) if shape is None else (Reply, shape, shape | Reply)
         if hints.get("return") not in answers:
-            raise TypeError(f"{handler.__name__} answers {hints.get('return')}, its endpoint {shape}")
+            raise TypeError(
+                f"{handler.__name__} returns {hints.get('return')}; its endpoint declares {shape}"
+            )
         served = route(endpoint.method, endpoint.path, returns=shape, status=endpoint.status, **settings)
         served(handler)
         if TABLE[-1].keyed != endpoint.takes_key:
@@ -156,13 +164,19 @@ def route(
     per_minute: int | None = None,
     forms: bool = False,
 ) -> Callable[[Handler], Handler]:
-    """Declare a route. `path` has `{name}` for one segment and `{name...}` for the rest. `operation`: as the
-    table of rights calls it; KeyError for what is not there, TypeError for one on a repository at a path that
-    names none. `flag`: the feature flag that must be on, else the constant 404. `errors`: statuses of
-    refusals beside those every such route has; `others`: good ones beside `status`. `max_body`: bytes.
-    `cost`: tokens of the rate limit. `media`: content type of the answer when it is not JSON. `per_minute`: a
-    strict limit for each address. `forms`: the body may also come from an HTML form."""
+    """Declare a route.
+
+    `path` has `{name}` for one segment and `{name...}` for the rest. `operation`: its name in the table of
+    rights; KeyError for an unknown one, TypeError for an operation on a repository at a path without one.
+    `flag`: the feature flag that must be on, else the constant 404; operations on a repository have
+    TR_REPOS_ENABLED unless another flag is given. `errors`: statuses of refusals beside those that every such
+    route has; `others`: statuses of success beside `status`. `max_body`: bytes. `cost`: tokens of the rate
+    limit. `media`: content type of the answer if not JSON. `per_minute`: a strict limit for each address.
+    `forms`: the body may also come from an HTML form.
+    """
     rights = OPERATIONS[operation]
+    if flag is None and rights.about == "repository":
+        flag = REPOSITORIES
     if rights.about == "repository" and not path.startswith(REPO):
         raise TypeError(f"{operation} is about a repository, and {path} names none")
 

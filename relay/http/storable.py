@@ -1,4 +1,4 @@
-"""What no database column holds: NUL in text, and integers beyond 64 bits."""
+"""Refuses what no database column can hold: NUL in text, and integers beyond 64 bits."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import msgspec
 
 from localstore.core.errors import Invalid
 
-# Worth a second look. Each begins with one character: a set of them would be slow to find.
+# Texts that need the full check. Each alternative begins with one character, which the regex finds fast.
 _SUSPECT = [re.compile(before + rb"\s*-?[0-9]{19}") for before in (b":", b",", rb"\[")]
 
 
 def require_storable_json(text: bytes) -> None:
-    """As `require_storable`, of a JSON text that was read."""
+    """As `require_storable`, for a JSON text."""
     if b"\\u0000" in text or any(suspect.search(text) for suspect in _SUSPECT):
         require_storable(msgspec.json.decode(text))
 
 
 def require_storable(value: Any) -> None:
-    """Invalid for NUL in text and for integers beyond 64 bits."""
+    """Raise Invalid for NUL in text and for integers beyond 64 bits."""
     if isinstance(value, dict):
         for key, item in value.items():
             require_storable(key)
@@ -30,6 +30,6 @@ def require_storable(value: Any) -> None:
             require_storable(item)
     elif isinstance(value, str):
         if "\0" in value:
-            raise Invalid("a text holds a NUL character")
+            raise Invalid("a text contains a NUL character")
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise Invalid("a number does not fit into 64 bits")

@@ -1,8 +1,8 @@
-"""Turns for requests that arrived before the one in front of them on their connection was answered.
+"""Turns for pipelined requests: those that arrive before the previous one on their connection was answered.
 
-A client that waits for its answers gives the others time by that. One that writes thousands of requests at
-once would have all of them answered in one go, because nothing in the answer to a small request waits. All
-such requests of the process take turns, at a bounded pace; hardly any client sends them.
+A client that waits for its answers leaves time to others. One that writes thousands of requests at once would
+have all of them answered in one go, because nothing in a small answer waits. All pipelined requests of the
+process take turns at a bounded pace; hardly any client sends them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,6 @@ class Turns:
         self._lock = asyncio.Lock()
 
     async def take(self) -> None:
-        """Wait for one's turn; who came first goes first."""
+        """Wait for the next turn, first come first served."""
         async with self._lock:
             await asyncio.sleep(EACH)

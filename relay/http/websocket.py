@@ -1,10 +1,10 @@
-"""WebSockets whose clients decide nothing about our time and memory.
+"""WebSockets whose clients cannot use up the relay's time and memory.
 
-Sanic's own make a task for whatever arrives and queue all messages, and answer as many pings as come. Here a
-socket is read when somebody waits for its next message, by a kibibyte at a time: until that is worked off,
-its connection is not read. Every frame costs tokens, so that a client that sends many waits, not the others.
+Sanic's own create a task for each message, queue all messages and answer every ping. Here a socket is read
+only when its handler waits for a message, a kibibyte at a time. Every frame costs tokens, so that a client
+that sends many has to wait, not the others.
 
-The frames themselves are read and written by the `websockets` library.
+The `websockets` library parses and writes the frames.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from websockets.server import ServerProtocol
 from localstore.core.errors import RateLimited
 from localstore.core.limits import KIB, MIB, SOCKET_MESSAGE
 
-MESSAGE_BYTES = SOCKET_MESSAGE  # whatever is said in it
+MESSAGE_BYTES = SOCKET_MESSAGE  # for every kind of message
 FRAGMENTS = 16  # of one message
-STEP = 1 * KIB  # bytes that are taken apart before others have their turn: 170 frames at most
-PING_SECONDS = 20.0  # between two signs of life; a client that gives none for twice as long has gone
+STEP = 1 * KIB  # bytes parsed before other requests have a turn: 170 frames at most
+PING_SECONDS = 20.0  # between two pings; a client that is silent for twice as long is cut off
 CLOSE_SECONDS, CLOSE_BYTES = 2.0, 1 * MIB  # that a client may take to end its side
 OF_A_SESSION, OF_AN_ADDRESS, AT_ONCE = 32, 128, 4096  # open sockets
 RETRY_SECONDS = 5
 
-Toll = Callable[[int], float]  # for so many frames: the seconds to wait before the next are read
+Toll = Callable[[int], float]  # number of frames → seconds to wait before reading more
 _DATA = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 
 
 @lru_cache(maxsize=16)
 def _framed(text: bytes) -> bytes:
-    """A message as it is sent: what hundreds hear at once is framed once."""
+    """A message as a frame; cached, because one message may go to hundreds of sockets."""
     return Frame(Opcode.TEXT, text).serialize(mask=False)
 
 
 class Sockets:
-    """How many sockets are open, of each session and of each address."""
+    """The number of open sockets of each session and each address."""
 
     def __init__(self) -> None:
         self._open: Counter[str] = Counter()
 
     @contextlib.contextmanager
     def one(self, session_id: str, address: str) -> Iterator[None]:
-        """Count one more while the context lasts. RateLimited if there are too many."""
+        """Count one more socket while the context lasts. Raises RateLimited if there are too many."""
         keys = {f"session {session_id}": OF_A_SESSION, f"address {address}": OF_AN_ADDRESS, "": AT_ONCE}
         for key, most in keys.items():
             if self._open[key] >= most:
@@ -106,8 +106,8 @@ class Socket:
         await self._flush()
 
     def send_at_once(self, texts: Sequence[bytes]) -> bool:
-        """Send messages to a reader that has taken all before them; False, and nothing is sent, for another
-        one, or where the socket has closed."""
+        """Send messages if the client has read everything before them. Returns False, without sending
+        anything, if it has not or the socket is closed."""
         if (
             self.ws_proto.state is not OPEN
             or self._transport.is_closing()
@@ -118,7 +118,7 @@ class Socket:
         return True
 
     async def close(self, code: int = CloseCode.NORMAL_CLOSURE) -> None:
-        """Say that the socket closes, give the client a moment to say the same, and end the connection."""
+        """Send a close frame, give the client a moment to answer it, and end the connection."""
         if self._closing:
             return
         self._closing = True
@@ -138,7 +138,7 @@ class Socket:
         self._transport.abort()
 
     async def _read(self) -> None:
-        """Take a step of what has arrived apart, and answer it."""
+        """Parse one step of the arrived bytes and answer control frames."""
         protocol = self.ws_proto
         protocol.receive_data(bytes(self._arrived[:STEP]))
         del self._arrived[:STEP]
@@ -148,7 +148,7 @@ class Socket:
         await asyncio.sleep(self._toll(len(frames)))
 
     def _assembled(self, frame: Frame) -> str | bytes | None:
-        """The message that this frame completes."""
+        """The message that this frame completes; None if there are more fragments to come."""
         if frame.opcode is not Opcode.CONT:
             self._text = frame.opcode is Opcode.TEXT
         self._parts.append(bytes(frame.data))
@@ -172,7 +172,7 @@ class Socket:
             self.ws_proto.send_close(code, reason)
 
     async def _wait(self) -> None:
-        """Until something has arrived, or the client has gone."""
+        """Wait until bytes have arrived or the client has disconnected."""
         self._more = self.loop.create_future()
         self._transport.resume_reading()
         try:
@@ -181,21 +181,22 @@ class Socket:
             self._more = None
 
     async def _flush(self) -> None:
-        """Write what the library has to say. ConnectionError when the client has gone."""
+        """Write the pending output of the library. Raises ConnectionError when the client has
+        disconnected."""
         data = b"".join(self.ws_proto.data_to_send())
         if not data:
             return
         if self._transport.is_closing():
-            raise ConnectionError("the client has gone")
+            raise ConnectionError("the client has disconnected")
         try:
             await self._connection.send(data)
         except RequestCancelled:
-            raise ConnectionError("the client has gone") from None
+            raise ConnectionError("the client has disconnected") from None
 
     def _ping(self) -> None:
-        """A sign of life is asked for; whoever gave none for too long is cut off."""
+        """Send a ping, and cut off a client that was silent for too long."""
         if self._arrived:
-            self._heard = monotonic()  # it waits for us
+            self._heard = monotonic()  # the client waits for us
         if monotonic() - self._heard > 2 * PING_SECONDS:
             self._transport.abort()
             return
@@ -220,7 +221,7 @@ class Socket:
         self._wake()
 
     def _last_received(self, data: bytes) -> None:
-        """What still arrives at a socket that we close: its answer to that is looked for, within bounds."""
+        """Read, within bounds, what still arrives after our close frame, looking for the client's."""
         self._left -= len(data)
         if self._left < 0:
             self._transport.abort()
@@ -228,7 +229,7 @@ class Socket:
             self.ws_proto.receive_data(data)
             self.ws_proto.events_received()
             if self.ws_proto.close_rcvd is not None:
-                self._transport.close()
+                self._close_transport()
 
     def eof_received(self) -> bool:
         return False  # the transport closes
@@ -241,5 +242,10 @@ class Socket:
         self._wake()
 
     def end_connection(self, _: int = CloseCode.NORMAL_CLOSURE) -> None:
-        self._transport.close()  # when it has written what it holds
+        self._close_transport()
         self.loop.call_later(CLOSE_SECONDS, self._transport.abort)
+
+    def _close_transport(self) -> None:
+        # Only once: after two, asyncio's TLS transport ignores an abort.
+        if not self._transport.is_closing():
+            self._transport.close()

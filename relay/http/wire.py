@@ -1,10 +1,10 @@
-"""HTTP/1.1 read strictly (RFC 9112): where a proxy in front of us and Sanic could read one request as two,
-or as another one, it is refused and the connection ends.
+"""A strict HTTP/1.1 reader (RFC 9112): whatever a proxy in front and Sanic could interpret differently is
+refused, and the connection ends.
 
-Sanic reads a header line wherever it finds a CRLF and splits it at the first colon. By itself it takes
-`Content-Length : 5` for an unknown header, a bare line feed for a part of a value, `0x5` for a chunk size.
-So a head is read here, and well formed is what was. Anything else is left to Sanic's reader: whatever that
-makes of it is refused.
+Sanic splits header lines at any CRLF and at the first colon. By itself it takes `Content-Length : 5` for an
+unknown header, a bare line feed for a part of a value, `0x5` for a chunk size. So heads are parsed here
+first. A head that is not well formed here is left to Sanic's parser and then refused, whatever that makes of
+it.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from relay.http.context import Context
 from relay.http.turns import Turns
 from relay.http.websocket import MESSAGE_BYTES, Socket, Toll
 
-REQUEST_BUFFER = 256 * 1024  # bytes of a connection that nobody reads yet; then the sender waits
-SMALL, SMALL_ARRIVALS, SMALL_PAUSE = 512, 32, 0.02  # bytes; how many such of one request come without a pause
+REQUEST_BUFFER = 256 * 1024  # unread bytes of a connection; then the sender has to wait
+SMALL, SMALL_ARRIVALS, SMALL_PAUSE = 512, 32, 0.02  # bytes; small arrivals of one request without a pause
 
 _NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _LINE = re.compile(rf"({_NAME}) ([!-~]+) HTTP/1\.([01])")
-_FIELD = re.compile(rf"\r\n({_NAME}):([^\r]*)")  # one character is passed over faster than a set of them
+_FIELD = re.compile(rf"\r\n({_NAME}):([^\r]*)")  # excluding one character is faster than a set
 _LENGTH = re.compile(r"[0-9]{1,18}[ \t]*")
 _SPACES = " \t"
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -46,16 +46,16 @@ _REASONS = {status: reason.decode() for status, reason in STATUS_CODES.items()}
 
 
 class StrictRequest(Request):
-    """A request that knows whether it was well formed; `relay.http.app` answers 400 where it was not.
+    """A request that records whether its head was well formed; `relay.http.app` answers 400 if not.
 
-    An address that cannot be read is replaced by `*`, because an error in this constructor would end the
-    connection without any answer.
+    A target that cannot be parsed is replaced by `*`, because an error in this constructor would end the
+    connection without an answer.
     """
 
     __slots__ = ("well_formed",)
 
     @staticmethod
-    def make_context() -> Any:  # its own type is a SimpleNamespace
+    def make_context() -> Any:  # Sanic's type is a SimpleNamespace
         return Context()
 
     def __init__(self, url_bytes: bytes, well_formed: bool = False, **named: Any) -> None:
@@ -68,8 +68,8 @@ class StrictRequest(Request):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The head of a well-formed request. `body`: chunked, True for one whose length is `length`, in bytes, or
-    None for none."""
+    """The head of a well-formed request. `body`: chunked, True for a body of `length` bytes, None for no
+    body."""
 
     method: str
     target: str
@@ -80,15 +80,15 @@ class Head(msgspec.Struct, frozen=True):
 
 
 def read_head(head: bytes) -> Head | None:
-    """What stands before the empty line; None if it is not well formed, or announces its body in a way that
-    two readers could take for two lengths, or expects what nobody knows."""
+    """Parse everything before the empty line. None if it is not well formed, if two readers could derive two
+    lengths of its body from it, or if it has an unknown Expect."""
     text = head.decode(errors="surrogateescape")
     line = _LINE.match(text)
     if line is None:
         return None
     fields = _FIELD.findall(text, line.end())
     if line.end() + sum([len(name) + len(value) + 3 for name, value in fields]) != len(text):
-        return None  # something stands between them
+        return None  # there is something between the fields
     if text.count("\n") != len(fields) or "\0" in text:
         return None
     method, target, minor = line.groups()
@@ -119,8 +119,8 @@ class _StrictHttp(Http):
 
     def __init__(self, protocol: Any) -> None:
         super().__init__(protocol)  # type: ignore[no-untyped-call]
-        self._answered = False  # whether a request came before this one
-        self._early = False  # whether this one came before that was answered
+        self._answered = False  # whether this connection has answered a request before
+        self._early = False  # whether this request arrived before the previous answer
         self._chunks = ChunkedBody()
 
     def init_for_request(self) -> None:
@@ -129,8 +129,8 @@ class _StrictHttp(Http):
         self._early = self._answered and len(self.recv_buffer) > 0
 
     async def http1_request_header(self) -> None:
-        """Wait for a head and begin the request of it. One that came before the answer to the request in
-        front of it takes turns with all such requests."""
+        """Wait for a head and begin its request. A pipelined request waits for its turn
+        (`relay.http.turns`)."""
         if self._early:
             protocol: Any = self.protocol
             await protocol.turns.take()
@@ -144,7 +144,7 @@ class _StrictHttp(Http):
         head = read_head(raw)
         if head is None:
             await super().http1_request_header()  # type: ignore[no-untyped-call]
-            self.request_body, self.keep_alive = None, False  # it is refused, and nothing behind it is read
+            self.request_body, self.keep_alive = None, False  # refused; nothing after it is read
         else:
             self._begin(head, raw)
             del arrived[: end + 4]
@@ -177,7 +177,7 @@ class _StrictHttp(Http):
         protocol.small = 0
 
     async def read(self) -> Any:
-        """The next bytes of the body, None behind its end."""
+        """The next bytes of the body; None at its end."""
         if self.expecting_continue:
             self.expecting_continue = False
             await self._send(_CONTINUE)
@@ -190,7 +190,7 @@ class _StrictHttp(Http):
         return await self._read_sized(self.request_bytes_left)
 
     async def _read_sized(self, left: int) -> bytes | bytearray:
-        """What has arrived is handed over as it is; Sanic would copy it twice."""
+        """Return what has arrived without copying; Sanic would copy it twice."""
         if not self.recv_buffer:
             await self._receive_more()
         arrived = self.recv_buffer
@@ -218,8 +218,8 @@ class _StrictHttp(Http):
         return part or None
 
     async def answer(self, response: HTTPResponse) -> None:
-        """Send a whole answer, header and body in one write. Sanic cleans each name and value of a header,
-        which took 20 µs of a small answer; here that is left to it where there is something to clean."""
+        """Send a whole answer, header and body in one write. Sanic cleans every header name and value, which
+        took 20 µs of a small answer; here only those that need it."""
         headers = response.headers
         printable = all(map(str.isprintable, headers.values()))
         if self.expecting_continue or response.status in (204, 304) or not printable:
@@ -237,7 +237,7 @@ class _StrictHttp(Http):
         self.stage = Stage.IDLE
 
     async def error_response(self, exception: Exception) -> None:
-        """Sanic would answer, fail at that, and log the failure, when the client has hung up."""
+        """Do nothing when the client has disconnected: Sanic would try to answer, fail and log it."""
         transport = self.protocol.transport
         if transport is None or transport.is_closing():
             self.keep_alive, self.request_body = False, None
@@ -246,8 +246,8 @@ class _StrictHttp(Http):
 
 
 class StrictProtocol(WebSocketProtocol):
-    """Sanic's connection with the reader above. What is said again here is what Sanic does for every request,
-    without a walk through its configuration and its signals."""
+    """Sanic's connection with the strict reader. It repeats what Sanic does for every request, without its
+    walk through configuration and signals."""
 
     HTTP_CLASS = _StrictHttp
     __slots__ = ("_more", "small", "turns")
@@ -274,8 +274,8 @@ class StrictProtocol(WebSocketProtocol):
             self._more.set_result(None)
 
     async def receive_more(self) -> None:
-        """Wait for bytes. To be woken costs the same for two of them as for thousands, so that a sender of
-        very many small segments has to wait until some have come together."""
+        """Wait for bytes. Waking up costs the same for two bytes as for thousands, so a sender of many small
+        segments waits until several have arrived."""
         if self.small > SMALL_ARRIVALS:
             self.transport.pause_reading()
             await asyncio.sleep(SMALL_PAUSE)
@@ -292,19 +292,19 @@ class StrictProtocol(WebSocketProtocol):
         self._time = monotonic()
 
     def close(self, timeout: float | None = None) -> None:
-        """At the end of the connection's task."""
+        """Called at the end of the connection's task."""
         if self.websocket is not None:
             self.websocket.end_connection()
         else:
             super().close(timeout)
 
     async def open_websocket(self, request: Request, subprotocols: Sequence[str], toll: Toll) -> Socket:
-        """Answer a request to upgrade. Raises SanicException where it is no good one."""
+        """Answer an upgrade request. Raises SanicException for an invalid one."""
         offered = [Subprotocol(one) for one in subprotocols]
         protocol = ServerProtocol(subprotocols=offered, state=OPEN, max_size=MESSAGE_BYTES)
         answer = protocol.accept(self.sanic_request_to_ws_request(request))
         if answer.status_code != 101:
-            raise SanicException("the upgrade cannot be read", answer.status_code)
+            raise SanicException("the upgrade request is invalid", answer.status_code)
         await self.send(answer.serialize())
         self.websocket = socket = Socket(self, protocol, toll)
         if self.recv_buffer:  # what came right behind the request

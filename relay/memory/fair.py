@@ -1,8 +1,8 @@
-"""The share of the processor that work on texts has, and who has it next.
+"""Processor time for work on texts, shared fairly between accounts.
 
-Accounts take turns, a slice of work at a time. What a slice took is counted in seconds of the processor: an
-account that has used up its budget waits until it is back, and all that have share one budget more. A slice
-that held the interpreter for long is followed by a rest of the same length.
+Accounts take turns, one slice of work each. The CPU seconds of a slice count against the account's budget: an
+account without budget waits until it is refilled, and all such accounts share one more budget. A slice that
+held the interpreter for long is followed by a pause of the same length.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LONG = 0.05  # seconds: a slice of less needs no rest
 
 
 class Turns:
-    """One at a time, the accounts in turn. Those of one account go in the order in which they came."""
+    """A lock whose holders alternate between accounts; within an account, first come first served."""
 
     def __init__(self) -> None:
         self._busy = False
@@ -38,7 +38,7 @@ class Turns:
 
     @contextlib.asynccontextmanager
     async def turn(self, who: str) -> AsyncIterator[None]:
-        """RateLimited if too many of this account wait already."""
+        """Hold the lock. Raises RateLimited if too many of this account wait already."""
         if self._busy:
             await self._wait(who)
         self._busy = True
@@ -73,7 +73,7 @@ class Turns:
 
 
 class Share:
-    """Work on texts, beside the event loop and outside of any transaction."""
+    """Runs work on texts beside the event loop and outside of any transaction."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
@@ -81,20 +81,19 @@ class Share:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="texts")
 
     def require(self, who: str) -> None:
-        """RateLimited while the account has used up its budget."""
+        """Raise RateLimited while the account has no budget left."""
         wait = self._limiter.debt(_of(who), WORK, 0)
         if wait > 0:
-            raise RateLimited(
-                "these edits were too much work; the next ones are taken later", math.ceil(wait)
-            )
+            raise RateLimited("these edits were too much work; send the next ones later", math.ceil(wait))
 
     def spent(self, who: str, seconds: float) -> float:
-        """Count work that was done. The seconds to wait before more is."""
+        """Count CPU seconds of work. Returns the seconds to wait before more work is allowed."""
         wait = self._limiter.debt(_of(who), WORK, seconds)
         return max(wait, self._limiter.debt("texts", SHARED, seconds)) if wait else 0.0
 
     async def run(self, who: str, work: Callable[[], R]) -> tuple[R, float]:
-        """A slice of work in the account's turn: its result, and the seconds to wait before the next one."""
+        """Run a slice of work in the account's turn. Returns its result and the seconds to wait before the
+        next slice."""
         async with self._turns.turn(who):
             running = asyncio.get_running_loop().run_in_executor(self._thread, partial(_timed, work))
             try:
@@ -106,8 +105,8 @@ class Share:
         return found, self.spent(who, seconds)
 
     async def finish(self, who: str, work: Callable[[float], bool]) -> None:
-        """All of a job, slice by slice. `work` is given the seconds that it may take and says whether it is
-        complete. RateLimited when the account's budget does not suffice."""
+        """Run a whole job in slices. `work` receives the seconds that a slice may take and returns whether it
+        is complete. Raises RateLimited when the account's budget does not suffice."""
         self.require(who)
         left = PATIENCE
         while True:

@@ -1,7 +1,7 @@
-"""Text lanes in memory: loaded from genesis and log when needed, the least used ones forgotten.
+"""A cache of text lanes, loaded from genesis and log; the least recently used are dropped.
 
-What is kept belongs to the event loop. Whoever works on a lane, on whichever thread, borrows it: nobody else
-has it meanwhile, and it comes back when the transaction that relied on it has committed.
+The cache belongs to the event loop. Work on a lane, on any thread, borrows it: it is out of the cache
+meanwhile, and is kept again when the transaction that relied on it has committed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class LaneKey(NamedTuple):
 
 
 class Source(NamedTuple):
-    """What a lane is made of: its genesis text and the operations since, in order."""
+    """What a lane is rebuilt from: its genesis text and the operations since, in order."""
 
     genesis: bytes
     operations: list[bytes]
@@ -49,18 +49,18 @@ class Source(NamedTuple):
 
 @dataclass(slots=True)
 class Desk:
-    """Lanes to work on: those borrowed from memory, and what the others are made of."""
+    """The lanes of one piece of work: those borrowed from the cache, and the sources of the others."""
 
     lanes: dict[LaneKey, Lane]
     sources: dict[LaneKey, Source]
 
     def find(self, key: LaneKey) -> Lane:
-        """The lane; one that was not in memory is made for this call alone."""
+        """The lane; built from its source for this call if it was not in the cache."""
         return self.lanes.get(key) or self.sources[key].build(key)
 
 
 class Verdicts:
-    """Digests of objects known to be text, the newest ones."""
+    """Digests of objects that are known to be text; the oldest are dropped."""
 
     def __init__(self, most: int = VERDICTS) -> None:
         self._most = most
@@ -76,7 +76,7 @@ class Verdicts:
 
 
 class Lanes:
-    """Lanes by key, each with where it stands. `capacity`: bytes of text."""
+    """Lanes by key, each with its position (`ver` and `digest` of its row). `capacity`: bytes of text."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
@@ -88,8 +88,7 @@ class Lanes:
 
     @contextlib.asynccontextmanager
     async def turn(self, branch_id: str) -> AsyncIterator[None]:
-        """Writers of one branch go one after the other, so that none has to work out twice what another one
-        changed meanwhile."""
+        """A lock for one branch, so that its writers do not repeat work that another writer made obsolete."""
         lock, waiting = self._turns.get(branch_id) or (asyncio.Lock(), 0)
         self._turns[branch_id] = lock, waiting + 1
         try:
@@ -103,28 +102,29 @@ class Lanes:
                 del self._turns[branch_id]
 
     async def run(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """`work` beside the event loop, for a transaction that waits for it."""
+        """Run `work` beside the event loop, for a transaction that waits for it."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: work(*args, **kwargs))
 
     def peek(self, key: LaneKey, stand: Stand) -> Lane | None:
-        """The lane, to be looked at on the spot."""
+        """The lane at this position, to be read without leaving the event loop; None if it is not cached."""
         kept = self._kept.get(key)
         return kept[1] if kept is not None and kept[0] == stand else None
 
     def borrow(self, key: LaneKey, stand: Stand) -> Lane | None:
-        """The lane, which is not in memory any more until it is kept again."""
+        """Take the lane out of the cache until `keep` or `give_back`; None if it is not cached at this
+        position."""
         lane = self.peek(key, stand)
         if lane is not None:
             self.forget([key])
         return lane
 
     def give_back(self, key: LaneKey, stand: Stand, lane: Lane, size: int) -> None:
-        """A borrowed lane that was not changed; somebody may have kept another one meanwhile."""
+        """Return a borrowed lane that was not changed, unless another one was kept meanwhile."""
         if key not in self._kept:
             self.keep(key, stand, lane, size)
 
     def keep(self, key: LaneKey, stand: Stand, lane: Lane, size: int) -> None:
-        """`size`: bytes of its text."""
+        """Put a lane into the cache. `size`: bytes of its text."""
         before, weight = self._kept.get(key), size + OVERHEAD
         self._kept[key] = (stand, lane, weight)
         self._kept.move_to_end(key)

@@ -23,7 +23,7 @@ Load = Callable[[list[bytes]], Awaitable[Objects]]
 
 
 class Files:
-    """How many files stand below directories, by digest; those used last are kept."""
+    """A cache of the numbers of files below directories, by digest; least recently used ones are dropped."""
 
     def __init__(self, most: int = COUNTED) -> None:
         self._most = most
@@ -33,7 +33,7 @@ class Files:
         self._keep({root: files})
 
     async def count(self, load: Load, roots: Collection[bytes]) -> Mapping[bytes, int]:
-        """How many files stand below each of these directories."""
+        """The number of files below each of these directories."""
         known = {root: self._known[root] for root in roots if root in self._known}
         known[tree.EMPTY_ROOT] = 0
         if not all(root in known for root in roots):
@@ -51,8 +51,9 @@ class Files:
 
 
 async def drive(steps: Steps[T], load: Load, paths: int = 0, known: Known | None = None) -> T:
-    """The result of `steps`, which are given what `load` finds, or `known` already. Steps over large
-    directories, or over many `paths`, are taken on a thread: one flat directory may hold a million files."""
+    """Run the generator `steps`, sending it the directories that it asks for, from `known` or by `load`.
+    Steps over large directories or many `paths` run on a thread: one flat directory may hold a million
+    files."""
     sent: Objects | None = None
     while True:
         if paths > MANY or _bytes_of(sent, known) > LARGE:
@@ -65,18 +66,19 @@ async def drive(steps: Steps[T], load: Load, paths: int = 0, known: Known | None
 
 
 def _bytes_of(sent: Objects | None, known: Known | None) -> int:
-    """Of the directories that the next step may go through, about."""
+    """Approximate bytes of the directories that the next step may visit."""
     entries = sum([len(one.children) + len(one.hidden) for one in (known or {}).values()])
     return entries * ENTRY + sum(map(len, (sent or {}).values()))
 
 
 def stored(objects: ObjectStore, tx: Tx) -> Load:
-    """Directories by digest, whatever repository they are of, as `tx` sees them."""
+    """A function that loads directories by digest as `tx` sees them, of any repository."""
     return partial(objects.read_many, repo_id=None, tx=tx)
 
 
 def _step(steps: Steps[T], sent: Objects | None) -> tuple[list[bytes] | None, list[T]]:
-    """What is wanted next, or None and the result: StopIteration does not travel between threads."""
+    """The digests that the generator asks for next, or None and its result (StopIteration does not cross
+    threads)."""
     try:
         return (next(steps) if sent is None else steps.send(sent)), []
     except StopIteration as stop:

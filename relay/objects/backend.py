@@ -1,7 +1,7 @@
-"""Where packs lie: files of the data folder, or objects of an S3-compatible store.
+"""Where packs are stored: files of the data folder, or objects of an S3-compatible store.
 
-Packs are written once and read by ranges. A name is never used again. What is durable is said by `append` and
-`sync`; only then may the index speak of it.
+Packs are written once and read by ranges. Names are never reused. Bytes are durable after `append` with
+`sync`, or after `sync`; only then may the index refer to them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from localstore.core.storage.frame import Stored
 
 R = TypeVar("R")
 Run = Callable[..., Awaitable[Any]]
-"""How a call is carried out: on the event loop, where it is short, or on some thread."""
+"""Runs a call: short ones on the event loop, others on a thread."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -37,55 +37,56 @@ class PackInfo:
 
 
 class PackGone(Unavailable):
-    """The pack is not there, or ends before the range: it may have been rewritten under another name."""
+    """The pack does not exist or ends before the range: it may have been rewritten under another name."""
 
 
 async def inline(call: Callable[..., R], *arguments: object) -> R:
-    """Run what is so short that it may block the event loop."""
+    """Run a call that is short enough for the event loop."""
     return call(*arguments)
 
 
 def use_each(use: Callable[[memoryview], object], pieces: Sequence[bytes]) -> None:
-    """Show whole pieces, one after the other."""
+    """Pass whole pieces to `use`, one after the other."""
     for piece in pieces:
         use(memoryview(piece))
 
 
 class Packs(Protocol):
-    """A place for packs. Every method raises Unavailable when the place does not answer or refuses."""
+    """A store of packs. Every method raises Unavailable when the store does not answer or refuses."""
 
     async def append(self, pieces: Sequence[bytes], sync: bool = True) -> list[Place]:
-        """Write; durable on return if `sync`, else after `sync` of the places."""
+        """Write bytes; durable on return if `sync`, else after `sync` of the returned places."""
 
     async def sync(self, places: Sequence[Place]) -> None:
         """Make these places durable."""
 
     async def read(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Bytes at (offset, length) of a pack that is durable. PackGone when they are not there."""
+        """Bytes at (offset, length) of a durable pack. Raises PackGone."""
 
     async def read_with(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], run: Run
     ) -> R:
-        """What `use` makes of these stored frames at (offset, length), which it need not read to their ends;
-        `run`: where it does. PackGone when they are not there."""
+        """The result of `use` for the stored frames at (offset, length), which it may read in part. `run`
+        decides where `use` runs. Raises PackGone."""
 
     async def show(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[memoryview], object]
     ) -> None:
-        """Call `use` with these bytes in order, off the event loop. A piece is there for its call only.
-        PackGone comes before the first."""
+        """Call `use` with these bytes in order, off the event loop. A piece is valid during its call only.
+        PackGone is raised before the first call."""
 
     def stored(self) -> AsyncIterator[PackInfo]:
-        """Every pack there is, also those that no index speaks of."""
+        """Every stored pack, also those that no index refers to."""
 
     async def delete(self, names: Collection[str]) -> None:
-        """Take packs away; those that are not there do not matter."""
+        """Delete packs; missing ones are ignored."""
 
     async def adopt(self, name: str, file: Path) -> None:
-        """Store a whole pack, durable, under the name that it had in another place. Nobody serves yet."""
+        """Store a whole pack durably under the name it had in another store. For restores, before relays
+        serve."""
 
     async def check(self) -> None:
         """Whether packs can be reached now."""
 
     async def close(self) -> None:
-        """Finish what is waiting."""
+        """Finish pending writes."""

@@ -1,9 +1,9 @@
-"""Taking space back: packs in which little is left are written anew, packs without frames are deleted.
+"""Reclaims space: packs with little live content are rewritten, packs without frames are deleted.
 
-Order: new frames durable → one transaction that turns the objects to them → the old file goes. A crash in
-between leaves bytes that no row speaks of, which a later run deletes. Only packs that nobody has written to
-since `before` are touched: an upload that is still under way may have frames in younger ones. This process
-knows whom it is sending a pack; where others share the database, the old file goes with the next run.
+Order: new frames durable → one transaction that points the objects to them → the old file is deleted. A crash
+in between leaves bytes that no row refers to, which a later run deletes. Only packs that were not written to
+since `before` are touched: running uploads may have frames in younger ones. A process knows which packs it is
+sending; where others share the database, the old file is deleted by the next run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from relay.db.storage import collect as rows
 from relay.db.storage import object as objects
 from relay.objects.store import FrameAt, ObjectStore
 
-LIVING_SHARE = 0.5  # a pack with less than this left is written anew
+LIVING_SHARE = 0.5  # a pack with a smaller live share is rewritten
 AT_ONCE = 16 * MIB  # raw bytes of frames in memory
 _NAMES = 1000
 
@@ -50,7 +50,7 @@ class _Object:
 
 @dataclass(slots=True)
 class Freed:
-    """What was taken back; bytes as they lay in packs. `emptied`: packs whose rows went."""
+    """What was reclaimed; bytes as stored in packs. `emptied`: packs whose rows were deleted."""
 
     frames: int = 0
     rewritten: int = 0
@@ -60,8 +60,8 @@ class Freed:
 
 
 async def compact(db: Database, store: ObjectStore, before: int, pause: float = 0) -> Freed:
-    """Free what no object lies in. `before` in ms UTC. `pause`: seconds between the end of a pack's rows and
-    that of its bytes, for those who have read where it is."""
+    """Free frames that hold no object. `before` in ms UTC. `pause`: seconds between deleting a pack's rows
+    and its file, for requests that have read the rows."""
     freed = Freed()
     ages = {info.name: info.changed_at async for info in store.packs.stored()}
     after = 0
@@ -126,7 +126,7 @@ async def _move(db: Database, store: ObjectStore, pack_id: int, name: str, lot: 
 
 
 def _framed(lot: list[_Old], stored: list[bytes], held: dict[int, list[_Object]]) -> list[Frame]:
-    """Whole frames as they are; what is left of the others, framed anew."""
+    """Frames that are whole as they are; objects of the others in new frames."""
     frames: list[Frame] = []
     writer = PackWriter()
     packs = []
@@ -146,7 +146,7 @@ def _framed(lot: list[_Old], stored: list[bytes], held: dict[int, list[_Object]]
 
 
 async def _turn(tx: Tx, old_pack: int, placed: list[FrameAt], where: dict[bytes, _Object]) -> None:
-    """Let the objects point at their new frames; those that went meanwhile stay away."""
+    """Point objects at their new frames; objects deleted meanwhile stay deleted."""
     now = now_ms()
     for name in dict.fromkeys(one.place.pack for one in placed):
         mine = [one for one in placed if one.place.pack == name]
@@ -166,7 +166,7 @@ async def _turn(tx: Tx, old_pack: int, placed: list[FrameAt], where: dict[bytes,
                 }
                 for each, offset, one in sorted(
                     ((each, offset, one) for one in mine for offset, each in _offsets(one.row)),
-                    key=_digest,  # in the order in which others touch them
+                    key=_digest,  # the order in which other transactions lock them
                 )
             ],
         )
@@ -197,7 +197,7 @@ def _frame_row(pack_id: int, one: FrameAt) -> dict[str, int]:
 
 
 async def _delete_unknown(db: Database, store: ObjectStore, before: int, freed: Freed) -> None:
-    """Packs that no row speaks of: emptied ones, torn ones, and what uploads left that came to nothing."""
+    """Delete packs that no row refers to: emptied ones, torn ones, and those of uploads that failed."""
     stay = freed.emptied if db.shared else frozenset[str]()
     old = [info async for info in store.packs.stored() if info.changed_at < before and info.name not in stay]
     for start in range(0, len(old), _NAMES):

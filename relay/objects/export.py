@@ -1,8 +1,10 @@
-"""Packs for downloads: what a repository may have, framed as it is stored where that gives nothing else away.
+"""Packs for downloads: objects that a repository may reach, in stored frames where these contain nothing
+else.
 
-A stored frame may also hold objects that the asker does not want, or that only another repository may reach.
-It is sent as it is only when the wanted objects fill it without a gap; from any other frame they are taken
-out and framed anew. One answer does so with little; the rest is left for the next one, as what does not fit.
+A stored frame may also hold objects that were not asked for, or that only another repository may reach. It is
+sent as it is only when the wanted objects fill it without a gap; from other frames the objects are extracted
+and framed again. One answer does so with a limited amount; the rest, like everything that does not fit, is
+left for the next request.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ _ROW, _STREAM = 256, 2 * MIB  # bytes in memory of the place of a frame, and of 
 
 @dataclass(slots=True)
 class Export:
-    """One pack to send. `length`: its bytes. `left`: how many of the asked objects did not fit."""
+    """A pack to send. `length`: its bytes. `left`: how many of the requested objects did not fit."""
 
     length: int
     left: int
@@ -41,7 +43,7 @@ class Export:
 
 @dataclass(slots=True)
 class _Plan:
-    """What goes into a pack, counted by upper bounds while it is chosen."""
+    """The selection for a pack, counted by upper bounds."""
 
     whole: list[list[Located]] = field(default_factory=list)
     parts: list[list[Located]] = field(default_factory=list)
@@ -53,7 +55,7 @@ class _Plan:
     unpacked: int = 0
 
     def take(self, group: list[Located], whole: bool) -> bool:
-        """Add a frame's objects unless the pack would grow over a limit."""
+        """Add a frame's objects unless a limit would be exceeded. Returns whether they were added."""
         size = sum(one.size for one in group)
         stored = group[0].stored_len if whole else size
         toc = len(group) * (_TOC_OBJECT if whole else _TOC_OBJECT + _TOC_FRAME)
@@ -77,13 +79,13 @@ class _Plan:
         return fits
 
     def _affords(self, size: int, reach: int) -> bool:
-        """Whether one answer may take some more out of frames."""
+        """Whether this answer may extract more objects from frames."""
         return self.reframed + size <= REFRAMED and self.unpacked + reach <= UNPACKED
 
 
 async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -> Export:
-    """A pack of these objects, which the caller may all have, in the order given as far as they fit. `lease`
-    holds the memory of it until the answer was sent."""
+    """A pack of these objects, all of which the caller may reach, in the given order, as far as they fit.
+    `lease` holds its memory until the answer was sent."""
     plan = _plan(located)
     await lease.wait(len(plan.whole) * _ROW + _STREAM)
     held = await lease.wait(2 * plan.reframed)
@@ -109,7 +111,7 @@ def _plan(located: Sequence[Located]) -> _Plan:
 
 
 def _fills(group: list[Located]) -> bool:
-    """Whether these objects are all of their frame, byte by byte."""
+    """Whether these objects are their whole frame, without gaps."""
     end = 0
     for one in group:
         if one.offset != end:
@@ -125,7 +127,7 @@ def _row(group: list[Located]) -> FrameRow:
 
 
 async def _reframe(store: ObjectStore, groups: list[list[Located]]) -> list[Frame]:
-    """Objects of these frames in frames of their own: a portion of them is in memory as it is."""
+    """Extract objects and put them into new frames, a portion in memory at a time."""
     writer = PackWriter()
     frames: list[Frame] = []
     for part in batches(groups, PORTION, _size):

@@ -1,4 +1,5 @@
-"""Objects out of stored frames, and a bounded cache of raw ones: a tree has many small objects in each."""
+"""Extracts objects from stored frames, with a bounded cache of raw frames: a tree has many small objects in
+each."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ FrameKey = tuple[str, int]
 
 
 class FrameCache:
-    """Least recently used frames out first. `limit`: bytes. A frame above an eighth of it is not kept."""
+    """Cache of raw frames; least recently used ones are dropped. `limit`: bytes. A frame above an eighth of
+    it is not cached."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -46,9 +48,9 @@ class FrameCache:
 def unpacked(
     groups: Sequence[Sequence[Located]], stored: Sequence[Stored], keep: int, verify: bool
 ) -> tuple[dict[bytes, bytes], dict[FrameKey, bytes]]:
-    """The objects of these groups, each of one frame, whose stored bytes are given; and the raw bytes of the
-    frames of at most `keep` bytes. Of the others none is unpacked further than it takes, and the memory of
-    one serves for the next. Unavailable for damaged ones, which `verify` finds by their digests."""
+    """The objects of these groups (one group for each frame, with its stored bytes), and the raw bytes of
+    frames of at most `keep` bytes for the cache. Larger frames are decompressed only as far as needed, one
+    buffer serving all. Raises Unavailable for damaged ones; `verify` compares digests."""
     found: dict[bytes, bytes] = {}
     whole: dict[FrameKey, bytes] = {}
     for group, data in zip(groups, stored, strict=True):
@@ -61,7 +63,7 @@ def unpacked(
 
 
 def reach(group: Sequence[Located], keep: int) -> int:
-    """How many raw bytes of their frame are unpacked for these objects."""
+    """How many raw bytes of their frame must be decompressed for these objects."""
     whole = group[0].raw_len
     return whole if whole <= keep else max(one.offset + one.size for one in group)
 

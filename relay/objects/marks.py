@@ -1,4 +1,4 @@
-"""A set of digests that may be larger than memory: a private database file that the system deletes."""
+"""A set of digests that may be larger than memory, in a temporary private database file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LOT = 10_000
 
 
 class Marks:
-    """Digests that were met. The work happens on a thread; a few MiB stay in memory."""
+    """The set. Work happens on a thread; a few MiB stay in memory."""
 
     def __init__(self) -> None:
         self._file = sqlite3.connect("", isolation_level=None, check_same_thread=False)

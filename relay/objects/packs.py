@@ -1,10 +1,10 @@
-"""Pack files: append only, never written twice, never under a name that was used before.
+"""Pack files: append only, never rewritten, never under a reused name.
 
-One thread writes. Everybody who asks while a write and its fdatasync are under way shares the next ones
-(group commit), so that a burst of small writes costs two syncs and not one each. A process starts a pack file
-of its own: a tail torn by a crash lies in a file that nobody appends to, and no index row speaks of it.
-After a failed write or sync the file is abandoned, since what the kernel kept of it is unknown. A file that
-was not written to for IDLE is never written to again, so that an old one may be deleted by any process.
+One thread writes. Requests that arrive during a write and its fdatasync share the next ones (group commit),
+so that a burst of small writes costs two syncs instead of one each. Each process starts a pack file of its
+own: a tail torn by a crash is in a file that nobody appends to, and no index row refers to it. After a failed
+write or sync the file is abandoned, since its content is unknown. A file that was not written to for IDLE is
+never written to again, so that any process may delete an old one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FOLDER = "objects"
 ROLL_BYTES = 1 * GIB
 IDLE = 3600_000  # milliseconds
 INLINE_BYTES = 64 * KIB  # reads up to here are done on the event loop
-_SHOWN = 1 * MIB  # bytes in one call of who is shown them: they stay in the processor's cache
+_SHOWN = 1 * MIB  # bytes passed in one call: they stay in the processor's cache
 _SHORT = "a pack ends {} bytes before a frame that the index speaks of"
 _PIECES = 512  # buffers in one system call; the systems we know allow 1024
 
@@ -61,7 +61,7 @@ class _Open:
     def write(self, pieces: Sequence[bytes]) -> list[Place]:
         self.written_at = now_ms()
         places = []
-        filled = [piece or b"\0" for piece in pieces]  # no two frames share a place, not even empty ones
+        filled = [piece or b"\0" for piece in pieces]  # also empty frames need an offset of their own
         for piece in filled:
             places.append(Place(self.name, self.size))
             self.size += len(piece)
@@ -158,7 +158,7 @@ class PackFiles:
                 answers = await loop.run_in_executor(self._thread, self._carry_out, batch)
                 for request, answer in zip(batch, answers, strict=True):
                     if request.done.done():
-                        continue  # whoever asked has gone; the bytes stay, unindexed
+                        continue  # the request was cancelled; its bytes stay without an index row
                     if isinstance(answer, Unavailable):
                         request.done.set_exception(answer)
                     else:
@@ -167,7 +167,7 @@ class PackFiles:
             self._drain = None
 
     def _carry_out(self, batch: list[_Request]) -> list[list[Place] | Unavailable]:
-        """Write all, then one sync. A file that fails takes with it whatever of this batch it held."""
+        """Write all, then sync once. When a file fails, all requests of the batch that wrote to it fail."""
         written: list[list[Place] | Unavailable] = []
         for request in batch:
             try:
@@ -197,7 +197,7 @@ class PackFiles:
         return self._open.write(pieces)
 
     def _roll(self) -> None:
-        """Close the file; what was written without a sync becomes durable here."""
+        """Close the file; bytes written without a sync become durable here."""
         if self._open is None:
             return
         self._open.sync()
@@ -234,7 +234,7 @@ def read_ranges(folder: Path, name: str, ranges: Sequence[tuple[int, int]]) -> l
 def _use_ranges(
     folder: Path, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R]
 ) -> R:
-    """The ranges are there to their ends, whatever `use` reads of them."""
+    """Apply `use` after checking that the whole ranges exist, also if it reads only a part."""
     fd = os.open(folder / (name + SUFFIX), os.O_RDONLY)
     try:
         size = os.fstat(fd).st_size
@@ -247,7 +247,7 @@ def _use_ranges(
 
 
 class _Local(threading.local):
-    """A buffer for each thread: fresh memory for every piece costs more than hashing it."""
+    """A buffer for each thread: allocating memory for every piece costs more than hashing it."""
 
     def __init__(self) -> None:
         self.buffer = memoryview(bytearray(_SHOWN))

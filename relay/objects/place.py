@@ -1,4 +1,4 @@
-"""Opening the place where packs lie."""
+"""Opens the configured store of packs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How objects and stored frames are read together: in lots, and in ranges of packs."""
+"""Groups reads of objects and stored frames into lots and ranges."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ SHOWN_OBJECTS = 64  # chunks of a large file that are read in one go: about 4 Mi
 
 
 def is_plain(one: Located) -> bool:
-    """Whether its bytes are its frame, as it is stored."""
+    """Whether the object is stored as its whole frame, uncompressed."""
     return one.codec == RAW and one.size == one.raw_len
 
 
 def lots(located: Sequence[Located]) -> Iterator[list[Located]]:
-    """At most SHOWN_OBJECTS each, of one pack, all of them plain or none."""
+    """Lots of at most SHOWN_OBJECTS objects of one pack, either all plain or none."""
     for _, same in itertools.groupby(located, lambda one: (one.pack, is_plain(one))):
         while lot := list(itertools.islice(same, SHOWN_OBJECTS)):
             yield lot

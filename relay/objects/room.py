@@ -1,4 +1,4 @@
-"""Memory in which stored frames are unpacked: a bound for the whole process, whoever asks for how many."""
+"""A limit for the whole process on the memory in which stored frames are decompressed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 
 
 class Room:
-    """`total` bytes, given out in the order in which they were asked for. They are held while frames are
-    unpacked and the wanted objects taken out of them, never while somebody reads an answer."""
+    """`total` bytes, granted in the order of requests. They are held while frames are decompressed and
+    objects extracted, never while a client reads an answer."""
 
     def __init__(self, total: int) -> None:
         self._total = self._free = total
@@ -18,7 +18,7 @@ class Room:
 
     @contextlib.asynccontextmanager
     async def of(self, size: int) -> AsyncIterator[None]:
-        """Hold `size` bytes; of more than there are, all."""
+        """Hold `size` bytes; if that is more than the total, all of it."""
         size = min(size, self._total)
         if self._waiting or size > self._free:
             await self._turn(size)
@@ -37,7 +37,7 @@ class Room:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self._free += size  # it was given just now
+                self._free += size  # it was granted just before the cancel
             else:
                 self._waiting.remove((size, turn))
             self._pass_on()

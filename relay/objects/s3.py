@@ -1,10 +1,10 @@
 """Packs as objects of an S3-compatible store, through obstore.
 
-Frames gather in memory until a write must be durable or PART_BYTES have come together; then they become one
-object, `packs/NAME`. Writes that arrive while an object is on its way share the next one, so that a push is
-few requests. An object is never written twice: with `native`, the store itself refuses that (If-None-Match);
-with `emulated`, the random name alone makes sure of it. The object `owner` says whose the bucket is, because
-the collector takes away packs that its own database does not know.
+Frames are collected in memory until a write must be durable or PART_BYTES are reached; then they become one
+object, `packs/NAME`. Writes that arrive while an object is being stored share the next one, so that a push
+takes few requests. An object is never written twice: with `native` the store itself refuses that
+(If-None-Match); with `emulated` the random name alone prevents it. The object `owner` names the node that the
+bucket belongs to, because the collector deletes packs that its own database does not know.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from relay.objects.backend import PackGone, PackInfo, Place, Run, use_each
 R = TypeVar("R")
 PART_BYTES = 16 * MIB
 GATHER_SECONDS = 0.005
-IN_FLIGHT = 4  # objects on their way at once: with the one being filled, what is in memory at most
+IN_FLIGHT = 4  # objects being stored at once; these and the one being filled bound the memory
 PREFIX, OWNER = "packs/", "owner"
 LOG = logging.getLogger(__name__)
 _CONNECT, _REQUEST = timedelta(seconds=5), timedelta(seconds=60)
@@ -41,7 +41,7 @@ _RETRIES = {"max_retries": 3, "retry_timeout": timedelta(seconds=60)}
 
 
 class _Part:
-    """Frames that become one object. `done` ends when it is stored, or could not be."""
+    """Frames that become one object. `done` completes when it is stored or has failed."""
 
     def __init__(self) -> None:
         self.name = new_id()
@@ -53,7 +53,7 @@ class _Part:
         places = []
         for piece in pieces:
             places.append(Place(self.name, self.size))
-            self.pieces.append(piece or b"\0")  # no two frames share a place, not even empty ones
+            self.pieces.append(piece or b"\0")  # also empty frames need an offset of their own
             self.size += len(self.pieces[-1])
         return places
 
@@ -70,8 +70,8 @@ class S3Packs:
         self._unsettled: dict[str, _Part] = {}  # parts that hold frames whose durability nobody asked for yet
 
     async def open(self, owner: str) -> None:
-        """Refuse to start on a bucket that does not answer, is another node's, or cannot do what was
-        configured. `owner` names this node."""
+        """Raise StartRefused for a bucket that does not answer, belongs to another node, or does not support
+        what was configured. `owner` names this node."""
         try:
             await self._require_owner(owner)
             if self._create:
@@ -124,7 +124,7 @@ class S3Packs:
     async def read_with(
         self, name: str, ranges: Sequence[tuple[int, int]], use: Callable[[Sequence[Stored]], R], run: Run
     ) -> R:
-        """Whole ranges in one go: bytes cost less here than asking twice."""
+        """Reads whole ranges at once: bytes cost less here than another request."""
         made: R = await run(use, await self.read(name, ranges))
         return made
 
@@ -169,7 +169,7 @@ class S3Packs:
         await asyncio.gather(*waiting, return_exceptions=True)
 
     async def _send(self) -> None:
-        """Start storing what has gathered; waits while too much is on its way."""
+        """Start storing the collected frames; wait while too many objects are being stored."""
         part, self._filling = self._filling, _Part()
         part.done = asyncio.create_task(self._store_part(part))
         part.done.add_done_callback(_observed)
@@ -195,7 +195,8 @@ class S3Packs:
             raise _unavailable(error) from None
 
     async def _require_ours(self, name: str, size: int) -> None:
-        """Nobody else knows this name: the answer to our request was lost, and its repetition met it."""
+        """A random name exists already: accept it if it holds our bytes, since our request was repeated after
+        a lost answer."""
         try:
             found = await obstore.head_async(self._store, PREFIX + name)
         except (BaseError, OSError) as error:
@@ -274,17 +275,17 @@ def _parts(pieces: Sequence[bytes]) -> Iterator[list[bytes]]:
 
 
 def _observed(task: asyncio.Task[None]) -> None:
-    """Whoever waits for a part gets its error; a part that nobody waits for has told nobody it is durable."""
+    """Consume the error of a part that nobody waits for; whoever waits for a part gets its error."""
     if not task.cancelled():
         task.exception()
 
 
 def _unavailable(error: Exception) -> Unavailable:
-    """What a client may know; the log says where and why."""
+    """The error for the client; the log has the details."""
     LOG.warning("object store: %s", _reason(error))
     return Unavailable("the object store does not answer; try again")
 
 
 def _reason(error: Exception) -> str:
-    """The first line of what the library says, without the debug form behind it."""
+    """The first line of the library's error, without its debug output."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -42,21 +42,21 @@ from relay.objects.room import Room
 CACHE_BYTES = 64 * MIB
 ROOM_BYTES = 64 * MIB  # of frames being unpacked, in the whole process
 PORTION = 8 * MIB  # of frames that are unpacked in one go, unless one alone is larger
-STALE_TOUCH = 3600_000  # milliseconds for which a digest counts as just seen: most touches then write nothing
+STALE_TOUCH = 3600_000  # milliseconds for which a touch counts as recent: most touches then write nothing
 
 
 @dataclass(slots=True, frozen=True)
 class FrameAt:
-    """A frame that was written: its row of a pack's table and its place."""
+    """A written frame: its row of a pack's table and its place."""
 
     row: FrameRow
     place: Place
 
 
 class ObjectStore:
-    """Packs and their index. `packs`: where they lie, else in files of the data folder, each closed at
-    `pack_file_bytes`. `verify`: compare every object read with its digest. `quota`: what owners of
-    repositories may have, None: there is no limit."""
+    """Packs and their index. `packs`: their store; by default files of the data folder, each closed at
+    `pack_file_bytes`. `verify`: compare every object read with its digest. `quota`: limits of repositories'
+    owners; None: no limit."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class ObjectStore:
 
     async def append(self, frames: Sequence[Frame], sync: bool = True) -> list[FrameAt]:
         """Write verified frames. Durable on return if `sync`, else after `sync`; unreachable until `index`.
-        Unavailable when the disk refuses."""
+        Raises Unavailable when the disk refuses."""
         places = await self.packs.append([frame.stored for frame in frames], sync)
         return [FrameAt(frame.row, place) for frame, place in zip(frames, places, strict=True)]
 
@@ -95,8 +95,9 @@ class ObjectStore:
     async def index(
         self, tx: Tx, placed: Sequence[FrameAt], repo_id: str | None, directories: bool = False
     ) -> set[bytes]:
-        """Make the objects of durable frames known, and reachable from `repo_id` (None: from none yet). Those
-        known already stay where they are, their second copy is left to the collector. Returns the others."""
+        """Record the objects of durable frames and make them reachable from `repo_id` (None: from no
+        repository). Known objects keep their place; their new copies are left to the collector. Returns the
+        digests that were new."""
         asked = [one.digest for frame in placed for one in frame.row.objects]
         before = await self.known(tx, asked)
         known, now = set(before), now_ms()
@@ -128,14 +129,14 @@ class ObjectStore:
                 )
                 objects += fresh
         await tx.many(rows.FRAME_INSERT, frames)
-        # In one order everywhere, so that two uploads of the same objects never wait for each other.
+        # Always in one order, so that two uploads of the same objects cannot deadlock.
         await tx.many(rows.OBJECT_INSERT, sorted(objects, key=_digest))
         end = max(frame.place.offset + frame.row.stored_len for frame in placed)
         await tx.many(rows.PACK_GROW, [{"pack_id": pack_id, "end": end}])
 
     async def link(self, tx: Tx, repo_id: str, digests: Iterable[bytes]) -> None:
-        """Let a repository reach objects that are stored, and count them. The caller has made sure that it
-        may. QuotaExceeded when its owner has too much then."""
+        """Make stored objects reachable from a repository, and count them. The caller has checked that this
+        is allowed. Raises QuotaExceeded."""
         unique = sorted(set(digests))
         found = await tx.all(usage.FRESH, of_repo=repo_id, digests=unique) if unique else []
         await tx.many(rows.SCOPE_INSERT, [{"repo_id": repo_id, "digest": digest} for digest in unique])
@@ -156,10 +157,11 @@ class ObjectStore:
         directories: bool = False,
         tx: Tx | None = None,
     ) -> None:
-        """Store objects under their digests and let `repo_id` reach them; in `tx`, else in one of its own.
+        """Store objects under their digests and make them reachable from `repo_id`, in `tx` or a transaction
+        of its own.
 
-        The digests are the caller's word. `directories`: these are tree directories, whose digest is not the
-        BLAKE3 of the bytes; they are never handed out by digest and not verified on reading.
+        The digests are trusted. `directories`: these are tree directories, whose digest is not the BLAKE3 of
+        the bytes; they are never served by digest and not verified on reading.
         """
         placed = await self.place(objects, repo_id, tx)
         if tx is not None:
@@ -171,11 +173,11 @@ class ObjectStore:
     async def place(
         self, objects: Mapping[bytes, bytes], repo_id: str | None, tx: Tx | None = None
     ) -> list[FrameAt]:
-        """Frame and write those that the repository does not hold yet; `admit` then makes them reachable.
-        What another repository holds is written and made durable all the same, and that copy is left to the
-        collector: the time of an upload would tell what others store. `repo_id` None: of no repository, so
-        that what is stored at all is not written. Best done before the transaction, so that the one writer
-        does not wait for the disk."""
+        """Write frames for the objects that the repository does not hold yet; `admit` then makes them
+        reachable. Objects that only other repositories hold are written again and their copies left to the
+        collector, because the time of an upload would reveal what others store. `repo_id` None: skip
+        everything that is stored. Call it before the transaction, so that the writer does not wait for the
+        disk."""
         if tx is None:
             async with self._db.read() as own:
                 lacking = await self._lacking(own, repo_id, list(objects))
@@ -201,20 +203,22 @@ class ObjectStore:
         digests: Sequence[bytes],
         directories: bool = False,
     ) -> None:
-        """Let a repository reach `digests`: those in `placed`, durable by now, and what was stored when
-        `place` looked. Unavailable when the collector took one of these in between."""
+        """Make `digests` reachable from a repository: those in `placed`, which are durable, and those that
+        were stored when `place` looked. Raises Unavailable when the collector deleted one of them in
+        between."""
         fresh = await self.index(tx, placed, None, directories)
         older = sorted(set(digests) - fresh)
-        await self.touch(tx, older)  # first, since the collector leaves alone what was touched
+        await self.touch(tx, older)  # first, because the collector spares touched objects
         if len(await self.known(tx, older)) < len(older):
-            raise Unavailable("the upload met a clean-up of old bytes; send it again")
+            raise Unavailable("the upload ran into a clean-up of old bytes; send it again")
         if repo_id is not None:
             await self.link(tx, repo_id, digests)
 
     # --- asking
 
     async def known(self, tx: Tx, digests: Sequence[bytes]) -> set[bytes]:
-        """Which of these are stored at all. Never for answers to a client: it would tell what others have."""
+        """Which of these are stored at all. Never use it in answers to clients: it would reveal what others
+        have."""
         return {row[0] for row in await tx.all(rows.KNOWN, digests=digests)}
 
     async def missing(self, tx: Tx, repo_id: str, digests: Sequence[bytes]) -> set[bytes]:
@@ -225,18 +229,19 @@ class ObjectStore:
         return not await self.missing(tx, repo_id, digests)
 
     def stale(self, last_seen: int) -> bool:
-        """Whether an object that was last seen then (milliseconds) has to be touched to be kept for sure."""
+        """Whether an object last seen then (milliseconds) must be touched to be safe from the collector."""
         return last_seen < now_ms() - STALE_TOUCH
 
     async def touch(self, tx: Tx, digests: Sequence[bytes]) -> None:
-        """Keep these from the collector for another day: somebody refers to them, or is about to."""
+        """Protect these from the collector for another day: they are referred to, or will be soon."""
         now = now_ms()
         await tx.run(rows.TOUCH, digests=digests, now=now, stale=now - STALE_TOUCH)
 
     async def locate(
         self, digests: Sequence[bytes], repo_id: str | None = None, tx: Tx | None = None
     ) -> dict[bytes, Located]:
-        """Where these lie; those that are not stored, or that `repo_id` cannot reach, are left out."""
+        """The places of these objects; those that are not stored, or that `repo_id` cannot reach, are left
+        out."""
         if tx is None:
             async with self._db.read() as own:
                 return await self.locate(digests, repo_id, own)
@@ -250,7 +255,7 @@ class ObjectStore:
     # --- reading
 
     async def read(self, digest: bytes, repo_id: str | None = None, tx: Tx | None = None) -> bytes:
-        """The bytes of one object. NotFound when it is not stored, or `repo_id` cannot reach it."""
+        """The bytes of one object. Raises NotFound if it is not stored or `repo_id` cannot reach it."""
         return (await self.read_many([digest], repo_id, tx))[digest]
 
     async def read_many(
@@ -262,7 +267,7 @@ class ObjectStore:
         cache: bool = True,
         heavy: bool = False,
     ) -> dict[bytes, bytes]:
-        """The bytes of all; each frame is read and unpacked once. NotFound unless every one is there. See
+        """The bytes of all; each frame is read and decompressed once. Raises NotFound unless all exist. See
         `read_located`."""
         found = await self.locate(digests, repo_id, tx)
         if len(found) < len(set(digests)):
@@ -272,10 +277,9 @@ class ObjectStore:
     async def read_located(
         self, located: Sequence[Located], tx: Tx | None = None, *, cache: bool = True, heavy: bool = False
     ) -> dict[bytes, bytes]:
-        """The bytes of objects whose places are known. Those that the collector has moved since are found
-        again. `cache`: whole frames are unpacked and kept, unless they are too large; False for objects that
-        nobody asks for twice, nor for what lies beside them. `heavy`: for an answer that would keep a core
-        busy."""
+        """The bytes of objects at known places; those that the collector moved since are looked up again.
+        `cache`: keep decompressed frames unless they are too large; False for objects whose frames are not
+        needed again. `heavy`: the work would keep a core busy."""
         try:
             return await self._read(located, cache, heavy)
         except PackGone:
@@ -297,8 +301,8 @@ class ObjectStore:
         return found | await self._load(unread, self._cache.largest if cache else 0, heavy)
 
     async def _load(self, groups: Sequence[list[Located]], keep: int, heavy: bool) -> dict[bytes, bytes]:
-        """Objects, grouped by frame, out of their packs, a portion of each pack at a time: tiny objects may
-        lie in large frames. Frames of at most `keep` bytes go into the cache."""
+        """Objects, grouped by frame, from their packs, one portion of a pack at a time: tiny objects may be
+        in large frames. Frames of at most `keep` bytes are cached."""
         by_pack: dict[str, list[list[Located]]] = {}
         for group in groups:
             by_pack.setdefault(group[0].pack, []).append(group)
@@ -324,8 +328,8 @@ class ObjectStore:
         return objects
 
     async def show(self, located: Sequence[Located], use: Callable[[memoryview], object]) -> None:
-        """Call `use` with the bytes of these, one behind the other, off the event loop; a piece is there for
-        its call only. Those stored as they are and side by side come in large pieces, without a copy."""
+        """Call `use` with the bytes of these objects, in order, off the event loop; a piece is valid during
+        its call only. Uncompressed neighbours come in large pieces without a copy."""
         for lot in lots(located):
             if not self._verify and is_plain(lot[0]):
                 [(name, merged)] = runs([(one.frame, one.stored_len) for one in lot], sys.maxsize)
@@ -336,8 +340,8 @@ class ObjectStore:
             await asyncio.to_thread(use_each, use, [data[one.digest] for one in lot])
 
     async def stream_stored(self, ranges: Sequence[tuple[FrameKey, int]]) -> AsyncIterator[bytes]:
-        """Stored frames (key, length) in order, about a MiB at a time, adjacent ones in one read. Their packs
-        stay until the end."""
+        """Stored frames (key, length) in order, about a MiB at a time, neighbours in one read. Their packs
+        are not deleted until the end."""
         packs = {name for (name, _), _ in ranges}
         self._streaming.update(packs)
         try:
@@ -347,19 +351,19 @@ class ObjectStore:
             self._streaming.subtract(packs)
 
     def streaming(self, name: str) -> bool:
-        """Whether somebody is being sent frames of this pack."""
+        """Whether frames of this pack are being sent."""
         return self._streaming[name] > 0
 
 
 def _weight(group: list[Located], keep: int) -> int:
-    """Bytes in memory while these objects of one frame are taken out of it: unpacked, and as stored."""
+    """Bytes in memory while these objects of one frame are extracted: decompressed and stored ones."""
     return reach(group, keep) + group[0].stored_len
 
 
 def _objects(
     frame: FrameAt, known: set[bytes], pack_id: int, directories: bool, now: int
 ) -> list[dict[str, object]]:
-    """Index rows of a frame's objects that are not known; they are known afterwards."""
+    """Index rows for the objects of a frame that are not in `known`, which they are added to."""
     fresh: list[dict[str, object]] = []
     offset = 0
     for one in frame.row.objects:

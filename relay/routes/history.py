@@ -38,7 +38,7 @@ async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
     """Seals from a ref or seal back"""
     if query.prefix is not None:
         if query.ref is not None or query.sha is not None or query.path is not None:
-            raise Invalid("prefix looks everywhere; leave ref, sha and path away", pointer="/prefix")
+            raise Invalid("prefix searches all seals; omit ref, sha and path", pointer="/prefix")
         return await history.beginning(view, query.prefix, query.limit)
     if query.follow:
         return await following.commits(view, query.ref, query.sha, query.path, query.cursor, query.limit)
@@ -61,7 +61,7 @@ async def get_seal(view: View, seal_id: str) -> Seal:
 
 @serves(endpoints.SEAL_UPDATES, operation="seal.updates", flag=FLAG, cost=10)
 async def get_updates(view: View, seal_id: str, query: UpdatesQuery) -> Page[SealUpdate] | Page[PathUpdates]:
-    """The live updates that a seal took in: who, from which device, which path, when; edits as signed"""
+    """The live updates that a seal contains: author, device, path, time; edits as signed"""
     if query.by == "path":
         return await live_updates.by_path(view, seal_id, query.cursor, query.limit)
     return await live_updates.page(view, seal_id, query.cursor, query.limit)
@@ -106,11 +106,11 @@ async def get_history_pack(view: View, query: PackQuery) -> Reply:
 
 @serves(endpoints.COMPARE, operation="history.compare", flag=SEALING, cost=10)
 async def get_compare(view: View, query: CompareQuery) -> Compare:
-    """What head brought since the merge base"""
+    """Changes of head since the merge base"""
     return await comparisons.compare(view, query.base, query.head, query.direct)
 
 
 @serves(endpoints.BLAME, operation="history.blame", flag=SEALING, cost=10)
 async def get_blame(view: View, seal_id: str, path: str) -> Blame:
-    """Which seal each line of a file came with"""
+    """The seal that each line of a file comes from"""
     return await blames.blame(view, seal_id, path)

@@ -20,13 +20,13 @@ ANY_ORIGIN = {"access-control-allow-origin": "*"}
 
 @serves(endpoints.HEALTH, operation="node.health", cost=0)
 async def health(caller: Caller) -> Health:
-    """The process answers"""
+    """The process is running"""
     return Health(status="ok")
 
 
 @serves(endpoints.READY, operation="node.health", errors=(503,), cost=0)
 async def ready(caller: Caller) -> Reply:
-    """Database and sync are up"""
+    """Database and event hub work"""
     return _health(await nodes.ready(caller.node))
 
 
@@ -72,7 +72,7 @@ async def source(caller: Caller) -> Reply:
 
 @route("GET", "/robots.txt", operation="page.static", media="text/plain")
 async def robots(caller: Caller) -> Reply:
-    """Crawlers stay out of the interface"""
+    """Exclude crawlers from the API"""
     return Reply(ROBOTS, content_type="text/plain; charset=utf-8", headers={"cache-control": "max-age=86400"})
 
 

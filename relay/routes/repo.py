@@ -1,4 +1,4 @@
-"""Repositories: made, found, changed, deleted and brought back."""
+"""Repositories: create, find, change, delete and restore."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ async def get_repo(view: View) -> Repo:
 
 @serves(endpoints.UPDATE, operation="repo.update", flag=FLAG, errors=(409,))
 async def update_repo(view: View, body: RepoPatch) -> Repo:
-    """Change settings; the owner's alone"""
+    """Change settings; only the owner may"""
     return await repos.edit(view, body)
 
 
 @serves(endpoints.DELETE, operation="repo.delete", flag=FLAG)
 async def delete_repo(view: View) -> Deleted:
-    """Delete softly: restorable for 30 days"""
+    """Delete a repository; it can be restored for 30 days"""
     return await repos.delete(view)
 
 
 @serves(endpoints.RESTORE, operation="repo.restore", flag=FLAG)
 async def restore_repo(caller: Caller, id: str) -> Repo:
-    """Bring a deleted repository back"""
+    """Restore a deleted repository"""
     return await repos.restore(caller, id)

@@ -1,8 +1,8 @@
-"""The operator's socket: `relay gc`, `audit` and `backup` beside a running relay.
+"""The operator's socket: `relay gc`, `audit` and `backup` on a running relay.
 
-`admin.sock` in the data folder (0600) takes one request a connection, a line of JSON, and answers in lines:
-`{"line": …}` while the work goes on, then `{"exit": …}` or `{"error": …}`. Whoever closes the connection
-stops the work.
+`admin.sock` in the data folder (0600) takes one request for each connection, a line of JSON, and answers in
+lines: `{"line": …}` during the work, then `{"exit": …}` or `{"error": …}`. Closing the connection stops the
+work.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _answers = msgspec.json.Decoder(Said)
 
 
 async def carry_out(keeper: Keeper, request: Request, say: Callable[[str], None]) -> int:
-    """Do what was asked; the exit code."""
+    """Carry out the request. Returns the exit code."""
     if isinstance(request, Gc):
         return await keeper.gc(say, request.dry_run)
     if isinstance(request, Audit):
@@ -59,7 +59,7 @@ async def carry_out(keeper: Keeper, request: Request, say: Callable[[str], None]
 
 
 class Admin:
-    """The socket of a serving relay. Another process that answers on it already keeps it."""
+    """The socket of a serving relay; not opened if another process already answers on it."""
 
     def __init__(self, data: Path, keeper: Keeper) -> None:
         self._path, self._keeper = data / SOCKET_NAME, keeper
@@ -96,7 +96,7 @@ class Admin:
         try:
             await self._serve(reader, writer)
         except (OSError, asyncio.LimitOverrunError):
-            pass  # whoever asked is gone, or never spoke this language
+            pass  # the client disconnected or sent something else
         finally:
             self._working.discard(task)
             writer.close()
@@ -132,8 +132,8 @@ class Admin:
 
 
 async def ask(data: Path, request: Request, say: Callable[[str], None]) -> int | None:
-    """Have a running relay do it; the exit code, or None when none serves this folder. Unavailable when it
-    refuses or goes away."""
+    """Send the request to the running relay. Returns the exit code, or None when no relay serves this folder.
+    Raises Unavailable when it refuses or stops."""
     try:
         reader, writer = await asyncio.open_unix_connection(data / SOCKET_NAME)
     except OSError:
@@ -148,7 +148,7 @@ async def ask(data: Path, request: Request, say: Callable[[str], None]) -> int |
                 return said.exit
             say(said.line or "")
     except (OSError, msgspec.MsgspecError) as error:
-        raise Unavailable(f"the relay broke off: {error}") from None
+        raise Unavailable(f"the relay failed: {error}") from None
     finally:
         writer.close()
-    raise Unavailable("the relay went away before it had finished")
+    raise Unavailable("the relay stopped before the work was finished")

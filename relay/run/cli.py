@@ -1,4 +1,4 @@
-"""The commands of `relay`. Everything heavy is imported by the command that needs it."""
+"""The commands of `relay`. Heavy modules are imported by the command that needs them."""
 
 from __future__ import annotations
 
@@ -54,33 +54,37 @@ def _parser() -> argparse.ArgumentParser:
     repo.add_argument("repository", metavar="OWNER/NAME")
     repo.set_defaults(run=_repo)
 
-    account = commands.add_parser("account", parents=[common], help="make an account for somebody")
+    account = commands.add_parser(
+        "account", parents=[common], help="create an account and a pairing code for its first device"
+    )
     account.add_argument("action", choices=["add"])
     account.add_argument("handle", metavar="HANDLE")
-    account.add_argument("--hours", type=int, default=24, help="for which its pairing code is good (24)")
+    account.add_argument("--hours", type=int, default=24, help="that its pairing code is valid (24)")
     account.set_defaults(run=_account)
 
-    quota = commands.add_parser("quota", parents=[common], help="what accounts use, and what they may")
-    quota.add_argument("handle", metavar="HANDLE", nargs="?", help="this account; without: all of them")
+    quota = commands.add_parser("quota", parents=[common], help="usage and limits of accounts")
+    quota.add_argument("handle", metavar="HANDLE", nargs="?", help="this account; all of them if omitted")
     for what in QUOTAS:
         quota.add_argument(
             f"--{what}",
             type=_limit,
             metavar="N",
             default=argparse.SUPPRESS,
-            help=f"let it have so many {what} (10G, 5M), or 'default'",
+            help=f"its limit of {what} (10G, 5M), or 'default'",
         )
     quota.set_defaults(run=_quota)
 
-    collect = commands.add_parser("gc", parents=[common], help="free what nobody has referred to for a day")
-    collect.add_argument("--dry-run", action="store_true", help="say what would go, take nothing away")
+    collect = commands.add_parser(
+        "gc", parents=[common], help="delete objects that were unreferenced for a day"
+    )
+    collect.add_argument("--dry-run", action="store_true", help="show what would be deleted; delete nothing")
     collect.set_defaults(run=_gc)
 
     audit = commands.add_parser("audit", parents=[common], help="read and verify everything that is stored")
     audit.add_argument(
         "--repair",
         action="store_true",
-        help="correct first what accounts are said to use",
+        help="correct the recorded usage of accounts first",
     )
     audit.set_defaults(run=_audit)
 
@@ -88,7 +92,9 @@ def _parser() -> argparse.ArgumentParser:
     backup.add_argument("folder", type=Path, metavar="DIR", help="an empty folder, or one with a backup")
     backup.set_defaults(run=_backup)
 
-    restore = commands.add_parser("restore", help="make a node from a backup: data folder, database, bucket")
+    restore = commands.add_parser(
+        "restore", help="restore a node from a backup: data folder, database, bucket"
+    )
     restore.add_argument("folder", type=Path, metavar="DIR", help="the folder of the backup")
     restore.add_argument("--data", type=Path, metavar="NEW", required=True, help="a new or empty folder")
     restore.set_defaults(run=_restore)

@@ -1,5 +1,5 @@
-"""The data folder: private to its owner, of one process where that uses SQLite, with the secrets of a first
-look in it."""
+"""The data folder: private to its owner, locked by one process if the database is SQLite, with the secrets
+that `--dev` makes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def make(folder: Path) -> None:
 
 
 def dev_secrets(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """`given` completed with secrets made on the first `--dev` start and kept in `secrets/` (0600)."""
+    """`given`, completed with secrets that the first `--dev` start makes and keeps in `secrets/` (0600)."""
     kept = folder / "secrets"
     kept.mkdir(mode=0o700, exist_ok=True)
     completed = dict(given)
@@ -55,8 +55,8 @@ def write_private(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def serving(folder: Path, shared: bool) -> Iterator[None]:
-    """Hold `relay.lock`: SQLite belongs to one serving process; those of one PostgreSQL database hold it
-    together (`shared`). The kernel gives the lock back however a process ends."""
+    """Hold `relay.lock`: exclusively for SQLite, shared (`shared`) by the relays of one PostgreSQL database.
+    The kernel releases it however a process ends."""
     with (folder / "relay.lock").open("a+") as file:
         try:
             fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)

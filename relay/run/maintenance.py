@@ -1,5 +1,4 @@
-"""The long works of a node: collecting, auditing, backing up. One at a time, because they would disturb each
-other; beside everything else that the node does."""
+"""Maintenance of a node: collecting, auditing, backing up. One at a time, beside normal work."""
 
 from __future__ import annotations
 
@@ -21,7 +20,8 @@ Say = Callable[[str], None]
 
 
 class Keeper:
-    """`serving`: others read and write meanwhile. Each work answers an exit code and says lines to `say`."""
+    """`serving`: clients read and write at the same time. Each method returns an exit code and reports lines
+    to `say`."""
 
     def __init__(self, data: Path, db: Database, store: ObjectStore, *, serving: bool) -> None:
         self._data, self._db, self._store = data, db, store
@@ -34,30 +34,30 @@ class Keeper:
             try:
                 await collect(self._db, self._store, say, dry_run=dry_run, pause=self._pause)
             except Contended:
-                raise Unavailable("the collector gave way to somebody's request; run it again") from None
+                raise Unavailable("the collector gave way to another request; run it again") from None
         return 0
 
     async def audit(self, say: Say, repair: bool = False) -> int:
-        """`repair`: write down first what accounts and repositories really use."""
+        """`repair`: first correct the recorded usage of accounts and repositories."""
         findings = 0
         async with self._undisturbed(say):
             if repair:
-                say(f"counted again what {await usage.repair(self._db)} accounts use")
+                say(f"corrected the usage of {await usage.repair(self._db)} accounts")
             async for finding in audit(self._db, self._store):
                 findings += 1
                 say(finding)
-        say(f"{findings} findings" if findings else "everything is as it should be")
+        say(f"{findings} findings" if findings else "no errors were found")
         return 1 if findings else 0
 
     async def backup(self, target: Path, say: Say) -> int:
         async with self._undisturbed(say):
             await make(self._data, self._db, self._store.packs, target, say)
-        say("it holds the signer's key and the secrets in the data folder: keep it as private as those")
+        say("it contains the signer's key and the secrets of the data folder: keep it private")
         return 0
 
     @contextlib.asynccontextmanager
     async def _undisturbed(self, say: Say) -> AsyncIterator[None]:
-        """One such work at a time, in all processes of the database."""
+        """Hold the lock for maintenance in all processes of the database."""
 
         def waits() -> None:
             say("another relay collects, audits or backs up; waiting for it")
@@ -66,7 +66,7 @@ class Keeper:
             yield
 
     def start_daily(self) -> None:
-        """Collect in the background, unless that is under way."""
+        """Start the collector in the background unless it is running."""
         if self._daily is None or self._daily.done():
             self._daily = asyncio.create_task(self._collect())
 

@@ -1,4 +1,4 @@
-"""`relay gc`, `audit`, `backup`: through the running relay, or on the folder itself when none serves it."""
+"""`relay gc`, `audit`, `backup`: on the running relay, or directly on the folder when none serves it."""
 
 from __future__ import annotations
 

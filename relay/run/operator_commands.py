@@ -1,4 +1,4 @@
-"""What an operator does to repositories and accounts from the command line, beside a running relay."""
+"""The operator's commands on repositories and accounts, which work while a relay runs."""
 
 from __future__ import annotations
 
@@ -26,21 +26,22 @@ from relay.service.identity import account as accounts
 from relay.service.identity import audit
 from relay.service.identity.audit import OPERATOR
 
-LISTED = 1000  # accounts, those that use most
+LISTED = 1000  # accounts, highest usage first
 HOUR = 3600_000  # milliseconds
 TAKEN_OFF = {"suspend": "suspended", "kill": "killed"}
 
 
 async def set_state(url: str, full_name: str, action: str) -> str:
-    """suspend, resume or kill; answers the new state. Readers get the constant 404 from the next request
-    on, because the gate reads the state each time. NotFound names the repository, Conflict its state."""
+    """Suspend, resume or kill a repository; returns the new state. It takes effect with the next request,
+    because the gate reads the state each time. Raises NotFound for an unknown repository, Conflict for a
+    wrong state."""
     async with _opened(url) as db:
         return await _set_state(db, full_name, action)
 
 
 async def add_account(url: str, handle: str, hours: int) -> str:
-    """A new account without keys or password; the pairing code with which its first device joins, for so many
-    hours. NameTaken, or Invalid for what can be no handle."""
+    """Create an account without keys or password. Returns the pairing code for its first device, valid for
+    `hours`. Raises NameTaken, or Invalid for an impossible handle."""
     name = names.handle(handle)
     code, now = device_grant.new_pairing_code(), now_ms()
     async with _opened(url) as db, db.write(f"handle {name}") as tx:
@@ -57,7 +58,7 @@ async def add_account(url: str, handle: str, hours: int) -> str:
 
 
 async def usages(url: str, handle: str | None) -> list[tuple[str, UsageRow]]:
-    """What accounts use, those that use most first, or one of them. NotFound for a handle nobody has."""
+    """Usage of accounts, highest first, or of one account. Raises NotFound for an unknown handle."""
     async with _opened(url) as db, db.read() as tx:
         if handle is None:
             found = await tx.all(usage.LISTED, limit=LISTED)
@@ -70,7 +71,7 @@ async def usages(url: str, handle: str | None) -> list[tuple[str, UsageRow]]:
 
 
 async def set_limits(url: str, handle: str, limits: Mapping[What, int | None]) -> None:
-    """Give an account limits of its own; None: that of the node again. What it keeps above them stays."""
+    """Set limits for one account; None: the default of the node. What it already stores above them stays."""
     async with _opened(url) as db, db.write() as tx:
         account_id = await tx.value(usage.ACCOUNT_ID, handle=handle)
         if account_id is None:

@@ -48,7 +48,7 @@ from relay.signing.process import Child, listens
 NOTICE_SECONDS = 1.0  # strict mode: how long a proxy may see the 503 of /readyz before we stop accepting
 DRAIN_SECONDS = 20.0
 BACKLOG = 512
-COLLECTED_AFTER = 10_000  # new objects: a batch of updates makes some thousands that stay, none in a cycle
+COLLECTED_AFTER = 10_000  # new objects: a batch of updates makes thousands that stay, without cycles
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -69,7 +69,7 @@ async def serve(config: Config, bound: socket.socket, ready: Callable[[], None])
         loop.add_signal_handler(number, stop.set)
     async with serving(config, bound):
         gc.collect()
-        gc.freeze()  # what stays until the end is no work for the collector: 50 ms at each full pass
+        gc.freeze()  # objects that live until the end would cost 50 ms at each full collection
         gc.set_threshold(COLLECTED_AFTER)
         ready()
         await stop.wait()
@@ -105,7 +105,7 @@ async def serving(config: Config, bound: socket.socket) -> AsyncIterator[Node]:
 
 @contextlib.asynccontextmanager
 async def _open(config: Config) -> AsyncIterator[Node]:
-    """What stands behind the surface; closed in reverse order, also when opening fails half-way."""
+    """The resources of a node; closed in reverse order, also when opening fails half-way."""
     async with contextlib.AsyncExitStack() as stack:
         signer = Signer(config.data)
         if config.dev and not (config.shared and await listens(config.data)):
@@ -152,7 +152,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
 
 
 async def _drain(connections: set[Any]) -> None:
-    """Let answers in flight end, for a while; close what is idle at once and the rest by force."""
+    """Let running answers finish for a while; close idle connections at once and the rest by force."""
     loop = asyncio.get_running_loop()
     until = loop.time() + DRAIN_SECONDS
     while connections and loop.time() < until:

@@ -1,7 +1,8 @@
-"""What ends with somebody's rights: whatever they had prepared in a repository and may not finish any more.
+"""Removes what accounts had prepared in repositories where they may no longer write.
 
-A prepared seal is a root of the collector and is signed later, perhaps much. When a repository is closed, or
-somebody leaves it, what they may no longer finish goes, and with it the bytes that nothing else needs.
+A prepared seal is a root of the collector and may be large. When a repository is closed, or somebody leaves
+it, the seals they can no longer finalize are deleted, and the collector frees the bytes that nothing else
+needs.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ KINDS = tuple(sorted(log.ACCESS))
 
 
 async def follow(tx: Tx, events: Sequence[Logged]) -> None:
-    """Take away what is prepared in these repositories by accounts that may not write there, and the stars
-    and watches of those who do not see them."""
+    """Delete what accounts without write access have prepared in these repositories, and the stars and
+    watches of accounts that no longer see them."""
     for repo_id in sorted({event.repo_id for event in events if event.repo_id is not None}):
         await tx.run(seals.DROP_UNFINISHABLE, repo_id=repo_id)
         await social.drop_hidden(tx, repo_id)

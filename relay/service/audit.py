@@ -1,4 +1,4 @@
-"""The audit of a repository: every event of it but live edits, for its owner."""
+"""The audit of a repository: all its events except live edits, for its owner."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from relay.db.collaboration import audit as rows
 from relay.db.engine.database import Row
 from relay.http import paging
 
-_NAMES = ("name", "account_id", "id", "version", "branch")  # of data: what an action was about
+_NAMES = ("name", "account_id", "id", "version", "branch")  # members of data that name the subject
 
 
 async def page(view: View, query: PageQuery) -> Page[AuditEntry]:

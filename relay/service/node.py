@@ -1,4 +1,4 @@
-"""What a node says of itself: alive, ready, which version, which flags."""
+"""What a node reports about itself: liveness, readiness, version, flags."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from relay.http.routing import TABLE
 from relay.migrations import HEAD
 from relay.node import Node
 
-PROBE_BYTES = 16 * KIB  # more than a file system keeps beside its inodes
+PROBE_BYTES = 16 * KIB  # more than a file system stores inside an inode
 ROOMS = ("svc", "tui", "relay", "localstore", "llm")
 BESIDE = ("pyproject.toml", "requirements.lock", "README.md")  # in a checkout only
 LICENCE = "licenses/LICENSE"  # in the metadata of every installation
@@ -44,8 +44,8 @@ async def ready(node: Node) -> Health:
 
 
 async def node_ready(node: Node) -> Health:
-    """Readiness of the whole node, for the proxy in front of it and for upgrades. While the reserve of the
-    disk is touched it is ready, and says `space: low`: people can read, delete and sign in."""
+    """Readiness of the whole node, for a reverse proxy and for upgrades. With too little disk space it is
+    ready and reports `space: low`, because reading, deleting and signing in work."""
     checks: dict[str, Check] = {
         "database": _database,
         "sync": _sync,
@@ -93,7 +93,7 @@ def client_config(node: Node) -> ClientConfig:
 
 
 async def source() -> bytes:
-    """What this node runs, as one gzip tarball; the same bytes for the same code."""
+    """The source code of this node as a gzip tarball; the same bytes for the same code."""
     return await asyncio.to_thread(_source)
 
 
@@ -120,8 +120,8 @@ def _source() -> bytes:
 
 
 async def gauges(caller: Caller, loopback: bool, secret: str | None) -> dict[str, float]:
-    """Figures of the moment for the metrics. Only this machine and the holder of the admin secret see
-    them; to everybody else the path does not exist."""
+    """Current values for the metrics. Only for requests of this machine and holders of the admin secret; for
+    others the path does not exist."""
     admin = caller.node.config.secrets.admin
     known = admin is not None and secret is not None
     if not loopback and not (known and hmac.compare_digest(str(admin).encode(), str(secret).encode())):
@@ -154,7 +154,7 @@ async def _database(node: Node) -> None:
 
 
 async def _beat(node: Node) -> None:
-    """A database on a full disk answers all questions and takes nothing."""
+    """Write to the database: on a full disk it answers reads but accepts no write."""
     now = now_ms()
     async with node.db.write() as tx:
         if not await tx.run(usage.BEAT, now=now):
@@ -166,7 +166,7 @@ async def _data_folder(node: Node) -> None:
 
 
 def _write_probe(folder: Path) -> None:
-    """Write and sync a small file, and take it away again."""
+    """Write, sync and delete a small file."""
     fd, name = tempfile.mkstemp(prefix=".ready-", dir=folder)
     try:
         os.write(fd, bytes(PROBE_BYTES))
@@ -212,13 +212,13 @@ def _e2ee(node: Node) -> E2ee:
 
 
 def _ways_in(node: Node) -> list[str]:
-    """The ways that answer. RAUTHY_URL adds none: this build has no sign-in by an identity provider."""
+    """The sign-in methods that work. RAUTHY_URL adds none: this build has no identity provider."""
     ways = ["guest", "local"]
     return [*ways, "device_key"] if node.config.device_key_sign_in else ways
 
 
 def _answering(config: Config) -> dict[str, bool | str]:
-    """The flags as a client may honour them: on is what is switched on and has something behind it here."""
+    """The flags for clients: on if switched on and implemented in this build."""
     built = {route.flag for route in TABLE} | flags.WITHOUT_ROUTES
     return {name: config.flags.on(name) and name in built for name in flags.DEFAULTS} | {
         flags.CONDITIONAL_PUT: config.flags.conditional_put

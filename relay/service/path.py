@@ -1,4 +1,4 @@
-"""Rules of the path policy. What it hides is asked of `View.sees` wherever content is answered."""
+"""Rules of the path policy. `View.sees` applies it wherever content is answered."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def timeline(view: View, query: PageQuery) -> Page[PathChange]:
 
 
 async def put(view: View, body: PathRuleSet) -> PathRule:
-    """The rule for this path, in the place of another one that it has."""
+    """Set the rule for this path, replacing an earlier one."""
     _require_path(body.path)
     if body.price_cents:
         if body.visibility == "open":
@@ -38,11 +38,8 @@ async def put(view: View, body: PathRuleSet) -> PathRule:
         here = {"of_repo": view.repo.id, "of_path": body.path}
         was = await tx.value(rows.ONE, **here)
         if was is None:
-            if await tx.value(rows.COUNT, of_repo=view.repo.id) >= limits.PATH_RULES:
-                raise Conflict(
-                    f"{view.repo.full_name} has rules for {limits.PATH_RULES} paths, "
-                    "and no repository has more"
-                )
+            used = await tx.value(rows.COUNT, of_repo=view.repo.id)
+            view.require_room(used, limits.PATH_RULES, "path rules")
             await tx.run(rows.INSERT, repo_id=view.repo.id, path=body.path, visibility=body.visibility)
         elif was != body.visibility:
             await tx.run(rows.SET, **here, new_visibility=body.visibility)
@@ -52,7 +49,7 @@ async def put(view: View, body: PathRuleSet) -> PathRule:
 
 
 async def remove(view: View, path: str) -> None:
-    """What the rules above say holds again. NotFound without a rule for this very path."""
+    """Remove the rule for this path, so that the rules above it apply. Raises NotFound if it has none."""
     async with view.write() as tx:
         here = {"of_repo": view.repo.id, "of_path": path}
         was = await tx.value(rows.ONE, **here)
@@ -65,7 +62,7 @@ async def remove(view: View, path: str) -> None:
 async def _changed(
     tx: Tx, view: View, kind: str, path: str, was: Visibility | None, became: Visibility | None
 ) -> None:
-    """Note the change, and number the policy anew: answers under an old number are asked for again."""
+    """Record the change and give the policy a new number, which invalidates cached answers."""
     changes = await tx.value(rows.CHANGE_COUNT, of_repo=view.repo.id)
     if changes >= limits.PATH_CHANGES:
         raise Conflict(f"the rules of {view.repo.full_name} changed {changes} times, which is enough")
@@ -86,7 +83,7 @@ async def _changed(
 
 
 def _require_path(path: str) -> None:
-    """Invalid unless it is a path that a repository can have, or the whole tree."""
+    """Raise Invalid unless it is a valid path or the whole tree."""
     try:
         if path:
             paths.check(path)

@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec.structs import asdict
 
 from localstore.core import branch_pattern
-from localstore.core.errors import Conflict, NotFound
+from localstore.core.errors import NotFound
 from localstore.core.limits import PROTECTIONS
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration.protection import BranchProtected, Protection, ProtectionSet
@@ -34,9 +34,10 @@ WAITS = {
 
 @dataclass(slots=True, frozen=True)
 class Standing:
-    """What a proposal has come to, read in the transaction of its merge. `approvals`: reviewers whose last
-    verdict approves; `fresh`: those of them who approved the change as it is now; `refused`: those whose last
-    verdict requests changes; `checks`: whether every required check of the head seal has passed."""
+    """The state of a proposal's reviews and checks, read in the transaction of its merge. `approvals`:
+    reviewers whose last verdict approves; `fresh`: those who approved the current change; `refused`: those
+    whose last verdict requests changes; `checks`: whether every required check of the head seal has
+    passed."""
 
     approvals: int = 0
     fresh: int = 0
@@ -52,14 +53,11 @@ async def page(view: View, query: PageQuery) -> Page[Protection]:
 
 
 async def put(view: View, pattern: str, body: ProtectionSet) -> Protection:
-    """The rule of the pattern, which replaces the one that was there."""
+    """Set the rule of a pattern, replacing an earlier one."""
     made = Protection(pattern=branch_pattern.check(pattern), **asdict(body))
     async with view.write() as tx:
         others = [one for one in await of_repo(tx, view.repo.id) if one.pattern != made.pattern]
-        if len(others) >= PROTECTIONS:
-            raise Conflict(
-                f"{view.repo.full_name} has {PROTECTIONS} protection rules, and no repository has more"
-            )
+        view.require_room(len(others), PROTECTIONS, "protection rules")
         await tx.run(rows.DELETE, of_repo=view.repo.id, of_pattern=made.pattern)
         await tx.run(rows.INSERT, repo_id=view.repo.id, **asdict(made))
         await view.node.hub.announce(
@@ -69,7 +67,7 @@ async def put(view: View, pattern: str, body: ProtectionSet) -> Protection:
 
 
 async def clear(view: View, pattern: str) -> None:
-    """Branches of the pattern are as free as the other rules leave them."""
+    """Remove the rule of a pattern."""
     plain = branch_pattern.check(pattern)
     async with view.write() as tx:
         if not await tx.run(rows.DELETE, of_repo=view.repo.id, of_pattern=plain):
@@ -88,15 +86,15 @@ def matching(rules: Iterable[Protection], branch: str) -> list[Protection]:
 
 
 async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | None = None) -> None:
-    """BranchProtected unless the rules of the branch allow the act. Call it inside the transaction that
-    changes the ref or its frontier, after a repeated request was answered, and in `prepare` as well, so that
-    nobody signs in vain.
+    """Raise BranchProtected unless the rules of the branch allow the act.
 
-    `write`: a live update, or either door of seals. `create`, `move`, `delete`: of the ref. `merge`: of a
-    proposal into this branch; it needs `standing`, read in the same transaction, and without one whatever is
-    required counts as missing (a merge that no proposal asked for). What blocks is in the error's
-    `blocked_by`; a merge preview or a proposal's is
-    `blockers(matching(await of_repo(…), base), standing)`."""
+    Call it inside the transaction that changes the ref or its live frontier, after answering repeated
+    requests, and in `prepare` as well, so that nobody signs in vain. `write`: a live update, or a seal.
+    `create`, `move`, `delete`: of the ref. `merge`: of a proposal into this branch; it needs `standing`, read
+    in the same transaction; without one every requirement counts as missing (a merge without a proposal). The
+    error's `blocked_by` lists what blocks; for a preview use `blockers(matching(await of_repo(…), base),
+    standing)`.
+    """
     found = matching(await of_repo(tx, view.repo.id), branch)
     if not found:
         return
@@ -134,8 +132,8 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
 
 
 def blockers(rules: list[Protection], standing: Standing) -> list[str]:
-    """What a merge into a branch with these rules waits for, all of it: `lock_writes`, `changes_requested`,
-    `review_required`, `checks_required`, `unresolved_threads`. A lock takes no merge either."""
+    """Everything that blocks a merge into a branch with these rules: `lock_writes`, `changes_requested`,
+    `review_required`, `checks_required`, `unresolved_threads`."""
     needed = max((rule.required_approvals or int(rule.require_review) for rule in rules), default=0)
     fresh = any(rule.fresh_approvals for rule in rules)
     approvals = standing.fresh if fresh else standing.approvals

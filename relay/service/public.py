@@ -13,12 +13,12 @@ from relay.db.repo import RepoRow
 from relay.service import repo as repos
 
 KINDS: tuple[str, ...] = typing.get_args(Kind)
-ANY = "apps"  # the plural stands for every kind
+ANY = "apps"  # the plural is accepted for every kind
 
 
 async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> tuple[Coordinates, str | None]:
-    """The coordinates, and the right kind where the address names another. An address from before a rename
-    answers with the present one."""
+    """The coordinates, and the right kind if the address names another. An address from before a rename gives
+    the current one."""
     if kind not in (*KINDS, ANY):
         raise NotFound
     async with caller.read() as tx:

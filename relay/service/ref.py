@@ -17,16 +17,15 @@ from relay.db import ref as rows
 from relay.db import repo as repos
 from relay.db import seal as seals
 from relay.db.engine.database import Tx, UniqueViolation
-from relay.db.live import live_batch as batches
 from relay.db.ref import RefRow
 from relay.http.paging import Cursor, page_size
 from relay.service import protection
-from relay.service.history import sealed
+from relay.service.history import live_updates, sealed
 from relay.service.live import branch_base, frontier, landing
 from relay.service.proposal import branches
 
-NO_KEY = "relay00"  # stands for the device key of a session without one, also in the names of conflict copies
-FREE = "free_branches"  # the job that takes away the rows of a deleted branch
+NO_KEY = "relay00"  # replaces the device key of a session without one, also in names of conflict copies
+FREE = "free_branches"  # the job that deletes the rows of a deleted branch
 
 
 async def page(view: View, type: str | None, cursor: str | None, limit: int | None) -> Page[Ref]:
@@ -58,7 +57,7 @@ async def get(view: View, type: str, name: str) -> Ref:
 
 
 async def create(view: View, body: RefCreate) -> Ref:
-    """A ref starts at a seal: the one named, or the sealed head of the branch named."""
+    """Create a ref at a seal: the given one, or the head of the given branch."""
     names.ref_name(body.name)
     now = now_ms()
     async with view.write() as tx:
@@ -78,7 +77,7 @@ async def create(view: View, body: RefCreate) -> Ref:
 
 
 async def update(view: View, type: str, name: str, body: RefUpdate) -> Ref:
-    """Compare-and-swap; the live frontier follows, and unsealed edits stay live on top. Tags do not move."""
+    """Move a branch by compare-and-swap; unsealed live edits are carried over. Tags do not move."""
     return await landing.carry_out(view, partial(_updated, view, type, name, body))
 
 
@@ -105,7 +104,8 @@ async def _updated(view: View, type: str, name: str, body: RefUpdate, worked: la
 
 
 async def delete(view: View, type: str, name: str, expected_head: str | None, discard_live: bool) -> None:
-    """The default branch stays; a branch with unsealed edits goes only when they are given up."""
+    """Delete a ref. The default branch cannot be deleted; a branch with unsealed edits only with
+    `discard_live`."""
     async with view.write() as tx:
         ref = await find(tx, view.repo.id, type, name)
         if ref.type == "branch" and ref.name == view.repo.default_branch:
@@ -124,7 +124,7 @@ async def delete(view: View, type: str, name: str, expected_head: str | None, di
 
 
 async def drop_if_sealed(tx: Tx, view: View, ref: RefRow) -> None:
-    """Delete a branch that was merged. The default branch, protected ones and unsealed edits stay."""
+    """Delete a merged branch, unless it is the default branch, protected, or has unsealed edits."""
     if protection.matching(await protection.of_repo(tx, view.repo.id), ref.name):
         return
     unsealed = await tx.value(rows.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
@@ -134,7 +134,7 @@ async def drop_if_sealed(tx: Tx, view: View, ref: RefRow) -> None:
 
 async def _drop(tx: Tx, view: View, ref: RefRow) -> None:
     await tx.run(rows.DELETE, ref_id=ref.id, now=now_ms())
-    await tx.run(batches.DROP_UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
+    await live_updates.drop_unsealed(tx, ref)
     if ref.type == "branch":
         await view.node.jobs.add(tx, FREE, {})
         await branches.deleted(tx, view, ref.id)
@@ -172,7 +172,8 @@ async def _land(tx: Tx, view: View, ref: RefRow, head: str, worked: landing.Work
 
 
 async def _made(tx: Tx, view: View, body: RefCreate) -> RefRow:
-    """The new ref. The frontier of a branch is the tree of its head: nothing is written for the files."""
+    """The new ref. The live frontier of a branch is the tree of its head: no rows are written for its
+    files."""
     head = await _start(tx, view, body)
     made = RefRow(new_branch_id(), view.repo.id, body.type, body.name, head, 0, 0)
     if body.type == "tag" and head is None:
@@ -188,7 +189,7 @@ async def _made(tx: Tx, view: View, body: RefCreate) -> RefRow:
 
 
 async def _start(tx: Tx, view: View, body: RefCreate) -> str | None:
-    """The seal a new ref starts at, validated inside the transaction: a branch by name, or a seal by id."""
+    """The seal for a new ref, read inside the transaction: a branch by name, or a seal by id."""
     start = body.head or view.repo.default_branch
     row = await tx.one(rows.ONE, repo_id=view.repo.id, type="branch", name=start)
     if row is not None:

@@ -1,4 +1,4 @@
-"""Rules of releases: a version is one release of one seal, and an asset of a name is there once."""
+"""Rules of releases: a version names one seal, and an asset name is unique in it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from relay.http.routing import Reply, Upload
 from relay.service.storage import file
 from relay.service.storage.pack import require_plaintext
 
-# A browser saves an asset and never runs it, whatever type its uploader gave it.
+# Browsers must save an asset and never execute it, whatever media type its uploader gave.
 POLICY = {"x-content-type-options": "nosniff", "content-security-policy": "default-src 'none'; sandbox"}
 
 
@@ -66,8 +66,7 @@ async def create(view: View, body: ReleaseCreate) -> Release:
             )
         if await tx.one(rows.ONE, of_repo=of_repo, version=body.version) is not None:
             raise ReleaseExists(f"{view.repo.full_name} already has a release {body.version}")
-        if await tx.value(rows.COUNT, of_repo=of_repo) >= RELEASES:
-            raise Conflict(f"{view.repo.full_name} has {RELEASES} releases, and no repository has more")
+        view.require_room(await tx.value(rows.COUNT, of_repo=of_repo), RELEASES, "releases")
         await tx.run(
             rows.INSERT,
             id=new_id(),
@@ -83,7 +82,7 @@ async def create(view: View, body: ReleaseCreate) -> Release:
 
 
 async def edit(view: View, version: str, notes: str) -> Release:
-    """The notes change; what the release names does not."""
+    """Change the notes; the seal of a release does not change."""
     _check_notes(notes)
     async with view.write() as tx:
         found = await _find(tx, view, version)
@@ -93,7 +92,7 @@ async def edit(view: View, version: str, notes: str) -> Release:
 
 
 async def delete(view: View, version: str) -> None:
-    """With its assets, whose bytes the collector frees."""
+    """Delete a release and its assets; the collector frees their bytes."""
     async with view.write() as tx:
         found = await _find(tx, view, version)
         await tx.run(publications.DROP, of_release=found.id)
@@ -113,8 +112,8 @@ async def assets(view: View, version: str, query: PageQuery) -> Page[Asset]:
 
 
 async def upload(view: View, version: str, name: str, media: str, body: Upload) -> Asset:
-    """Take a file in. Nothing of it is reachable unless all of it arrived and is what was signed. AssetExists
-    before the body is read."""
+    """Store an asset. It becomes reachable only when all of it arrived and matches the signature. AssetExists
+    is raised before the body is read."""
     require_plaintext(view)
     check_asset_name(name)
     async with view.read() as tx:
@@ -141,7 +140,7 @@ async def upload(view: View, version: str, name: str, media: str, body: Upload) 
 
 
 async def download(view: View, version: str, name: str) -> Reply:
-    """The bytes, to be saved. Another asset may come under this name, so that caches ask again."""
+    """The bytes of an asset, to be saved. Caches must revalidate, because the name may be used again."""
     require_plaintext(view)
     async with view.read() as tx:
         found = await _find_asset(tx, await _find(tx, view, version), name)
@@ -163,7 +162,7 @@ async def delete_asset(view: View, version: str, name: str) -> None:
 
 
 def disposition(name: str) -> str:
-    """Content-Disposition of a download (RFC 6266): the name in ASCII for old clients, and as it is."""
+    """Content-Disposition of a download (RFC 6266): the name in ASCII for old clients, and in UTF-8."""
     plain = "".join(char if char.isascii() and char not in '"%' else "_" for char in name)
     whole = quote(name, safe="")
     return f'attachment; filename="{plain}"' + ("" if plain == name else f"; filename*=UTF-8''{whole}")
@@ -188,7 +187,7 @@ async def _find_asset(tx: Tx, of: ReleaseRow, name: str) -> AssetRow:
 
 
 async def _require_free(tx: Tx, of: ReleaseRow, name: str) -> None:
-    """AssetExists for a name that is taken, Conflict for a release that is full."""
+    """Raise AssetExists for a used name, Conflict for a release at its limit."""
     found = await tx.one(rows.ASSET, of_release=of.id, folded=case_key(name))
     if found is not None:
         there = rows.asset_row(found)
@@ -216,7 +215,7 @@ async def _whole(tx: Tx, found: ReleaseRow) -> Release:
 
 
 async def _to_wire(tx: Tx, found: Sequence[ReleaseRow]) -> list[Release]:
-    """The wire form, with the assets of all of them in one statement, and their signatures in another."""
+    """The wire forms; one statement reads the assets of all releases, another one the signatures."""
     by_release: dict[str, list[Asset]] = {one.id: [] for one in found}
     for row in await tx.all(rows.ASSETS_OF, ids=list(by_release)) if found else []:
         asset = rows.asset_row(row)

@@ -1,4 +1,4 @@
-"""Rules of repositories: names, classes, states. Every settings write is the owner's."""
+"""Rules of repositories: names, classes, states. Only the owner may change settings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ALIAS_MS = limits.ALIAS * 1000
 
 
 async def create(caller: Caller, body: RepoCreate) -> Repo:
-    """A repository with its default branch, which has no seal yet, and a tree key of its own."""
+    """A repository with its default branch, which has no seal yet, and a new tree key."""
     me = caller.me
     if me.handle is None:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
@@ -69,7 +69,7 @@ async def get(view: View) -> Repo:
 
 
 async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
-    """Repositories the caller may see: of `owner` by name, else the newest first."""
+    """Repositories the caller may see: those of `owner` by name, else newest first."""
     me = caller.principal.account_id if caller.principal else ""
     owner_id = await _owner_id(caller, query.owner)
     to_wire = partial(shown_row, caller)
@@ -91,12 +91,12 @@ async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
 
 
 async def edit(view: View, patch: RepoPatch) -> Repo:
-    """Change settings. An archived repository takes nothing but its unarchiving."""
+    """Change settings. An archived repository accepts only being unarchived."""
     if patch.name is not None:
         names.repository_name(patch.name)
     if patch.description is not None:
         _description(patch.description)
-    async with view.write(account_name(view.repo.owner_id)) as tx:  # whose names are taken and reserved
+    async with view.write(account_name(view.repo.owner_id)) as tx:  # locks the owner's names
         old = view.repo
         _check_archived(view, patch)
         new_name = old.name if patch.name is None else names.repository_name(patch.name)
@@ -131,7 +131,7 @@ async def edit(view: View, patch: RepoPatch) -> Repo:
 
 
 async def delete(view: View) -> Deleted:
-    """Soft: nobody sees it any more, its owner can restore it for 30 days, its name stays taken."""
+    """Delete softly: hidden at once, restorable by the owner for 30 days, its name reserved."""
     now = now_ms()
     purge_at = now + limits.PURGE_WINDOW * 1000
     async with view.write() as tx:
@@ -143,7 +143,7 @@ async def delete(view: View) -> Deleted:
 
 
 async def restore(caller: Caller, repo_id: str) -> Repo:
-    """Back to the state before the deletion. Everything but the owner's call in time is the constant 404."""
+    """Restore the state before the deletion. NotFound for everybody but the owner, and after 30 days."""
     me = caller.me.account_id
     async with caller.write(repo_name(repo_id)) as tx:
         await caller.still(tx)
@@ -158,7 +158,7 @@ async def restore(caller: Caller, repo_id: str) -> Repo:
 
 
 async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, Role | None] | None:
-    """The repository at OWNER/NAME, or that was there before a rename; None if the caller may not see it."""
+    """The repository at OWNER/NAME, now or before a rename; None if the caller may not see it."""
     me = caller.principal.account_id if caller.principal else ""
     row = await tx.one(rows.BY_NAME, owner=owner, name=name, account=me)
     if row is None:
@@ -215,12 +215,13 @@ def _class_of(body: RepoCreate) -> Class:
 
 def _description(text: str) -> str:
     if "\0" in text:
-        raise Invalid("a description holds no NUL", pointer="/description")
+        raise Invalid("a description must not contain NUL", pointer="/description")
     return text
 
 
 async def _claim_name(tx: Tx, made: RepoRow) -> None:
-    """Refuse a name that an alias reserves for another repository; clear one of its own or an expired one."""
+    """Raise NameTaken if an alias reserves the name for another repository; delete the caller's own or an
+    expired alias."""
     holder = await tx.value(rows.ALIAS_OF, owner=made.owner, name=made.name, now=now_ms())
     if holder is not None and holder != made.id:
         raise NameTaken(f"{made.full_name} was renamed a short while ago and its old name is reserved")
@@ -299,7 +300,7 @@ async def _default_branch(tx: Tx, old: RepoRow, wanted: str | None) -> str:
 
 
 async def _rename(tx: Tx, old: RepoRow, new_name: str, now: int) -> None:
-    """The old name answers as an alias and stays reserved for 90 days."""
+    """Rename; the old name becomes an alias and stays reserved for 90 days."""
     holder = await tx.value(rows.ALIAS_OF, owner=old.owner, name=new_name, now=now)
     if holder is not None and holder != old.id:
         raise NameTaken(f"{old.owner}/{new_name} is reserved for a repository that was renamed")
@@ -321,7 +322,7 @@ async def _owner_id(caller: Caller, owner: str | None) -> str | None:
 
 
 async def _deleted(tx: Tx, caller: Caller, owner_id: str | None, query: RepoQuery) -> Page[Repo]:
-    """What the caller has deleted and can still restore; nobody sees another's."""
+    """Deleted repositories that the caller can still restore."""
     me = caller.me.account_id
     if owner_id not in (None, me):
         return Page(items=[])
@@ -342,7 +343,7 @@ async def _named(tx: Tx, caller: Caller, owner_id: str, owner: str, name: str) -
 
 
 async def _shown_with_parent(tx: Tx, caller: Caller, row: RepoRow, role: Role | None) -> Repo:
-    """With the repository it was forked from, unless that is hidden from the caller."""
+    """The wire form with the repository it was forked from, unless that is hidden from the caller."""
     parent = None
     if row.parent_id is not None:
         me = caller.principal.account_id if caller.principal else ""

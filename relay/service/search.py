@@ -1,4 +1,4 @@
-"""Finding repositories by name and description, among those the caller may see."""
+"""Search for repositories by name and description, among those the caller may see."""
 
 from __future__ import annotations
 

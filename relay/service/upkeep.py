@@ -1,4 +1,4 @@
-"""What a node does for itself: sweep what has expired, purge what was deleted, mark idle branches."""
+"""Periodic work of a node: delete expired rows, purge deleted repositories, add idle checkpoints."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ PURGED_AT_ONCE = 20
 DAY = 24 * 3600_000
 SESSIONS_KEPT = 2 * DAY  # after their end
 SWEPT_AT_ONCE, SWEPT = 2000, 500_000  # rows of one kind: in a transaction, in an hour
-AUDIT_BELOW = 1 << 53  # what the numbers of its rows are lowered by
+AUDIT_BELOW = 1 << 53  # subtracted from the numbers of imported audit rows
 LIVE_KEPT = 2 * DAY  # events of live edits
 
 
 class PurgeFailed(Exception):
-    """Some repositories stay, though their time is over; the log says why."""
+    """Some repositories could not be purged; the log says why."""
 
 
 def register(node: Node, collect: Callable[[], None]) -> None:
-    """Name the hourly and daily work; before the node's jobs start. `collect` starts the collector."""
+    """Register the hourly and daily work; before the node's jobs start. `collect` starts the collector."""
 
     async def collect_job(_: dict[str, Any]) -> None:
-        collect()  # it goes on by itself
+        collect()  # runs in the background
 
     async def sweep_job(_: dict[str, Any]) -> None:
         await sweep(node)
@@ -73,9 +73,9 @@ def register(node: Node, collect: Callable[[], None]) -> None:
 
 
 async def sweep(node: Node) -> int:
-    """Take away nonces, keys, challenges, codes, tokens, prepares and aliases whose time is over, sessions
-    that ended, guests that nobody can be any more, events and frames whose time is over, and old jobs.
-    Answers how many rows went; more than SWEPT of one kind are left for the next time."""
+    """Delete expired nonces, keys, challenges, codes, tokens, prepares, aliases, events and frames, ended
+    sessions, guests without a session, and old jobs. Returns how many rows were deleted; beyond SWEPT of one
+    kind the rest is left for the next time."""
     now = now_ms()
     gone = 0
     for statement in rows.EXPIRED:
@@ -91,12 +91,12 @@ async def sweep(node: Node) -> int:
 
 
 async def free(node: Node) -> int:
-    """Take away the frontiers of deleted branches. Answers how many rows went."""
+    """Delete the live frontiers of deleted branches. Returns how many rows were deleted."""
     return sum([await _swept(node, statement, "deleted branches") for statement in rows.FRONTIERS])
 
 
 async def _swept(node: Node, statement: Statement, *names: str, **when: int) -> int:
-    """A lot at a time, so that nobody waits for long behind the writer."""
+    """Delete in lots, so that writers do not wait for long."""
     gone = 0
     while gone < SWEPT:
         async with node.db.write(*names) as tx:
@@ -109,8 +109,8 @@ async def _swept(node: Node, statement: Statement, *names: str, **when: int) -> 
 
 
 async def sweep_live(db: Database) -> int:
-    """Take away events of live edits that are older than LIVE_KEPT, a lot at a time, and note up to where:
-    whoever listens from before that reads all anew."""
+    """Delete events of live edits older than LIVE_KEPT, in lots, and record up to where: listeners from
+    before that resync."""
     gone = 0
     while gone < SWEPT:
         async with db.write("sweep events") as tx:
@@ -126,8 +126,8 @@ async def sweep_live(db: Database) -> int:
 
 
 async def take_over_audit(db: Database) -> int:
-    """Move what a build from before the one log left in a table of its own into the log, under numbers below
-    all others: no follower hears of it again."""
+    """Move the audit table of builds before the single log into the log, under numbers below all others, so
+    that no follower sees them."""
     taken = 0
     while True:
         async with db.write("sweep events") as tx:
@@ -159,8 +159,8 @@ def _from_audit(row: Row) -> dict[str, Any]:
 
 
 async def purge(node: Node) -> int:
-    """Take away the rows of every repository whose time to be restored is over; each in a transaction of its
-    own. Answers how many went. One that fails keeps no other from going; at the end PurgeFailed names it."""
+    """Delete the rows of every repository that can no longer be restored, each in its own transaction.
+    Returns how many were purged. A failure does not stop the others; PurgeFailed names it at the end."""
     gone, failed = 0, []
     after_at, after_id = -1, ""
     while True:

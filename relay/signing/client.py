@@ -54,7 +54,7 @@ _decoder: msgspec.msgpack.Decoder[Minted | PublicKeys | Refused] = msgspec.msgpa
 
 
 class Signer:
-    """A connection to the signer of a data folder, made when needed and again when it was lost."""
+    """A connection to the signer of a data folder, opened when needed and again after it was lost."""
 
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / SOCKET_NAME
@@ -74,14 +74,14 @@ class Signer:
         wish = Mint(user, session, bound_key, sorted(caps), int(expires.astimezone(UTC).timestamp()))
         answer = await self._ask(wish)
         if not isinstance(answer, Minted):
-            raise Unavailable("the token signer answered something else")
+            raise Unavailable("the token signer sent an unexpected answer")
         return answer.token
 
     async def public_keys(self) -> dict[int, bytes]:
-        """Root key id → public key, for the guard. Unavailable when the signer is down."""
+        """Root key id → public key, for verifying tokens. Raises Unavailable when the signer is down."""
         answer = await self._ask(Keys())
         if not isinstance(answer, PublicKeys):
-            raise Unavailable("the token signer answered something else")
+            raise Unavailable("the token signer sent an unexpected answer")
         return answer.keys
 
     async def close(self) -> None:
@@ -109,8 +109,8 @@ class Signer:
             raise _down() from None
 
     async def _exchange(self, request: Request) -> Answer:
-        """One request, one answer. Whatever interrupts it closes the connection: its next bytes would be the
-        answer to a question nobody asks any more."""
+        """Send one request and read one answer. Any interruption closes the connection, because a late answer
+        would be read as the answer to the next request."""
         done = False
         try:
             async with asyncio.timeout(TIMEOUT):
@@ -122,7 +122,7 @@ class Signer:
                 await writer.drain()
                 (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
                 if length > MESSAGE_BYTES:
-                    raise OSError("an answer of that length is not the signer's")
+                    raise OSError("the token signer sent an answer of impossible length")
                 answer = _decoder.decode(await reader.readexactly(length))
             done = True
             return answer

@@ -3,9 +3,9 @@
     relay signer --data DIR        ->  run(DIR)
 
 It listens on `signer.sock` in the data folder (0600) and does two things: it mints tokens of our one shape
-within bounds, and it tells the public keys. What a broken web process could ask of it is therefore a token,
-never a key. `signer.keys` (0600) holds a line `id hex` for each root key; tokens are minted under the last
-one, and the older ones verify until their line is removed.
+within bounds, and it returns the public keys. A compromised web process can therefore obtain tokens, never a
+key. `signer.keys` (0600) holds a line `id hex` for each root key; tokens are minted under the last one, and
+older keys verify until their line is removed.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class RootKeys:
         left = body.expires - time.time()
         longest = LONGEST if body.bound_key is None else LONGEST_BOUND
         if not 0 < left <= longest:
-            raise Invalid(f"such a token lives at most {longest} seconds and ends in the future")
+            raise Invalid(f"a token of this kind lives at most {longest} seconds and must end in the future")
         return capability.mint(
             self._keys[self._newest],
             user=body.user,
@@ -111,8 +111,8 @@ def rotate(data_dir: Path) -> int:
 
 
 def run(data_dir: Path, with_parent: bool = False) -> None:
-    """Serve until SIGTERM; `with_parent`: until standard input closes, which it does when the parent dies.
-    Unavailable when another signer serves this folder."""
+    """Serve until SIGTERM, or with `with_parent` until standard input closes, which happens when the parent
+    dies. Raises Unavailable when another signer serves this folder."""
     path = data_dir / SOCKET_NAME
     if len(os.fsencode(path)) > SOCKET_PATH_BYTES:
         raise Invalid(f"{path} is too long for a socket; choose a shorter data folder")
@@ -148,7 +148,7 @@ def _until_closed(stop: asyncio.Event) -> None:
 
 
 async def _talk(keys: RootKeys, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer one connection until it ends or says something that is no request."""
+    """Answer the requests of one connection until it ends or sends something invalid."""
     # Cancelled at the end of the process: Python 3.11 would print that as an error of the connection.
     with contextlib.suppress(EOFError, OSError, struct.error, msgspec.MsgspecError, asyncio.CancelledError):
         while True:
@@ -163,7 +163,7 @@ async def _talk(keys: RootKeys, reader: asyncio.StreamReader, writer: asyncio.St
 
 @contextlib.contextmanager
 def _private_umask() -> Iterator[None]:
-    """Files and sockets made inside are for their owner only, from the first moment."""
+    """A context in which new files and sockets are accessible to their owner only."""
     before = os.umask(0o177)
     try:
         yield
@@ -179,7 +179,7 @@ class Child:
 
     @classmethod
     async def start(cls, data_dir: Path) -> Child:
-        """Start it and wait until it listens. Unavailable when it ends instead."""
+        """Start the signer and wait until it listens. Raises Unavailable when it exits instead."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", __name__, str(data_dir), stdin=asyncio.subprocess.PIPE
         )

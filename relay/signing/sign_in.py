@@ -1,4 +1,4 @@
-"""What the node keeps in memory for signing people in: verdicts on tokens and the password hasher."""
+"""State for authentication that the node keeps in memory: verified tokens and the password hasher."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RootKeys = Callable[[], Awaitable[dict[int, bytes]]]
 
 @dataclass(slots=True, frozen=True)
 class Verdict:
-    """A token that passed the guard, and what it says as the database spells it. `ends`: milliseconds."""
+    """A token that verified, with its members as the database spells them. `ends`: milliseconds."""
 
     token: Token
     session_id: str
@@ -49,7 +49,7 @@ class Verdict:
 
 
 class Tokens:
-    """Verdicts on tokens, by the digest of their text. Bounded; the oldest use goes first."""
+    """Cache of verified tokens by the digest of their text. Bounded; least recently used ones are dropped."""
 
     def __init__(self, size: int = _VERDICTS) -> None:
         self._size = size
@@ -58,9 +58,9 @@ class Tokens:
         self._loaded = 0.0
 
     async def inspect(self, text: str, root_keys: RootKeys) -> Verdict:
-        """The verdict on `text`; Unauthorized when it is not a token of ours. `root_keys` asks the signer for
-        its public keys: at the first token, and again when a token does not verify, for it may have a new
-        key by then."""
+        """The verdict on the token `text`; raises Unauthorized for an invalid one. `root_keys` asks the
+        signer for its public keys: for the first token, and again when a token does not verify, because there
+        may be a new key."""
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         known = self._known.get(digest)
         if known is not None:
@@ -86,7 +86,8 @@ class Tokens:
 
 
 class Passwords:
-    """Argon2id, 2 passes over 64 MiB, in threads, a few at a time: also of those whose clients have gone."""
+    """Argon2id, 2 passes over 64 MiB, on threads, a few at a time, also counting those of clients that
+    left."""
 
     def __init__(self) -> None:
         self._hasher = PasswordHasher(time_cost=2, memory_cost=64 * 1024, parallelism=1)
@@ -98,8 +99,8 @@ class Passwords:
             return await apart(self._hasher.hash, password)
 
     async def matches(self, stored: str | None, password: str) -> bool:
-        """Whether `password` is the one stored. For an account without a password the same work is done
-        against a decoy, so that the answer takes as long."""
+        """Whether `password` is the stored one. Without a stored one, hash against a decoy, so that the
+        answer takes as long."""
         if self._decoy is None:
             self._decoy = await self.hash("a password nobody has")
         async with self._turn:

@@ -1,9 +1,10 @@
 """The agent: one process for each SVC_HOME that keeps watched folders and their branches together.
 
-process  its life: the lock, the socket, the end when idle
+process  start, lock, socket for clients, end when idle
 folder   one watched folder: a thread that owns it round after round
-steps    what is done in a round, and what is said of it
-saves    where saves are heard of: inotify, else watchfiles
-line     one server: its socket, or polls, and the light
-start    a client's way to it, starting it on demand
+steps    what a round does and reports
+saves    detects saves: inotify, else watchfiles
+line     the connection to one server: socket or polls, and the light
+sender   sends the outbox
+start    connects a client, starting the agent if needed
 """

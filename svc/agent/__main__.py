@@ -14,5 +14,5 @@ if __name__ == "__main__":
     home = Home(Path(sys.argv[1]))
     in_use.hold(home.root)
     gc.freeze()
-    sys.setswitchinterval(0.0005)  # a thread that was just woken begins at once
+    sys.setswitchinterval(0.0005)  # so that a woken thread starts at once
     sys.exit(serve(home))

@@ -28,8 +28,8 @@ HEADS = ("seal.create", "ref.update", "ref.delete")
 
 
 class Watched(Steps):
-    """A folder that the agent watches. `say` hears of events; `gone` is called once it is not watched any
-    more, with the reason."""
+    """A folder that the agent watches. `say` is called with events; `gone` once it is no longer watched, with
+    the reason."""
 
     def __init__(
         self,
@@ -67,11 +67,11 @@ class Watched(Steps):
         self._inbox.put(("lit", (light, why)))
 
     def turn(self, turn: str | None) -> None:
-        """What an agent calls the turn in which this folder is edited from now on."""
+        """Set the name of the agent's turn in which this folder is edited from now on."""
         self._inbox.put(("turn", turn))
 
     def stop(self) -> None:
-        """Watch this folder no more."""
+        """Stop watching this folder."""
         self._stopping = True
         self._cancel.cancel()
         self._inbox.put(("stop", "told to end"))
@@ -109,7 +109,7 @@ class Watched(Steps):
             self._line = self._line_of(self._link.server)
             self._line.join(self)
             why = self._loop()
-        except Exception as error:  # a fault of ours ends this folder, not the others
+        except Exception as error:  # a bug ends this folder, not the others
             self._log(f"{self.root}: {type(error).__name__}: {error}")
             why = f"something broke inside svc ({type(error).__name__}: {error})"
         finally:
@@ -148,7 +148,7 @@ class Watched(Steps):
                 self._failed(error)
 
     def _pause(self) -> float | None:
-        """Seconds until something is due; None: until somebody says something."""
+        """Seconds until the next work is due; None: wait for a message."""
         now = time.monotonic()
         moments = [self._walk_at, *([self._look_at] if self._waiting else [])]
         due = self._saves.next_due()
@@ -163,7 +163,8 @@ class Watched(Steps):
         return max(0.0, min(moments) - now)
 
     def _listen(self, seconds: float | None) -> str | None:
-        """Take in what others say, waiting for the first of it. Returns why the folder is to be left."""
+        """Handle queued messages, waiting for the first. Returns the reason if the folder must no longer be
+        watched."""
         try:
             item = self._inbox.get(timeout=seconds) if seconds else self._inbox.get_nowait()
             while True:
@@ -181,12 +182,12 @@ class Watched(Steps):
             self._walk_at = now + self._ears.walk_seconds
             self._saves.changed_below("", now - 1)
         if self._out is not None and now >= self._out[2]:
-            self._out = None  # the socket swallowed them; the same bytes go again
+            self._out = None  # lost by the socket: send the same bytes again
             self._log(f"{self.root}: no answer to updates in {ANSWER_SECONDS:g} s")
         return None
 
     def _due(self) -> bool:
-        """Whether a round has something to do."""
+        """Whether a round has work to do."""
         due = self._saves.next_due()
         if due is not None and due <= time.monotonic():
             return True
@@ -196,7 +197,7 @@ class Watched(Steps):
             return True
         return bool(self._work.frames.paths - self._waiting) or self.unsent
 
-    # --- what others say
+    # --- messages from other threads
 
     def _on_closed(self, value: tuple[str, float]) -> None:
         self._saves.closed(*value)
@@ -215,7 +216,7 @@ class Watched(Steps):
 
     def _on_lit(self, value: tuple[Light, str]) -> None:
         light, why = value
-        self._out = None  # what was sent over a socket that is gone goes again
+        self._out = None  # sent over a socket that is closed: send again
         if light == self._light and why == self._why:
             return
         if light != self._light:
@@ -248,11 +249,11 @@ class Watched(Steps):
                 self._met(message)
             case Event():
                 self._whole = self._whole or self._concerns(message)
-            case _:  # Resync, Hidden: see how it stands
+            case _:  # Resync, Hidden: pull
                 self._whole = True
 
     def _concerns(self, event: Event) -> bool:
-        """Whether the branch has another head, or what this folder may do has changed."""
+        """Whether the event changes the head of the branch or the rights of this folder."""
         if event.kind in HEADS:
             branch = event.data.get("branch", event.data.get("name"))
             return branch == self._link.branch and event.data.get("head") != self._last_seal
@@ -304,7 +305,7 @@ class Watched(Steps):
         )
 
     def _failed(self, error: SvcError) -> None:
-        """A round failed; it is tried again."""
+        """Handle a failed round, which is tried again."""
         wait = AGAIN
         if isinstance(error, ServerUnreachable):
             if self._line is not None:
@@ -322,7 +323,7 @@ class Watched(Steps):
         self._tell_trouble(error.detail or error.title)
 
     def _new_place(self) -> None:
-        """Read session and link anew."""
+        """Read session and link again."""
         self._owning.close()
         self._where = self._new_where(self.root)
         self._owning = rounds(self._where)

@@ -1,8 +1,10 @@
-"""One server, for all watched folders of it: a socket, polls where sockets fail, and which of them it is.
+"""The connection to one server, for all its watched folders, and its light.
 
-live      the socket is open
-polling   sockets fail, requests get through; the socket is tried every minute
-offline   nothing gets through; tried again after 1, 2, 4 … 30 seconds
+live: the socket is open
+
+polling: sockets fail, requests get through; the socket is tried every minute
+
+offline: nothing gets through; tried again after 1, 2, 4 … 30 seconds
 """
 
 from __future__ import annotations
@@ -32,16 +34,16 @@ from localstore.core.model.sync import (
 )
 from svc.api import Api, connect
 from svc.api.sync import SyncSocket
-from svc.flows.login import by_device_key
+from svc.flows.sign_in.login import by_device_key
 from svc.http.bounds import Cancel, Deadline, within
 from svc.http.session import Sessions
 
-FIRST_FRAME = 10.0  # seconds for a socket to say something
-SOCKET_TRIES = 2  # that fail in a row, before requests are tried
+FIRST_FRAME = 10.0  # seconds until the first message of a socket
+SOCKET_TRIES = 2  # failures in a row before requests are tried
 POLL_TRIES = 2
-POLL_SECONDS = 10  # that a poll waits for something to say, and as many more for its answer to come
+POLL_SECONDS = 10  # that a poll waits for messages, and as many more for its answer to arrive
 SOCKET_EVERY = 60.0  # seconds between two tries of a socket while polling
-QUICK = 0.5  # seconds below which an answer without content was no wait
+QUICK = 0.5  # an empty answer in fewer seconds means that the server does not wait
 RETRIES = (1, 2, 4, 8, 16, 30)  # seconds
 SPREAD = 0.2
 
@@ -49,7 +51,7 @@ Heard = Opened | Refused | Live | Gap | Answers | People | Event | Hidden | Resy
 
 
 class Place(msgspec.Struct):
-    """What a channel is opened with. `since` follows the folder's record."""
+    """The parameters for opening a channel. `since`: the number that the folder's record has."""
 
     repo_id: str
     branch: str
@@ -62,7 +64,7 @@ class Member(Protocol):
     """A folder on this server. Its methods are called from the line's thread and return at once."""
 
     channel: int
-    place: Place | None  # None: it has no channel, as for who only reads
+    place: Place | None  # None: no channel, because the user may only read
     repo_id: str
 
     def heard(self, message: Heard) -> None: ...
@@ -71,7 +73,7 @@ class Member(Protocol):
 
 
 class Line:
-    """Use `join` and `leave`; it ends with `close`. `answers` is called when the server answers again."""
+    """Use `join` and `leave`; `close` ends it. `answers` is called when the server is reachable again."""
 
     def __init__(
         self, origin: str, sessions: Sessions, log: Callable[[str], None], answers: Callable[[], None]
@@ -85,14 +87,14 @@ class Line:
         self._next_id = 0
         self._wake, self._end = threading.Event(), Cancel()
         self._closing = threading.Event()
-        self._seen: dict[int, int] = {}  # channel → up to where polls have brought it
-        self._event: int | None = None  # the event up to which polls have come
+        self._seen: dict[int, int] = {}  # channel → last number that polls delivered
+        self._event: int | None = None  # last event that polls delivered
         self._opened: set[int] = set()
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"line {origin}")
         self._thread.start()
 
     def join(self, member: Member) -> None:
-        """Carry this folder too, or again with its place as it is now."""
+        """Serve this folder; again after its place has changed."""
         with self._lock:
             self._members[member.channel] = member
             self._seen.pop(member.channel, None)
@@ -123,11 +125,11 @@ class Line:
             socket.close()
 
     def retry(self) -> None:
-        """Try to connect now, if it is not connected."""
+        """Connect now, if not connected."""
         self._wake.set()
 
     def send(self, channel: int, batch: UpdateBatch) -> int | None:
-        """Send updates over the socket. Returns the number that their answer bears; None if they have to go
+        """Send updates over the socket. Returns the id that their answer will have; None if they must be sent
         by request."""
         with self._lock:
             socket = self._socket if channel in self._opened else None
@@ -142,7 +144,7 @@ class Line:
         return number
 
     def here(self, channel: int, path: str, line: int, turn: str | None) -> None:
-        """Say where the user is."""
+        """Report where the user is."""
         with self._lock:
             socket = self._socket if channel in self._opened else None
         if socket is not None:
@@ -152,7 +154,7 @@ class Line:
 
     def _run(self) -> None:
         failures = sockets = 0
-        dead = False  # requests failed too: a socket may open as soon as they do not
+        dead = False  # whether requests fail too; if they work again, try a socket at once
         while not self._closing.is_set():
             try:
                 api = connect(self.origin, self._sessions)
@@ -165,7 +167,7 @@ class Line:
             except SvcError as error:
                 was_live = False
                 self._light("offline", error.detail)
-            except Exception as error:  # a fault of ours must not end the line
+            except Exception as error:  # a bug must not end the line
                 was_live = False
                 self._log(f"line {self.origin}: {type(error).__name__}: {error}")
                 self._light("offline", f"something broke inside svc ({type(error).__name__})")
@@ -187,7 +189,7 @@ class Line:
                 self._wake.clear()
 
     def _talk(self, api: Api) -> bool:
-        """Open a socket and pass on what it says until it breaks. Returns whether it was live."""
+        """Open a socket and pass its messages on until it breaks. Returns whether it was live."""
         with within(self._end, Deadline(FIRST_FRAME)):
             socket = api.sync.socket()
         live = False
@@ -248,8 +250,8 @@ class Line:
     # --- polls
 
     def _polls(self, once: bool) -> bool:
-        """Poll for as long as that works, until it is time to try a socket: after one answer if `once`.
-        Returns whether it worked."""
+        """Poll until it fails or it is time to try a socket; only once if `once`. Returns whether it
+        worked."""
         failed, until, worked = 0, time.monotonic() + SOCKET_EVERY, False
         while not self._closing.is_set() and time.monotonic() < until:
             began = time.monotonic()
@@ -271,11 +273,11 @@ class Line:
                 return True
             self._light("polling", "the server opens no socket")
             if idle and wait and time.monotonic() - began < QUICK:
-                self._wake.wait(QUICK)  # it does not wait with its answer
+                self._wake.wait(QUICK)  # the server answers without waiting
         return worked
 
     def _poll(self, api: Api, wait: int) -> bool:
-        """Ask once. Returns whether there was nothing to say."""
+        """Poll once. Returns whether the answer was empty."""
         with self._lock:
             members = list(self._members.values())
         channels = []
@@ -322,7 +324,7 @@ class Line:
             member.lit(light, why)
 
     def _renewed(self) -> bool:
-        """Sign in anew by the device key. Returns whether that worked."""
+        """Sign in again with the device key. Returns whether that worked."""
         try:
             session = self._sessions.find(self.origin)
             if session is None or not session.handle or not session.registered:

@@ -1,5 +1,5 @@
-"""The agent's process: one for each SVC_HOME, started on demand, ended when nobody has needed it for an
-hour."""
+"""The agent's process: one for each SVC_HOME, started on demand, ended after an hour without clients and
+watched folders."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from svc.agent.line import Line
 from svc.agent.sender import Sender
 from svc.http.session import Sessions
 
-IDLE_SECONDS = 3600.0  # without a client and a watched folder, after which the agent ends
+IDLE_SECONDS = 3600.0  # without clients and watched folders until the agent ends
 END_SECONDS = 10.0  # for folders to finish their rounds
 COMMAND = "svc agent"
 
 
 def serve(home: Home) -> int:
-    """Be the agent of this SVC_HOME until nobody needs it. Returns the exit code; 3: there is one already."""
+    """Run the agent of this SVC_HOME until it is no longer needed. Returns the exit code; 3: another one runs
+    already."""
     home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         with hold_lock(home.root / place.LOCK, COMMAND):
@@ -42,7 +43,7 @@ def serve(home: Home) -> int:
 
 
 class _Agent:
-    """Answers requests (`localstore.agent.server.Desk`), and owns folders and lines."""
+    """Answers requests of clients (`localstore.agent.server.Desk`) and owns folders and lines."""
 
     def __init__(self, home: Home) -> None:
         self._root = home.root
@@ -57,13 +58,13 @@ class _Agent:
         self._channels = itertools.count(1)
         self._conversations = 0
         self._ending = False
-        self._leaving = False  # told to stop everything: ends once nobody talks to it
+        self._leaving = False  # told to stop everything: ends when the last client disconnects
 
     def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             signal.signal(number, self._told_to_end)
-        signal.signal(signal.SIGIO, signal.SIG_IGN)  # who waits for a leased file is seen at its end
-        os.chdir("/")  # who stands in a folder keeps its file system mounted
+        signal.signal(signal.SIGIO, signal.SIG_IGN)  # broken leases are noticed when they end
+        os.chdir("/")  # a current folder would keep its file system mounted
         self._log(f"agent of {self._root}, svc {__version__}, process {os.getpid()}")
         server = Server(self._root, self)
         for folder in place.detached(self._root):
@@ -132,7 +133,7 @@ class _Agent:
                 folder.followers += 1
 
     def left(self, request: Request, follower: Follower) -> None:
-        """See `Desk`. A folder that nobody follows is watched no more, unless it is detached."""
+        """See `Desk`. A folder without followers is no longer watched, unless it is detached."""
         with self._lock:
             self._followers.pop(follower, None)
             found = self._followed(request.folder)

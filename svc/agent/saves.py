@@ -1,4 +1,4 @@
-"""Where the agent hears of saves in one folder: its inotify tree, or watchfiles where there is none."""
+"""Detects saves in one folder: by its inotify tree, or by watchfiles where there is none."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from localstore.watch.server import Live, watch
 Put = Callable[[str, str], None]
 """Called with `closed`, `written`, `vanished` or `below`, and a path."""
 WALK_SECONDS = 1800.0  # between two walks of a folder whose events are complete
-WALK_OFTEN = 60.0  # of one whose events may be lost
+WALK_OFTEN = 60.0  # of a folder whose events may be lost
 
 
 class _Tree:
-    """Hears of the inotify tree."""
+    """Receives the events of the inotify tree."""
 
     def __init__(self, put: Put) -> None:
         self._put = put
@@ -40,8 +40,8 @@ class _Tree:
 
 
 class Ears:
-    """Hears of saves below the canonical `folder` until `close`. `ended` is called, with the reason, if the
-    folder is not there any more. `walks`: events may be lost, so the folder is walked often."""
+    """Reports saves below the canonical `folder` until `close`. `ended` is called, with the reason, if the
+    folder no longer exists. `walks`: events may be lost, so the folder is walked often."""
 
     def __init__(
         self, folder: Path, record: Path, put: Put, ended: Callable[[str], None], say: Callable[[str], None]
@@ -67,7 +67,7 @@ class Ears:
             os.close(self._stop)
 
     def _listen(self) -> None:
-        ask_stop(self._record)  # the agent answers for the watcher from now on
+        ask_stop(self._record)  # the agent replaces the watcher
         try:
             why = watch(
                 self._folder,
@@ -84,11 +84,11 @@ class Ears:
         if self._closing.is_set():
             return
         self.walks = True
-        self._put("below", "")  # what happened since the tree ended
+        self._put("below", "")  # for changes since the tree ended
         self._notified()
 
     def _notified(self) -> None:
-        """Hear of changes by watchfiles."""
+        """Report changes seen by watchfiles."""
         from watchfiles import Change, watch
 
         self._ready.set()

@@ -1,4 +1,4 @@
-"""Sends what waits in the outbox: when a server answers again, and when a command has queued something."""
+"""Sends the outbox: when a server is reachable again, and when a command has queued an action."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AGAIN_SECONDS = 60.0  # after which an action without an answer is sent again
 
 
 class Sender:
-    """Use `wake`; it ends with `close`. It sleeps for as long as nothing waits."""
+    """Use `wake`; `close` ends it. It sleeps while the outbox is empty."""
 
     def __init__(self, home: Home, sessions: Sessions, log: Callable[[str], None]) -> None:
         self._home, self._sessions, self._log = home, sessions, log
@@ -26,7 +26,7 @@ class Sender:
         self._woken.set()
 
     def wake(self) -> None:
-        """Send now what waits."""
+        """Send the outbox now."""
         self._woken.set()
 
     def close(self) -> None:
@@ -42,17 +42,17 @@ class Sender:
                 waits = self._send()
 
     def _send(self) -> bool:
-        """Send what waits. Returns whether something waits still."""
+        """Send the outbox. Returns whether actions are left."""
         if not has_entries(self._home):
             return False
         try:
             with closing(open_outbox(self._home)) as outbox:
                 report = replay(outbox, self._home, self._connected)
                 waits = any(entry.state != "refused" for entry in outbox.list())
-        except SvcError as error:  # another process sends
+        except SvcError as error:  # another process is sending
             self._log(f"outbox: {error.detail}")
             return True
-        except Exception as error:  # a fault of ours must not end the agent's sending
+        except Exception as error:  # a bug must not end the thread
             self._log(f"outbox: {type(error).__name__}: {error}")
             return True
         for entry in report.sent:

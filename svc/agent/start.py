@@ -1,4 +1,4 @@
-"""A client's way to the agent: it is started where none answers."""
+"""Connects a client to the agent, starting it if none runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOK_SECONDS = 0.02
 
 
 def reach(home: Home) -> Conversation | None:
-    """A conversation with the agent; None if none runs."""
+    """A conversation with the running agent; None if none runs."""
     try:
         return Conversation(home.root)
     except AgentSilent:
@@ -25,8 +25,8 @@ def reach(home: Home) -> Conversation | None:
 
 
 def start(home: Home) -> Conversation:
-    """A conversation with the agent, which is started if none answers. It outlives this process and its
-    terminal. Raises AgentMissing with its last words."""
+    """A conversation with the agent, started if none runs. The agent outlives this process and its terminal.
+    Raises AgentMissing with the agent's last message."""
     found = reach(home)
     if found is not None:
         return found
@@ -47,7 +47,7 @@ def start(home: Home) -> Conversation:
         if found is not None:
             return found
         code = process.poll()
-        if code not in (None, 3):  # 3: another one was quicker, and will answer
+        if code not in (None, 3):  # 3: another agent started first, and will answer
             break
         time.sleep(LOOK_SECONDS)
     lines = [line for line in words.read_text("utf-8", "replace").splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""What is done in the rounds of one watched folder, and what is said of it."""
+"""What the rounds of a watched folder do and report."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from svc.agent.line import Line, Place
 from svc.flows.executable import mark, marking
 from svc.flows.pull import pull
 
-ROUND = 0.2  # seconds that one round takes, if what it does can be divided
+ROUND = 0.2  # seconds of a round, if its work can be divided
 AT_ONCE = 100  # saves of one step
-LOOK = 0.02  # seconds between two looks at a file that a program has open
+LOOK = 0.02  # seconds between two checks of a file that a program has open
 AGAIN = 5.0  # seconds before a round that failed is tried again
-BARRED_SECONDS = 60.0  # after which a protected branch is asked again
-ANSWER_SECONDS = 15.0  # for the answer to updates; then they go by request
+BARRED_SECONDS = 60.0  # until a protected branch is tried again
+ANSWER_SECONDS = 15.0  # for the answer to updates; then they are sent by request
 
 
 class Steps:
@@ -66,11 +66,11 @@ class Steps:
 
     @property
     def unsent(self) -> bool:
-        """Whether updates are in flight that were not handed to the socket."""
+        """Whether there are updates in flight that the socket has not been given."""
         return self._flying > 0 and self._out is None and time.monotonic() >= self._barred
 
     def _round(self) -> None:
-        """Own the folder for a while, and do what is due."""
+        """Own the folder for a while and do what is due."""
         until = time.monotonic() + ROUND
         with self._owning.round() as copy:
             self._link = copy.repo
@@ -87,7 +87,7 @@ class Steps:
             self._place_now(copy)
 
     def _step(self, copy: WorkingCopy) -> bool:
-        """Do one thing. Returns False once nothing is left to do."""
+        """Do one piece of work. Returns False when nothing is left."""
         if self._answers:
             self._record(copy, *self._answers.pop(0))
             return True
@@ -114,7 +114,7 @@ class Steps:
         return False
 
     def _pull(self, copy: WorkingCopy) -> None:
-        """A pull and a walk: at the beginning, and after a seal."""
+        """Pull and walk: at the start, and after a seal."""
         self._whole = False
         try:
             before = copy.last_seal
@@ -163,7 +163,7 @@ class Steps:
             self._work.buffers.authors[one.path] = one.who
 
     def _bring(self, copy: WorkingCopy) -> bool:
-        """Write what came. Returns whether anything was done."""
+        """Write received changes to the folder. Returns whether anything was done."""
         before = len(self._work.frames.paths)
         with marking(copy, needed=False):
             done = self._work.bring(copy)
@@ -191,7 +191,7 @@ class Steps:
         self._tell(copy, self._work.again(copy, [*sent.accepted, *sent.costly]))
 
     def _place_now(self, copy: WorkingCopy) -> None:
-        """What the channel is opened with, as the record has it now."""
+        """The parameters for opening the channel, from the record."""
         if copy.key is None or not copy.replica or copy.repo.shown_seal:
             self.place = None
             return
@@ -210,11 +210,11 @@ class Steps:
             self._joins(self._line)
 
     def _joins(self, line: Line) -> None:
-        """Have the line carry this folder with its place as it is now."""
+        """Make the line serve this folder with its current parameters."""
         raise NotImplementedError
 
     def _post(self) -> None:
-        """Send what is in flight, without owning the folder."""
+        """Send the updates in flight by request, without owning the folder."""
         if self._light == "offline" or not self.unsent or self._line is None:
             return
         with self._owning.round() as copy:
@@ -258,7 +258,7 @@ class Steps:
 
 
 def _emptied(copy: WorkingCopy, path: str) -> bool:
-    """Whether the file is empty now, and svc knows it with content; or a program is writing it."""
+    """Whether the file is empty now but was not before, or a program has it open for writing."""
     info, entry = copy.files.stat(path), copy.entries.get(path)
     if info is None or entry is None:
         return False

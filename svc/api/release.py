@@ -1,4 +1,4 @@
-"""Releases: assets go up as they are on the disk, and come down from where a download broke off."""
+"""Releases: uploads assets, and downloads them, continuing interrupted downloads."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class ReleaseCalls:
     def download(
         self, repo_id: str, version: str, name: str, start: int
     ) -> AbstractContextManager[tuple[int, Iterator[bytes]]]:
-        """A context with the bytes from `start` on, and where they really begin: 0 if the server sends all.
-        They are not verified."""
+        """A context with the bytes from `start` on, and where they actually begin: 0 if the server sends
+        everything. Not verified."""
         return self._http.stream_from(
             releases.DOWNLOAD, start, ASSET_FILE, None, None, id=repo_id, v=version, name=name
         )

@@ -38,7 +38,7 @@ class RepoCalls:
 
 
 def _as_anyone(public: Coordinates) -> Repo:
-    """A public repository as far as its coordinates show it; times are empty."""
+    """A public repository from its coordinates; times are empty."""
     return Repo(
         id=public.id,
         owner=public.owner,

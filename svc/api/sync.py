@@ -1,9 +1,10 @@
-"""What happens in repositories, as it happens: over a socket, or by asking again and again.
+"""Events of repositories as they happen: over a socket, or by polling.
 
 with api.sync.socket() as events:
     events.subscribe(repo.id)
     events.open(1, repo.id, "main", replica, key.id, since=bootstrap.seq)
-    for event in events: ...  # Subscribed, Event, Hidden, Resync; Opened, Live, Gap, Answers, Refused, People
+    for event in events: ...  # Subscribed, Event, Hidden, Resync
+                              # Opened, Live, Gap, Answers, Refused, People
 """
 
 from __future__ import annotations
@@ -76,22 +77,22 @@ class SyncCalls:
         channels: Sequence[PollChannel] = (),
         wait: int = 0,
     ) -> PollAnswer:
-        """Events of these repositories after `since`; None: none, only where the log stands. `channels`:
-        branches whose frames are asked for. Where there is nothing, the answer takes `wait` seconds."""
+        """Events of these repositories after `since`; None: no events, only the current position. `channels`:
+        branches whose frames are wanted. The server waits `wait` seconds for messages."""
         body = PollRequest(repos=list(repo_ids), since=since, channels=list(channels), wait=wait)
         return self._http.send(sync.POLL, body)
 
 
 class SyncSocket:
-    """Events of the repositories that were subscribed to, and frames of the branches that were opened. One
-    thread iterates or receives; any may send and close."""
+    """Events of subscribed repositories and frames of opened branches. One thread iterates or receives; any
+    thread may send and close."""
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
 
     def subscribe(self, repo_id: str, since: int | None = None) -> None:
-        """Ask for the events of a repository after `since`; None: from now. Subscribed, Resync or Hidden
-        follows."""
+        """Ask for the events of a repository after `since`; None: new ones only. Answered by Subscribed,
+        Resync or Hidden."""
         self._say(Subscribe(repo_id=repo_id, since=since))
 
     def unsubscribe(self, repo_id: str) -> None:
@@ -106,8 +107,8 @@ class SyncSocket:
         device_key_id: str,
         since: int | None = None,
     ) -> None:
-        """Carry this branch under the number `channel`, from `since` on; None: from now. Opened or Refused
-        follows."""
+        """Open a channel for this branch under the number `channel`, from `since` on; None: from now.
+        Answered by Opened or Refused."""
         self._say(
             Open(
                 channel=channel,
@@ -123,8 +124,9 @@ class SyncSocket:
         self._say(Close(channel=channel))
 
     def send_updates(self, channel: int, id: int, batch: UpdateBatch) -> None:
-        """Answers or Refused with this id follow. TooLarge, and nothing is sent, for a batch that has to go
-        by POST live/updates. Where the line is lost first, send it again: each update is answered once."""
+        """Send updates; Answers or Refused with this id follow. Raises TooLarge, without sending, for a batch
+        that must go by POST live/updates. After a lost connection send it again: each update is answered
+        once."""
         text = _encode(Updates(channel=channel, id=id, batch=batch))
         if len(text) > SOCKET_MESSAGE:
             raise TooLarge(f"a message has at most {SOCKET_MESSAGE} bytes; send this batch as a request")
@@ -139,14 +141,15 @@ class SyncSocket:
         state: Doing = "view",
         turn: str | None = None,
     ) -> None:
-        """Say where the user is; at most 5 times a second, and again within 30 seconds."""
+        """Report where the user is; at most 5 times a second, and at least every 30 seconds."""
         self._say(Here(channel=channel, path=path, line=line, col=col, state=state, turn=turn))
 
     def receive(self, seconds: float | None = None) -> Heard | None:
-        """The next event; None if there was none for so many seconds. What this does not know is passed over.
+        """The next event; None if there was none within `seconds`. Messages of unknown kinds are skipped.
 
-        Raises what the server says before it closes (Unauthorized where the session has ended),
-        ServerUnreachable when the line is gone, Cancelled after `close`."""
+        Raises the error that the server sends before it closes (Unauthorized if the session has ended),
+        ServerUnreachable when the connection is lost, Cancelled after `close`.
+        """
         while True:
             text = self._socket.receive(seconds)
             if text is None:
@@ -179,7 +182,7 @@ class SyncSocket:
         self._socket.send(_encode(message).decode())
 
     def _read(self, text: str) -> Told | None:
-        """The message, None for one of a kind that this svc does not know."""
+        """The message; None for an unknown kind."""
         try:
             if msgspec.json.decode(text, type=_Tagged).type not in _TAGS:
                 return None

@@ -22,8 +22,8 @@ from localstore.sync.owning import opened
 from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.frame.context import Ctx
 from svc.console import Column, answers
-from svc.flows import resolve as flow
 from svc.flows.editor import editor, run
+from svc.flows.merge import resolve as flow
 from svc.flows.place.folder import turn
 
 LIST = (
@@ -49,7 +49,7 @@ def conflicts(ctx: Ctx) -> None:
     """List files in conflict
 
     The file has the version that came first; yours is kept whole as KEPT_AS. LINES and KEPT_LINES say where
-    the two differ, BY who made the first. svc resolve PATH ends a conflict; where a path has several, name
+    two texts differ, BY who made the first. svc resolve PATH ends a conflict; where a path has several, name
     the copy.
 
     Examples:
@@ -102,7 +102,7 @@ def resolve(
             _report(ctx, flow.resolve(copy, conflict, "theirs"))
             return
         if mine:
-            _report(ctx, flow.resolve(copy, conflict, "mine", flow.my_version(copy, conflict)))
+            _report(ctx, flow.resolve(copy, conflict, "mine"))
             return
         texts = flow.texts(copy, conflict)
     _by_hand(ctx, conflict, texts, tool)

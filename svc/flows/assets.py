@@ -1,4 +1,4 @@
-"""Assets of releases: files up, and down into a folder, where an interrupted download continues."""
+"""Assets of releases: uploads files, and downloads into a folder, continuing interrupted downloads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ENCODED = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz": "a
 
 
 class LocalFile(msgspec.Struct, frozen=True):
-    """A file that is to be an asset. `size`: bytes; `digest`: their BLAKE3."""
+    """A file to upload as an asset. `size`: bytes; `digest`: their BLAKE3."""
 
     path: Path
     name: str
@@ -39,14 +39,14 @@ class LocalFile(msgspec.Struct, frozen=True):
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """`uploaded` False: the release had these bytes under this name already."""
+    """`uploaded` False: the release already had these bytes under this name."""
 
     asset: Asset
     uploaded: bool
 
 
 class Received(msgspec.Struct, frozen=True):
-    """`path`: where the asset lies. `downloaded` False: it lay there already."""
+    """`path`: of the downloaded file. `downloaded` False: it existed already."""
 
     asset: Asset
     path: Path
@@ -57,7 +57,7 @@ class Received(msgspec.Struct, frozen=True):
 
 
 def local_files(paths: Sequence[str]) -> list[LocalFile]:
-    """The files of these paths, each read once. UsageError for what can be no asset."""
+    """The files at these paths, each read once. Raises UsageError for a file that cannot be an asset."""
     found: dict[str, LocalFile] = {}
     for typed in paths:
         one = _local(Path(typed))
@@ -74,7 +74,7 @@ def _local(path: Path) -> LocalFile:
         with path.open("rb") as file:
             info = os.fstat(file.fileno())
             if not stat.S_ISREG(info.st_mode):
-                raise UsageError(f"{shown} is no file")
+                raise UsageError(f"{shown} is not a file")
             if info.st_size > ASSET_FILE:
                 raise UsageError(f"{shown} has {info.st_size} bytes; an asset has at most {ASSET_FILE}")
             whole, size = blake3(), 0
@@ -89,7 +89,7 @@ def _local(path: Path) -> LocalFile:
 
 
 def media_of(name: str) -> str:
-    """The media type that a file's name suggests."""
+    """The media type for a file name."""
     guessed, encoding = mimetypes.guess_type(name)
     return _ENCODED.get(encoding, BYTES) if encoding else guessed or BYTES
 
@@ -123,7 +123,7 @@ def _send(api: Api, repo_id: str, version: str, file: LocalFile) -> Asset:
 
 
 def _pieces(file: LocalFile) -> Iterator[bytes]:
-    """As many bytes as were counted; if the file changed since, the server finds them to be others."""
+    """As many bytes as were counted. If the file changed meanwhile, the server refuses it by its digest."""
     left = file.size
     with file.path.open("rb") as opened:
         while left and (piece := opened.read(min(PIECE, left))):
@@ -145,8 +145,8 @@ def _there(api: Api, repo_id: str, version: str, refused: AssetExists, name: str
 
 
 def chosen(release: Release, patterns: Sequence[str]) -> list[Asset]:
-    """The assets that match one of the patterns, all without any. NotFound for none, ServerMisbehaved for
-    names that are not those of files."""
+    """The assets that match one of the patterns; all without patterns. Raises NotFound if none matches,
+    ServerMisbehaved for names that are not file names."""
     found = [one for one in release.assets if not patterns or _matches(one.name, patterns)]
     if not found:
         what = f"that matches {' or '.join(map(terminal_safe, patterns))}" if patterns else "to download"
@@ -196,7 +196,7 @@ def _counted(progress: Progress, at: int, total: int) -> Callable[[int], None]:
 
 
 def _holds(target: Path, asset: Asset, clobber: bool) -> bool:
-    """Whether the file is the asset already."""
+    """Whether the file is the asset already. Raises Conflict if it is something else, unless `clobber`."""
     try:
         info = target.lstat()
     except FileNotFoundError:
@@ -218,7 +218,7 @@ def _holds(target: Path, asset: Asset, clobber: bool) -> bool:
 def _fetch(
     api: Api, repo_id: str, version: str, asset: Asset, target: Path, done: Callable[[int], None]
 ) -> None:
-    """Continue, or begin, the part file beside the target; rename it when it is the asset."""
+    """Continue or start the partial file beside the target; rename it when it is complete and verified."""
     part = target.with_name(f".svc-{asset.blake3[:16]}.tmp")
     with _opened(part) as fd:
         whole = _digest(fd) if 0 < os.fstat(fd).st_size <= asset.size else None
@@ -247,8 +247,8 @@ def _receive(
     whole: blake3 | None,
     done: Callable[[int], None],
 ) -> blake3:
-    """Append what is missing; `whole` is the digest of what is there. What was there and is no beginning of
-    the asset is received anew."""
+    """Append the missing bytes; `whole` is the digest of the existing ones. Start again if these are not a
+    prefix of the asset."""
     start = os.fstat(fd).st_size if whole is not None else 0
     if start == asset.size:
         start, whole = 0, None
@@ -277,7 +277,7 @@ def _write(fd: int, piece: bytes) -> None:
 
 @contextmanager
 def _opened(part: Path) -> Iterator[int]:
-    """The part file, for this process alone. ClientError while another one writes it."""
+    """The partial file, locked by this process. Raises ClientError while another one writes it."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(part, flags, 0o666)
     try:
@@ -295,7 +295,7 @@ def _opened(part: Path) -> Iterator[int]:
 
 
 def _digest(fd: int) -> blake3:
-    """Of the whole file."""
+    """Digest of the whole file."""
     whole, at = blake3(), 0
     while piece := os.pread(fd, PIECE, at):
         whole.update(piece)

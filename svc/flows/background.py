@@ -19,7 +19,7 @@ class BackgroundCall(Generic[T]):
 
     def __init__(self, ask: Callable[[], T]) -> None:
         self._answer: Future[T] = Future()
-        run = copy_context().run  # what bounds the calls of this thread bounds the question too
+        run = copy_context().run  # the bounds of this thread's calls apply to the background call too
         Thread(target=run, args=(self._run, ask), daemon=True).start()
 
     def _run(self, ask: Callable[[], T]) -> None:

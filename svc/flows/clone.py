@@ -211,7 +211,9 @@ def _create(
         if copy.digest_on_disk(path) == digest:
             return None
         if copy.files.stat(path) is not None:
-            copy.move_aside(path)  # torn by an interrupted attempt, or somebody's: it keeps a name
+            copy.move_aside(
+                path
+            )  # incomplete after an interrupted attempt, or the user's: keep it under another name
         return copy.files.place(content, path, None, sync=False, last=last)
 
 

@@ -25,7 +25,7 @@ from localstore.sync.recognise import adopt_state_file, changes_since_last_seal,
 from localstore.sync.reconcile import attach_lanes, follow_epochs
 from localstore.sync.remote import connect, unsealed_authors
 from localstore.sync.sealing import adopt_unconfirmed_seal
-from localstore.sync.settle import recover
+from localstore.sync.settle import recover, write_hidden_edits
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.executable import mark_interrupted
 
@@ -34,6 +34,7 @@ def begin(copy: WorkingCopy) -> str | None:
     """Finish interrupted work and bring the stored frontier up to date. Returns the branch's sealed head.
     Raises BranchGone or BranchReplaced, with nothing changed, if the branch was deleted."""
     recover(copy)
+    write_hidden_edits(copy)
     resume_clone(copy)
     mark_interrupted(copy)
     adopt_state_file(copy)

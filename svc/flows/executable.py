@@ -40,8 +40,8 @@ class Executable(msgspec.Struct):
 
 @contextmanager
 def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
-    """Around writing files and `mark` of them: a command that is killed within leaves a note for the next.
-    `needed`: a manifest may come; one that is here counts by itself."""
+    """A context around writing files and `mark` of them: a command that is killed inside leaves a note for
+    the next. `needed`: a manifest may arrive; an existing one counts by itself."""
     noted = needed or _listed(copy) is not None
     if noted:
         copy.db.put(UNMARKED, 1)
@@ -103,7 +103,7 @@ def _listed(copy: WorkingCopy) -> Callable[[str], bool] | None:
     try:
         patterns = parse(data).executable
     except Invalid:
-        return None  # a push says so
+        return None  # push reports this
     exact = {
         pattern.removeprefix("/") for pattern in patterns if "/" in pattern and SPECIAL.isdisjoint(pattern)
     }

@@ -19,7 +19,7 @@ NOTED = "told"  # meta: what was said of this folder already
 NOTED_MAX = 5000
 INDEX = "git_index"  # meta: the index of git that was compared last
 GIT_SECONDS = 20
-# Nothing of the repository's settings may run a program.
+# Settings of the repository must not run programs.
 GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "ls-files", "-z")
 
 

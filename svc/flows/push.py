@@ -23,7 +23,7 @@ from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import ConflictCopy, begin, conflict_copies, merged_with, update_file_cap
 from svc.flows.executable import unlisted
 from svc.flows.ignored_files import IgnoredFile, ignored, newly_tracked_by_git, tracked_by_git, unportable
-from svc.flows.resolve import unresolved_copies
+from svc.flows.merge.resolve import unresolved_copies
 
 PULLS = 3  # how often a push pulls and sends again after others' edits came first
 PAUSE = 0.1  # seconds at most before the second try; twice as many before each further one
@@ -97,6 +97,7 @@ def _sent(copy: WorkingCopy, no_delete: bool) -> Pushed:
     head = begin(copy)
     if head != copy.last_seal:
         raise UnpulledSeal(copy.repo.branch, head)
+    _require_merged(copy)
     merges = sources_to_seal(copy)
     kind = update_file_cap(copy)
     result = Pushed(kind=kind if head is None else None, merges=merges)

@@ -16,7 +16,7 @@ from localstore.sync.working_copy import WorkingCopy
 from svc.flows.background import BackgroundCall
 from svc.flows.common import missing_branch_error, unwritable, update_file_cap
 from svc.flows.ignored_files import IgnoredFile, ignored, newly_tracked_by_git, tracked_by_git, unportable
-from svc.flows.resolve import unresolved_copies
+from svc.flows.merge.resolve import unresolved_copies
 
 BranchState = Literal["here", "gone", "replaced"]
 WAIT_SECONDS = 3.0  # for the server's answer, after the scan

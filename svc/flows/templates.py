@@ -1,9 +1,9 @@
-"""Templates of issues: Markdown files of the repository, with a front matter as GitHub's have.
+"""Templates of issues: Markdown files of the repository, with front matter as on GitHub.
 
     .github/ISSUE_TEMPLATE/bug.md     .github/ISSUE_TEMPLATE.md
 
-They are read from the linked folder; where there is none, from the newest seal of the default branch. Each
-byte of them is somebody else's.
+They are read from the linked folder, else from the newest seal of the default branch. Their bytes are
+untrusted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 class Template(msgspec.Struct, frozen=True):
-    """`name`: what it is called; a file without a front matter is called by its name."""
+    """`name`: from the front matter, else the name of the file."""
 
     name: str
     about: str = ""
@@ -75,7 +75,7 @@ def _split(text: str) -> tuple[dict[str, object], str]:
     if not text.startswith("---\n") or "\n---" not in text[3:]:
         return {}, text
     front, _, body = text[4:].partition("\n---")
-    if any(mark in front for mark in ("&", "*")):  # an alias makes much of little
+    if any(mark in front for mark in ("&", "*")):  # YAML aliases can expand without bound
         return {}, text
     try:
         head = yaml.load(front, Loader=_LOADER)  # noqa: S506 - text, lists and mappings only

@@ -32,7 +32,7 @@ def watch_in_foreground(
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _told_to_end)
     folder, record = folder.resolve(), record.resolve()
-    os.chdir("/")  # who stands in a folder keeps its file system mounted
+    os.chdir("/")  # a current folder would keep its file system mounted
     return watch(folder, record, ready, say)
 
 

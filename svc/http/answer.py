@@ -113,12 +113,12 @@ def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
         remedy = remedy_of(response.extensions.get(REPEATABLE, False))
         raise stop.bound.error(_origin(response), remedy) from None
     except httpx.TransportError as error:
-        why = "nothing came any more" if isinstance(error, httpx.TimeoutException) else "it was closed"
+        why = "no more data arrived" if isinstance(error, httpx.TimeoutException) else "it was closed"
         raise _interrupted(response, why) from None
 
 
 def begins(response: httpx.Response, start: int) -> int:
-    """Where the bytes of an answer begin that was asked for those from `start` on: there, or at 0. Raises
+    """The offset of the first byte of an answer to a request from `start` on: `start`, or 0. Raises
     ServerMisbehaved for another range."""
     if response.status_code != PARTIAL_CONTENT:
         return 0
@@ -189,7 +189,7 @@ def _media(response: httpx.Response) -> str:
 
 
 def _read(response: httpx.Response, cap: int) -> bytes:
-    """The whole body. It arrives once; whoever reads it again gets the same, an error too."""
+    """The whole body, cached, so that it can be read again; so is an error."""
     kept: bytes | SvcError | None = response.extensions.get(BODY)
     if kept is None:
         try:

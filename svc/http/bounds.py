@@ -1,4 +1,4 @@
-"""Ends of calls that come from outside: a deadline, or somebody who cancels.
+"""Bounds of calls: a deadline, or a cancel from another thread.
 
     cancel = Cancel()
     with within(Deadline(5.0), cancel):
@@ -6,9 +6,9 @@
 
     cancel.cancel()  # from any thread: Cancelled there, at once
 
-A bound holds for every call that this thread makes inside the block, through whatever flow, from looking up
-the name to the last byte, waits between attempts included; a stream that begins there is bound until it is
-closed. When a bound ends, the connections in use under it are shut down, which wakes whoever waits for them.
+A bound applies to every call that this thread makes inside the block, in any flow, from resolving the host
+name to the last byte, including pauses between attempts; a stream opened there is bound until it is closed.
+When a bound ends, the connections in use under it are shut down, which wakes the threads that wait for them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Cut = Callable[[], None]
 
 
 class Bound:
-    """What may end calls. Use `Deadline` or `Cancel`; one may bound any number of calls, in any threads."""
+    """Ends calls. Use `Deadline` or `Cancel`; one may bound any number of calls, in any threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -37,11 +37,12 @@ class Bound:
         raise NotImplementedError
 
     def error(self, origin: str, remedy: str) -> SvcError:
-        """What a call to `origin` raises that this ended. `remedy` continues the sentence."""
+        """The error that a call to `origin` raises when this bound ends it. `remedy` continues the
+        sentence."""
         raise NotImplementedError
 
     def attach(self, cut: Cut) -> None:
-        """Call `cut` when this ends, now if it has."""
+        """Call `cut` when the bound ends; at once if it has ended."""
         with self._lock:
             self._cuts.add(cut)
             self._attached()
@@ -61,14 +62,14 @@ class Bound:
             cut()
 
     def _attached(self) -> None:
-        """Something waits; the lock is held."""
+        """Called with the lock held when the first wait begins."""
 
     def _idle(self) -> None:
-        """Nothing waits any more; the lock is held."""
+        """Called with the lock held when the last wait ends."""
 
 
 class Cancel(Bound):
-    """Ends calls when somebody says so. Once cancelled it stays so."""
+    """Ends calls when `cancel` is called, and stays ended."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,7 +80,7 @@ class Cancel(Bound):
         return self._cancelled
 
     def cancel(self) -> None:
-        """End the calls under this bound, and every one that begins under it, with Cancelled."""
+        """End all calls under this bound, and later ones, with Cancelled."""
         self._cancelled = True
         self._end()
 
@@ -88,7 +89,7 @@ class Cancel(Bound):
 
 
 class Deadline(Bound):
-    """Ends calls so many seconds after it was made."""
+    """Ends calls a number of seconds after its creation."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
@@ -120,7 +121,7 @@ class Deadline(Bound):
 
 
 class Stopped(Exception):
-    """A bound ended what was under way."""
+    """Raised inside a call that a bound has ended."""
 
     def __init__(self, bound: Bound) -> None:
         super().__init__()
@@ -133,7 +134,7 @@ _CURRENT: ContextVar[tuple[Bound, ...]] = ContextVar("bounds", default=())
 
 @contextmanager
 def within(*bounds: Bound) -> Iterator[None]:
-    """Bound the calls of this thread until the end of the block, beside what bounds them already."""
+    """Bound the calls of this thread inside the block, in addition to current bounds."""
     before = _CURRENT.set((*_CURRENT.get(), *bounds))
     try:
         yield
@@ -142,12 +143,12 @@ def within(*bounds: Bound) -> Iterator[None]:
 
 
 def current() -> Bounds:
-    """The bounds of the calls that this thread begins now."""
+    """The bounds of calls that this thread starts now."""
     return _CURRENT.get()
 
 
 def check(bounds: Bounds) -> None:
-    """Stopped if one of them has ended."""
+    """Raise Stopped if one of the bounds has ended."""
     for bound in bounds:
         if bound.ended:
             raise Stopped(bound)
@@ -155,7 +156,8 @@ def check(bounds: Bounds) -> None:
 
 @contextmanager
 def attached(bounds: Bounds, cut: Cut) -> Iterator[None]:
-    """`cut` is called when one of the bounds ends inside the block. Stopped at its end if one has."""
+    """Call `cut` when one of the bounds ends inside the block. Raises Stopped at the end of the block if one
+    has ended."""
     for bound in bounds:
         bound.attach(cut)
     try:
@@ -167,7 +169,7 @@ def attached(bounds: Bounds, cut: Cut) -> Iterator[None]:
 
 
 def pause(seconds: float, sleep: Callable[[float], None]) -> None:
-    """Sleep, under the current bounds. Stopped as soon as one ends."""
+    """Sleep under the current bounds. Raises Stopped as soon as one ends."""
     bounds = current()
     if not bounds:
         sleep(seconds)

@@ -1,4 +1,4 @@
-"""What a person typed, checked by the rules of the kernel before anything is sent: a usage error, exit 2."""
+"""Checks user input by the rules of the kernel before anything is sent: a usage error, exit 2."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ B = TypeVar("B", bound=msgspec.Struct)
 
 
 def argument(rule: Callable[[S], T], value: S) -> T:
-    """What the rule makes of the value; UsageError with the rule's own sentence."""
+    """The value as the rule returns it. Raises UsageError with the rule's sentence."""
     try:
         return rule(value)
     except Invalid as error:
@@ -24,5 +24,5 @@ def argument(rule: Callable[[S], T], value: S) -> T:
 
 
 def checked(value: B) -> B:
-    """The body or query itself; UsageError with the relay's own sentence."""
+    """The body or query itself. Raises UsageError with the sentence that the relay would answer."""
     return argument(validation.checked, value)

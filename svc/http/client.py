@@ -63,8 +63,8 @@ class Credential(msgspec.Struct, frozen=True):
 
 
 class Http:
-    """Requests to `origin` (http(s)://host[:port]) with the session `credential`, if any. `hold`: is given
-    each change instead of the server, and raises."""
+    """Requests to `origin` (http(s)://host[:port]) with the session `credential`, if any. `hold`: called with
+    each change instead of sending it; it raises."""
 
     def __init__(
         self,
@@ -163,7 +163,8 @@ class Http:
     def stream_from(
         self, endpoint: Endpoint[bytes], start: int, cap: int, body: Any, query: Any, **path: str
     ) -> Iterator[tuple[int, Iterator[bytes]]]:
-        """As `stream`, with the bytes from `start` on: where they begin (at 0 if all came), and pieces."""
+        """As `stream`, from byte `start` on. Yields where the bytes begin (0 if the server sent everything)
+        and the pieces."""
         outgoing = self._request(endpoint, path, body, query_of(query))
         outgoing.headers |= {"Range": f"bytes={start}-"} if start else {}
         response = self._attempt(outgoing, answer.opened, keep=True)
@@ -190,8 +191,8 @@ class Http:
         return self._attempt(outgoing, lambda response: answer.json(response, endpoint.returns, endpoint.cap))
 
     def upgrade(self, path: str, headers: Mapping[str, str]) -> httpx.Response:
-        """Ask to speak another protocol on a connection of its own, which the answer holds until it is
-        closed. The request is signed, and no redirect is followed."""
+        """Request another protocol on a connection of its own, which the response holds until it is closed.
+        Signed; redirects are not followed."""
         outgoing = Outgoing("GET", path, headers=dict(headers), repeatable=True, upgrades=True)
         return self._attempt(outgoing, answer.switched, keep=True)
 

@@ -15,8 +15,8 @@ import httpcore
 from svc.http.bounds import Bounds, attached, check, current
 from svc.http.connection_limits import ConnectionLimits, NoLimits
 
-COUNTED = "svc.counted"  # the counted stream itself, among what a stream tells of itself
-SLICE = 16 * 1024  # bytes written between two looks at the clock
+COUNTED = "svc.counted"  # key of the counted stream in the extra info of a stream
+SLICE = 16 * 1024  # bytes written between two checks of the time
 
 
 class Line:

@@ -10,7 +10,7 @@ and the rest of the answer, total waiting may be WAIT_SECONDS plus one second pe
 from __future__ import annotations
 
 HEAD_SECONDS, HEAD_BYTES = 60.0, 256 * 1024
-WAIT_SECONDS, SLOWEST_RATE = 300.0, 1024  # seconds of waiting in all, one more for so many bytes
+WAIT_SECONDS, SLOWEST_RATE = 300.0, 1024  # total seconds of waiting; bytes that add a second
 OVERHEAD, OVERHEAD_FREE = 8, 1024 * 1024
 
 

@@ -164,6 +164,37 @@ def test_what_accounts_use_already_is_counted(tmp_path, monkeypatch):
         assert kept == [("r1", 99, 2, 0), ("r2", 60, 1, 1), ("r3", 0, 0, 0)]
 
 
+def test_what_live_edits_left_behind_is_counted(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path / 'relay.db'}"
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "HEAD", "0005")
+        migrations.upgrade(url)
+        with sqlite3.connect(tmp_path / "relay.db") as db:
+            db.executescript(OLDER_USE)
+        patch.setattr(migrations, "HEAD", "0022")
+        migrations.upgrade(url)
+    with sqlite3.connect(tmp_path / "relay.db") as db:
+        db.execute("PRAGMA foreign_keys=OFF")
+        for ref, of in (("m1", "r1"), ("w1", "r1"), ("m2", "r2"), ("m3", "r3")):
+            db.execute(
+                "INSERT INTO ref (id, repo_id, type, name, seq, sealed_seq, created_at, updated_at) "
+                "VALUES (?, ?, 'branch', ?, 1, 0, 1, 1)",
+                (ref, of, ref),
+            )
+        rows = [
+            ("m1", 1, b"123", b"4567"),
+            ("m1", 2, b"1", None),
+            ("w1", 1, b"12", None),
+            ("m2", 1, b"1", b""),
+        ]
+        db.executemany("INSERT INTO live_batch (branch_id, seq, changes, edits) VALUES (?, ?, ?, ?)", rows)
+    migrations.upgrade(url)
+    with sqlite3.connect(tmp_path / "relay.db") as db:
+        kept = db.execute("SELECT repo_id, bytes, deleted FROM repo_usage ORDER BY repo_id").fetchall()
+        assert kept == [("r1", 99 + 10, 0), ("r2", 60 + 1, 1), ("r3", 0, 0)]
+        assert db.execute(USED_BY).fetchall() == [("a", 109, 2, 1, 61, 1, 1), ("b", 0, 0, 1, 0, 0, 0)]
+
+
 def test_events_of_an_older_schema_are_forgotten_and_their_numbers_not_used_again(tmp_path, monkeypatch):
     url = f"sqlite:///{tmp_path / 'relay.db'}"
     with monkeypatch.context() as patch:

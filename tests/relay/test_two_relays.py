@@ -8,12 +8,13 @@ from pathlib import Path
 from scripts.check_two_relays import check
 from tests import buckets
 from tests.databases import postgres_url
+from tests.depth import rounds
 
 
 async def test_nothing_acknowledged_is_lost_between_two_relays(tmp_path: Path) -> None:
     url = await asyncio.to_thread(postgres_url)
     violations, ledger, kills = await check(
-        tmp_path, url, seconds=5, people=3, kill_every=1.5, variables=buckets.variables(tmp_path)
+        tmp_path, url, seconds=rounds(3, 5), people=3, kill_every=1, variables=buckets.variables(tmp_path)
     )
     assert violations == []
     assert ledger.count["500"] == 0

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sanic.compat import Header
 
 from relay.http.wire import Head, read_head
+from tests.depth import rounds
 
 _NAME = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 STRICT = re.compile(_NAME + rb" [!-~]+ HTTP/1\.[01](?:\r\n" + _NAME + rb":[^\0\r\n]*)*")
@@ -134,7 +135,7 @@ _LINE = st.sampled_from(
 _HOST = st.sampled_from(["\r\nHost: x", "\r\nHost: x", ""])
 
 
-@settings(max_examples=2000)
+@settings(max_examples=rounds(400, 2000))
 @given(st.one_of(st.tuples(_LINE, _HOST, _FIELDS).map("".join).map(str.encode), st.binary(max_size=40)))
 @example(b"GET / HTTP/1.1\r\nHost: \xff\xfe")
 @example(b"GET / HTTP/1.1\r\nHost: x\r\n")

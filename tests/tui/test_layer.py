@@ -11,6 +11,7 @@ import pytest
 from rich.color import ColorSystem
 from textual._compositor import CompositorUpdate
 
+from tests.depth import rounds
 from tests.tui.test_app import press, project, settle
 from tui.app import SvcApp
 from tui.display import Looks, Screen, painted
@@ -71,7 +72,7 @@ class Twice:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (130, 40)])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(rounds(1, 3)))
 async def test_both_show_the_same(
     project: str, open_app: Callable[..., SvcApp], size: tuple[int, int], seed: int, monkeypatch: Any
 ) -> None:

@@ -1,7 +1,7 @@
 """The nearest common ancestors of two seals.
 
-Beside its parents, a seal has come from the seals that its signed provenance names as merged: a squash has
-one parent and holds the whole branch. Those count as ancestors here, and nowhere else.
+Besides its parents, the seals that a seal's signed provenance names as merged count as its ancestors: a
+squash has one parent and contains the whole branch.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _BOTH = _OURS | _THEIRS
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A seal in the graph. `rank` is higher than the rank of all in `above`: parents and what it was merged
-    from."""
+    """A seal in the graph. `rank` is higher than the rank of all in `above`: its parents and merge
+    sources."""
 
     rank: int
     above: Sequence[str]
@@ -28,8 +28,8 @@ Walk = Generator[list[str], Mapping[str, Node], "Relation"]
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """`bases`: the nearest common ancestors, the highest rank first; none for unrelated histories. `common`:
-    those of the visited seals that are ancestors of both; every other ancestor of either was visited."""
+    """`bases`: the nearest common ancestors, highest rank first; none for unrelated histories. `common`: the
+    visited seals that are ancestors of both; every ancestor of only one side was visited."""
 
     bases: list[str]
     common: frozenset[str]
@@ -45,14 +45,14 @@ def relation(ours: str, theirs: str) -> Walk:
     heapq.heapify(heap)
     known = dict(nodes)
     bases: list[str] = []
-    undecided = len(heap)  # seals in the heap that are not above a common one
+    undecided = len(heap)  # seals in the heap that are not ancestors of a common one
     while undecided:
         _, seal = heapq.heappop(heap)
         mark = marks[seal]
         undecided -= not mark & _STALE
         if mark == _BOTH:
             bases.append(seal)
-            mark |= _STALE  # what is above a common ancestor is no nearest one
+            mark |= _STALE  # an ancestor of a common ancestor is not a nearest one
         above = [one for one in known[seal].above if one not in known]
         if above:
             known.update((yield above))

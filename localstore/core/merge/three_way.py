@@ -1,11 +1,11 @@
-"""Merges two sealed trees over the tree that both came from.
+"""Merges two sealed trees over their common base.
 
-A path that one side changed is taken from it. A path that both changed, and not alike, is merged by lines if
-it is text on both sides. All else is a conflict: bytes, a file that one side deleted and the other changed, a
-file where the other side has a directory. A moved file is a deleted one and a new one.
+A path that one side changed is taken from it. A path that both changed differently is merged by lines if it
+is text on both sides. Everything else is a conflict: bytes, a file that one side deleted and the other
+changed, a file where the other side has a directory. A moved file counts as a deleted and a new one.
 
-Two histories may have several nearest common seals, after each was merged into the other. Then the trees are
-merged over each of them, and a path whose results differ is a conflict: nothing is decided in silence.
+Two histories may have several nearest common ancestors, after each was merged into the other. The trees are
+then merged over each of them, and a path whose results differ is a conflict.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from localstore.core.paths import parents
 from localstore.core.tree.directory import TreeEntry
 from localstore.core.tree.read import Change
 
-BASES_MAX = 8  # nearest common seals that a merge is worked out over
+BASES_MAX = 8  # nearest common ancestors that a merge is computed over
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """One path as text on both sides, changed by both. `base` None: both made it."""
+    """A path that is text on both sides and changed by both. `base` None: both created it."""
 
     base: TreeEntry | None
     ours: TreeEntry
@@ -34,8 +34,8 @@ class Texts(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct):
-    """What merging `theirs` into `ours` means, by path. `taken`: as theirs has it, None: removed; `texts`: to
-    be merged by lines; `conflicts`: no merge; `both`: what both sides changed, alike or not."""
+    """The outcome of merging `theirs` into `ours`, by path. `taken`: from theirs, None: deleted; `texts`: to
+    merge by lines; `conflicts`; `both`: all paths that both sides changed."""
 
     taken: dict[str, TreeEntry | None] = msgspec.field(default_factory=dict)
     texts: dict[str, Texts] = msgspec.field(default_factory=dict)
@@ -49,8 +49,8 @@ class Plan(msgspec.Struct):
 
 
 class Merged(msgspec.Struct):
-    """The changes that make ours the merged tree. `texts`: bytes by digest of merged files, which are at
-    `merged`. With `conflicts`, sorted paths, there is no merged tree."""
+    """The changes that turn ours into the merged tree. `texts`: bytes by digest of the files at the paths
+    `merged`. With `conflicts` (sorted paths) there is no merged tree."""
 
     changes: dict[str, TreeEntry | None]
     texts: dict[bytes, bytes]
@@ -59,7 +59,7 @@ class Merged(msgspec.Struct):
 
 
 def plan(ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Plan:
-    """What to do about every path, from what each side changed of the base."""
+    """The plan for every path, from the changes of each side against the base."""
     found = Plan()
     for path, (base, new) in theirs.items():
         if path not in ours:
@@ -78,8 +78,8 @@ def plan(ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Plan:
 
 
 def merged_texts(planned: Plan, contents: Mapping[bytes, bytes]) -> Iterator[tuple[str, bytes | None]]:
-    """Each text of the plan with its merged bytes, None in conflict. `contents`: bytes by digest of what
-    `Plan.digests` names."""
+    """The merged bytes of each text of the plan, None for a conflict. `contents`: bytes by digest of
+    `Plan.digests`."""
     for path, one in planned.texts.items():
         base = contents[one.base.digest] if one.base is not None else b""
         text = merge_lines(base, contents[one.ours.digest], contents[one.theirs.digest])
@@ -87,7 +87,7 @@ def merged_texts(planned: Plan, contents: Mapping[bytes, bytes]) -> Iterator[tup
 
 
 def finish(planned: Plan, found: Mapping[str, bytes | None]) -> Merged:
-    """The merge, with its texts as `merged_texts` made them."""
+    """The merge, from its plan and the result of `merged_texts`."""
     changes, conflicts = dict(planned.taken), list(planned.conflicts)
     texts: dict[bytes, bytes] = {}
     merged: list[str] = []
@@ -105,7 +105,7 @@ def finish(planned: Plan, found: Mapping[str, bytes | None]) -> Merged:
 
 
 def agreed(found: Sequence[Merged]) -> Merged:
-    """The merge over several bases: what differs between them is a conflict."""
+    """The merge over several bases: paths whose results differ become conflicts."""
     first, *others = found
     if not others:
         return first
@@ -124,7 +124,7 @@ def agreed(found: Sequence[Merged]) -> Merged:
 
 
 def require_bases(bases: Sequence[object]) -> None:
-    """TooLarge if so many common seals would have to be merged over."""
+    """Raise TooLarge for more nearest common ancestors than a merge can handle."""
     if len(bases) > BASES_MAX:
         raise TooLarge(
             f"these histories have {len(bases)} nearest common seals, and a merge takes {BASES_MAX}; "
@@ -137,7 +137,7 @@ def _texts(base: TreeEntry | None, *sides: TreeEntry) -> bool:
 
 
 def _stand_in_the_way(found: Plan, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> None:
-    """Add to the conflicts every file that would stand where the other side has a directory."""
+    """Add to the conflicts every file in the place of a directory of the other side."""
     present = {path for path in ours.keys() | theirs.keys() if _present(path, found, ours)}
     clashing = {above for path in present for above in parents(path) if above in present}
     for path in sorted(clashing - set(found.conflicts)):
@@ -147,7 +147,7 @@ def _stand_in_the_way(found: Plan, ours: Mapping[str, Change], theirs: Mapping[s
 
 
 def _present(path: str, found: Plan, ours: Mapping[str, Change]) -> bool:
-    """Whether a file would be at the path after the merge; where both changed it, one of the two may be."""
+    """Whether the merge may leave a file at the path."""
     if path in found.taken:
         return found.taken[path] is not None
     if path in found.conflicts:

@@ -2,7 +2,7 @@
 
     OPERATIONS["ref.create"].least  # "write"
 
-An operation without a route is to come; `tests/relay/test_rights_table.py` lists those.
+docs/reference/rights.md marks the operations that have no route yet.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Who may do what beside repositories: one's own account, pages and the node.
+"""Rights of operations that are not about one visible repository: the caller's account, pages and the node.
 
-Where a repository is named that the caller may not see yet (an invitation, a transfer, a request for access,
-what one deleted oneself), the operation is about the account, and the service finds the caller in its row."""
+Where an operation names a repository that the caller may not see yet (an invitation, a transfer, a request
+for access, a deleted repository), it is about the account, and the service looks for the caller in its row.
+"""
 
 from __future__ import annotations
 

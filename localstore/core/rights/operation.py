@@ -1,8 +1,8 @@
-"""An operation: one thing that can be asked of a relay, and who may ask for it.
+"""An operation: one thing that a caller can request of a relay, and who may.
 
-A route names its operation, the gate and the write transaction ask it, and the reference and the tests are
-made from it. It stands in the kernel because it is a rule and nothing else: the relay's gate and `View` need
-it, which may not import each other, and a client can say beforehand what will be refused.
+A route names its operation; the gate and the write transaction check it; the reference and tests are
+generated from it. It is in the kernel because it is a pure rule: the relay's gate and `View` both need it and
+may not import each other, and a client can predict refusals.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ RANK: dict[str | None, int] = {None: 0, "read": 1, "triage": 2, "write": 3, "adm
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """`about` repository: `least` is the lowest role that may; `stranger`, `guest` and `anonymous` may too
-    where the repository is public; `author`: so may who wrote the subject, which the service proves
-    (`View.require_author`). While archived only if `archived`; suspended, killed or deleted it is the
-    constant 404 for everybody.
+    """`about` repository: `least` is the lowest role that may; `stranger`, `guest` and `anonymous` may too if
+    the repository is public; with `author` so may the author of the subject, which the service checks
+    (`View.require_author`). In an archived repository only if `archived`; in a suspended, killed or deleted
+    one it is the constant 404.
 
-    `about` account: a session, of a guest too if `guest`. Browser: a session by cookie, which no token
-    replaces. Node: anybody.
+    `about` account: needs a session; a guest's counts if `guest`. Browser: needs a session by cookie. Node:
+    anybody may.
 
-    `needs`: what the credential must include. `edition`: the least edition that has it. `grows`: puts
-    something into a repository that counts, which a nearly full node refuses."""
+    `needs`: what the credential must include. `edition`: the lowest edition that has it. `grows`: adds data
+    to a repository, which a nearly full node refuses.
+    """
 
     name: str
     about: About
@@ -49,7 +50,7 @@ class Operation(msgspec.Struct, frozen=True):
     grows: bool = False
 
     def allows(self, who: Who) -> bool:
-        """Whether the table lets this caller through, where it sees the repository and that is active."""
+        """Whether the table allows this caller, in an active repository that it sees."""
         if who == "author":
             return self.author or self.stranger
         if who in ("stranger", "guest", "anonymous"):
@@ -61,7 +62,7 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 def reading(name: str, least: Role = "read", *, anonymous: bool = True, guest: bool = True) -> Operation:
-    """Reads a repository. Beyond the role `read` nobody else may."""
+    """Reads a repository. Above the role `read` only roles count."""
     public = least == "read"
     return Operation(
         name,
@@ -83,8 +84,8 @@ def writing(
     grows: bool = False,
     edition: Edition = "self-hosted-community",
 ) -> Operation:
-    """Changes a repository. What the role `read` may, a stranger may who can read it; a guest stars and
-    watches."""
+    """Changes a repository. With the role `read`, strangers who can read it may too; guests only star and
+    watch."""
     return Operation(
         name,
         "repository",
@@ -106,12 +107,12 @@ def signed_in(
     guest: bool = False,
     edition: Edition = "self-hosted-community",
 ) -> Operation:
-    """About an account, of whoever is signed in."""
+    """About an account; for any signed-in caller."""
     return Operation(name, "account", stranger=True, guest=guest, needs=needs, edition=edition)
 
 
 def in_browser(name: str) -> Operation:
-    """A page, or a decision, that takes a session by cookie."""
+    """A page, or a decision, that needs a session by cookie."""
     return Operation(name, "browser", stranger=True, needs="write")
 
 

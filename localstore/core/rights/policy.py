@@ -1,4 +1,4 @@
-"""Which paths of a repository a caller without the role `write` sees."""
+"""The path policy: which paths a caller without the role `write` sees."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ Visibility = Literal["public", "private", "open"]
 
 
 class Policy:
-    """Rules by path; `number` counts the changes. The longest path at or above another one decides about it,
-    the path "" stands above all, and where no rule does a path is seen. It holds for every seal, past ones
-    too."""
+    """Visibility by path; `number` counts changes of the policy. The rule with the longest path at or above a
+    path decides; the rule "" applies to all; without a rule a path is visible. It applies to every seal, past
+    ones too."""
 
     __slots__ = ("_rules", "number")
 
@@ -20,7 +20,7 @@ class Policy:
         self._rules = dict(rules)
 
     def sees(self, path: str) -> bool:
-        """Whether a file at `path` is seen."""
+        """Whether a file at `path` is visible."""
         at = path
         while at not in self._rules:
             if not at:

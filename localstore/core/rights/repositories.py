@@ -1,5 +1,5 @@
-"""Who may do what in a repository. Settings are the owner's; `admin` moderates, `write` works on content and
-merges, `triage` sorts, whoever can read opens, comments, proposes and reacts."""
+"""Rights in a repository. `owner`: settings; `admin`: moderation; `write`: content and merges; `triage`:
+sorting; whoever can read: opening issues, commenting, proposing and reacting."""
 
 from __future__ import annotations
 

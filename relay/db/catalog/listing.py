@@ -7,9 +7,9 @@ from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from relay.db.engine.database import Row
 from relay.db.repo import ALIVE, PUBLIC
-from relay.db.schema.attention import social
 from relay.db.schema.catalog.listing import listing
 from relay.db.schema.catalog.publication import publication
+from relay.db.schema.collaboration.attention import social
 from relay.db.schema.repo import repo
 
 

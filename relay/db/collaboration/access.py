@@ -8,8 +8,8 @@ from sqlalchemy import and_, bindparam, case, delete, func, insert, or_, select,
 
 from relay.db.engine.keyset import Keyset
 from relay.db.repo import ALIVE
-from relay.db.schema.access import access_request, invite, transfer
 from relay.db.schema.account import account
+from relay.db.schema.collaboration.access import access_request, invite, transfer
 from relay.db.schema.repo import collaborator, repo
 
 _REPO: Any = bindparam("of_repo")
@@ -32,8 +32,8 @@ REMOVE = delete(collaborator).where(_IS)
 
 
 def _offers(table: Any, maker: str, *more: Any) -> Any:
-    """id, repository (id, owner, name), account (id, handle, kind), who made it (the same), state, created,
-    until, and more columns."""
+    """id, repository (id, owner, name), account (id, handle, kind), sender (the same), state, created, end,
+    and `more` columns."""
     owner, whom, by = account.alias("owner"), account.alias("whom"), account.alias("by_whom")
     over = and_(table.c.state == "pending", table.c.valid_until <= _NOW)
     return (
@@ -63,7 +63,7 @@ def _offers(table: Any, maker: str, *more: Any) -> Any:
     )
 
 
-# Invitations: an open one whose time is over counts as expired.
+# Invitations: an open one past its end counts as expired.
 _INVITES = _offers(invite, "inviter_id", invite.c.role)
 _OPEN = and_(invite.c.state == "pending", invite.c.valid_until > _NOW)
 INVITE = _INVITES.where(invite.c.id == bindparam("id"))
@@ -83,7 +83,7 @@ END_INVITE = (
     .values(state=bindparam("new_state"))
 )
 SET_INVITED_ROLE = update(invite).where(invite.c.id == bindparam("of_id")).values(role=bindparam("new_role"))
-# Open ones of this account whose time is over, or all of it.
+# Open invitations of this account that are past their end, or all of them.
 EXPIRE_INVITE = (
     update(invite)
     .where(

@@ -8,7 +8,7 @@ from sqlalchemy import and_, bindparam, delete, func, insert, select, update
 
 from relay.db.collaboration.run import COLUMNS, REPORTED
 from relay.db.engine.keyset import Keyset
-from relay.db.schema.run import check_rollup, known_check, run
+from relay.db.schema.collaboration.run import check_rollup, known_check, run
 
 _c = known_check.c
 _OF_REPO = _c.repo_id == bindparam("of_repo")

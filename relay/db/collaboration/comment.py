@@ -8,7 +8,7 @@ from sqlalchemy import and_, bindparam, case, delete, func, insert, select, upda
 
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
-from relay.db.schema.issue import comment, reaction
+from relay.db.schema.collaboration.issue import comment, reaction
 
 _REPO: Any = bindparam("of_repo")
 _NUMBER: Any = bindparam("of_number")

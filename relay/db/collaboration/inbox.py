@@ -1,4 +1,4 @@
-"""Statements on inboxes: what an account sees of its own, and how an event gets into those of others."""
+"""Statements on inboxes: the rows that an account reads, and the rows that an event adds for others."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from sqlalchemy import (
 from relay.db.engine.keyset import Keyset
 from relay.db.engine.upsert import InsertOrReplace
 from relay.db.repo import ALIVE, PUBLIC, VISIBLE_TO_ME
-from relay.db.schema.access import invite, transfer
 from relay.db.schema.account import account
-from relay.db.schema.attention import inbox, watch
-from relay.db.schema.issue import comment, part, subject
-from relay.db.schema.proposal import review
+from relay.db.schema.collaboration.access import invite, transfer
+from relay.db.schema.collaboration.attention import inbox, watch
+from relay.db.schema.collaboration.issue import comment, part, subject
+from relay.db.schema.collaboration.proposal import review
 from relay.db.schema.repo import collaborator, repo
 
-# --- one's own
+# --- the caller's own rows
 _ME: Any = bindparam("account")
 _OWNER = account.alias("owner")
 
 
 def _offered(reason: str, table: Table) -> ColumnElement[bool]:
-    """Whether a row is here because of an offer that still stands: what comes before one may see the
+    """Whether a row stands for an offer that is still open; such a row shows before its account may see the
     repository."""
     stands = select(table.c.id).where(
         table.c.repo_id == inbox.c.repo_id,
@@ -90,7 +90,7 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 
 @cache
 def page(filters: frozenset[str]) -> Keyset:
-    """The newest first."""
+    """Rows of an inbox, newest first."""
     chosen = _ROWS.where(*(_FILTERS[name] for name in sorted(filters)))
     return Keyset(chosen, "-updated_at", "-repo_id", "-number")
 
@@ -102,7 +102,7 @@ _DIFFERS = or_(inbox.c.unread != bindparam("new_unread"), inbox.c.done != bindpa
 MARK = update(inbox).where(inbox.c.account_id == _ME, _THIS).values(_MARKS)
 MARK_ALL = update(inbox).where(inbox.c.account_id == _ME, inbox.c.done == false(), _DIFFERS).values(_MARKS)
 
-# --- into those of others: whoever sees the repository, and did not do it
+# --- rows for others: accounts that see the repository and are not the author of the event
 _REPO: Any = bindparam("of_repo")
 _NUMBER: Any = bindparam("of_number", type_=BigInteger)
 _SEES = and_(ALIVE, or_(PUBLIC, repo.c.owner_id == account.c.id, collaborator.c.role.is_not(None)))
@@ -110,7 +110,7 @@ _LIVING = and_(account.c.kind != "guest", account.c.disabled_at.is_(None))
 
 
 def _into(people: FromClause, reason: Any, *which: ColumnElement[bool], seen: bool = True) -> InsertOrReplace:
-    """`people`: `account` joined with what chooses its rows."""
+    """Add rows for `people`: `account` joined with the table that selects them."""
     rows = (
         select(
             account.c.id,

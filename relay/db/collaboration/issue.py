@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, Select, Table, and_, bindparam, delete, fu
 
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
-from relay.db.schema.issue import comment, numbering, part, subject, subject_label
-from relay.db.schema.label import label
+from relay.db.schema.collaboration.issue import comment, numbering, part, subject, subject_label
+from relay.db.schema.collaboration.label import label
 from relay.db.schema.repo import collaborator, repo
 
 ISSUE = "issue"
@@ -39,7 +39,7 @@ _ISSUES = (
     .where(subject.c.repo_id == _REPO, subject.c.kind == ISSUE)
 )
 ONE = _ISSUES.where(subject.c.number == _NUMBER)
-# An issue or a proposal: what they have in common.
+# The columns that issues and proposals share.
 SUBJECT = select(
     subject.c.number, subject.c.kind, subject.c.state, subject.c.author_id, subject.c.comments
 ).where(subject.c.repo_id == _REPO, subject.c.number == _NUMBER)
@@ -64,7 +64,8 @@ _STATE: Any = bindparam("state")
 
 @cache
 def page(filters: frozenset[str]) -> Keyset:
-    """Issues, the newest first, by these filters, whose parameters have their names."""
+    """Issues, newest first. `filters` are the names of the filters, which are also the names of their
+    parameters."""
     linked = [name for name in _LINKS if name in filters]
     rows, stated = _ISSUES, subject
     if linked:
@@ -77,8 +78,8 @@ def page(filters: frozenset[str]) -> Keyset:
 
 
 def _led_by(link: Table, whole: bool) -> Select[Any]:
-    """`whole`: the state is known too, and so all that stands before the number in the index. Where it is not
-    SQLite would walk the key, which begins with the repository, of everybody's rows: that is kept from it."""
+    """Join the table of the leading filter so that the list walks its index. `whole`: kind and state are
+    fixed too. If they are not, keep SQLite from walking the primary key of everybody's rows instead."""
     on = and_(subject.c.repo_id == _REPO, subject.c.number == link.c.number)
     of_repo = link.c.repo_id if whole or link is not part else link.c.repo_id + ""
     return (
@@ -183,7 +184,7 @@ MEMBER = (
     )
 )
 
-# How much an account has posted of late, anywhere.
+# How much an account has posted recently, in all repositories.
 _WHO: Any = bindparam("who")
 _SINCE: Any = bindparam("since")
 OPENED = select(func.count()).where(subject.c.author_id == _WHO, subject.c.created_at > _SINCE)

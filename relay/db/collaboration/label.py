@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import and_, bindparam, delete, func, insert, select, update
 
 from relay.db.engine.keyset import Keyset
-from relay.db.schema.label import label
+from relay.db.schema.collaboration.label import label
 
 _OF_REPO = label.c.repo_id == bindparam("of_repo")
 _THIS = and_(_OF_REPO, label.c.folded == bindparam("label"))

@@ -12,9 +12,9 @@ from sqlalchemy import ColumnElement, Select, Table, and_, bindparam, delete, in
 from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
+from relay.db.schema.collaboration.issue import part, subject, subject_label
+from relay.db.schema.collaboration.proposal import closing, proposal, reviewer, version
 from relay.db.schema.event import event
-from relay.db.schema.issue import part, subject, subject_label
-from relay.db.schema.proposal import closing, proposal, reviewer, version
 from relay.db.schema.ref import ref
 from relay.db.schema.repo import repo
 
@@ -27,8 +27,8 @@ _NUMBERS: Any = bindparam("numbers", expanding=True)
 @dataclass(slots=True, frozen=True)
 class ProposalRow:
     """A proposal with its author and its newest version. `head_seal`, `version_base`: head and base of that
-    version; `merge_base` is known if it is `settled`. `base_now`: head of the base branch, None for a deleted
-    one."""
+    version; `merge_base` is valid if `settled`. `base_now`: current head of the base branch, None if it was
+    deleted."""
 
     number: int
     title: str
@@ -59,7 +59,7 @@ def row(found: Row) -> ProposalRow:
     return ProposalRow(*found)
 
 
-# The living base branch as it is now.
+# The current base branch, if it was not deleted.
 _base: Any = ref.alias("base")
 COLUMNS = (
     proposal.c.number,
@@ -147,7 +147,8 @@ _STATE: Any = bindparam("state")
 
 @cache
 def page(filters: frozenset[str]) -> Keyset:
-    """Proposals, the newest first, by these filters, whose parameters have their names."""
+    """Proposals, newest first. `filters` are the names of the filters, which are also the names of their
+    parameters."""
     linked = [name for name in _LINKS if name in filters]
     rows, stated = _PROPOSALS, proposal
     if linked:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import and_, bindparam, delete, insert, select
 
 from relay.db.engine.keyset import Keyset
-from relay.db.schema.protection import protection
+from relay.db.schema.collaboration.protection import protection
 
 _OF_REPO = protection.c.repo_id == bindparam("of_repo")
 _THIS = and_(_OF_REPO, protection.c.pattern == bindparam("of_pattern"))

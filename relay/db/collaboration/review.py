@@ -1,4 +1,4 @@
-"""Statements on reviews and on those who are asked for them."""
+"""Statements on reviews and on requested reviewers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy import and_, bindparam, case, delete, func, insert, or_, select,
 from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
-from relay.db.schema.proposal import proposal, review, reviewer, version
+from relay.db.schema.collaboration.proposal import proposal, review, reviewer, version
 from relay.db.schema.repo import collaborator, repo
 
 _REPO: Any = bindparam("of_repo")
@@ -20,8 +20,8 @@ _WHO: Any = bindparam("who")
 
 @dataclass(slots=True, frozen=True)
 class ReviewRow:
-    """A review with its author, the change that it is about and the newest one, None where not known.
-    `counts`: its author may write here now."""
+    """A review with its author, the change that it reviewed and the newest change; either is None if unknown.
+    `counts`: the author may write to the repository now."""
 
     id: str
     account_id: str
@@ -117,7 +117,7 @@ DISMISS = (
     .values(dismissed_at=bindparam("now"))
 )
 
-# The verdicts that stand, of many proposals: the number, and then a review as above.
+# The current verdicts of many proposals: the number, then a review as above.
 STANDING = (
     select(reviewer.c.number.label("of"), *_COLUMNS)
     .select_from(_with_versions(reviewer.join(review, review.c.id == reviewer.c.review_id)))

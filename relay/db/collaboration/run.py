@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, case, func, insert, selec
 from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
-from relay.db.schema.run import check_rollup, run
+from relay.db.schema.collaboration.run import check_rollup, run
 from relay.db.schema.seal import seal
 
 
@@ -73,7 +73,8 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 
 @cache
 def page(filters: frozenset[str]) -> Keyset:
-    """Runs, the newest first, by these filters, whose parameters have their names."""
+    """Runs, newest first. `filters` are the names of the filters, which are also the names of their
+    parameters."""
     return Keyset(_RUNS.where(_OF_REPO, *(_FILTERS[name] for name in sorted(filters))), "-id")
 
 
@@ -107,7 +108,7 @@ def _how_many(which: ColumnElement[bool]) -> ColumnElement[int]:
     return func.count(case((which, 1)))
 
 
-# How the newest attempts on a seal stand.
+# The states of the newest attempts on a seal.
 _DONE = _r.status == "completed"
 _PASSED = _r.conclusion.in_(("success", "neutral", "skipped"))
 COUNTED = select(

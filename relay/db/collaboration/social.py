@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Table, and_, bindparam, delete, func, insert, or_, select, update
 
 from relay.db.repo import ALIVE, PUBLIC
-from relay.db.schema.attention import social, star, watch
 from relay.db.schema.catalog.listing import listing
+from relay.db.schema.collaboration.attention import social, star, watch
 from relay.db.schema.repo import collaborator, repo
 
 _REPO: Any = bindparam("of_repo")
@@ -45,7 +45,7 @@ SEVERAL = OF_REPOS.where(repo.c.id.in_(bindparam("repo_ids", expanding=True)))
 
 
 def _by_whom_it_is_hidden(table: Table) -> ColumnElement[bool]:
-    """Rows of this repository whose accounts see it no more."""
+    """Rows of this repository whose accounts can no longer see it."""
     sees = (
         select(repo.c.id)
         .select_from(

@@ -28,7 +28,7 @@ LIST_CHUNK = 10_000
 def positions(
     rows: Iterable[Mapping[str, Any]], order: Sequence[str], defaults: Mapping[str, Any]
 ) -> list[Sequence[Any]]:
-    """Positional values of many rows. What a row does not name has its default, else None."""
+    """Positional values of many rows. A column that a row does not name gets its default, else None."""
     named = list(rows)
     if len(order) > 1:
         with suppress(KeyError):
@@ -62,8 +62,8 @@ class Compiled:
 
 
 class Author(NamedTuple):
-    """Who does what a transaction writes: an account, "operator", or "" for the node itself; the key that
-    signed the request; what an agent calls its turn."""
+    """Who caused the writes of a transaction: an account, "operator", or "" for the node itself; the key that
+    signed the request; the name an agent gave its turn."""
 
     actor: str = ""
     device_key_id: str | None = None
@@ -74,8 +74,8 @@ NODE = Author()
 
 
 class Tx(Protocol):
-    """Statements inside one transaction. Rows are tuples in the statement's column order. `author` stands in
-    every event that the transaction writes."""
+    """Statements inside one transaction. Rows are tuples in the statement's column order. `author` is
+    recorded with every event that the transaction writes."""
 
     author: Author
 
@@ -85,30 +85,28 @@ class Tx(Protocol):
         """First column of the first row, or None."""
 
     async def run(self, statement: ClauseElement, **params: Any) -> int:
-        """Number of rows the statement changed."""
+        """Run a statement. Returns the number of rows it changed."""
 
     async def many(self, statement: ClauseElement, rows: Iterable[dict[str, Any]]) -> None:
-        """Once for each row, before the next statement or the commit at the latest."""
+        """Run a statement for each row, at the latest before the next statement or the commit."""
 
     def stream(self, statement: ClauseElement, **params: Any) -> AsyncIterator[Row]:
-        """Rows as they come, in a transaction of `Database.read`."""
+        """Rows as they arrive, in a transaction of `Database.read`."""
 
     def after_commit(self, call: Callable[[], None]) -> None:
-        """Have `call` run once the transaction is durable, and never when it rolls back."""
+        """Run `call` once the transaction is durable; never if it rolls back."""
 
     def wake(self) -> None:
-        """Have everybody who follows the event log look at it after the commit, here and in other
-        processes."""
+        """After the commit, wake the followers of the event log, in this and other processes."""
 
     async def stamp(self) -> int | None:
-        """An id for a row of a log that others follow: larger than every one before it in this transaction
-        and in those that ended before this one began. None: the database counts by itself, in the order of
-        commits."""
+        """An id for a row of the event log: larger than all ids of this transaction and of those that ended
+        before it began. None: the database numbers rows itself, in the order of commits."""
 
 
 class Database(Protocol):
     dialect: str
-    shared: bool  # whether other processes may use it meanwhile
+    shared: bool  # whether other processes may use the database at the same time
 
     async def open(self) -> None: ...
     async def close(self) -> None: ...
@@ -116,37 +114,36 @@ class Database(Protocol):
         """For reading; writes fail. `snapshot`: all statements see one state (costs two round trips more)."""
 
     async def lookup(self, statement: ClauseElement, **params: Any) -> Row | None:
-        """One row, by itself, as the last commit left it. For statements that touch a handful of rows by
-        their keys: SQLite reads them on the spot and no other request goes on meanwhile."""
+        """Read one row of the last committed state outside of a transaction. For statements that read a
+        handful of rows by key: SQLite runs them on the event loop."""
 
     def write(self, *names: str) -> AbstractAsyncContextManager[Tx]:
-        """Of the writers that name the same thing one runs at a time, in all processes, and each sees what
-        the one before it committed. Durable when the context is left without an exception."""
+        """A write transaction. Of the writers that share one of `names`, one runs at a time, in all
+        processes, and each sees what the previous one committed. Durable when the context is left without an
+        exception."""
 
     def alone(self, name: str, waits: Callable[[], None]) -> AbstractAsyncContextManager[None]:
-        """Of the processes of this database one at a time is inside. `waits` is called when another one is.
-        Unavailable when the database cannot be reached."""
+        """A lock by name across all processes of the database. `waits` is called when another process holds
+        it. Raises Unavailable when the database cannot be reached."""
 
     async def horizon(self, tx: Tx) -> int | None:
-        """No row stamped below this will appear that is not there already. None: every row that will ever be
-        below another is there when that one is."""
+        """No row with a stamp below this can still appear. None: rows appear in the order of their stamps."""
 
     def on_wake(self, call: Callable[[], None]) -> None:
-        """Have `call` run when a transaction has woken the followers of the log (`Tx.wake`), in this process
-        or another, and after hints of others may have been missed."""
+        """Run `call` when a transaction of any process has woken the followers of the log (`Tx.wake`), and
+        after wake-ups of other processes may have been missed."""
 
     def tell(self, text: str) -> None:
-        """Have the other processes hear a text of at most 7900 bytes, soon, if they listen: it is kept
-        nowhere."""
+        """Send a text of at most 7900 bytes to the other processes that listen now; it is not stored."""
 
     def on_tell(self, call: Callable[[str], None]) -> None:
-        """Have `call` run with what another process tells."""
+        """Run `call` with each text of another process."""
 
     async def schema_version(self) -> str | None: ...
 
 
 class Contended(Exception):
-    """The database gave this transaction up for another one; the whole of it may be tried again."""
+    """The database aborted this transaction in favour of another one; it may be retried as a whole."""
 
 
 class Violation(Exception):
@@ -158,12 +155,12 @@ class Violation(Exception):
 
 
 class UniqueViolation(Violation):
-    """There is a row with this key already."""
+    """A row with this key already exists."""
 
 
 class ForeignKeyViolation(Violation):
-    """The row refers to one that does not exist, or others refer to the row that was to be deleted."""
+    """The row refers to a missing row, or others refer to the deleted row."""
 
 
 class NotNullViolation(Violation):
-    """The row lacks a value."""
+    """A required value is missing."""

@@ -1,4 +1,4 @@
-"""A list in the order of an index: each page begins after the key of the last item before it."""
+"""Lists in the order of an index: each page starts after the key of the previous page's last item."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Keyset:
-    """`first` is the statement of the first page, `next` of a later one, whose parameters are `names`, of the
-    types of `blank`. Both take `limit`. `order` names selected columns that together tell all rows apart; one
-    with a minus before it goes down, the others up."""
+    """`first` is the statement of the first page, `next` that of later pages; both take `limit`. `names` are
+    the parameters of `next`, whose types are those of `blank`. `order`: selected columns that together are
+    unique; a leading minus means descending."""
 
     def __init__(self, statement: Select[Any], *order: str) -> None:
         selected: list[Any] = list(statement.selected_columns)
@@ -31,8 +31,8 @@ class Keyset:
         self.next = ordered.where(_behind(by)).limit(bindparam("limit"))
 
     def into(self, shape: type[T]) -> Callable[[Row], T]:
-        """Reads a row as the struct whose members are among the selected columns. SQLite answers booleans as
-        numbers."""
+        """A function that turns a row into the struct `shape`, whose members are among the selected columns.
+        SQLite returns booleans as numbers."""
         members = [(name, self._places[name]) for name in shape.__struct_fields__]
         flags = {name for name, place in members if isinstance(self._selected[place].type, Boolean)}
         return lambda row: shape(
@@ -40,12 +40,13 @@ class Keyset:
         )
 
     def key(self, row: Row) -> tuple[Any, ...]:
-        """Where a page ends that ends with this row."""
+        """The key of the row, from which the next page starts."""
         return tuple(row[place] for place in self._key)
 
 
 def _behind(by: list[tuple[Any, bool]]) -> ColumnElement[bool]:
-    """What comes after the key. One direction is one comparison of rows, which an index answers."""
+    """The condition for rows after the key. If all columns have one direction it is one comparison of rows,
+    which an index serves."""
     if len({down for _, down in by}) == 1:
         here = tuple_(*(column for column, _ in by)) if len(by) > 1 else by[0][0]
         binds = [_bound(column) for column, _ in by]

@@ -15,14 +15,14 @@ class _Waited:
 
 
 class Names:
-    """Each name is held by one task at a time; names nobody wants take no room."""
+    """Locks by name, each held by one task at a time; unused names take no memory."""
 
     def __init__(self) -> None:
         self._known: dict[str, _Waited] = {}
 
     @contextlib.asynccontextmanager
     async def held(self, names: Iterable[str]) -> AsyncIterator[None]:
-        """All of these, taken in one order, so that two tasks never wait for each other."""
+        """Hold all of these locks. They are acquired in one order, so that two tasks cannot deadlock."""
         async with contextlib.AsyncExitStack() as stack:
             for name in sorted(set(names)):
                 await stack.enter_async_context(self._one(name))

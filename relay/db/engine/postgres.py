@@ -1,8 +1,8 @@
 """PostgreSQL through asyncpg: any number of processes on one database.
 
-A write transaction names what it is about (`db.write("repo 3f…")`), and of those that share a name one runs
-at a time, in all processes. Inside, READ COMMITTED sees everything that the one before it committed: what a
-service may assume of SQLite's one writer holds for each name (design/relay, Two databases).
+A write transaction names what it changes (`db.write("repo 3f…")`); transactions that share a name run one at
+a time, in all processes. Each runs in READ COMMITTED and sees everything the previous one committed: for one
+name this gives the guarantees of SQLite's single writer (design/relay, Two databases).
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from relay.db.engine.postgres_wake import Waker
 
 READERS, WRITERS = 8, 8  # connections of one process, at most
 STAMP_BITS = 10  # events that one transaction may write: 2**10
-UNDER_WAY = 10_000  # more transactions than can have begun after the latest that ended
+UNDER_WAY = 10_000  # upper bound of transactions that began after the latest finished one
 STREAM_ROWS = 1000
 _SETTINGS = {
     "application_name": "relay",
     "jit": "off",
-    "idle_in_transaction_session_timeout": "120000",  # ms: a process that hangs gives its names back
+    "idle_in_transaction_session_timeout": "120000",  # ms: releases the locks of a process that hangs
 }
 _RENUMBER = (
     "CREATE TEMPORARY TABLE renumbered ON COMMIT DROP AS SELECT id AS old,"
     " row_number() OVER (ORDER BY id) - count(*) OVER () - 1 AS new FROM event",
     "UPDATE cursor SET at = -1 - (SELECT count(*) FROM renumbered WHERE old > cursor.at)",
-    # Nothing may stand twice, also half-way: first far below all.
+    # Ids must stay unique during the update: move them far below all others first.
     "UPDATE event SET id = new - (1::bigint << 62) FROM renumbered WHERE id = old",
     "UPDATE event SET id = id + (1::bigint << 62)",
 )
@@ -121,7 +121,7 @@ class PostgresTx:
                     yield row
 
     async def stamp(self) -> int:
-        """The number of this transaction, which no later one has, and a count of its own below it."""
+        """The transaction id, which only grows, and a counter within the transaction below it."""
         if self._stamp is None:
             with _translated():
                 transaction = await self._connection.fetchval("SELECT pg_current_xact_id()::text::bigint")
@@ -132,7 +132,7 @@ class PostgresTx:
 
 
 class PostgresDatabase:
-    """A pool for reading, whose connections cannot write, and one for write transactions."""
+    """A pool of read-only connections and a pool for write transactions."""
 
     dialect = "postgresql"
     shared = True
@@ -158,9 +158,9 @@ class PostgresDatabase:
         )
 
     async def _renumber_foreign_stamps(self) -> None:
-        """A dump restored into another cluster brings stamps of that one's transactions, which may lie ahead
-        of ours. Then all events get numbers below zero, in their order, and the followers stand where they
-        stood. Whoever listened after them is told to resync."""
+        """A dump restored into another cluster contains stamps of that cluster's transactions, which may be
+        ahead of ours. Renumber all events below zero, in their order, and keep the followers' positions.
+        Listeners are told to resync."""
         connection = await self._writers.acquire()
         try:
             if await connection.fetchval("SELECT to_regclass('cursor') IS NULL"):
@@ -206,7 +206,7 @@ class PostgresDatabase:
 
     @contextlib.asynccontextmanager
     async def write(self, *names: str) -> AsyncIterator[PostgresTx]:
-        async with self._names.held(names):  # in this process first, so that waiters hold no connection
+        async with self._names.held(names):  # lock in this process first, so that waiters hold no connection
             with _translated():
                 connection = await self._writers.acquire()
             tx = PostgresTx(connection, self._waker.wake)
@@ -233,7 +233,8 @@ class PostgresDatabase:
 
     @staticmethod
     async def _end(pool: Pool, connection: Any, leave: Callable[[], Awaitable[object]]) -> None:
-        """Leave the transaction and give the connection back; a lost connection has left it."""
+        """Leave the transaction and return the connection to the pool. A lost connection has left it
+        already."""
         try:
             with contextlib.suppress(*_LOST):
                 await leave()
@@ -242,8 +243,7 @@ class PostgresDatabase:
 
     @contextlib.asynccontextmanager
     async def alone(self, name: str, waits: Callable[[], None]) -> AsyncIterator[None]:
-        """An advisory lock of a connection that does nothing else. The server gives it back when the
-        connection is lost."""
+        """An advisory lock on a connection of its own. The server releases it when the connection is lost."""
         with _translated():
             connection = await self._connect()
         try:
@@ -256,7 +256,7 @@ class PostgresDatabase:
             connection.terminate()
 
     async def horizon(self, tx: Tx) -> int:
-        """No stamp below this can appear any more: its transaction is over."""
+        """The stamp below which every transaction has ended."""
         oldest: int = await tx.value(_OLDEST)
         return oldest << STAMP_BITS
 
@@ -279,20 +279,20 @@ class PostgresDatabase:
 
 
 def _begin(names: Iterable[str]) -> str:
-    """BEGIN and the locks of these names, in one order everywhere, in one round trip. Every later statement
-    has a snapshot of its own, so that it sees what the holder before committed."""
+    """BEGIN and the locks of these names, always in the same order, in one round trip. Later statements take
+    their snapshots after the locks and see what previous holders committed."""
     keys = sorted({lock_key(name) for name in names})
     return ";".join(["BEGIN", *(f"SELECT pg_advisory_xact_lock({key})" for key in keys)])
 
 
 def lock_key(name: str) -> int:
-    """A name as a 64-bit advisory lock. Two names that share one wait for each other, and that is all."""
+    """A name as a 64-bit advisory lock. A collision only makes two names wait for each other."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
 
 
 @contextlib.contextmanager
 def _translated() -> Iterator[None]:
-    """The driver's errors as those of `relay.db.engine.database`; a lost server is Unavailable."""
+    """Raise the driver's errors as those of `relay.db.engine.database`; a lost server is Unavailable."""
     try:
         yield
     except asyncpg.UniqueViolationError as error:

@@ -1,4 +1,4 @@
-"""A few connections, made when they are needed and kept.
+"""A small pool of connections, opened on demand and kept.
 
 asyncpg's own pool costs a task and a round trip more for each use.
 """
@@ -19,7 +19,7 @@ class Pool:
         self._idle: list[Any] = []
 
     async def acquire(self) -> Any:
-        """A living connection outside of any transaction. Whoever has it gives it back."""
+        """An open connection outside of any transaction. Give it back with `release`."""
         await self._free.acquire()
         while self._idle:
             connection = self._idle.pop()
@@ -32,7 +32,7 @@ class Pool:
             raise
 
     def release(self, connection: Any) -> None:
-        """One that is still in a transaction could not end it, and is not used again."""
+        """Give a connection back. One that is still in a transaction is closed."""
         if connection.is_in_transaction():
             connection.terminate()
         if not connection.is_closed():
@@ -40,6 +40,6 @@ class Pool:
         self._free.release()
 
     async def close(self) -> None:
-        """Those in use are closed by whoever has them, or with the process."""
+        """Close idle connections. Those in use are closed when they are released, or end with the process."""
         while self._idle:
             await self._idle.pop().close(timeout=5)

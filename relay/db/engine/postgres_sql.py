@@ -13,7 +13,7 @@ _COMPARISONS: dict[Any, str] = {operators.in_op: "= ANY", operators.not_in_op: "
 
 
 class _Compiler(PGCompiler_asyncpg):
-    """`x IN (:list)` becomes `x = ANY (:list)`, so that one text serves lists of every length."""
+    """Compiles `x IN (:list)` to `x = ANY (:list)`, so that one text serves lists of every length."""
 
     def visit_binary(self, binary: Any, *args: Any, **options: Any) -> str:
         given, comparison = binary.right, _COMPARISONS.get(binary.operator)
@@ -36,7 +36,7 @@ _DIALECT: Any = _Dialect()  # type: ignore[no-untyped-call]
 
 
 class Statement:
-    """SQL text, the names of $1, $2 … and what is sent for those that the statement itself fills in."""
+    """SQL text, the names of $1, $2 …, and the values that the statement itself fills in."""
 
     __slots__ = ("defaults", "order", "sql")
 
@@ -49,7 +49,7 @@ class Statement:
         }
 
     def values(self, params: dict[str, Any]) -> list[Any]:
-        """In the order of the numbers. KeyError names a parameter that is missing."""
+        """Values in the order of the numbers. Raises KeyError for a missing parameter."""
         return [params[name] if name in params else self.defaults[name] for name in self.order]
 
 

@@ -1,8 +1,8 @@
-"""Waking the other processes of a database: LISTEN and NOTIFY, as a hint and nothing more; and telling them
-what is kept nowhere.
+"""LISTEN and NOTIFY between the processes of a database: wake-ups, which are only hints, and short texts that
+are not stored.
 
-Notifications are sent outside of every transaction, at most one in COALESCE seconds: inside one they take a
-lock of the whole server at commit. Whoever listens reads the log again whenever the connection was lost.
+Notifications are sent outside of transactions, at most one in COALESCE seconds: inside one they take a lock
+of the whole server at commit. After a lost connection listeners read the log again.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import asyncpg
 COALESCE = 0.01  # seconds
 AGAIN_FIRST, AGAIN_LAST = 0.1, 5.0  # seconds between attempts to connect
 CHANNEL, TOLD = "relay_events", "relay_told"
-WAITING = 1000  # texts for other processes; the oldest go first
+WAITING = 1000  # texts for other processes that wait; the oldest are dropped
 LOG = logging.getLogger(__name__)
 
 
 class Waker:
-    """One connection that listens and notifies. `calls`: what to do when another process has written."""
+    """One connection that listens and notifies. `calls`: run when another process has written."""
 
     def __init__(self, connect: Callable[[], Awaitable[Any]]) -> None:
         self._connect = connect
@@ -45,13 +45,13 @@ class Waker:
                 await self._task
 
     def wake(self) -> None:
-        """Wake whoever listens here, and in a moment the other processes."""
+        """Wake the listeners of this process now, and the other processes in a moment."""
         self._tell()
         self._written = True
         self._wanted.set()
 
     def tell(self, text: str) -> None:
-        """Have the other processes hear this in a moment."""
+        """Send a text to the other processes in a moment."""
         self._texts.append(text)
         self._wanted.set()
 
@@ -76,7 +76,7 @@ class Waker:
             pause = min(2 * pause, AGAIN_LAST)
 
     async def _serve(self, connection: Any) -> None:
-        """Until the connection is lost."""
+        """Listen and send until the connection is lost."""
         await connection.add_listener(CHANNEL, self._heard)
         await connection.add_listener(TOLD, self._heard_text)
         connection.add_termination_listener(lambda _: self._wanted.set())

@@ -82,13 +82,13 @@ def _expand(statement: ClauseElement, params: dict[str, Any]) -> Iterator[tuple[
 
 
 class _Connection(aiosqlite.Connection):
-    """A connection in a thread of its own. Waking that and being woken takes 100 µs and most statements 5, so
-    that those which answer nothing go along with the next one."""
+    """A connection on a thread of its own. Handing work to the thread takes 100 µs and most statements 5, so
+    statements without a result are sent together with the next one."""
 
     async def carry_out(
         self, waiting: Sequence[Waiting], sql: str, values: Sequence[Any] = ()
     ) -> tuple[list[Row], int]:
-        """Rows and number of changed rows of the statement, after all that waited."""
+        """Run the waiting statements, then this one. Returns its rows and the number of changed rows."""
         in_thread: Any = self._execute
         found: tuple[list[Row], int] = await in_thread(self._carried_out, waiting, sql, values)
         return found
@@ -106,18 +106,18 @@ class _Connection(aiosqlite.Connection):
 
 
 def _violation(error: sqlite3.IntegrityError) -> Exception:
-    """The driver's error as one of `relay.db.engine.database`; another one (a CHECK) stays as it is."""
+    """The driver's error as one of `relay.db.engine.database`; others (a CHECK) unchanged."""
     kind = _VIOLATIONS.get(error.sqlite_errorname)
     return kind(str(error)) if kind else error
 
 
 class LateViolation(Exception):
-    """A statement of `many` was refused; whoever wrote the one that carried it along is not to blame."""
+    """A statement of `many` was refused later, together with another statement that is not to blame."""
 
 
 class SqliteTx:
-    """Statements on one connection; see `relay.db.engine.database.Tx`. `waiting`: those of `many` that go
-    along with the next one, or with the commit."""
+    """Statements on one connection; see `relay.db.engine.database.Tx`. `waiting`: statements of `many` that
+    are sent with the next one or with the commit."""
 
     def __init__(self, connection: _Connection, wakes: Sequence[Callable[[], None]] = ()) -> None:
         self._connection = connection
@@ -220,7 +220,7 @@ class SqliteDatabase:
         return sqlite3.connect(self.path, isolation_level=None, cached_statements=512)
 
     async def close(self) -> None:
-        """Every connection, or their threads keep the process alive."""
+        """Close every connection; open ones would keep the process alive."""
         for connection in self._all:
             await connection.close()
         self._all.clear()
@@ -230,8 +230,8 @@ class SqliteDatabase:
             self._near = None
 
     async def lookup(self, statement: ClauseElement, **params: Any) -> Row | None:
-        """Without a thread: waking one and being woken takes ten times as long as such a read. A reader waits
-        for nobody in WAL, except while the log is recovered; then it takes the way of the others."""
+        """Read on the event loop: a thread takes ten times as long as such a read. In WAL mode a reader never
+        waits, except during recovery of the log; then it uses a reader thread."""
         if self._near is None:
             raise RuntimeError("the database is not open")
         form = compiled(statement)
@@ -261,7 +261,7 @@ class SqliteDatabase:
 
     @contextlib.asynccontextmanager
     async def write(self, *names: str) -> AsyncIterator[SqliteTx]:
-        """One writer for all names."""
+        """SQLite has one writer, whatever the names."""
         if self._writer is None:
             raise RuntimeError("the database is not open")
         async with self._lock:
@@ -301,7 +301,7 @@ class SqliteDatabase:
 
     @contextlib.asynccontextmanager
     async def alone(self, name: str, waits: Callable[[], None]) -> AsyncIterator[None]:
-        """This process is."""
+        """The lock is free: only one process uses the database."""
         yield
 
     async def horizon(self, tx: Tx) -> int | None:
@@ -311,10 +311,10 @@ class SqliteDatabase:
         self._wakes.append(call)
 
     def tell(self, text: str) -> None:
-        """There are no others."""
+        """Does nothing: there are no other processes."""
 
     def on_tell(self, call: Callable[[str], None]) -> None:
-        """There are no others."""
+        """Does nothing: there are no other processes."""
 
     async def schema_version(self) -> str | None:
         async with self.read() as tx:
@@ -328,7 +328,7 @@ class SqliteDatabase:
 
 
 def _disk_failed(error: BaseException) -> bool:
-    """Whether the file could not be written: no room, a failing disk, or one that became read-only."""
+    """Whether the file could not be written: disk full, failing or read-only."""
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _DISK_CODES
 
 

@@ -10,14 +10,14 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 
 class InsertNew(Insert):
-    """Insert the rows whose keys are not there yet; the others stay as they are."""
+    """Insert rows whose keys do not exist yet; skip the others."""
 
     inherit_cache = False
 
 
 class InsertOrReplace(Insert):
-    """Insert rows, of which those whose keys are there already replace what is there; from a SELECT, which
-    must have a WHERE for SQLite to see where it ends."""
+    """Insert rows and replace those whose keys exist. From a SELECT it needs a WHERE, because SQLite's parser
+    requires one there."""
 
     inherit_cache = False
 

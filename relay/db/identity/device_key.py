@@ -93,7 +93,7 @@ REVOKE = (
 )
 
 INSERT_CHALLENGE = insert(challenge)
-# Taking a challenge burns it, whatever the check then says.
+# Reading a challenge deletes it, whatever the check then says.
 TAKE_CHALLENGE = (
     delete(challenge)
     .where(challenge.c.id == bindparam("id"), challenge.c.purpose == bindparam("purpose"))

@@ -10,7 +10,7 @@ from relay.db.engine.upsert import InsertNew
 from relay.db.schema.account import audit
 from relay.db.schema.event import cursor, event
 
-LIVE = "live"  # the kind of edits that no seal holds yet; of these two days are kept
+LIVE = "live"  # the kind of unsealed edits; kept for two days
 COLUMNS = (
     event.c.id,
     event.c.repo_id,
@@ -47,7 +47,7 @@ OF_REPOS = (
     .limit(bindparam("limit"))
 )
 
-# --- followers; `last`: nothing can appear any more up to here
+# --- followers; `last`: no new event can appear up to here
 _KINDS: Any = bindparam("kinds", expanding=True)
 OF_KINDS = (
     select(*COLUMNS)

@@ -12,8 +12,8 @@ from relay.db.schema.ref import ref
 
 
 class LaneRow(msgspec.Struct, frozen=True, gc=False):
-    """One path of a branch's frontier. `last_seq` is the last change, by `last_replica`; `second_seq` the
-    last by any other replica. `edited`: the lane's log of this epoch holds operations."""
+    """One path of a branch's live frontier. `last_seq`: the last change, by `last_replica`; `second_seq`: the
+    last change by any other replica. `edited`: the lane's log of this epoch has operations."""
 
     path: str
     kind: str
@@ -34,7 +34,7 @@ class LaneRow(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def stand(self) -> tuple[int, bytes]:
-        """What a lane in memory must agree with (see `relay.memory.lanes`)."""
+        """The position that a cached lane must match (see `relay.memory.lanes`)."""
         return self.ver, self.digest
 
     def other(self, by: int) -> int:
@@ -48,7 +48,7 @@ class LaneRow(msgspec.Struct, frozen=True, gc=False):
         )
 
     def edit(self, by: int, seq: int, digest: bytes, size: int) -> LaneRow:
-        """As `touched`, where operations gave the lane this text."""
+        """As `touched`, with the text that operations gave the lane."""
         return LaneRow(
             self.path,
             self.kind,

@@ -1,4 +1,5 @@
-"""What is asked for all listening sockets together: who sees these repositories, which sessions live."""
+"""Statements for all listening sockets together: who sees these repositories, and which sessions are
+active."""
 
 from __future__ import annotations
 

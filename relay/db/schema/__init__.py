@@ -1,8 +1,8 @@
-"""Every table, one module a noun. Times are integer milliseconds UTC, digests 32 raw bytes, seal ids hex
-text, ids opaque text.
+"""Every table, one module for each noun. Times are integer milliseconds UTC, digests 32 raw bytes, seal ids
+hex text, ids opaque text.
 
-The migrations in `relay/migrations` make exactly these tables; a test compares the two. Each module of this
-folder is imported here because it is there, so `metadata` is complete wherever one table is used.
+The migrations in `relay/migrations` make exactly these tables; a test compares the two. Each module here is
+imported automatically, so `metadata` is complete wherever one table is used.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pkgutil
 
 from relay.db.schema.base import metadata as metadata
 
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
+    importlib.import_module(_module.name)
 
 tables = metadata.tables  # by the name they have in the database

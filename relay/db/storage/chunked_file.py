@@ -1,5 +1,5 @@
-"""Statements on files that are stored as chunks. A row says: this repository holds every chunk of the file,
-and they were read and compared with its digest once."""
+"""Statements on files stored as chunks. A row means: this repository holds every chunk of the file, and they
+were compared with the file's digest."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from relay.db.schema.storage import frame, object_, pack, repo_object
 
 @dataclass(slots=True, frozen=True)
 class Located:
-    """Where an object lies: its frame in a pack file, and its range in the frame's raw bytes."""
+    """The place of an object: its frame in a pack, and its range in the frame's raw bytes."""
 
     digest: bytes
     pack: str

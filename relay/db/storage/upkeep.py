@@ -1,4 +1,4 @@
-"""Statements that take away what has expired, and what was purged."""
+"""Statements that delete expired rows, and everything of purged repositories."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relay.db.schema.account import (
     refresh_token,
     session,
 )
-from relay.db.schema.attention import star, watch
+from relay.db.schema.collaboration.attention import star, watch
 from relay.db.schema.event import event
 from relay.db.schema.idempotency import idempotency
 from relay.db.schema.live import (
@@ -49,13 +49,13 @@ _EXPIRING = (
 
 
 def _some(table: Table, over: Any) -> Delete:
-    """Delete rows that are `over`, at most `limit` of them: each transaction is short."""
+    """Delete at most `limit` rows that match `over`, so that each transaction is short."""
     key = [*table.primary_key.columns]
     found = select(*key).where(over).limit(bindparam("limit"))
     return delete(table).where((tuple_(*key) if len(key) > 1 else key[0]).in_(found))
 
 
-# What has an end is gone after it.
+# Rows with an expiry.
 EXPIRED = tuple(_some(table, table.c.expires_at < bindparam("now")) for table in _EXPIRING)
 
 # A session that ended a while ago, with no refresh token that still tells of its theft and no child session.
@@ -128,8 +128,8 @@ STILL_PURGEABLE = _DUE.where(repo.c.id == bindparam("repo_id"))
 
 
 def hanging() -> dict[Table, ColumnElement[bool]]:
-    """Every table whose rows hang on a repository by foreign keys, over any number of tables, with the
-    condition for the rows of `repo_id`; parents first."""
+    """Every table whose rows depend on a repository by foreign keys, directly or not, with the condition for
+    the rows of `repo_id`; parents first."""
     found: dict[Table, ColumnElement[bool]] = {repo: repo.c.id == bindparam("repo_id")}
     for table in metadata.sorted_tables:
         if table is not repo and (ways := [_way(key, found) for key in _keys_into(table, found)]):

@@ -9,7 +9,10 @@ from sqlalchemy import BigInteger, bindparam, case, cast, func, select, update
 
 from relay.db.engine.database import Row
 from relay.db.engine.upsert import InsertNew
+from relay.db.live.live_batch import BYTES as LIVE_BYTES
 from relay.db.schema.account import account
+from relay.db.schema.live import live_batch
+from relay.db.schema.ref import ref
 from relay.db.schema.repo import repo
 from relay.db.schema.storage import object_, repo_object
 from relay.db.schema.usage import account_usage, address_usage, heartbeat, repo_usage
@@ -91,7 +94,7 @@ COUNT_REPO = (
     .values(bytes=_r.bytes + bindparam("more_bytes"), objects=_r.objects + bindparam("more_objects"))
     .returning(_r.deleted)
 )
-# Among what is deleted, or not.
+# Counted among deleted repositories, or not.
 _MORE: dict[str, Any] = {"bytes": bindparam("more_bytes"), "objects": bindparam("more_objects")}
 COUNT = (
     update(account_usage)
@@ -173,17 +176,25 @@ _sizes = (
     .group_by(repo_object.c.repo_id)
     .subquery()
 )
+_live = (
+    select(ref.c.repo_id, LIVE_BYTES.label("bytes"))
+    .select_from(live_batch.join(ref, ref.c.id == live_batch.c.branch_id))
+    .group_by(ref.c.repo_id)
+    .subquery()
+)
 REAL = select(
     repo.c.id,
     repo.c.owner_id,
     repo.c.state == "deleted",
-    func.coalesce(_sizes.c.bytes, 0),
+    cast(func.coalesce(_sizes.c.bytes, 0) + func.coalesce(_live.c.bytes, 0), BigInteger),
     func.coalesce(_sizes.c.objects, 0),
     _r.bytes,
     _r.objects,
     _r.deleted,
 ).select_from(
-    repo.outerjoin(_sizes, _sizes.c.repo_id == repo.c.id).outerjoin(repo_usage, _r.repo_id == repo.c.id)
+    repo.outerjoin(_sizes, _sizes.c.repo_id == repo.c.id)
+    .outerjoin(_live, _live.c.repo_id == repo.c.id)
+    .outerjoin(repo_usage, _r.repo_id == repo.c.id)
 )
 REAL_OF = REAL.where(repo.c.id.in_(bindparam("ids", expanding=True)))
 COUNTED = select(*_COLUMNS[:7])

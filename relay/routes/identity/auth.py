@@ -1,4 +1,4 @@
-"""Sessions: guests, who am I, refresh, sign-out; and the list of one's own."""
+"""Sessions: guests, the current session, refresh, sign-out, and the caller's list of sessions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def userinfo(caller: Caller) -> UserInfo:
 
 @serves(endpoints.REFRESH, operation="session.refresh", errors=(401, 403, 409), per_minute=120)
 async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
-    """A fresh access token for the refresh cookie, or for {refresh_token} in the body; each works once"""
+    """A new access token for the refresh cookie, or for {refresh_token} in the body; each works once"""
     config = caller.node.config
     if raw:
         made = await sessions.refresh(caller, _in_body(raw))
@@ -79,7 +79,7 @@ async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
     per_minute=120,
 )
 async def renew(caller: Caller, request: Request, query: ReturnQuery) -> Reply:
-    """Renew the session of a browser that is on its way to a page"""
+    """Renew the session of a browser, then go on to the page it asked for"""
     return_to = visit.local_path(query.return_to)
     if visit.lasts(caller):
         return redirect(return_to)
@@ -89,7 +89,7 @@ async def renew(caller: Caller, request: Request, query: ReturnQuery) -> Reply:
         made = await sessions.refresh(
             caller, cookies.value(request, cookies.refresh_name(caller.node.config))
         )
-    except Conflict:  # its cookies are on their way to this browser
+    except Conflict:  # another request of this browser has just renewed them
         return visit.onward(caller, return_to, 1)
     except Unauthorized:
         return visit.to_login(return_to)
@@ -101,27 +101,27 @@ async def logout(caller: Caller, request: Request) -> Reply:
     """End this session and the terminals that were signed in from it"""
     if cookies.sent_by_browser(request):
         cookies.require_own_page(caller.node.config, request)
-        if caller.principal is None and _from_a_form(request):  # the access token of a page may have run out
+        if caller.principal is None and _from_a_form(request):  # the page's access token may have expired
             return Reply(status=307, headers={"location": endpoints.LOGOUT_BY_REFRESH.path})
     return await _sign_out(caller, request)
 
 
 @serves(endpoints.LOGOUT_BY_REFRESH, operation="session.end", others=(303,), errors=(403,))
 async def logout_by_refresh(caller: Caller, request: Request) -> Reply:
-    """The same where the browser sends its refresh token too; from a page of this node only"""
+    """End this session by its refresh token, from a page of this node only"""
     cookies.require_own_page(caller.node.config, request)
     return await _sign_out(caller, request)
 
 
 @serves(endpoints.SESSIONS, operation="session.list")
 async def list_sessions(caller: Caller, query: PageQuery) -> Page[Session]:
-    """One's own open sessions and script tokens, newest first"""
+    """The caller's open sessions and script tokens, newest first"""
     return await sessions.page(caller, query)
 
 
 @serves(endpoints.REVOKE, operation="session.revoke")
 async def revoke_session(caller: Caller, id: str) -> Reply:
-    """End one of one's own sessions or script tokens, at once"""
+    """End one of the caller's sessions or script tokens, at once"""
     await sessions.revoke(caller, id)
     return Reply(status=204)
 
@@ -135,7 +135,7 @@ def signed_in(caller: Caller, made: Made) -> tuple[str, str]:
 async def _sign_out(caller: Caller, request: Request) -> Reply:
     config = caller.node.config
     token = None
-    with contextlib.suppress(Unauthorized):  # a cookie that says nothing certain goes, and ends no session
+    with contextlib.suppress(Unauthorized):  # an invalid cookie is deleted and ends no session
         token = cookies.value(request, cookies.refresh_name(config))
     await sessions.sign_out(caller, token)
     gone = cookies.cleared(config)

@@ -35,19 +35,19 @@ async def register(caller: Caller, body: DeviceKeyProof) -> DeviceKey:
 
 @serves(endpoints.KEYS, operation="device_key.list", flag=FLAG)
 async def list_keys(caller: Caller, query: PageQuery) -> Page[DeviceKey]:
-    """One's own device keys, newest first"""
+    """The caller's device keys, newest first"""
     return await keys.page(caller, query)
 
 
 @serves(endpoints.RENAME_KEY, operation="device_key.rename", flag=FLAG)
 async def rename(caller: Caller, key_id: str, body: DeviceKeyPatch) -> DeviceKey:
-    """Give one's own device another name"""
+    """Rename one of the caller's devices"""
     return await device_name.rename(caller, key_id, body.name)
 
 
 @serves(endpoints.REVOKE_KEY, operation="device_key.revoke", flag=FLAG)
 async def revoke(caller: Caller, key_id: str) -> Reply:
-    """Revoke a key and end its sessions; seals it signed before stay valid"""
+    """Revoke a key and end its sessions; seals it signed earlier stay valid"""
     await keys.revoke(caller, key_id)
     return Reply(status=204)
 
@@ -60,11 +60,11 @@ async def sign_in_challenge(caller: Caller, body: DeviceKeyStart) -> Challenge:
 
 @serves(endpoints.SIGN_IN, operation="device_key.sign_in", errors=(401, 403, 409, 410, 429))
 async def sign_in(caller: Caller, body: DeviceKeyProof) -> SessionGrant:
-    """Sign in with a known key, claim a free handle with a first one, or join with a pairing code"""
+    """Sign in with a registered key, claim a free handle with a new one, or join with a pairing code"""
     return (await keys.sign_in(caller, body)).grant()
 
 
 @serves(endpoints.PAIRING_CODE, operation="device_key.pair", errors=(429,))
 async def pairing_code(caller: Caller) -> PairingCode:
-    """A one-time code with which one more device joins this account"""
+    """A one-time code with which another device joins this account"""
     return await pairing.create(caller)

@@ -1,4 +1,4 @@
-"""The handle one is addressed by."""
+"""The caller's handle."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from relay.service.identity import account as accounts
 
 @serves(endpoints.HANDLE, operation="handle.get")
 async def mine(caller: Caller) -> Handle:
-    """One's own handle"""
+    """The caller's handle"""
     return await accounts.handle(caller)
 
 
 @serves(endpoints.CHANGE_HANDLE, operation="handle.change", errors=(409,))
 async def change(caller: Caller, body: HandleChoice) -> Handle:
-    """Take another handle; repositories stay reachable under the former one for 90 days"""
+    """Change the caller's handle; repositories stay reachable under the old one for 90 days"""
     return await accounts.change_handle(caller, body.handle)

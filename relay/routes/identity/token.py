@@ -11,5 +11,5 @@ from relay.service.identity import token as tokens
 
 @serves(endpoints.CREATE_TOKEN, operation="token.create", errors=(403, 429), forms=True)
 async def create(caller: Caller, body: ScriptTokenRequest) -> ScriptToken:
-    """Make a token for scripts; it is shown this once"""
+    """Create a script token; its text is shown only once"""
     return await tokens.create(caller, body)

@@ -19,18 +19,18 @@ from relay.http.routing import serves
 from relay.service.live import lane, live
 
 FLAG = "TR_REPO_LIVE_TEXT"
-ENVELOPE = 4 * KIB  # what a batch holds beside its updates
+ENVELOPE = 4 * KIB  # of a batch beside its updates
 
 
 @serves(endpoints.BOOTSTRAP, operation="live.bootstrap", flag=FLAG, errors=(409,))
 async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstrap:
-    """The frontier's rows, whole or since a number, and the folder's replica id"""
+    """Rows of the live frontier, all or since a number, and the working copy's replica id"""
     return await live.bootstrap(view, branch, body)
 
 
 @serves(endpoints.LANES, operation="live.lanes", flag=FLAG)
 async def lanes(view: View, branch: str, body: LanesRequest) -> LaneStates:
-    """Full states of lanes and the last states of older epochs"""
+    """Full states of lanes, and the last states of older epochs"""
     return await lane.read(view, branch, body)
 
 
@@ -48,5 +48,5 @@ async def proof_context(view: View, branch: str, body: ProofContextRequest) -> P
     errors=(409, 507),
 )
 async def updates(view: View, branch: str, body: UpdatesRequest) -> UpdateAnswers:
-    """Signed updates, or one, answered one by one; acknowledged means durable"""
+    """Signed updates, or one, each with its answer; an acknowledged update is durable"""
     return await live.accept(view, branch, body.batch())

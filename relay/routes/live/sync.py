@@ -1,4 +1,4 @@
-"""Hearing what happens: a WebSocket, or polling where one cannot be had."""
+"""Events as they happen: over a WebSocket, or by polling."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relay.http.websocket import Socket
 from relay.service.live import sync
 from relay.service.live.sync import Conversation
 
-SEND_SECONDS = 30.0  # for one message; a reader that takes none for so long is cut off
+SEND_SECONDS = 30.0  # for one message; a client that does not read it in time is cut off
 
 
 @route("GET", endpoints.SOCKET_PATH, operation="sync.listen")
@@ -46,7 +46,7 @@ async def listen(caller: Caller, request: Request, socket: Socket) -> None:
 
 @serves(endpoints.POLL, operation="sync.poll")
 async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
-    """Events of repositories and frames of branches since the last poll, as soon as there are some"""
+    """Events of repositories and frames of branches since the last poll; waits until there are some"""
     if not body.wait and not body.channels:
         return await sync.poll(caller, body)
     session = caller.principal.session_id if caller.principal else ""

@@ -1,4 +1,4 @@
-"""The page of one's own tokens and sessions."""
+"""The page of the caller's tokens and sessions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HERE = "/settings"
 
 
 class TokenForm(Model, frozen=True):
-    """What the form for a new token holds, as it was typed: the page says what is wrong with it."""
+    """The form for a new token, unchecked: the page reports errors."""
 
     label: str = ""
     days: int = 30
@@ -39,7 +39,7 @@ class SettingsQuery(TokenForm, frozen=True):
 
 @route("GET", HERE, operation="page.settings", media=HTML, others=(303,), errors=(404,))
 async def settings(caller: Caller, request: Request, query: SettingsQuery) -> Reply:
-    """One's own tokens and sessions"""
+    """The caller's tokens and sessions"""
     if query.tab != "tokens":
         raise NotFound
     if not visit.lasts(caller):
@@ -49,7 +49,7 @@ async def settings(caller: Caller, request: Request, query: SettingsQuery) -> Re
 
 @route("POST", HERE + "/tokens", operation="page.settings", media=HTML, forms=True, others=(303,))
 async def create_token(caller: Caller, request: Request, body: TokenForm) -> Reply:
-    """Make a token for scripts and show it once"""
+    """Create a script token and show it once"""
     cookies.require_own_page(caller.node.config, request)
     if not visit.in_browser(caller):
         label = body.label[:LABEL_CHARS]

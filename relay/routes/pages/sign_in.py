@@ -1,4 +1,4 @@
-"""The pages that sign people in, and what every page needs. Plain forms that call the same services."""
+"""The sign-in pages, and what every page needs: plain forms that call the services."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def style() -> Reply:
 
 @route("GET", "/", operation="page.sign_in", status=303)
 async def home() -> Reply:
-    """Where signing in leads when nothing else was asked for"""
+    """The page after signing in when none was asked for"""
     return redirect("/settings?tab=tokens")
 
 
@@ -71,9 +71,9 @@ async def sign_up(caller: Caller, request: Request, body: LoginForm) -> Reply:
 def _login_page(caller: Caller, query: LoginQuery, *, sign_up: bool = False) -> Reply:
     return_to = local_path(query.return_to)
     if query.provider is not None:
-        raise BadRequest("this node has no such identity provider; leave provider away")
+        raise BadRequest("this node has no such identity provider; omit provider")
     if sign_up and not caller.node.config.local_sign_up:
-        return _login(caller, return_to, problem="This node does not make accounts here.", status=403)
+        return _login(caller, return_to, problem="This node does not offer sign-up.", status=403)
     return _login(caller, return_to, sign_up=sign_up)
 
 

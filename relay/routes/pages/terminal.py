@@ -1,4 +1,4 @@
-"""The page that lets a terminal in: the browser's half of a device grant."""
+"""The page on which a person approves a terminal: the browser's half of a device grant."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DecisionForm(Model, frozen=True):
 
 @route("GET", HERE, operation="page.terminal", media=HTML, others=(303,), errors=(400, 404, 410))
 async def authorize_page(caller: Caller, request: Request, query: AuthorizeQuery) -> Reply:
-    """Show a waiting terminal and ask whether to let it in"""
+    """Show a waiting terminal and ask whether to approve it"""
     if not visit.lasts(caller):
         return visit.detour(request)
     try:
@@ -50,7 +50,7 @@ async def authorize_page(caller: Caller, request: Request, query: AuthorizeQuery
 
 @route("POST", HERE, operation="page.terminal", media=HTML, forms=True, others=(303,), errors=(404, 410))
 async def authorize(caller: Caller, request: Request, body: DecisionForm) -> Reply:
-    """Let the terminal in, or not"""
+    """Approve or deny the terminal"""
     cookies.require_own_page(caller.node.config, request)
     if not visit.in_browser(caller):
         return visit.too_late(HERE, user_code=body.user_code)
@@ -72,7 +72,7 @@ def _authorize(
     note: str = "",
 ) -> Reply:
     problem = (
-        (error.detail or "there is no such code; type it again as the terminal shows it") if error else ""
+        (error.detail or "there is no such code; type it exactly as the terminal shows it") if error else ""
     )
     return page(
         caller,

@@ -17,7 +17,7 @@ DIGESTS = HAVE_DIGESTS * DIGEST_SIZE
 
 @serves(endpoints.HAVE, operation="pack.have", flag=FLAG, errors=(413, 422), max_body=DIGESTS, stream=True)
 async def have(view: View, upload: Upload) -> HaveAnswer:
-    """Which of these objects (32 bytes a digest) the repository lacks"""
+    """The digests (32 bytes each) that the repository lacks"""
     return await packs.have(view, await packs.read_digests(upload))
 
 

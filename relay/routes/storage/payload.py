@@ -42,7 +42,7 @@ async def get_payload(view: View, blake3: str) -> Reply:
     stream=True,
 )
 async def put_manifest(view: View, blake3: str, upload: Upload) -> Reply:
-    """Say which stored chunks make a large file; 200 when the repository has it already"""
+    """Declare which stored chunks make a large file; 200 when the repository has it already"""
     stored, new = await payloads.put_manifest(view, blake3, upload)
     return Reply(stored, 201 if new else 200)
 

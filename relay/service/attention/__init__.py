@@ -1,1 +1,1 @@
-"""What people look at: stars, watches, and inboxes, which a follower of the event log fills."""
+"""Stars, watches, and inboxes, which a follower of the event log fills."""

@@ -1,5 +1,5 @@
-"""The follower that fills inboxes: one row for each account and subject, its newest reason, never for whoever
-did it. Nobody who writes waits for it."""
+"""The follower that fills inboxes: one row for each account and subject, with its newest reason, never for
+the author of the event. Requests do not wait for it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relay.service.attention.reasons import RULES, Rule
 NAME = "inbox"
 KINDS = tuple(sorted(RULES))
 _POSTS = {"comment": rows.COMMENTS, "review": rows.REVIEWS}
-TURN = 20  # events of one transaction: each may reach a thousand watchers, and writers wait for its end
+TURN = 20  # events of one transaction: each may reach a thousand watchers, while writers wait
 
 
 async def follow(tx: Tx, events: Sequence[Logged]) -> None:
@@ -50,7 +50,7 @@ def _by_subject(events: Sequence[Logged]) -> dict[tuple[str, int], list[Logged]]
 
 
 async def _comments(tx: Tx, events: Sequence[Logged]) -> dict[str, str]:
-    """The texts of the comments and reviews that were posted; none of comments that are deleted by now."""
+    """The texts of posted comments and reviews; deleted ones have none."""
     found: dict[str, str] = {}
     for kind, statement in _POSTS.items():
         ids = [str(one.fields().get("id")) for one in events if RULES[one.kind].text == kind]
@@ -70,7 +70,7 @@ async def _to_all(
 
 
 def _latest_for_everybody(loud: list[Logged]) -> list[Logged]:
-    """The newest event, and before it the newest of another actor, for the actor of the newest."""
+    """The newest event, preceded by the newest of another author, for the inbox of the first one's author."""
     newest = loud[-1]
     others = [one for one in loud if one.actor != newest.actor]
     return [*others[-1:], newest]

@@ -1,4 +1,4 @@
-"""One's own inbox: titles and names are read with what the account may see now."""
+"""The caller's inbox; titles and names are read with the caller's current rights."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def page(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
 
 
 async def update(caller: Caller, item: str, body: InboxState) -> InboxItem:
-    """Mark one row. What is hidden by now is missing."""
+    """Mark one row. Raises NotFound if its subject is hidden by now."""
     repo_id, _, digits = item.rpartition(".")
     number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else -1
     if str(number) != digits or not 0 <= number < INT64:

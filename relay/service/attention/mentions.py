@@ -1,4 +1,4 @@
-"""Who is named in a text."""
+"""Mentions: the handles in a text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NAMED = re.compile(rf"(?<![\w@/.`-])@([A-Za-z0-9](?:[A-Za-z0-9._-]{{0,{HANDLE_C
 
 
 def mentioned(text: str) -> list[str]:
-    """The first MENTIONS handles that a text names as @HANDLE outside of code, in lower case."""
+    """The first MENTIONS handles that occur as @HANDLE outside of code, in lower case."""
     found: dict[str, None] = {}
     if "@" not in text:
         return []

@@ -1,4 +1,4 @@
-"""Why an event reaches an inbox. A new kind of event that people should hear of is a row here."""
+"""Which events reach which inboxes. To add a kind of event, add a row."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from localstore.core.model.collaboration.inbox import Reason
 
 
 class Rule(NamedTuple):
-    """`watchers`: those who watch the repository hear of it; `parts`: so do the author, the assigned and the
-    participants. `text`: whose text may name people. `to`: the reason for the account that the event's data
-    names, as `account_id` or `account`; `outside`: also if it does not see the repository yet (the offer is
-    read in `relay.db.collaboration.inbox`); `clears`: that account's row for this reason goes instead."""
+    """`watchers`: accounts that watch the repository are notified; `parts`: so are the author, assignees and
+    participants. `text`: the text in which mentions count. `to`: the reason for the account named by
+    `account_id` or `account` of the event's data; `outside`: even if it cannot see the repository yet (an
+    offer, read in `relay.db.collaboration.inbox`); `clears`: remove that account's row of this reason
+    instead."""
 
     watchers: bool = False
     parts: bool = False

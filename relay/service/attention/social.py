@@ -1,4 +1,4 @@
-"""Rules of stars and watches: one of each for each account, counted as they come and go."""
+"""Rules of stars and watches: at most one of each for an account, counted as they change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NONE = {"stars": 0, "watchers": 0}
 
 
 async def put(view: View, kind: Kind) -> None:
-    """The caller's; once however often it is asked for."""
+    """Set the caller's star or watch; repeats change nothing."""
     me = view.me.account_id
     async with view.write() as tx:
         if await tx.one(rows.HAS[kind], of_repo=view.repo.id, me=me) is not None:
@@ -28,7 +28,7 @@ async def put(view: View, kind: Kind) -> None:
 
 
 async def watch_own(tx: Tx, repo_id: str, account_id: str) -> None:
-    """Whoever comes to own a repository watches it, until they do not want to; the transaction names it."""
+    """Make the new owner of a repository watch it. The transaction locks the repository."""
     if await tx.one(rows.HAS["watch"], of_repo=repo_id, me=account_id) is None:
         await tx.run(rows.SET["watch"], repo_id=repo_id, account_id=account_id, created_at=now_ms())
         await count(tx, repo_id, "watch", 1)
@@ -42,7 +42,7 @@ async def remove(view: View, kind: Kind) -> None:
 
 
 async def drop_hidden(tx: Tx, repo_id: str) -> None:
-    """Take away those of accounts that do not see the repository any more."""
+    """Delete stars and watches of accounts that no longer see the repository."""
     kinds: tuple[Kind, ...] = ("star", "watch")
     for kind in kinds:
         gone = await tx.run(rows.DROP_HIDDEN[kind], of_repo=repo_id)
@@ -57,7 +57,7 @@ async def count(tx: Tx, repo_id: str, kind: Kind, more: int) -> None:
 
 
 async def of_one(caller: Caller, repo: Repo) -> Repo:
-    """With its counts and what the caller set."""
+    """The repository with its counts and the caller's own star and watch."""
     me = caller.principal.account_id if caller.principal else ""
     row = await caller.node.db.lookup(rows.ONE, of_repo=repo.id, me=me)
     return repo if row is None else _with(repo, row)
@@ -80,6 +80,6 @@ def _with(repo: Repo, row: Row) -> Repo:
 
 
 async def _announce(tx: Tx, view: View, kind: Kind, verb: str) -> None:
-    """Who watches is the owner's to know."""
+    """Write the event, which only the owner may see."""
     audience: Literal["reader", "owner"] = "reader" if kind == "star" else "owner"
     await view.node.hub.announce(tx, view.repo.id, f"{kind}.{verb}", audience=audience)

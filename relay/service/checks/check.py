@@ -1,11 +1,11 @@
-"""Rules of checks: which a repository knows, which have to pass, and how seals stand."""
+"""Rules of checks: which a repository knows, which are required, and their states on seals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from localstore.core import limits, validation
-from localstore.core.errors import Conflict, NotFound
+from localstore.core.errors import NotFound
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration.check import Check, Rollup, SealCheck, SealChecks
 from localstore.core.model.collaboration.run import RunQuery, state_of
@@ -26,17 +26,14 @@ async def page(view: View, query: PageQuery) -> Page[Check]:
 
 
 async def enable(view: View, name: str) -> Check:
-    """Have it pass. A check may be enabled before it ever reports."""
+    """Enable a check, which makes it required. It need not have reported before."""
     named = validation.checked(RunQuery(name=name)).name or name
     async with view.write() as tx:
         here = {"of_repo": view.repo.id, "of_check": named.casefold()}
         old = await tx.one(rows.ONE, **here)
         if old is None or not old[2]:
-            if await tx.value(rows.COUNT_ENABLED, of_repo=view.repo.id) >= limits.CHECKS_ENABLED:
-                raise Conflict(
-                    f"{view.repo.full_name} has {limits.CHECKS_ENABLED} enabled checks, "
-                    "and no repository has more"
-                )
+            used = await tx.value(rows.COUNT_ENABLED, of_repo=view.repo.id)
+            view.require_room(used, limits.CHECKS_ENABLED, "enabled checks")
             if old is None:
                 await _add(tx, view, named, True)
             else:
@@ -49,7 +46,7 @@ async def enable(view: View, name: str) -> Check:
 
 
 async def disable(view: View, name: str) -> None:
-    """What it has reported stays. NotFound for one that is not enabled."""
+    """Disable a check; its reports stay. Raises NotFound unless it is enabled."""
     async with view.write() as tx:
         here = {"of_repo": view.repo.id, "of_check": name.casefold()}
         old = await tx.one(rows.ONE, **here)
@@ -63,7 +60,7 @@ async def disable(view: View, name: str) -> None:
 
 
 async def of_seal(view: View, seal_id: str) -> SealChecks:
-    """All checks of a seal: those that have reported, and the enabled ones that have not."""
+    """All checks of a seal: those that reported, and enabled ones that did not."""
     here = {"of_repo": view.repo.id, "of_seal": seal_id}
     async with view.read(snapshot=True) as tx:
         if await tx.value(runs.BRANCH_OF_SEAL, **here) is None:
@@ -83,8 +80,8 @@ async def of_seal(view: View, seal_id: str) -> SealChecks:
 
 
 async def rollups(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, Rollup]:
-    """How the checks of these seals stand, enabled ones that have not reported included; three statements
-    however many they are."""
+    """The combined state of the checks of each seal, including enabled ones without a report; three
+    statements for any number of seals."""
     if not seals:
         return {}
     enabled = len(await tx.all(rows.ENABLED, of_repo=repo_id))
@@ -102,8 +99,7 @@ async def rollups(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, Rollu
 
 
 async def unmet(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, list[str]]:
-    """Names of enabled checks that have not passed on each seal, none where its checks are met; two
-    statements however many seals they are."""
+    """Names of enabled checks that have not passed, for each seal; two statements for any number of seals."""
     enabled = [tuple(row) for row in await tx.all(rows.ENABLED, of_repo=repo_id)]
     passed: set[tuple[str, str]] = set()
     if enabled and seals:
@@ -116,14 +112,14 @@ async def unmet(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, list[st
 
 
 async def reported(tx: Tx, view: View, name: str, run_id: str) -> None:
-    """The repository knows this check, and its last run."""
+    """Record that this check exists and which run was its last."""
     here = {"of_repo": view.repo.id, "of_check": name.casefold()}
     if await tx.run(rows.REPORT, **here, new_run=run_id) == 0:
         await _add(tx, view, name, False, run_id)
 
 
 async def _add(tx: Tx, view: View, name: str, enabled: bool, last: str | None = None) -> None:
-    """Where the repository knows as many as it does, it forgets the one that has not reported for longest."""
+    """Add a check. If the repository is at its limit, forget the one whose last report is oldest."""
     if await tx.value(rows.COUNT, of_repo=view.repo.id) >= limits.CHECKS_KNOWN:
         stalest = await tx.value(rows.STALEST, of_repo=view.repo.id)
         await tx.run(rows.DELETE, of_repo=view.repo.id, of_check=stalest)

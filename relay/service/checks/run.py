@@ -1,4 +1,4 @@
-"""Rules of runs: one attempt after the other, and what is completed stays as it is."""
+"""Rules of runs: attempts are numbered one after the other, and a completed run is final."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def create(view: View, body: RunCreate) -> Run:
 
 
 async def rerun(view: View, run_id: str) -> Run:
-    """A new attempt, queued, of the check that this run is of. Whoever runs it hears of it by its event."""
+    """Queue a new attempt of the run's check. Runners learn of it by the event."""
     async with view.write(account_name(view.me.account_id)) as tx:
         old = await _find(tx, view, run_id)
         newest = await _newest(tx, view, old.seal_id, old.name)
@@ -87,7 +87,7 @@ async def update(view: View, run_id: str, patch: RunPatch) -> Run:
 
 
 async def cancel(view: View, run_id: str) -> Run:
-    """Completed as cancelled."""
+    """Complete a run with the conclusion `cancelled`."""
     async with view.write() as tx:
         old = await _unfinished(tx, view, run_id)
         return await _change(tx, view, "run.cancel", old, "completed", "cancelled", RunPatch())
@@ -100,7 +100,7 @@ def _listed(found: Any) -> Run:
 def _outcome(
     was: Status, status: Status | None, conclusion: Conclusion | None
 ) -> tuple[Status, Conclusion | None]:
-    """Status and conclusion of a run that was in `was`, by what is said of it. A conclusion completes it."""
+    """The new status and conclusion of a run whose status was `was`. A conclusion completes it."""
     if conclusion is not None:
         if status not in (None, "completed"):
             raise Invalid(f"a run with a conclusion is completed, not {status}", pointer="/status")
@@ -134,8 +134,8 @@ async def _newest(tx: Tx, view: View, seal_id: str, name: str) -> RunRow | None:
 
 
 async def _require_room(tx: Tx, view: View, seal_id: str, again: bool) -> None:
-    """RateLimited for an account that has recorded as much as it may within the last minute, Conflict where
-    the seal has as many runs, or checks, as one has."""
+    """Raise RateLimited for an account with too many runs in the last minute, Conflict for a seal with too
+    many runs or checks."""
     who = {"who": view.me.account_id, "since": now_ms() - MINUTE}
     if await tx.value(rows.REPORTED_SINCE, **who) >= limits.RUNS_A_MINUTE:
         raise RateLimited(
@@ -202,8 +202,7 @@ async def _change(
 
 
 async def _changed(tx: Tx, view: View, kind: str, run_id: str) -> Run:
-    """Count again how the seal stands, and tell who listens. What the event says is all that a watcher
-    needs to know how the check stands."""
+    """Update the combined state of the seal and write the event, which contains all that a watcher needs."""
     found = await _find(tx, view, run_id)
     here = {"of_repo": view.repo.id, "of_seal": found.seal_id}
     counted = await tx.one(rows.COUNTED, **here)

@@ -1,4 +1,4 @@
-"""The graph of seals around two of them: what is common, what is ahead, what is behind."""
+"""The graph of seals around two of them: common ancestors, seals ahead and behind."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Relation:
 
 
 class Graph:
-    """Seals and their parents, read a window of generations at a time, below all seals at its edge at once:
-    below each alone, lines side by side would be read as often as there are lines."""
+    """Seals and their parents, read one window of generations at a time below the whole edge: reading below
+    each seal alone would read parallel lines again and again."""
 
     def __init__(self, tx: Tx) -> None:
         self._tx = tx
         self._generation: dict[str, int] = {}
         self._parents: dict[str, list[str]] = {}
-        self._edge: set[str] = set()  # named as parents, not read yet
+        self._edge: set[str] = set()  # known as parents, not read yet
 
     async def generation(self, seal_id: str) -> int:
         if seal_id not in self._generation:
@@ -63,8 +63,8 @@ class Graph:
 async def relation(tx: Tx, base: str, head: str) -> Relation:
     """Walk both histories from the highest generation down until only common seals are left.
 
-    A seal is looked at after all its descendants, so its marks are complete by then, and the first with
-    both marks is the nearest common one.
+    A seal is visited after all its descendants, so its marks are complete by then, and the first with both
+    marks is the nearest common ancestor.
     """
     graph = Graph(tx)
     marks = {base: _BASE}

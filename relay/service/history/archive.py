@@ -1,4 +1,4 @@
-"""A whole tree as one gzip tarball: the same bytes for the same seal, streamed with bounded memory."""
+"""A whole tree as one gzip tarball: the same bytes for the same seal, streamed in bounded memory."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def padding(size: int) -> bytes:
 
 
 def end(written: int) -> bytes:
-    """Two empty blocks, filled up to a whole record, as tar writes it."""
+    """Two empty blocks, padded to a whole record, as tar writes it."""
     closed = written + 2 * tarfile.BLOCKSIZE
     return b"\0" * (2 * tarfile.BLOCKSIZE + -closed % tarfile.RECORDSIZE)
 
@@ -89,7 +89,7 @@ async def _members(
 
 
 async def _compressed(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Compressed on the threads that leave a core to others; small files together."""
+    """Compress on the bulk threads; small files together."""
     packer = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP)
     async for part in _steps(parts):
         out = await bulk(packer.compress, part)

@@ -1,7 +1,7 @@
-"""Which seal each line came with. Computed when asked, kept, and continued from what was kept.
+"""Blame: which seal each line comes from. Computed on request, cached, and continued from cached versions.
 
-Owners of a version follow from those of its parents' versions, as in git: what a merge took over from a
-parent stays with whoever brought it there, first parent first. A file that moved as it was keeps its owners.
+The owners of a version's lines follow from those of its parents' versions, as in git: lines that a merge took
+from a parent keep their owners, the first parent first. A file that was moved unchanged keeps its owners.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from relay.service.history import renames, sealed
 from relay.service.history.history import seals as seal_rows
 from relay.service.sealing.seal import to_wire
 
-KEEP_EVERY = 64  # versions between kept owners on a long way
+KEEP_EVERY = 64  # versions between cached owners of a long history
 AT_ONCE, AT_ONCE_BYTES = 32, 8 * MIB  # versions whose text is read together
-FIRST_STEPS = 64  # seals below one that are looked through for versions at first
-DEEPEST = 50  # histories inside each other that are followed at once
+FIRST_STEPS = 64  # seals searched for versions at first
+DEEPEST = 50  # nested histories that are followed at once
 Owners = list[str]
 """A seal id for each line."""
 
@@ -46,7 +46,7 @@ class _Version:
 
 @dataclass(slots=True)
 class _Spent:
-    """What one request has gone through."""
+    """Work that one request has done."""
 
     versions: int = 0
     lines: int = 0
@@ -57,8 +57,8 @@ class _Spent:
 
 @dataclass(slots=True)
 class _Work:
-    """The progress on one path. `owners`: by the seal that brought the version; not of every version.
-    `unkept`: steps since owners were last put into the database."""
+    """The progress on one path. `owners`: by the seal of the version, for some versions. `unkept`: steps
+    since owners were last cached in the database."""
 
     view: View
     path: str
@@ -69,7 +69,8 @@ class _Work:
 
 
 class _TooDeep(Exception):
-    """The owners of this file must be known first; there is no room to go down to them from here."""
+    """Raised when the owners of this file are needed first and the nesting is too deep to find them from
+    here."""
 
     def __init__(self, path: str, seal_id: str, file: TreeEntry) -> None:
         super().__init__(path)
@@ -112,8 +113,8 @@ def _require_text(file: TreeEntry, path: str) -> None:
 
 
 async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry) -> Owners:
-    """Owners of the file at the seal. A history that goes down further than the interpreter can, through
-    renames or merges of merges, is gone through from its deep end: what is found there is kept."""
+    """Owners of the file at the seal. A history nested too deep by renames or merges is resolved from its
+    deep end, and intermediate results are cached."""
     waiting = [(path, seal_id, file)]
     spent = _Spent()
     while True:
@@ -130,7 +131,7 @@ async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry) -> Owne
 
 
 async def _owners(work: _Work, seal_id: str, file: TreeEntry) -> Owners:
-    """Owners of the file as it is at the seal: those of the version that its first parents brought last."""
+    """Owners of the file at the seal: those of the last version along its first parents."""
     work.depth += 1
     try:
         return await _owners_below(work, seal_id, file)
@@ -163,9 +164,9 @@ def _too_long(path: str) -> TooLarge:
 
 
 async def _versions(work: _Work, seal_id: str) -> tuple[list[_Version], int | None]:
-    """Versions of the path along first parents, newest first, back to where it was not there or not text, or
-    as far as the newest one whose owners are known, and the place of that. Looks ever further down, so that a
-    history is not walked to its end for each name that a file had, nor for each branch that was merged."""
+    """Versions of the path along first parents, newest first, back to where it was absent or not text, or to
+    the newest version with known owners, and the index of that. Searches further down step by step, so that a
+    history is not walked to its end for each name and each merged branch."""
     versions: list[_Version] = []
     head, steps = seal_id, FIRST_STEPS
     while True:
@@ -188,7 +189,7 @@ async def _versions(work: _Work, seal_id: str) -> tuple[list[_Version], int | No
 
 
 async def _first(work: _Work, end: Row) -> list[Row]:
-    """The row of the seal without parents that a history begins with: it changed what its tree holds."""
+    """The row of the root seal of a history; it changed everything that its tree holds."""
     found = await sealed.seal(work.view, end[0])
     file = (await sealed.entries(work.view, found.root, [work.path])).get(work.path)
     return [(*end[:2], file.kind, file.digest, file.size)] if file is not None else []
@@ -200,11 +201,11 @@ def _is_text(row: Row) -> bool:
 
 
 async def _known(work: _Work, versions: list[_Version]) -> int | None:
-    """The place of the newest of these whose owners are known."""
+    """The index of the newest version with known owners."""
     start = next((at for at, one in enumerate(versions) if one.seal_id in work.owners), None)
     if start == 0 or not versions:
         return start
-    kept = await _kept(work, versions[:start])  # something newer may be
+    kept = await _kept(work, versions[:start])  # newer ones may be cached
     return start if kept is None else kept
 
 
@@ -226,7 +227,7 @@ def _together(ahead: Sequence[_Version]) -> Sequence[_Version]:
 
 
 async def _go_on(work: _Work, batch: Sequence[_Version], older: _Version | None) -> None:
-    """Find the owners of the newest version of a batch, given those of the version before it."""
+    """Find the owners of the newest version of a batch, from those of the version before it."""
     async with work.view.read() as tx:
         parents = await seals.parents(tx, [one.seal_id for one in batch])
     texts = await _texts(work, {one.digest for one in (*batch, *([older] if older else []))})
@@ -248,7 +249,7 @@ async def _go_on(work: _Work, batch: Sequence[_Version], older: _Version | None)
 async def _carry(
     work: _Work, plain: Sequence[_Version], older: _Version | None, texts: Mapping[bytes, bytes]
 ) -> _Version | None:
-    """Take owners from version to version; the newest one, whose owners are known then."""
+    """Carry owners from version to version up to the newest."""
     if older is None or not plain:
         return older
     ways = [(one.seal_id, texts[one.digest]) for one in plain]
@@ -260,8 +261,8 @@ async def _carry(
 
 
 def _carried(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]]) -> tuple[Owners, int]:
-    """The owners, and how many lines the texts on the way had. On a thread, and two texts at a time as lines:
-    those of a large one take long, and much memory."""
+    """The owners, and the number of lines of all texts on the way. Runs on a thread, with two texts as lines
+    at a time, because large ones take long and much memory."""
     old, gone_through = lines(text), 0
     for seal_id, following in ways:
         new = lines(following)
@@ -277,7 +278,7 @@ async def _branched(
     older: _Version | None,
     texts: Mapping[bytes, bytes],
 ) -> Owners:
-    """Owners of a version that a merge brought, or the first of its file."""
+    """Owners of a version that a merge brought, or of the first version of its file."""
     async with work.view.read() as tx:
         parents = await seal_rows(tx, work.view, parent_ids) if parent_ids else []
     others = await _merged(work, parents[1:])
@@ -310,8 +311,8 @@ async def _merged(work: _Work, others: list[SealRow]) -> list[tuple[str, TreeEnt
 
 
 async def _moved(work: _Work, version: _Version, parent: SealRow) -> tuple[Owners, bytes | None] | None:
-    """Owners and text of the file that the seal moved here, as it was before; None if it moved none. Without
-    the text where it is the same."""
+    """Owners and text of the file that this seal moved here, before the move; None if it moved none. Without
+    the text if that is unchanged."""
     async with work.view.read() as tx:
         gone = [row[0] for row in await tx.all(rows.REMOVED, seal_id=version.seal_id)]
         own = (await seal_rows(tx, work.view, [version.seal_id]))[0]
@@ -329,7 +330,7 @@ async def _moved(work: _Work, version: _Version, parent: SealRow) -> tuple[Owner
 
 
 def _inherit(seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]) -> Owners:
-    """What no earlier parent had is asked of the next; what none had is the seal's own."""
+    """Assign each line to the first parent that has it; lines of no parent belong to the seal itself."""
     new = lines(text)
     result: list[str | None] = [None] * len(new)
     for owners, old in before:
@@ -352,8 +353,8 @@ async def _texts(work: _Work, digests: set[bytes]) -> dict[bytes, bytes]:
 
 
 async def _kept(work: _Work, versions: list[_Version]) -> int | None:
-    """The newest version whose owners are kept; they are loaded. What is kept was found by somebody who sees
-    every path that a file came from."""
+    """Load the newest cached owners among these versions. Cached owners were computed by callers who see
+    every path of the file's history."""
     if work.view.policy is not None:
         return None
     ids = [one.seal_id for one in versions]

@@ -1,4 +1,4 @@
-"""Comparison of seals: what the head brought since the merge base, or since the base itself."""
+"""Comparison of seals: changes of the head since the merge base, or since the base itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from relay.service.history.ancestry import Relation, relation
 
 @dataclass(slots=True, frozen=True)
 class _Pair:
-    """One changed file: where it was and where it is; a side is None when it is not there."""
+    """One changed file before and after; a side is None where the file is absent."""
 
     old_path: str | None
     old: TreeEntry | None
@@ -77,8 +77,8 @@ async def compare(view: View, base: str | None, head: str, direct: bool = False)
 
 
 async def _bases(tx: Tx, found: Relation, base: str, head: str) -> list[str]:
-    """The nearest common ancestors. The walk of parents alone knows the only one there is, unless seals with
-    several parents, or merged from others, are about."""
+    """The nearest common ancestors. The walk of parents finds the only one, unless merge seals are
+    involved."""
     if found.merge_base in (base, head):
         return [found.merge_base]
     return (await merge_base.merge_bases(tx, base, head)).bases
@@ -102,7 +102,7 @@ async def _end(view: View, tx: Tx, name: str) -> tuple[str, bytes]:
 
 
 async def _pairs(view: View, changes: Mapping[str, Change]) -> list[_Pair]:
-    """What changed, a file that moved as one."""
+    """The changed files, a moved file as one pair."""
     moves = {move.new: move for move in await renames.find(view, changes)}
     sources = {move.old for move in moves.values()}
     pairs: list[_Pair] = []
@@ -116,8 +116,8 @@ async def _pairs(view: View, changes: Mapping[str, Change]) -> list[_Pair]:
 
 
 async def _files(view: View, pairs: list[_Pair]) -> list[ChangedFile]:
-    """Patches in order, until they have taken their share of the answer; the files behind go without, and so
-    do those whose texts are more than is left to read."""
+    """Patches in order, up to the limits of the answer. Files beyond them have no patch, nor do files whose
+    texts exceed what is left to read."""
     left, unread = COMPARE_PATCH_BYTES, COMPARE_TEXT_BYTES
     shown: list[ChangedFile] = []
     for pair in pairs:

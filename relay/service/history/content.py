@@ -1,4 +1,4 @@
-"""Bytes of a repository as the frontier and the seals need them."""
+"""Objects of a repository, as the live frontier and seals need them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FileEntry = tuple[str, bytes, int]
 
 
 async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """Which of these objects the repository holds, and their sizes in bytes."""
+    """Sizes in bytes of those of these objects that the repository holds."""
     if not digests:
         return {}
     found = await tx.all(objects.HELD, repo_id=repo_id, digests=digests)
@@ -30,7 +30,8 @@ async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, 
 
 
 async def kept(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """As `held`, for somebody who is about to refer to them: the collector leaves them for another day."""
+    """As `held`, and protect the objects from the collector for another day, because they will be referred
+    to."""
     if not digests:
         return {}
     found = await tx.all(objects.HELD, repo_id=repo_id, digests=digests)
@@ -67,8 +68,8 @@ def _require_all(wanted: Collection[bytes], here: Container[bytes]) -> None:
 
 
 async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) -> None:
-    """Files that the repository must hold, and keeps, each as its kind says: whole, or as chunks.
-    PayloadMissing lists those it does not hold, Invalid names one of another size."""
+    """Check that the repository holds these files in the form of their kind: whole, or as chunks; and protect
+    them from the collector. Raises PayloadMissing with the missing ones, Invalid for one of another size."""
     small = {digest for kind, digest, _ in files if kind != "chunked"}
     large = {digest for kind, digest, _ in files if kind == "chunked"}
     sizes = await kept(node, tx, repo_id, small)
@@ -88,7 +89,7 @@ async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) ->
         try:
             data = await node.objects.read_many(part, repo_id, tx, cache=False)
         except NotFound:
-            raise Unavailable("the upload met a clean-up of old bytes; send it again") from None
+            raise Unavailable("the upload ran into a clean-up of old bytes; send it again") from None
         small = sum(map(len, data.values())) <= MIB
         found |= _text_among(data) if small else await asyncio.to_thread(_text_among, data)
     return found

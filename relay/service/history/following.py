@@ -1,4 +1,4 @@
-"""The history of one file under all the names that it had, as `git log --follow`."""
+"""The history of one file under all its names, as `git log --follow`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES_MAX = 100  # of one file that a page goes through
 
 
 class _Way(NamedTuple):
-    """Where the walk is: `skip` candidates from the seal `at` back, after the file called `path`."""
+    """The position of the walk: `skip` candidates from the seal `at` back, following the file at `path`."""
 
     at: str
     skip: int
@@ -29,8 +29,8 @@ class _Way(NamedTuple):
 async def commits(
     view: View, ref: str | None, sha: str | None, path: str | None, cursor: str | None, limit: int | None
 ) -> Page[SealSummary]:
-    """Seals that changed the file, newest first, from a ref or seal back. Where a seal brought it by moving
-    another one, the walk goes on with that one, from the seal before."""
+    """Seals that changed the file, newest first, from a ref or seal back. Where a seal moved the file, the
+    walk continues with the old path from the seal before."""
     if not path:
         raise Invalid("following needs the path of one file", pointer="/path")
     check_path(path)
@@ -67,7 +67,8 @@ async def _start(view: View, name: str | None, path: str, cursor: str | None) ->
 
 
 async def _further(view: View, way: _Way, size: int, found: list[str]) -> _Way | None:
-    """Add seals under the present name, `size` together at most; where to go on, None at the end."""
+    """Add seals under the current name, at most `size` in total. Returns where to continue, None at the
+    end."""
     ids, behind = await history.touching(view, way.at, way.path, way.skip, size - len(found))
     for seal_id in ids:
         found.append(seal_id)
@@ -78,7 +79,7 @@ async def _further(view: View, way: _Way, size: int, found: list[str]) -> _Way |
 
 
 async def _before(view: View, seal_id: str, path: str) -> _Way | None:
-    """The way on where the seal brought the file by moving another one."""
+    """Where to continue if the seal moved the file from another path."""
     async with view.read() as tx:
         parents = (await seals.parents(tx, [seal_id]))[seal_id]
         rows = {row.id: row for row in await history.seals(tx, view, [seal_id, *parents[:1]])}

@@ -29,8 +29,8 @@ from relay.service.sealing.seal import to_wire
 from relay.service.storage import chunked
 
 PAGE_SKIP_MAX = 2**53
-PUBLIC_SECONDS = 60  # that a cache may show public bytes after they were hidden
-BEGINNINGS = 1024  # seals without parents whose trees one page of a path's log may look into
+PUBLIC_SECONDS = 60  # for which a cache may serve public bytes without asking again
+BEGINNINGS = 1024  # root seals whose trees one page of a path's log may read
 _SNIFFED = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -56,8 +56,8 @@ async def commits(
 
 
 async def beginning(view: View, prefix: str, limit: int | None) -> Page[SealSummary]:
-    """Seals whose ids begin with `prefix`, one page at most: those that a branch or tag leads to, so that
-    nobody finds by trial what was dropped with its branch."""
+    """Seals whose ids begin with `prefix`, at most one page. Only seals that a branch or tag leads to, so
+    that seals of deleted branches cannot be found by guessing."""
     span = {"repo_id": view.repo.id, "low": prefix, "high": f"{prefix}g"}
     async with view.read(snapshot=True) as tx:
         floor: int | None = await tx.value(walks.LOWEST, **span)
@@ -69,7 +69,7 @@ async def beginning(view: View, prefix: str, limit: int | None) -> Page[SealSumm
 
 
 async def log(view: View, ref: str | None, cursor: str | None, limit: int | None) -> Page[Seal]:
-    """The same walk, each seal with the result of really verifying it."""
+    """The same walk; each seal with the result of verifying its signature."""
     found, next_cursor = await _page(view, ref, None, cursor, limit)
     return Page(items=[_verified(row) for row in found], next_cursor=next_cursor)
 
@@ -87,7 +87,8 @@ async def seal(view: View, seal_id: str) -> Seal:
 async def _page(
     view: View, start: str | None, path: str | None, cursor: str | None, limit: int | None
 ) -> tuple[list[SealRow], str | None]:
-    """A page of the walk. The cursor names the seal it began at, so pages fit together while refs move."""
+    """A page of the walk. The cursor names the seal where the walk began, so that pages fit together while
+    refs move."""
     size = page_size(limit)
     if path:
         check_path(path)
@@ -128,9 +129,9 @@ async def _generation(tx: Tx, view: View, head: str) -> int:
 
 
 async def touching(view: View, head: str, path: str, skip: int, size: int) -> tuple[list[str], int | None]:
-    """At most `size` ids of the walk from `head`, `skip` of its candidates left out, that changed the path;
-    where to go on, None at the end. A seal without parents changed what its tree holds. Fewer than `size` are
-    found where a great many such seals hold other files only."""
+    """At most `size` ids of the walk from `head` that changed the path, after skipping `skip` candidates, and
+    where to continue (None at the end). A root seal changed everything in its tree. There may be fewer than
+    `size` if very many root seals hold only other files."""
     span = {"path": path, "below": f"{path}/", "behind": f"{path}0"}  # "0" is the character behind "/"
     limit = size + BEGINNINGS
     async with view.read() as tx:
@@ -150,7 +151,7 @@ async def touching(view: View, head: str, path: str, skip: int, size: int) -> tu
 
 
 async def _touched(view: View, seal_id: str, generation: int, root: bytes, span: dict[str, str]) -> bool:
-    """Whether a candidate changed something at the path, or below, that the caller sees."""
+    """Whether a candidate changed anything at or below the path that the caller sees."""
     if generation == walks.FIRST:
         return await sealed.holds(view, root, span["path"])
     if view.policy is None or view.policy.sees_all_below(span["path"]):
@@ -175,8 +176,8 @@ def _verified(row: SealRow) -> Seal:
 
 
 def verify(row: SealRow) -> bool:
-    """Whether the id is the digest of the payload, the payload says what the row says, and the key that it
-    names signed it, before that key was revoked."""
+    """Whether the id is the digest of the payload, the payload agrees with the row, and its key signed it
+    before the key was revoked."""
     try:
         payload = kernel.decode(row.payload)
         kernel.verify(row.payload, row.signature, row.key_ed25519)
@@ -245,7 +246,7 @@ async def blob(view: View, sha: str, path: str) -> Blob:
 
 
 async def raw(view: View, sha: str, path: str) -> Reply:
-    """A file's bytes, of a type that no browser runs."""
+    """The bytes of a file, with a media type that no browser executes."""
     found = await sealed.seal(view, sha)
     file = await sealed.entry(view, found.root, path)
     headers = {
@@ -266,16 +267,16 @@ async def raw(view: View, sha: str, path: str) -> Reply:
 
 
 def sniff(data: bytes) -> str:
-    """A media type of the short list that is safe to show, else bytes."""
+    """A media type from a short list that is safe to display, else application/octet-stream."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((media for magic, media in _SNIFFED if data.startswith(magic)), "application/octet-stream")
 
 
 def caching(view: View) -> str:
-    """Cache-Control of what a seal id names. The bytes never change, but who may read them does: a cache asks
-    again after PUBLIC_SECONDS, or every time where they are private, and gets a 304 for what it holds. Where
-    paths have a policy it depends on the caller, and no cache answers one caller with another's."""
+    """Cache-Control for what a seal id names. The bytes never change, but access does: a cache revalidates
+    after PUBLIC_SECONDS, or always if they are private, and gets a 304. With a path policy the answer depends
+    on the caller and is not shared."""
     open_to_all = view.repo.public and view.repo.policy is None
     return f"public, max-age={PUBLIC_SECONDS}" if open_to_all else "private, no-cache"
 

@@ -1,12 +1,13 @@
-"""A slice of the walk of seals with the files they brought, as one tar stream.
+"""A slice of the walk of seals with the files they added, as one tar stream.
 
-`manifest.jsonl` comes first, a seal on each line as `Seal` and beside it:
-- first line: `tree`, its whole tree as a list of `Entry`, and `tree_key` and `tree_key_id`;
-- later lines: `changes`, arrays (path, kind or null, digest, size) that make its tree from the tree of the
-  line above.
+`manifest.jsonl` comes first, one seal on each line as `Seal`, with more members:
+
+    first line: `tree`, its whole tree as a list of `Entry`, and `tree_key` and `tree_key_id`
+    later lines: `changes`, arrays (path, kind or null, digest, size) against the tree of the line above
+
 Then `blobs/<blake3>`, each once, in the order in which the lines first name them. A slice with `skip` leaves
-out the files of the seal before it in the walk: who follows the walk has them already. A slice may end before
-`limit`, and its link says where the next one goes on.
+out the files of the seal before it in the walk, which its reader has already. A slice may end before `limit`;
+its link says where the next one continues.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _ENCODER = msgspec.json.Encoder()
 
 @dataclass(slots=True)
 class _Manifest:
-    """The lines, spooled to disk when they are many, and the files to send behind them, by digest."""
+    """The lines, spooled to disk if they are many, and the digests of the files to send after them."""
 
     file: IO[bytes]
     lines: int = 0
@@ -52,7 +53,7 @@ class _Manifest:
     leased: int = LEASED
 
     async def lease(self, view: View) -> None:
-        """Count the memory of some more files."""
+        """Reserve the memory of some more files."""
         await view.lease.wait(LEASED * BLOB_BYTES)
         self.leased += LEASED
 
@@ -78,7 +79,7 @@ async def history_pack(view: View, start: str | None, limit: int | None, skip: i
         head = start or await sealed.head(view, tx, view.repo.default_branch)
         if head is None:
             raise NotFound
-        before = min(skip, 1)  # the seal in front of the slice, for what its reader has already
+        before = min(skip, 1)  # the seal before the slice, whose files the reader has already
         ids = await walk(tx, view, head, skip - before, before + size + 1)
         rows = await seals(tx, view, ids[: before + size])
     manifest = await _manifest(view, rows[before:], rows[0] if before and rows else None)

@@ -1,9 +1,8 @@
-"""How the accepted live updates behind a seal are kept: one row for each request that brought some.
+"""The stored form of the live updates that a seal contains: one row for each request.
 
-`changes` says who changed which path when, for every update; `edits` holds what the signature of each edit
-covers, so that it can be verified for as long as the seal is read. Both are msgpack, behind one byte: 0 as it
-stands, 1 compressed by zstd. Of files that came, went or were replaced the signatures are not kept: what came
-is in the seal.
+`changes` lists who changed which path when, for every update; `edits` holds what the signature of each edit
+covers, so that it can be verified as long as the seal is readable. Both are msgpack behind one byte: 0
+uncompressed, 1 compressed by zstd. Signatures of created, deleted or replaced files are not stored.
 """
 
 from __future__ import annotations
@@ -22,7 +21,8 @@ _LEVEL = 1
 
 
 class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One update: the branch's number for it, what it did to which path, when it was taken (milliseconds)."""
+    """One update: its number on the branch, what it did to which path, and when it was accepted
+    (milliseconds)."""
 
     seq: int
     kind: UpdateKind
@@ -76,8 +76,8 @@ _edits = msgspec.msgpack.Decoder(list[Edit])
 def taken(
     asked: Iterable[tuple[LiveUpdate, list[bytes]]], answers: Sequence[UpdateAnswer], before: int, now: int
 ) -> tuple[list[Change], list[Edit]]:
-    """Of a request's updates those that changed something: each took a number above `before`, in order. What
-    was there already, was answered before or was refused took none."""
+    """The updates of a request that changed something: each got a number above `before`, in order. Repeats,
+    refusals and updates without effect got none."""
     changes: list[Change] = []
     edits: list[Edit] = []
     last = before

@@ -1,7 +1,7 @@
-"""The live updates behind a seal: kept as they are taken, named by the seal, read by who may write.
+"""The live updates behind a seal: stored as they are accepted, assigned to the seal, read by the role write.
 
-A reader sees what was sealed. What somebody typed and took back before sealing is for those alone who could
-see it while it was live, so that this asks for the role write.
+Readers of a seal see the sealed state. What was typed and removed again before sealing is visible only to
+those who could see it while it was live.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from localstore.core.model.history import PathUpdates, SealUpdate
 from localstore.core.model.live import UpdateAnswer
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import View, repo_name
+from relay.capacity import quota
 from relay.db.engine.database import Tx
 from relay.db.live import live_batch as rows
 from relay.db.ref import RefRow
@@ -43,7 +44,7 @@ class Range(NamedTuple):
 
 
 class _Tally:
-    """How often one device changed one path, and when first and last."""
+    """How often one device changed one path, with the first and last time."""
 
     __slots__ = ("count", "first", "last")
 
@@ -65,21 +66,29 @@ async def keep(
     asked: list[Asked],
     answers: list[UpdateAnswer],
 ) -> None:
-    """Keep what the updates of one request changed on the branch, whose number was `before`."""
+    """Keep what the updates of one request changed on the branch, whose number was `before`, and count it.
+    QuotaExceeded when the repository's owner has too much then; deleting is never refused."""
     changes, edits = forms.taken(asked, answers, before, now_ms())
     if changes:
         author = Author(view.me.account_id, device_key_id, replica, changes)
-        row = {
-            "branch_id": branch_id,
-            "seq": changes[-1].seq,
-            "changes": forms.pack_changes([author]),
-            "edits": forms.pack_edits(edits),
-        }
+        named, signed = forms.pack_changes([author]), forms.pack_edits(edits)
+        row = {"branch_id": branch_id, "seq": changes[-1].seq, "changes": named, "edits": signed}
         await tx.many(rows.INSERT, [row])
+        deletes = all(update.kind == "delete" for update, _ in asked)
+        limits = None if deletes else view.node.config.quota
+        await quota.count(tx, view.repo.id, 0, _weight(named, signed), limits)
+
+
+async def drop_unsealed(tx: Tx, ref: RefRow) -> None:
+    """The branch is deleted: what no seal took in goes."""
+    size = await tx.value(rows.UNSEALED_BYTES, branch_id=ref.id, sealed=ref.sealed_seq)
+    if size:
+        await tx.run(rows.DROP_UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
+        await quota.count(tx, ref.repo_id, 0, -int(size), None)
 
 
 async def sealed_up_to(tx: Tx, node: Node, ref: RefRow, seal_id: str, at: int) -> None:
-    """The seal takes in what came after the one before it, up to number `at`."""
+    """Assign the updates since the previous seal, up to number `at`, to this seal."""
     found = Range(ref.id, min(ref.sealed_seq, at), at)
     await tx.many(rows.SEALED, [{"seal_id": seal_id, **found._asdict()}])
     if await tx.value(rows.COUNT, **found._asdict()) > MANY:
@@ -116,7 +125,7 @@ async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) 
 
 
 async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | None) -> Page[PathUpdates]:
-    """Who changed which path from which device, how often, and when first and last; by path."""
+    """Who changed which path from which device, how often, and the first and last time; by path."""
     view.require_whole()
     size = page_size(limit)
     after = Cursor.read(cursor, "", "", "")
@@ -155,7 +164,7 @@ async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | Non
 
 
 async def join(node: Node, data: Mapping[str, Any]) -> None:
-    """Make few rows of the many that keystrokes left behind one seal. Repeatable; readers notice nothing."""
+    """Merge the many rows of one seal into few. Repeatable, and invisible to readers."""
     repo_id, seal_id = data["repo_id"], data["seal_id"]
     async with node.db.read() as tx:
         found = await tx.one(rows.RANGE_OF, seal_id=seal_id, repo_id=repo_id)
@@ -169,7 +178,7 @@ async def join(node: Node, data: Mapping[str, Any]) -> None:
                 return
             weight, many = 0, 0
             while many < len(held) and weight < JOINED_BYTES:
-                weight += len(held[many][1]) + len(held[many][2] or b"")
+                weight += _weight(*held[many][1:])
                 many += 1
             part = held[:many]
             if many > 1:
@@ -178,7 +187,12 @@ async def join(node: Node, data: Mapping[str, Any]) -> None:
                 await tx.run(
                     rows.INSERT, branch_id=taken.branch_id, seq=part[-1][0], changes=changes, edits=edits
                 )
+                await quota.count(tx, repo_id, 0, _weight(changes, edits) - weight, None)
         taken = taken._replace(after_seq=part[-1][0])
+
+
+def _weight(changes: bytes, edits: bytes | None) -> int:
+    return len(changes) + len(edits or b"")
 
 
 def _joined(part: list[Any]) -> tuple[bytes, bytes | None]:
@@ -202,8 +216,8 @@ def _same(one: Author, other: Author) -> bool:
 
 
 async def _range(tx: Tx, view: View, seal_id: str) -> Range | None:
-    """What the seal took in; None for one made from an explicit tree, or before this was kept. NotFound for
-    no seal."""
+    """The updates of the seal; None for seals of explicit trees and for older ones without stored updates.
+    Raises NotFound for an unknown seal."""
     await sealed.seal(view, seal_id, tx)
     found = await tx.one(rows.RANGE_OF, seal_id=seal_id, repo_id=view.repo.id)
     return Range(*found) if found else None
@@ -220,7 +234,7 @@ def _listed(changes: bytes, edits: bytes | None) -> list[tuple[Author, Change, E
 
 async def _actors(tx: Tx, ids: set[str]) -> dict[str, Actor]:
     found = await tx.all(rows.ACCOUNTS, ids=sorted(ids)) if ids else []
-    gone = {id: Actor(id=id, kind="guest") for id in ids}  # guests leave no account behind
+    gone = {id: Actor(id=id, kind="guest") for id in ids}  # accounts of guests are deleted
     return gone | {id: Actor(id=id, handle=handle, kind=kind) for id, handle, kind in found}
 
 

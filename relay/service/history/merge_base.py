@@ -1,4 +1,4 @@
-"""The nearest common ancestors of two seals, where what a seal was merged from counts as an ancestor too."""
+"""The nearest common ancestors of two seals; seals that a seal was merged from count as ancestors too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WINDOW = 256  # generations read at once
 
 
 async def merge_bases(tx: Tx, ours: str, theirs: str) -> Relation:
-    """Both seals are of this database. The nodes of a window of generations are read together."""
+    """The nearest common ancestors. Nodes of a window of generations are read together."""
     known: dict[str, Node] = {}
     walk = relation(ours, theirs)
     wanted = next(walk)

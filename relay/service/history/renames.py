@@ -1,4 +1,5 @@
-"""Which files of a change moved. Work is bounded: beyond it, files came and went."""
+"""Detects moved files among changes, within a bound on the work; beyond it they count as deleted and
+added."""
 
 from __future__ import annotations
 
@@ -39,8 +40,7 @@ async def find(view: View, changes: Changes) -> list[Rename]:
 
 
 async def source(view: View, row: SealRow, parent: SealRow, path: str) -> tuple[str, TreeEntry] | None:
-    """What the file at `path`, which the seal `row` brought, was in its first parent: path and file. None if
-    it is no file that moved."""
+    """Path and file in the first parent, if the seal `row` moved the file at `path`; else None."""
     changes = await sealed.changes(view, parent.root, row.root)
     before, after = changes.get(path, (None, None))
     if before is not None or after is None:

@@ -1,6 +1,6 @@
-"""What of a sealed tree a View may read. Every route that shows content goes through here.
+"""What a View may read of a sealed tree. Every route that shows content goes through here.
 
-Paths that are missing, hidden or not of the kind asked for are one answer: not found.
+Paths that are missing, hidden or of another kind get the same answer: not found.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from relay.service.storage import chunked
 
 BATCH_BYTES = 1 * MIB  # file content read at once while many files are streamed
 BATCH_FILES = 256
-TURN = 1000  # files of a walk after which the event loop serves others
+TURN = 1000  # files of a walk before the event loop serves other requests
 AHEAD_BYTES = 4 * MIB  # of directories that are read together
 DECODED = 8  # bytes in memory for each byte of a directory
-AHEAD = 64  # entries of the walk that are looked through for directories to read with the next one
+AHEAD = 64  # next entries of the walk that are searched for directories to read together
 
 _size = attrgetter("size")
 _PROPOSAL = re.compile(r"pr:[1-9][0-9]{0,17}")
@@ -67,8 +67,8 @@ async def head(view: View, tx: Tx, name: str) -> str | None:
 
 
 async def of_proposal(view: View, tx: Tx, name: str) -> str | None:
-    """The head of the newest version of proposal N where the name is `pr:N`, which no branch can be called;
-    None otherwise. It is read, and never moved."""
+    """The head of the newest version of proposal N if the name is `pr:N`, which no branch can have; else
+    None. For reading only."""
     if not _PROPOSAL.fullmatch(name):
         return None
     at: str | None = await tx.value(proposals.HEAD_OF, of_repo=view.repo.id, of_number=int(name[3:]))
@@ -90,7 +90,7 @@ def _loader(view: View) -> Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]
 
 
 async def entry(view: View, root: bytes, path: str) -> TreeEntry:
-    """The file at `path`. PathInvalid for what can be no path; NotFound for what is not there, or hidden."""
+    """The file at `path`. Raises PathInvalid for an impossible path, NotFound if it is missing or hidden."""
     tree.check_path(path)
     found = await entries(view, root, [path])
     if path not in found:
@@ -114,8 +114,8 @@ async def holds(view: View, root: bytes, path: str) -> bool:
 
 
 async def children(view: View, root: bytes, path: str) -> list[Child]:
-    """The directory at `path`, "" being the root, as the caller sees it. A directory of which nothing is seen
-    is not there; one that is seen in part has the size of that part."""
+    """The directory at `path` ("" is the root) as the caller sees it. A directory without visible content
+    does not exist; a partly visible one has the size of its visible part."""
     if path:
         tree.check_path(path)
     found = await trees.drive(tree.list_directory(root, path), _loader(view))
@@ -161,8 +161,8 @@ async def files(view: View, root: bytes, prefix: str = "") -> AsyncIterator[tupl
 
 
 async def _walk(view: View, prefix: str, top: Iterable[Child]) -> AsyncIterator[tuple[str, TreeEntry]]:
-    """The files of `top`, which is at `prefix`. In memory are the directories above the file at hand, and
-    some of those that come next; the caller's lease holds large ones."""
+    """The files of the directory `top` at `prefix`. Memory holds the directories above the current file and
+    some of the next ones; large ones count against the caller's lease."""
     policy = view.policy
     stack = [(prefix, child) for child in top]
     met = held = 0
@@ -174,7 +174,7 @@ async def _walk(view: View, prefix: str, top: Iterable[Child]) -> AsyncIterator[
                 yield path, child.entry
             met += 1
             if met % TURN == 0:
-                await asyncio.sleep(0)  # others have a turn: this may go on for a million files
+                await asyncio.sleep(0)  # let other requests run: there may be a million files
             continue
         if child.digest not in ready:
             ahead = [one.digest for _, one in stack[-AHEAD:] if one.kind == "dir"]
@@ -189,7 +189,7 @@ async def _walk(view: View, prefix: str, top: Iterable[Child]) -> AsyncIterator[
 
 
 async def _some(view: View, first: bytes, ahead: Iterable[bytes]) -> dict[bytes, bytes]:
-    """A directory, and of those that come next as many as are small enough together."""
+    """A directory and some of the following ones, as many as are small enough together."""
     store = view.node.objects
     located = await store.locate(list(dict.fromkeys([first, *ahead])))
     if first not in located:
@@ -200,7 +200,7 @@ async def _some(view: View, first: bytes, ahead: Iterable[bytes]) -> dict[bytes,
 
 
 def _below(raw: bytes) -> list[Child]:
-    """The children of a directory object, the last path first."""
+    """The children of a directory object in reverse order of paths."""
     return sorted(decode(raw).children, key=_path_order, reverse=True)
 
 
@@ -228,8 +228,8 @@ class Piece:
 
 
 async def contents(view: View, files: Sequence[TreeEntry]) -> AsyncIterator[Piece]:
-    """The bytes of many files in order. Small files are read a batch at a time; large ones come in pieces.
-    The caller's lease holds what is read until it is taken; Unavailable when it waits too long for that."""
+    """The bytes of many files in order. Small files are read in batches, large ones in pieces, all counted
+    against the caller's lease. Raises Unavailable if memory is not free in time."""
     batch: list[int] = []
     weight = 0
     for at, file in enumerate(files):

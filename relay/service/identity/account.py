@@ -1,4 +1,4 @@
-"""Accounts: local sign-up and sign-in, and the handle people are addressed by."""
+"""Accounts: local sign-up and sign-in, and handles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from relay.service.identity import session as sessions
 from relay.service.identity.guesses import Guesses, is_known
 from relay.service.identity.session import Made
 
-PHASE = "local"  # an account that a person holds by password or device key
+PHASE = "local"  # an account with a password or device key on this node
 ASK = (
     "ask its operator for one (relay account add HANDLE), then run: svc login --device-key --handle HANDLE "
     "--pair CODE"
@@ -33,10 +33,10 @@ _SIGN_UPS = Attempts("sign_up.address", 200, 3600)
 
 
 async def sign_up(caller: Caller, handle: str, password: str) -> Made:
-    """A new account with a password, signed in. NameTaken, or Invalid with what is wrong."""
+    """Create an account with a password and sign it in. Raises NameTaken or Invalid."""
     config, state = caller.node.config, caller.node.sign_in
     if not config.local_sign_up:
-        raise SignUpClosed(f"this node makes no accounts by password; {ASK}")
+        raise SignUpClosed(f"this node does not offer sign-up by password; {ASK}")
     name = names.handle(handle)
     _check_password(password, name)
     _SIGN_UPS.count(caller.node.limiter, caller.network)
@@ -50,7 +50,8 @@ async def sign_up(caller: Caller, handle: str, password: str) -> Made:
 
 
 async def sign_in(caller: Caller, handle: str, password: str) -> Made:
-    """A browser session by password. One answer, at one cost, for a wrong password and for nobody."""
+    """A browser session by password. A wrong password and an unknown handle get the same answer at the same
+    cost."""
     state = caller.node.sign_in
     name = handle.strip().lower()[: limits.HANDLE_CHARS]
     _PER_ADDRESS.count(caller.node.limiter, caller.network)
@@ -74,7 +75,7 @@ async def sign_in(caller: Caller, handle: str, password: str) -> Made:
 async def create_counted(
     tx: Tx, caller: Caller, handle: str, account_id: str, password_hash: str | None = None
 ) -> AccountRow:
-    """As `create`, for somebody who signs up: QuotaExceeded when the address made too many accounts."""
+    """As `create`, for sign-up: raises QuotaExceeded when the address created too many accounts."""
     caller.node.reserve.require()
     await quota.count_account(tx, caller.network, caller.node.config.quota)
     return await create(tx, handle, account_id, password_hash)
@@ -104,7 +105,7 @@ async def create(tx: Tx, handle: str, account_id: str, password_hash: str | None
 
 
 async def require_free(tx: Tx, handle: str, account_id: str = "") -> None:
-    """NameTaken while the handle is, or lately was, somebody else's."""
+    """Raise NameTaken if the handle belongs, or recently belonged, to somebody else."""
     owner = await tx.value(rows.HANDLE_OWNER, handle=handle)
     owner = owner or await tx.value(rows.HANDLE_FORMER_OWNER, handle=handle, now=now_ms())
     if owner not in (None, account_id):
@@ -117,8 +118,8 @@ async def handle(caller: Caller) -> Handle:
 
 
 async def change_handle(caller: Caller, body: str) -> Handle:
-    """Take another handle. Repositories stay reachable under the former one for 90 days, and nobody else
-    may take it meanwhile."""
+    """Change the caller's handle. Under the old one repositories stay reachable for 90 days, during which
+    nobody else may take it."""
     me, name = caller.me, names.handle(body)
     if name == me.handle:
         return Handle(handle=name, user_id=me.account_id)
@@ -147,7 +148,7 @@ async def _leave_aliases(tx: Tx, account_id: str, former: str) -> None:
 
 
 async def _by_handle(caller: Caller, name: str) -> tuple[AccountRow | None, bool]:
-    """The account, and whether it was signed in from this network lately."""
+    """The account, and whether it signed in from this network recently."""
     async with caller.read() as tx:
         found = await tx.one(rows.BY_HANDLE, handle=name)
         known = await is_known(tx, caller, name)

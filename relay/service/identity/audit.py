@@ -1,4 +1,4 @@
-"""The record of who did what to sign-ins, keys and tokens: events of an account."""
+"""The audit log of sign-ins, keys and tokens: events of an account."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _CHARS = 256
 async def record(
     tx: Tx, actor: str, action: str, subject: str, *, account_id: str | None = None, **data: Any
 ) -> None:
-    """One event, in the transaction of what it tells. `actor` and `subject` are ids; `account_id` None: it
-    happened to the actor, or to nobody known. Text from outside can neither start a second line nor hide the
-    rest of one."""
+    """Write one event in the transaction of its effect. `actor` and `subject` are ids; `account_id` None: the
+    account is the actor, or unknown. Text from outside can neither start a new line nor hide the rest of
+    one."""
     author = tx.author if tx.author.actor == actor else Author(one_line(actor), None, tx.author.turn)
     await log.append(
         tx,
@@ -29,7 +29,7 @@ async def record(
 
 
 def one_line(text: str) -> str:
-    """`text`, shortened, with everything but visible ASCII and spaces escaped."""
+    """`text`, shortened, with everything except visible ASCII and spaces escaped."""
     return text[:_CHARS].encode("unicode_escape").decode("ascii")
 
 

@@ -1,4 +1,4 @@
-"""The sign-in of a terminal through a browser (RFC 8628): asked for, approved, claimed once."""
+"""Sign-in of a terminal through a browser (RFC 8628): requested, approved, claimed once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _INTERVAL_MAX = 60
 
 
 async def start(caller: Caller, body: DeviceCodeStart) -> DeviceCode:
-    """Codes for a terminal: one to poll with, one to type into the browser."""
+    """Codes for a terminal: one for polling, one to type into the browser."""
     _STARTS.count(caller.node.limiter, caller.network)
     ed25519, x25519 = public_keys(
         body.device_ed25519, body.transport_x25519, ("device_ed25519", "transport_x25519")
@@ -67,7 +67,7 @@ async def start(caller: Caller, body: DeviceCodeStart) -> DeviceCode:
                 expires_at=now + limits.DEVICE_CODE * 1000,
             )
         except UniqueViolation:
-            raise Gone("this sign-in met another one; start again") from None
+            raise Gone("this sign-in collided with another one; start again") from None
     page = f"{caller.node.config.public_url}/cli/authorize"
     return DeviceCode(
         device_code=b64u(code),
@@ -80,7 +80,7 @@ async def start(caller: Caller, body: DeviceCodeStart) -> DeviceCode:
 
 
 async def waiting(caller: Caller, typed: str) -> DeviceCodeRow:
-    """The sign-in that waits under this user code. NotFound for an unknown code, Gone for a decided or
+    """The pending sign-in with this user code. Raises NotFound for an unknown code, Gone for a decided or
     expired one; wrong guesses are counted."""
     approver(caller)
     _GUESSES_ADDRESS.count(caller.node.limiter, caller.network)
@@ -99,7 +99,7 @@ async def waiting(caller: Caller, typed: str) -> DeviceCodeRow:
 
 
 async def decide(caller: Caller, body: Approval) -> ApprovalStatus:
-    """Approve or deny. The approved session is sealed to the terminal's key here and now."""
+    """Approve or deny. On approval the session is sealed to the terminal's key at once."""
     me = approver(caller)
     row = await waiting(caller, body.user_code)
     if not hmac.compare_digest(body.fingerprint.encode("utf-8", "replace"), fingerprint(row).encode()):
@@ -137,13 +137,13 @@ async def decide(caller: Caller, body: Approval) -> ApprovalStatus:
 
 
 async def claim(caller: Caller, body: TokenRequest) -> SealedSession:
-    """The sealed session, once. Until then, and otherwise, the errors of RFC 8628."""
+    """The sealed session, once. Otherwise raises the errors of RFC 8628."""
     if body.grant_type != GRANT_TYPE:
-        raise UnsupportedGrantType(f"this route takes grant_type {GRANT_TYPE}")
+        raise UnsupportedGrantType(f"grant_type must be {GRANT_TYPE}")
     try:
         digest = hashlib.sha256(unb64u(body.device_code, DEVICE_CODE_BYTES)).digest()
     except Invalid:
-        raise GrantError("this device code is not one of ours; run: svc login") from None
+        raise GrantError("this device code is invalid; run: svc login") from None
     now = now_ms()
     refused: GrantError
     async with caller.write(f"device code {digest.hex()}") as tx:
@@ -170,12 +170,12 @@ async def claim(caller: Caller, body: TokenRequest) -> SealedSession:
 
 
 def fingerprint(row: DeviceCodeRow) -> str:
-    """What the person compares with the terminal."""
+    """The fingerprint that the person compares with the terminal's."""
     return device_grant.fingerprint(row.x25519, row.ed25519)
 
 
 def approver(caller: Caller) -> Principal:
-    """The signed-in browser that may let a terminal in. A guest's terminal is a guest."""
+    """The signed-in browser that approves. A terminal approved by a guest is a guest."""
     me = caller.me
     if me.via != "cookie":
         raise Forbidden("this decision is taken in a browser session, not with a token")

@@ -1,7 +1,6 @@
-"""Device keys: registered against a challenge, listed, revoked; and signing in with nothing but a key.
+"""Device keys: registration by challenge, list, revocation, and sign-in with only a key.
 
-A challenge is taken away before its answer is looked at, in a transaction of its own, so that every answer
-has one try.
+A challenge is deleted before its answer is checked, in a transaction of its own, so that each allows one try.
 """
 
 from __future__ import annotations
@@ -57,13 +56,13 @@ _PAIRING_TRIES = Guesses("pairing", 1000, 600)  # a code has 52 bits and lives t
 
 
 async def begin_registration(caller: Caller, start: DeviceKeyStart) -> Challenge:
-    """A challenge for a key that a signed-in account wants to register; bound to account and session."""
+    """A challenge for registering a key; bound to the signed-in account and session."""
     me, account = caller.me, caller.me.account_id
     return await _challenge(caller, Purpose.REGISTER, account, account, me.session_id, start)
 
 
 async def register(caller: Caller, proof: DeviceKeyProof) -> DeviceKey:
-    """Keep the key whose challenge this answers. Gone, SignatureInvalid or DeviceKeyExists otherwise."""
+    """Register the key that answered the challenge. Raises Gone, SignatureInvalid or DeviceKeyExists."""
     me = caller.me
     taken, challenge = await _take(caller, Purpose.REGISTER, proof)
     if (taken.account, taken.session_id) != (me.account_id, me.session_id):
@@ -81,7 +80,7 @@ async def page(caller: Caller, query: PageQuery) -> Page[DeviceKey]:
 
 
 async def revoke(caller: Caller, id: str) -> None:
-    """Refuse this key from now on and end the sessions bound to it. Seals it signed before stay valid."""
+    """Revoke the key and end the sessions bound to it. Seals it signed earlier stay valid."""
     me = caller.me
     async with caller.write() as tx:
         if not await tx.run(rows.REVOKE, key_id=id, account=me.account_id, now=now_ms()):
@@ -93,7 +92,7 @@ async def revoke(caller: Caller, id: str) -> None:
 
 
 async def begin_sign_in(caller: Caller, start: DeviceKeyStart) -> Challenge:
-    """A challenge for a key that wants to sign in as `handle`, whoever holds that handle now."""
+    """A challenge for signing in as `handle` with a key."""
     _require_allowed(caller)
     _CHALLENGES.count(caller.node.limiter, caller.network)
     if start.handle is None:
@@ -105,9 +104,9 @@ async def begin_sign_in(caller: Caller, start: DeviceKeyStart) -> Challenge:
 
 
 async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
-    """A session bound to the key. A known key signs in to its account; a first key claims a free handle; a
-    further key needs a pairing code (HandleTaken without). A code with a free handle is Invalid: the handle
-    is mistyped."""
+    """A session bound to the key. A registered key signs in to its account; a new key claims a free handle;
+    another device's key needs a pairing code (HandleTaken without). A code with a free handle is Invalid,
+    because the handle is mistyped."""
     _require_allowed(caller)
     pair = pairing.hash_of(proof.pair)
     taken, challenge = await _take(caller, Purpose.LOGIN, proof)
@@ -158,9 +157,9 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
 
 
 def lasting_caps(me: Principal) -> frozenset[str]:
-    """What a device key that this caller registers may do without a session: what the caller may, if the
-    caller may add devices for good; else nothing, for a key would outlive the token behind it. Beside such a
-    token it signs updates and seals like any other key."""
+    """The rights of a new device key without a session: those of the caller, if it may add devices
+    permanently; else none, because the key would outlive the token behind it. With such a token it signs like
+    any other key."""
     return me.caps if "admin" in me.caps and not me.narrowed else frozenset()
 
 
@@ -183,7 +182,7 @@ def label(text: str) -> str:
 
 
 def public_keys(ed25519: str, x25519: str, names: tuple[str, str]) -> tuple[bytes, bytes]:
-    """Both keys of a device, checked; `names`: their members in the body, for the error's pointer."""
+    """The two public keys of a device, validated; `names`: their members in the body, for error pointers."""
     signing = _bytes(ed25519, KEY_BYTES, f"/{names[0]}")
     transport = _bytes(x25519, KEY_BYTES, f"/{names[1]}")
     check_ed25519(signing)
@@ -238,7 +237,7 @@ async def _challenge(
 async def _take(
     caller: Caller, purpose: Purpose, proof: DeviceKeyProof
 ) -> tuple[ChallengeRow, device_grant.Challenge]:
-    """Burn the challenge and answer what was asked; Gone when it is not there any more."""
+    """Delete the challenge and return it. Raises Gone if it does not exist."""
     challenge_id = _bytes(proof.challenge_id, CHALLENGE_ID_BYTES, "/challenge_id")
     async with caller.write(effect=False) as tx:
         found = await tx.one(rows.TAKE_CHALLENGE, id=b64u(challenge_id), purpose=purpose.name.lower())
@@ -292,7 +291,8 @@ async def _keep(
 
 
 async def _who(tx: Tx, taken: ChallengeRow) -> tuple[AccountRow | None, DeviceKeyRow | None]:
-    """The account of the handle and the key when it is that account's. Unauthorized for a revoked key."""
+    """The account of the handle, and the key if it belongs to that account. Raises Unauthorized for a revoked
+    key."""
     found = await tx.one(accounts.BY_HANDLE, handle=taken.account)
     account = accounts.row(found) if found else None
     known = await tx.one(rows.ONE, id=key_id(taken.ed25519))
@@ -305,8 +305,8 @@ async def _who(tx: Tx, taken: ChallengeRow) -> tuple[AccountRow | None, DeviceKe
 
 
 def _future_account(challenge_id: bytes) -> str:
-    """The id of the account that a first key makes: fixed by its challenge, so that the key can name it in
-    the registration statement before the account exists."""
+    """The id that the account of a new key will have. It is derived from the challenge, so that the key can
+    sign it in the registration statement before the account exists."""
     return str(uuid.UUID(bytes=challenge_id, version=4))
 
 
@@ -317,7 +317,7 @@ def _require_allowed(caller: Caller) -> None:
 
 def _require_sign_up(caller: Caller) -> None:
     if not caller.node.config.device_key_sign_up:
-        raise SignUpClosed(f"this node makes no accounts by device key; {account_rules.ASK}")
+        raise SignUpClosed(f"this node does not offer sign-up by device key; {account_rules.ASK}")
 
 
 def _bytes(text: str, size: int, pointer: str) -> bytes:

@@ -1,4 +1,4 @@
-"""What people call a device."""
+"""Names of devices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from relay.service.identity import audit, device_key
 
 
 async def rename(caller: Caller, id: str, name: str) -> DeviceKey:
-    """Call one of the caller's keys by another name. NotFound for what is no key of theirs."""
+    """Rename one of the caller's keys. Raises NotFound for an unknown key."""
     me, chosen = caller.me, device_key.label(name)
     if not chosen:
         raise Invalid("a name has at least one character", pointer="/name")

@@ -1,9 +1,9 @@
-"""Limits for what a stranger could guess: a password, a pairing code.
+"""Limits on guessing passwords and pairing codes.
 
-Wrong tries count for handle and address together, so that nobody locks a person out from elsewhere. So that
-many addresses together cannot guess without end either, they also count for the handle as a whole, but only
-where they come from a network that this account was not signed in from lately: people at their usual places
-never meet that limit (SECURITY.md, docs/design/005).
+Failed tries count for handle and address together, so that nobody can lock a person out from elsewhere.
+Against guesses from many addresses they also count for the handle as a whole, but only from networks where
+the account did not sign in recently: people at their usual places never meet that limit (SECURITY.md,
+docs/design/005).
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from relay.db.identity import known_address as rows
 from relay.http.limiter import Attempts
 
 KNOWN_FOR = 90 * 24 * 3600 * 1000  # milliseconds after a sign-in
-KNOWN_NETWORKS = 64  # of one account, the latest
-PER_PLACE = 10  # wrong tries for one handle from one network, all of them back after PLACE_SECONDS
+KNOWN_NETWORKS = 64  # latest networks of one account
+PER_PLACE = 10  # failed tries for one handle from one network, refilled within PLACE_SECONDS
 PLACE_SECONDS = 600
 
 
 class Guesses:
-    """`strangers` wrong tries for one handle from all networks that it is not known at, all of them back
-    after `seconds`."""
+    """A limit of `strangers` failed tries for one handle from all unknown networks together, refilled within
+    `seconds`."""
 
     def __init__(self, name: str, strangers: int, seconds: int) -> None:
         self._place = Attempts(f"{name}.place", PER_PLACE, PLACE_SECONDS)
         self._strangers = Attempts(f"{name}.strangers", strangers, seconds)
 
     def take(self, caller: Caller, handle: str, known: bool) -> None:
-        """Count a try before it is made. RateLimited when there were too many."""
+        """Count a try before it is made. Raises RateLimited after too many."""
         limiter = caller.node.limiter
         self._place.count(limiter, f"{handle} {caller.network}")
         if known:
@@ -48,7 +48,7 @@ class Guesses:
             ) from None
 
     def give_back(self, caller: Caller, handle: str, known: bool) -> None:
-        """The try was good and does not count."""
+        """The try succeeded and does not count."""
         limiter = caller.node.limiter
         self._place.give_back(limiter, f"{handle} {caller.network}")
         if not known:
@@ -56,13 +56,13 @@ class Guesses:
 
 
 async def is_known(tx: Tx, caller: Caller, handle: str) -> bool:
-    """Whether the account of this handle was signed in from the caller's network lately."""
+    """Whether the account of this handle signed in from the caller's network recently."""
     since = now_ms() - KNOWN_FOR
     return await tx.one(rows.KNOWN, handle=handle, place=caller.network, since=since) is not None
 
 
 async def remember(tx: Tx, caller: Caller, account_id: str) -> None:
-    """The account is signed in from the caller's network now."""
+    """Record that the account signed in from the caller's network."""
     now = now_ms()
     place = {"account_id": account_id, "network": caller.network, "seen_at": now}
     await tx.run(rows.INSERT, **place)

@@ -1,4 +1,4 @@
-"""Pairing codes: with one, a further device joins an account."""
+"""Pairing codes, with which another device joins an account."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def create(caller: Caller) -> PairingCode:
 
 
 async def use(tx: Tx, account: AccountRow, digest: bytes | None) -> bool:
-    """Use the code with this digest up, if it belongs to the account and is still good; whether it was."""
+    """Use up the code with this digest if it belongs to the account and is valid. Returns whether it was."""
     if digest is None:
         return False
     return bool(await tx.run(rows.USE_PAIRING, code_hash=digest, account=account.id, now=now_ms()))

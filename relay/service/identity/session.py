@@ -1,4 +1,4 @@
-"""Sessions: made at sign-in, refreshed, listed, ended together with their children."""
+"""Sessions: created at sign-in, refreshed, listed, ended together with their children."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from relay.service.identity import audit
 from relay.service.identity.guesses import remember
 
 USER_CAPS = ("admin", "read", "write")
-# Levels of the identity phases. A local account may do what one linked by OIDC may.
+# Levels of the identity phases. A local account has the rights of one linked by OIDC.
 LEVELS = {
     "ephemeral": 1,
     "recovery_phrase": 2,
@@ -48,7 +48,8 @@ _REFRESH_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A new session with its secrets, told once. `token` and `refresh` are text, times milliseconds."""
+    """A new session with its secrets, which are shown only now. `token` and `refresh` are text, times
+    milliseconds."""
 
     id: str
     account_id: str
@@ -69,8 +70,8 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A session about to be made: the token is minted before the transaction that writes the row, so that
-    nobody waits for the signer while holding the database."""
+    """A session to be created. Its token is minted before the transaction, so that the database is not locked
+    while waiting for the signer."""
 
     id: str
     account_id: str
@@ -137,7 +138,7 @@ async def mint(
 
 
 async def start_guest(caller: Caller) -> Made:
-    """An account nobody has credentials for, and a session of a day that cannot be refreshed."""
+    """A new account without credentials, and a session of one day that cannot be refreshed."""
     now = now_ms()
     account_id, expires_at = new_account_id(), now + limits.GUEST_SESSION * 1000
     made = await plan(caller.node, account_id, "guest", "guest", expires_at)
@@ -161,7 +162,7 @@ async def start_guest(caller: Caller) -> Made:
 
 
 async def start_browser(caller: Caller, account: AccountRow, how: str) -> Made:
-    """The session of a browser: seven days, its token an hour, a refresh token for the next one."""
+    """A browser session: seven days, with an access token of one hour and a refresh token."""
     now = now_ms()
     expires_at, token_until = now + limits.REFRESH_TOKEN * 1000, now + limits.ACCESS_TOKEN * 1000
     made = await plan(caller.node, account.id, "browser", "browser", expires_at, token_until=token_until)
@@ -191,7 +192,7 @@ async def refresh(caller: Caller, token: str | None) -> Made:
         raise _no_refresh()
     _, session_id, account_id, expires_at = found
     until = min(now + limits.ACCESS_TOKEN * 1000, expires_at)
-    # Before the old token is used up: without the signer, the person still has it.
+    # Mint before the old token is used up: if the signer is down, the old one stays valid.
     text = await mint(caller.node, account_id, session_id, USER_CAPS, until)
     async with caller.write(f"refresh {digest.hex()}") as tx:
         found = await tx.one(rows.REFRESH, hash=digest)
@@ -210,20 +211,20 @@ async def refresh(caller: Caller, token: str | None) -> Made:
             await end(tx, caller.node, account_id, session_id)
             await audit.record(tx, account_id, "session.refresh_reused", session_id, address=caller.address)
             refused = _no_refresh()
-    if refused is not None:  # raised out here, so that the end of the session is not rolled back
+    if refused is not None:  # raised here, so that the end of the session is not rolled back
         raise refused
     return Made(session_id, account_id, accounts.row(account).handle, text, b64u(fresh), until)
 
 
 def due(me: Principal) -> bool:
-    """Whether a page fetches a fresh token first: this one ends soon, and the session goes on after it."""
+    """Whether a page should refresh first: the access token ends soon and the session does not."""
     soon = me.expires_at - now_ms() <= limits.REFRESH_LEAD * 1000
     return soon and me.session_kind == "browser" and me.session_ends - me.expires_at >= 1000
 
 
 async def sign_out(caller: Caller, refresh_token: str | None = None) -> None:
-    """End the caller's session and its children; by its refresh token where the access token has run out.
-    Without a session there is nothing to do. Forbidden for a narrowed token: it is less than its session."""
+    """End the caller's session and its children; by the refresh token if the access token has expired. Does
+    nothing without a session. Raises Forbidden for a narrowed token."""
     me, found = caller.principal, None
     if me is not None and me.narrowed:
         raise Forbidden("this token was narrowed and cannot end its session; sign out where you signed in")
@@ -259,15 +260,15 @@ async def revoke(caller: Caller, session_id: str) -> None:
 
 
 async def end(tx: Tx, node: Node, account_id: str, session_id: str) -> list[str]:
-    """End a session of this account and its children; their sockets close once that is durable. Answers
-    the ids that ended, none when there is no such session."""
+    """End a session of this account and its children; their sockets close after the commit. Returns the ended
+    ids."""
     return await end_all(
         tx, node, [row[0] for row in await tx.all(rows.FAMILY, account=account_id, id=session_id)]
     )
 
 
 async def end_all(tx: Tx, node: Node, ids: list[str]) -> list[str]:
-    """End these sessions; their sockets close once that is durable."""
+    """End these sessions; their sockets close after the commit."""
     if ids:
         await tx.run(rows.REVOKE, ids=ids, now=now_ms())
         tx.after_commit(partial(node.hub.end_sessions, ids))
@@ -279,7 +280,7 @@ async def user_info(caller: Caller) -> UserInfo:
     async with caller.read() as tx:
         found = await tx.one(accounts.BY_ID, id=me.account_id)
     if found is None:
-        raise Unauthorized("the account is gone")
+        raise Unauthorized("the account no longer exists")
     account = accounts.row(found)
     return UserInfo(
         sub=account.id,
@@ -330,4 +331,4 @@ def _refresh_hash(token: str | None) -> bytes:
 
 
 def _no_refresh() -> Unauthorized:
-    return Unauthorized("this session cannot be refreshed any more; sign in again", reason="refresh")
+    return Unauthorized("this session can no longer be refreshed; sign in again", reason="refresh")

@@ -1,8 +1,8 @@
-"""The files that a branch began with (docs/design/004): on its frontier without a row, until somebody changes
-them. So a branch costs what is changed on it, however many files it has.
+"""The base of a branch: the tree that it started with (docs/design/004). Its files are on the live frontier
+without a row until they are changed, so that a branch costs only its changes.
 
-A file of the base is a lane like any other. Its number is made of branch and path, so that nobody has to
-write it down; it lies above all numbers that the branch counts, and below those that devices use themselves.
+A file of the base is a lane like any other. Its number is derived from branch and path and need not be
+stored; it is above all numbers that the branch counts, and below those that devices assign.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from relay.db.ref import RefRow
 from relay.memory import trees
 from relay.node import Node
 
-START = 1  # what the counter of a branch with a base begins with; each file of the base is of this change
-NUMBERS = 1 << 51  # of lanes: from here on they are of a base
+START = 1  # first number of a branch with a base; all files of the base have this number
+NUMBERS = 1 << 51  # lane numbers from here on belong to a base
 
 
 @dataclass(slots=True)
 class Base:
-    """What was looked up. A branch keeps its base for good, so that this holds for every later transaction.
+    """The part of the base that was looked up; it never changes for a branch.
 
-    `files`: those among the paths `seen`; `directories`: likewise, each with its digest; `below`: how many
-    files stand below a directory, where that was counted."""
+    `files`: the files at the paths `seen`; `directories`: the directories there, with digests; `below`:
+    number of files below a directory, where counted.
+    """
 
     seen: set[str] = field(default_factory=set)
     files: dict[str, LaneRow] = field(default_factory=dict)
@@ -40,8 +41,8 @@ class Base:
 
 
 class Lacking(Exception):
-    """These paths have to be looked up in the base, and the files below `counted`, before a transaction can
-    go on; it has changed nothing."""
+    """Raised by a transaction that has changed nothing: these paths of the base, and the numbers of files
+    below `counted`, must be looked up first."""
 
     def __init__(self, paths: Collection[str], counted: Collection[str]) -> None:
         super().__init__()
@@ -49,8 +50,8 @@ class Lacking(Exception):
 
 
 def _first_number(branch_id: str, directory: str) -> int:
-    """The number of the lane of the first child of this directory of the base; that of the next is the next,
-    and after the last of all comes the first of all."""
+    """The lane number of the first child of this directory of the base. Children are numbered consecutively,
+    wrapping around at the end of the range."""
     return int.from_bytes(
         digest(length_prefixed(b"svc-base-lane-v1", branch_id.encode(), directory.encode()))[:8]
     )
@@ -61,7 +62,7 @@ def _number(first: int, place: int) -> int:
 
 
 async def look_up(node: Node, tx: Tx, ref: RefRow, lacking: Lacking, known: Base) -> None:
-    """Add what `lacking` asks for to `known`. Best done outside of a write transaction."""
+    """Add what `lacking` names to `known`. Preferably outside of a write transaction."""
     load = trees.stored(node.objects, tx)
     found = await trees.drive(tree.find(ref.base, lacking.paths), load, len(lacking.paths))
     known.seen.update(lacking.paths)

@@ -1,6 +1,6 @@
-"""What a client asks of a channel: to open it, to take updates, to say where its user is.
+"""Requests of a client on a channel: open it, send updates, say where its user is.
 
-A channel is for those who may write, as the live frontier is: whoever writes sees all paths.
+Channels need the role write, like the live frontier; writers see all paths.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Door(Protocol):
-    """What `work` makes of a repository, by the rules of a request for this operation."""
+    """Runs `work` on a repository by the rules of a request for this operation."""
 
     async def __call__(self, operation: str, repo_id: str, work: Callable[[View], Awaitable[T]]) -> T: ...
 
 
 async def open_channel(door: Door, peer: Peer, body: Open) -> list[bytes]:
-    """The first messages of a new channel, or why it is refused. What comes later waits with the peer."""
+    """The first messages of a new channel, or its refusal. Later messages are queued for the peer."""
     try:
         if body.channel not in peer.channels and len(peer.channels) >= CHANNELS:
             raise Invalid(f"one socket has at most {CHANNELS} channels; close one first")
         return await door("live.bootstrap", body.repo_id, partial(_opened, peer=peer, body=body))
     except Unauthorized:
-        raise  # this ends the socket
+        raise  # ends the socket
     except SvcError as error:
         return [refused(body.channel, error)]
 
@@ -79,10 +79,10 @@ async def _opened(view: View, peer: Peer, body: Open) -> list[bytes]:
         who=view.me.handle or "",
         device=key.name,
     )
-    channels.begin(channel)  # first of all, so that nothing is missed from here on
+    channels.begin(channel)  # first, so that no later frame is missed
     try:
         opened, frames = await _caught_up(view, channels, channel, body.since)
-        level = await view.node.hub.may_hear(peer, view.repo.id)  # what changes from here on is told in order
+        level = await view.node.hub.may_hear(peer, view.repo.id)  # later changes are delivered in order
         if level < LIVE:
             raise refusal(level)
     except BaseException:
@@ -126,7 +126,7 @@ async def take(door: Door, peer: Peer, body: Updates) -> bytes:
         answers = await door("live.updates", channel.repo_id, partial(_accept, channel, body.batch))
         return _encode(Answers(channel=body.channel, id=body.id, answers=answers))
     except Unauthorized:
-        raise  # this ends the socket
+        raise  # ends the socket
     except SvcError as error:
         return refused(body.channel, error, body.id)
 
@@ -160,7 +160,7 @@ def _channel(peer: Peer, number: int) -> Channel:
 
 
 def refused(number: int, error: SvcError, id: int | None = None) -> bytes:
-    """What the client is told of a message that is not obeyed; `id`: of its updates."""
+    """The message that refuses a client's message; `id`: of its updates."""
     extra: Mapping[str, object] = error.extra
     wait = extra.get("retry_after")
     told = Refused(

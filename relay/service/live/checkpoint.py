@@ -1,6 +1,7 @@
-"""Auto-checkpoints between seals: disposable marks, one for each agent turn and one when a branch goes quiet.
+"""Automatic checkpoints between seals: disposable marks, one for each agent turn and one when a branch goes
+quiet.
 
-They are no roots of garbage collection; a seal squashes what lies between them.
+They are not roots of the collector; a seal replaces those before it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ IDLE = 30_000  # milliseconds without an update after which a branch gets a chec
 
 
 async def when_idle(tx: Tx, node: Node, branch_id: str) -> None:
-    """See to it that somebody looks at this branch once it may have been quiet for `IDLE`: one job for all
-    updates of the same half minute, run when the last of them is old enough."""
+    """Queue a check whether this branch has been quiet for `IDLE`: one job for all updates of the same half
+    minute, run when the last of them is old enough."""
     window = now_ms() // IDLE
     await node.jobs.add(
         tx,
@@ -39,7 +40,7 @@ async def turn(tx: Tx, branch_id: str, seq: int, turn_id: str | None) -> bool:
 
 
 async def if_idle(node: Node, branch_id: str) -> bool:
-    """Checkpoint the branch if it changed and has been quiet for `IDLE`. For the job queue."""
+    """Add a checkpoint if the branch changed and was quiet for `IDLE`. Run as a job."""
     async with node.db.write(f"idle checkpoint {branch_id}") as tx:
         seq = await tx.value(rows.QUIET, branch_id=branch_id, before=now_ms() - IDLE)
         if seq is not None:

@@ -1,4 +1,5 @@
-"""Epochs: a sealed text becomes the genesis of a new, short log; the last states of older ones are kept."""
+"""Epochs: a seal makes its text the genesis of a new, short log; final states of older epochs are kept for a
+while."""
 
 from __future__ import annotations
 
@@ -26,14 +27,14 @@ PORTION = 32 * MIB
 STATES_AT_ONCE = 64 * MIB  # of texts, for one seal: their states are in memory
 ENDS_AT_ONCE = 64 * MIB  # of older epochs, for one request
 LOG_ROW = 256  # bytes that a row of a log takes besides its operation
-Behind = tuple[int, int]  # a lane, and the epoch it was seen in
-Finals = dict[LaneKey, tuple[bytes, bytes]]  # digest of the genesis, and the last state
+Behind = tuple[int, int]  # a lane, and the epoch that a device knows
+Finals = dict[LaneKey, tuple[bytes, bytes]]  # digest of the genesis, and the final state
 _size = attrgetter("size")
 Wanted = list[tuple[LaneKey, LaneRow]]
 
 
 class Texts(NamedTuple):
-    """Texts that a repository is to reach, by digest, and where those lie that nobody had stored before."""
+    """Texts to make reachable from a repository, by digest, and the places of those that were written new."""
 
     digests: Sequence[bytes] = ()
     placed: Sequence[FrameAt] = ()
@@ -53,14 +54,16 @@ async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[
 
 
 class Ending(NamedTuple):
-    """Epochs that a seal ends: the lanes, and states of those whose log takes more room than their text."""
+    """The epochs that a seal ends: their lanes, and final states of lanes whose log is larger than their
+    state."""
 
     edited: list[LaneRow]
     states: Mapping[LaneKey, bytes]
 
 
 class NotWorkedOut(Exception):
-    """The states of these lanes have to be made, outside of the transaction, which has changed nothing."""
+    """Raised by a transaction that has changed nothing: the states of these lanes must be computed outside of
+    it."""
 
     def __init__(self, branch_id: str, rows: list[LaneRow]) -> None:
         super().__init__()
@@ -72,8 +75,8 @@ States = dict[LaneKey, tuple[Stand, bytes]]
 
 
 async def ending(tx: Tx, branch_id: str, at: int, known: States) -> Ending:
-    """What ends for every edited lane that was not touched after `at`. NotWorkedOut unless the states that
-    this needs are among those `known`."""
+    """The epochs to end: those of every edited lane that was not changed after `at`. Raises NotWorkedOut
+    unless `known` holds the needed states."""
     edited = [rows.row(one) for one in await tx.all(rows.EDITED, branch_id=branch_id, at=at)]
     if not edited:
         return Ending([], {})
@@ -85,7 +88,7 @@ async def ending(tx: Tx, branch_id: str, at: int, known: States) -> Ending:
 
 
 def _fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
-    """As many as may become states at once; of others the log stays, for two epochs more."""
+    """As many as fit in memory as states; the others keep their log for two epochs more."""
     room = STATES_AT_ONCE
     for row in sorted(edited, key=_size):
         room -= row.size
@@ -135,15 +138,15 @@ async def begin(tx: Tx, node: Node, branch_id: str, ends: Ending) -> None:
 
 
 class Ends(NamedTuple):
-    """The ends of older epochs: those that are kept as states, and what the others are made of."""
+    """The ends of older epochs: those stored as states, and the sources of the others."""
 
     known: Finals
     logs: dict[LaneKey, tuple[bytes, Source]]  # digest of the genesis, and the source
 
 
 async def ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Ends:
-    """The ends of older epochs that are kept, from the asked one on, by lane and epoch. Of more than
-    ENDS_AT_ONCE bytes some are left out: whoever is behind can do without, less exactly."""
+    """The kept ends of older epochs, from the requested one on, by lane and epoch. Beyond ENDS_AT_ONCE bytes
+    some are left out; a device that needs them merges less exactly."""
     kept = [
         (LaneKey(branch_id, gen, old), bytes(genesis), state)
         for gen, epoch in sorted(behind)
@@ -167,7 +170,7 @@ async def ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterabl
 
 
 async def _short_logs(tx: Tx, branch_id: str, edited: list[LaneRow]) -> set[str]:
-    """Paths whose log takes no more room than the state of their text would."""
+    """Paths whose log is no larger than the state of their text would be."""
     sizes = {row.path: row.size for row in edited}
     counted = await tx.all(rows.LOG_SIZES, branch_id=branch_id, paths=[*sizes])
     return {path for path, many, size in counted if many * LOG_ROW + size <= sizes[path]}
@@ -213,7 +216,7 @@ def _texts(wanted: Wanted, desk: Desk) -> dict[bytes, bytes]:
 
 
 def _some_states(left: Wanted, desk: Desk, found: States, seconds: float) -> bool:
-    """More states, for so many seconds; whether none is left."""
+    """Compute states for so many seconds. Returns whether none is left."""
     until = time.monotonic() + seconds
     while left:
         key, row = left.pop()

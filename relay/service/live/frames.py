@@ -1,6 +1,7 @@
-"""What changed on a branch, as its listeners are sent it: written with the change, in its transaction.
+"""Live frames: the changes of a branch as its listeners receive them, written in the transaction of the
+change.
 
-An update travels as it was signed, so that whoever receives it can verify who made it.
+Updates travel as they were signed, so that every receiver can verify their authors.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from relay.service.live.rules import Asked, Frontier
 
 
 class _Body(msgspec.Struct):
-    """The members of Live but the channel."""
+    """The members of Live except the channel."""
 
     after: int
     seq: int
@@ -60,7 +61,7 @@ async def announce(
         "created_at": now_ms(),
     }
     await tx.many(rows.INSERT, [kept])
-    tx.after_commit(partial(view.node.hub.channels.remember, frame))  # before anybody is woken
+    tx.after_commit(partial(view.node.hub.channels.remember, frame))  # before listeners are woken
     await view.node.hub.announce(
         tx,
         view.repo.id,
@@ -82,8 +83,8 @@ def signed(
     who: str | None,
     turn: str | None,
 ) -> list[Signed]:
-    """The updates of a batch that changed something: each took a number above `before`, in order. A path with
-    operations too long for a frame has none."""
+    """The updates of a batch that changed something: each got a number above `before`, in order. Paths whose
+    operations are too long for a frame are left out."""
     found: list[Signed] = []
     public, last = b64u(key.ed25519), before
     left_out: set[str] = set()
@@ -108,7 +109,7 @@ def signed(
 
 
 def _body(before: int, after: Frontier, replica: int, updates: Sequence[Signed]) -> bytes | None:
-    """The frame, without the updates where they are too much, and None where the rows alone are."""
+    """The frame; without the updates if they are too large, None if even the rows are."""
     changed = sorted((after.rows[path] for path in after.changed), key=lambda row: row.ver)
     if len(changed) > limits.UPDATES_PER_BATCH:
         return None
@@ -121,5 +122,5 @@ def _body(before: int, after: Frontier, replica: int, updates: Sequence[Signed])
 
 
 def _to_all(row: LaneRow) -> Row:
-    """A row as everybody is told of it: `other` is by another replica than the last."""
+    """A row as all listeners receive it: `other` is the last change by any replica but the row's last one."""
     return row_to_wire(row, row.last_replica)

@@ -1,4 +1,4 @@
-"""The frontier of a branch in the database: loading the part a change needs, writing what it changed."""
+"""The live frontier of a branch in the database: load the part that a change needs, write what it changed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOTHING = Base()
 
 
 async def branch(look: Look, repo_id: str, name: str) -> RefRow:
-    """The branch, or NotFound."""
+    """The branch. Raises NotFound."""
     row = await look(refs.ONE, repo_id=repo_id, type="branch", name=name)
     if row is None:
         raise NotFound
@@ -40,7 +40,7 @@ async def branch(look: Look, repo_id: str, name: str) -> RefRow:
 
 
 async def device_key(look: Look, account_id: str, key_id: str) -> KeyRow | None:
-    """The registered key of this account, None when there is none or it is revoked."""
+    """The account's registered key; None if it is unknown or revoked."""
     if len(key_id) != KEY_ID_CHARS or not key_id.isascii() or "\0" in key_id:
         return None
     found = await look(replicas.KEY, key_id=key_id)
@@ -51,8 +51,8 @@ async def device_key(look: Look, account_id: str, key_id: str) -> KeyRow | None:
 async def live_by(
     tx: Tx, ref: RefRow, device_key_id: str, among: Container[str] | None = None
 ) -> dict[str, list[str]]:
-    """Handles of those who changed these paths since the seal from other devices, by path; of all
-    paths if none are given."""
+    """Handles, by path, of those who changed these paths (all if none are given) from other devices since the
+    seal."""
     found: dict[str, list[str]] = {}
     for path, handle in await tx.all(
         rows.LIVE_BY, branch_id=ref.id, since=ref.sealed_seq, device_key_id=device_key_id
@@ -63,7 +63,7 @@ async def live_by(
 
 
 async def lock(tx: Tx, branch_id: str) -> int:
-    """The branch's counter; nobody else moves it until the transaction ends."""
+    """Lock the branch's counter until the transaction ends. Returns it."""
     seq = await tx.value(rows.LOCK, ref_id=branch_id)
     if seq is None:
         raise NotFound
@@ -73,9 +73,9 @@ async def lock(tx: Tx, branch_id: str) -> int:
 async def load(
     tx: Tx, ref: RefRow, seq: int, asked: Iterable[str], staying: Iterable[str] = (), base: Base = NOTHING
 ) -> Frontier:
-    """The rows of these paths and what tells whether they would clash with directories. `staying`: paths
-    where no file comes or goes, of which the row is enough. `base`: what was looked up there; Lacking where
-    more has to be."""
+    """The rows of these paths, and what is needed to detect clashes with directories. `staying`: paths where
+    no file is created or deleted, of which the row is enough. `base`: what was looked up of the base; raises
+    Lacking where more is needed."""
     wanted = set(asked)
     names = sorted(wanted.union(*map(paths.parents, wanted)))
     rest = sorted(set(staying).difference(names))
@@ -85,7 +85,7 @@ async def load(
     directories = {str(path): int(files) for path, files in counted}
     if ref.base is None:
         return Frontier(ref.id, seq, found, directories)
-    # What a changed path lies below is no file of the base any more.
+    # A file of the base above a changed path no longer exists.
     absent = {one for one in names + rest if one not in found and (one in wanted or one not in directories)}
     suspects = wanted.intersection(directories)
     emptied = {path for path in suspects if directories[path] < 0}  # how many are left of how many?
@@ -109,7 +109,7 @@ async def loaded(
     base: Base,
     staying: Collection[str] = (),
 ) -> Frontier:
-    """As `load`, where `tx` reads: what is lacking is looked up at once, and added to `base`."""
+    """As `load`, looking up missing parts of the base at once and adding them to `base`."""
     while True:
         try:
             return await load(tx, ref, seq, asked, staying, base)
@@ -134,17 +134,17 @@ async def sources(
     found = {key_of(branch_id, row): Source(texts[row.genesis], []) for row in wanted}
     edited = [row.path for row in wanted if row.edited]
     for gen, epoch, operation in await tx.all(rows.LOGS, branch_id=branch_id, paths=edited):
-        source = found.get(LaneKey(branch_id, gen, epoch))  # None: of an epoch that began meanwhile
+        source = found.get(LaneKey(branch_id, gen, epoch))  # None: its epoch began meanwhile
         if source is not None:
             source.operations.append(bytes(operation))
     return found
 
 
 async def desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow]) -> Desk:
-    """The lanes of these text rows: those in memory are borrowed, of the others there are the sources."""
+    """The lanes of these text rows: borrowed from memory, or their sources."""
     absent = [row for row in texts if node.lanes.peek(key_of(branch_id, row), row.stand) is None]
     found = Desk({}, await sources(node, tx, repo_id, branch_id, absent))
-    late: list[LaneRow] = []  # borrowed by another one meanwhile
+    late: list[LaneRow] = []  # borrowed by another request meanwhile
     for row in texts:
         if (key := key_of(branch_id, row)) in found.sources:
             continue
@@ -161,7 +161,8 @@ async def desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collecti
 async def with_lanes(
     node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow], work: Callable[[Desk], R]
 ) -> R:
-    """What `work` makes of the lanes of these text rows, beside the event loop. It changes none of them."""
+    """The result of `work` on the lanes of these text rows, which it must not change; runs beside the event
+    loop."""
     lent = await desk(node, tx, repo_id, branch_id, texts)
     result = await node.lanes.run(work, lent)
     for row in texts:
@@ -172,7 +173,7 @@ async def with_lanes(
 
 
 async def save(tx: Tx, before: Frontier, after: Frontier, account_id: str, device_key_id: str) -> None:
-    """Write what `after`, a changed copy of `before`, changed. A handful of statements for any number."""
+    """Write the changes between `before` and its copy `after`, in a handful of statements for any number."""
     if after.seq == before.seq:
         return
     branch_id = after.branch_id
@@ -214,7 +215,7 @@ async def _save_directories(tx: Tx, branch_id: str, before: dict[str, int], afte
 
 
 def values(branch_id: str, row: LaneRow) -> dict[str, object]:
-    """A row as the parameters of its statements: INSERT, and UPDATE at its own place."""
+    """A row as parameters of its INSERT and UPDATE."""
     found = msgspec.structs.asdict(row)
     found["branch_id"] = found["at_branch"] = branch_id
     found["at_path"] = row.path
@@ -228,7 +229,7 @@ def key_of(branch_id: str, row: LaneRow) -> LaneKey:
 
 
 def entry_of(row: LaneRow | None) -> TreeEntry | None:
-    """The file of a row as a tree holds it; None where there is none."""
+    """The file of a row as a tree entry; None if there is no file."""
     if row is None or not row.living:
         return None
     return TreeEntry(row.kind, row.digest, row.size)  # type: ignore[arg-type]

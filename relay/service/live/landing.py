@@ -1,9 +1,9 @@
-"""A seal made from an explicit tree lands on a live branch: unsealed edits are carried over it, never lost.
+"""Landing: a seal made from an explicit tree becomes the head of a live branch, and unsealed edits are
+carried over it.
 
-For each path that the seal changed (lane protocol, merge seal): where the frontier shows the old sealed bytes
-it takes the new ones; live text is merged with the change as captured edits are; a live edit outlives a
-delete; any other live version moves to a conflict name. What is written, is written once, under a replica id
-of the relay's own.
+For each path that the seal changed (lane protocol, merge seal): if the frontier shows the old sealed bytes,
+it takes the new ones; live text is merged with the change as captured edits are; a live edit wins over a
+delete; any other live version moves to a conflict name. All writes use a replica id of the relay.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ from relay.service.live.branch_base import Base, Lacking, below
 from relay.service.live.rules import Frontier
 
 R = TypeVar("R")
-ATTEMPTS = 5  # at landing, while other processes change the files concerned
+ATTEMPTS = 5  # to land while other processes change the same files
 Change = tuple[TreeEntry | None, TreeEntry | None]
 Changes = Mapping[str, Change]
 
 
 class NotWorkedOut(Exception):
-    """The landing has to be worked out on the frontier as it is now; the transaction changed nothing."""
+    """Raised by a transaction that has changed nothing: the landing must be computed for the current
+    frontier."""
 
     def __init__(self, ref: RefRow, before: bytes | None, after: bytes, device_key_id: str) -> None:
         super().__init__()
@@ -54,8 +55,8 @@ class NotWorkedOut(Exception):
 
 @dataclass(slots=True, frozen=True)
 class Worked:
-    """What landing makes of the frontier. `given`: that frontier before; `asked`: the paths it was loaded
-    for, with what their `base` told."""
+    """A computed landing. `given`: the frontier before it; `asked`: the paths that were loaded, with what
+    their `base` said."""
 
     roots: tuple[bytes | None, bytes]
     asked: set[str]
@@ -66,8 +67,8 @@ class Worked:
 
 
 async def carry_out(view: View, attempt: Callable[[Worked | None], Awaitable[R]]) -> R:
-    """`attempt`, a transaction with a landing in it. It is given what was worked out for that, outside of all
-    transactions, again where the files concerned have changed meanwhile."""
+    """Run `attempt`, a transaction that lands a seal. It receives the landing, computed outside of
+    transactions, and computed again if the files changed meanwhile."""
     try:
         return await attempt(None)
     except NotWorkedOut as first:
@@ -91,7 +92,8 @@ async def land(
     device_key_id: str,
     worked: Worked | None,
 ) -> None:
-    """Bring the frontier of `ref` from the sealed tree `before` to `after` (roots), as it was worked out."""
+    """Bring the frontier of `ref` from the sealed tree `before` to `after` (roots) with a computed
+    landing."""
     seq = await frontier.lock(tx, ref.id)
     if worked is None or worked.roots != (before, after):
         raise NotWorkedOut(ref, before, after, device_key_id)
@@ -112,7 +114,7 @@ async def land(
 
 
 async def _worked_out(view: View, wanted: NotWorkedOut) -> Worked:
-    """RateLimited when the account's budget of work on texts does not suffice."""
+    """Compute a landing. Raises RateLimited when the account's budget of work on texts does not suffice."""
     node, base = view.node, Base()
     async with view.read(snapshot=True) as tx:
         found = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=wanted.ref.id)
@@ -141,7 +143,7 @@ async def _worked_out(view: View, wanted: NotWorkedOut) -> Worked:
 
 @dataclass(slots=True)
 class Landing:
-    """`names`: where the live version of a path goes when it loses its name. `texts`: bytes by digest."""
+    """Computes a landing. `names`: new paths for live versions that lose theirs. `texts`: bytes by digest."""
 
     frontier: Frontier
     replica: int
@@ -152,13 +154,13 @@ class Landing:
     _left: list[tuple[str, Change]] = field(default_factory=list)
 
     def begin(self, changes: Changes) -> None:
-        """Removals first: a directory may become a file, or the reverse."""
+        """Order the changes: deletions first, because a directory may become a file or the reverse."""
         self._sorted = sorted(self.frontier.rows)
         ordered = sorted(changes, key=lambda path: (changes[path][1] is not None, path), reverse=True)
         self._left = [(path, changes[path]) for path in ordered]
 
     def go_on(self, seconds: float) -> bool:
-        """Land more of the changes, for so many seconds; whether all have landed."""
+        """Land changes for so many seconds. Returns whether all have landed."""
         until = time.monotonic() + seconds
         while self._left:
             path, (old, new) = self._left.pop()
@@ -183,8 +185,8 @@ class Landing:
         self.frontier.create(path, new.kind, new.digest, new.size, self.replica)
 
     def _carry(self, row: LaneRow, old: TreeEntry | None, new: TreeEntry | None) -> bool:
-        """Give the lane the seal's change; False where the live text cannot be merged with it, or it is too
-        large for one update."""
+        """Apply the seal's change to the lane. False if the live text cannot be merged with it or the change
+        is too large for one update."""
         if old is None or new is None:
             return False
         key = frontier.key_of(self.frontier.branch_id, row)
@@ -204,7 +206,7 @@ class Landing:
         return True
 
     def _losers(self, path: str, row: LaneRow | None) -> list[LaneRow]:
-        """Unsealed versions that stand where the seal puts a file: at it, below it, above it."""
+        """Unsealed versions in the way of the seal's file: at its path, below it, above it."""
         found = [row] if row is not None else []
         if self.frontier.holds(path):
             found += filter(None, map(self.frontier.living, self._below(path)))
@@ -212,19 +214,19 @@ class Landing:
         return found + [one for one in above if one is not None]
 
     def _below(self, path: str) -> list[str]:
-        """The paths below this one that were loaded; landing adds none there."""
+        """Loaded paths below this one; landing adds none there."""
         first, last = (bisect_left(self._sorted, path + end) for end in "/0")  # "0" comes behind "/"
         return self._sorted[first:last]
 
     def _move(self, row: LaneRow) -> None:
-        """The lane keeps its number and its log under the conflict name."""
+        """Move the lane to the conflict name, with its number and log."""
         self.frontier.remove(row, self.replica)
         moved = row.touched(self.replica, self.frontier.next())
         self.frontier.put(msgspec.structs.replace(moved, path=self.names[row.path]))
 
 
 def _texts_alone(row: LaneRow | None, change: Change) -> bool:
-    """Whether a text was and stays one, here and in the seal."""
+    """Whether the file is a text before and after, live and in the seal."""
     old, new = change
     if row is None or new is None or old is None:
         return False
@@ -233,7 +235,7 @@ def _texts_alone(row: LaneRow | None, change: Change) -> bool:
 
 @dataclass(slots=True)
 class _Loading:
-    """Loads what is known to be concerned so far."""
+    """Loads the affected part of the frontier step by step."""
 
     tx: Tx
     node: Node
@@ -254,7 +256,7 @@ class _Loading:
 
 
 async def _load_below(loading: _Loading, loaded: Frontier, changes: Changes) -> None:
-    """Files under a directory that the seal wants to be a file."""
+    """Load the files below a directory that the seal replaces by a file."""
     found: list[str] = []
     for path, (_, new) in changes.items():
         if new is not None and loaded.holds(path):
@@ -265,7 +267,7 @@ async def _load_below(loading: _Loading, loaded: Frontier, changes: Changes) -> 
 async def _conflict_names(
     loading: _Loading, loaded: Frontier, changes: Changes, device_key_id: str
 ) -> dict[str, str]:
-    """A free conflict name for every file that is here and not as it was sealed."""
+    """A free conflict name for every file that differs from its sealed state."""
     when = datetime.fromtimestamp(now_ms() / 1000, UTC)
     left = [
         path

@@ -1,4 +1,4 @@
-"""States of lanes, for a device that has to carry its edits onto them."""
+"""States of lanes, for devices that carry their edits onto them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from relay.service.live.branch_base import Base
 from relay.service.live.epochs import Finals
 
 LANES_PER_REQUEST = 1000
-READS = 3  # of lanes that others change meanwhile
+READS = 3  # tries, if others change the lanes meanwhile
 
 
 async def read(view: View, branch: str, body: LanesRequest) -> LaneStates:
-    """Full states of lanes, and the last states of the older epochs that are kept. A lane in memory may have
-    moved on past the rows that were read; then all is read again."""
+    """Full states of lanes, and the kept final states of older epochs. If a lane in memory has changed since
+    its row was read, everything is read again."""
     if len(body.lanes) > LANES_PER_REQUEST:
         raise TooLarge(f"ask for at most {LANES_PER_REQUEST} lanes at once")
     view.require_whole()
@@ -93,7 +93,7 @@ def _state(row: LaneRow, state: bytes | None, ends: dict[str, FinalState], asker
 
 
 def _since(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None) -> dict[str, FinalState]:
-    """The ends of the lane's older epochs that are kept, from this one on."""
+    """The kept ends of the lane's older epochs from this one on."""
     if epoch is None:
         return {}
     keys = (
@@ -108,7 +108,7 @@ def _since(ends: Finals, ref: RefRow, row: LaneRow, epoch: int | None) -> dict[s
 
 @dataclass(slots=True)
 class _Reading:
-    """Makes full states, one after the other. `lanes` and `logs` are what is left to do."""
+    """Computes full states one by one. `lanes` and `logs`: what is left to do."""
 
     branch_id: str
     lanes: list[LaneRow]

@@ -1,9 +1,9 @@
-"""What is worked out on lanes for a batch of live updates, apart from the decisions about them.
+"""The computation on lanes for a batch of live updates, apart from the decisions about them.
 
-Small work is done in the transaction that decides. What may take longer is done beside it: on the rows as a
-first look found them, outside of any transaction, in slices, each account in its turn (`relay.memory.fair`).
-Then a transaction decides anew and takes what was worked out, if the lane still stands where that began; else
-it is worked out again. So nobody waits for another one's work with the database in hand.
+Small work is done in the transaction that decides. Larger work is done outside of any transaction on the rows
+as first read, in slices, accounts taking turns (`relay.memory.fair`). A transaction then decides and uses the
+results if the lanes are unchanged; else they are computed again. So no request waits with the database locked
+for the computation of another.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from localstore.core.names import MANIFEST
 from relay.db.live.lane import LaneRow
 from relay.memory.lanes import LaneKey, Lanes, Source, Stand
 
-BYTES_PER_STEP = 80  # of a text, which are read and hashed in the time of one step of `UPDATE_WORK`
-BYTES_PER_PART = 4  # of operations, for each item or deletion that they may hold
-EACH = 500  # steps that an edit takes however small it is
-BUILT_BYTES_PER_STEP = 40  # of the text of a lane that is made anew
-SMALL = 50_000  # steps of a batch that are worked out in the transaction: about 5 ms
+BYTES_PER_STEP = 80  # of a text: read and hashed in the time of one step of `UPDATE_WORK`
+BYTES_PER_PART = 4  # of operations: the least for one item or deletion
+EACH = 500  # steps of the smallest edit
+BUILT_BYTES_PER_STEP = 40  # of the text of a lane that is rebuilt
+SMALL = 50_000  # steps of a batch that is computed in the transaction: about 5 ms
 
 
 class NotWorkedOut(Exception):
@@ -33,8 +33,8 @@ class NotWorkedOut(Exception):
 
 
 class Edit(NamedTuple):
-    """What an edit makes of its lane: the text, and the state vector, encoded. The text itself is there of a
-    manifest alone."""
+    """The result of an edit: digest and size of the text, and the encoded state vector. The text itself only
+    for a manifest."""
 
     digest: bytes
     size: int
@@ -43,7 +43,7 @@ class Edit(NamedTuple):
 
 
 class Workbench(Protocol):
-    """Where the edits of a batch are worked out, in the order of the batch."""
+    """Computes the edits of a batch, in the order of the batch."""
 
     def edit(self, key: LaneKey, row: LaneRow, n: int, operations: Sequence[bytes], replica: int) -> Edit:
         """What update `n` of `replica` makes of the lane `key`, which stands at `row`. Raises SvcError."""
@@ -51,8 +51,8 @@ class Workbench(Protocol):
 
 @dataclass(slots=True)
 class Bench:
-    """Works on lanes that nobody else has meanwhile. `lanes`: those in memory; `sources`: what the others are
-    made of; `began`: where each stood first; `steps`: what came of each update, by lane and in order."""
+    """Works on borrowed lanes. `lanes`: those in memory; `sources`: of the others; `began`: the row each
+    started from; `steps`: results by lane, in order."""
 
     lanes: dict[LaneKey, Lane]
     sources: Mapping[LaneKey, Source]
@@ -77,11 +77,11 @@ class Bench:
         lane = self._lane(key)
         left = self._afford(key, row)
         if row.size + sum(map(len, operations)) > limits.TEXT_FILE:
-            lane = lane.copy()  # what becomes too long is given up; the lane stays as it was
+            lane = lane.copy()  # if the text becomes too long the copy is dropped
         try:
             self._worked[key] += lane.accept(operations, replica, left, reading=True)
         except SvcError:
-            if not lane.sound:  # the library failed in it, and it may be half changed
+            if not lane.sound:  # the library failed; the lane may be half changed
                 self.lanes[key] = self._build(key)
             raise
         finally:
@@ -101,7 +101,7 @@ class Bench:
         return lane
 
     def _afford(self, key: LaneKey, row: LaneRow) -> int:
-        """Count in what it takes to read the text once more; the work that is left for an edit."""
+        """Count the work of reading the text once more. Returns the work that is left for an edit."""
         self._worked[key] = self._worked.get(key, 0) + row.size // BYTES_PER_STEP
         left = limits.EDITS_AT_ONCE * limits.UPDATE_WORK - self._worked[key]
         if left < 0:
@@ -117,7 +117,7 @@ class Bench:
 
 @dataclass(slots=True)
 class Replay:
-    """Tells again what a bench worked out. Raises NotWorkedOut where that was another question."""
+    """Replays the results of a bench. Raises NotWorkedOut when asked for another edit."""
 
     bench: Bench
     _told: dict[LaneKey, int] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class Replay:
         return made
 
     def complete(self, key: LaneKey) -> bool:
-        """Whether all that was worked out on the lane was asked for, so that it stands where its row does."""
+        """Whether all results for the lane were used, so that it matches its row."""
         return self._told.get(key, 0) == len(self.bench.steps.get(key, ()))
 
 
@@ -151,14 +151,14 @@ def keep(lanes: Lanes, bench: Workbench, rows: Mapping[LaneKey, LaneRow]) -> Non
 
 
 def is_small(lanes: Lanes, branch_id: str, edits: Iterable[tuple[LaneRow, Sequence[bytes]]]) -> bool:
-    """Whether the work on these edits, at worst, is small enough for the transaction that decides."""
+    """Whether the worst-case work of these edits is small enough for the deciding transaction."""
     steps, seen = 0, set()
     for row, operations in edits:
         key = LaneKey(branch_id, row.gen, row.epoch)
         lane = lanes.peek(key, row.stand)
         if lane is None and key not in seen:
             if row.edited:
-                return False  # a log of any length
+                return False  # the log may have any length
             steps += row.size // BUILT_BYTES_PER_STEP
         seen.add(key)
         parts = 1 + sum(map(len, operations)) // BYTES_PER_PART

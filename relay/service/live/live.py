@@ -43,15 +43,15 @@ from relay.service.live.lane_work import Bench, NotWorkedOut, Replay, Workbench
 from relay.service.live.rules import Asked, Batch, Frontier
 from relay.service.storage import chunked
 
-VERIFIED_AT_ONCE = 4  # updates; their signatures cost about what it costs to wake a thread
-ATTEMPTS = 5  # at deciding, while other processes or seals change the lanes
+VERIFIED_AT_ONCE = 4  # updates verified without a thread, whose start costs as much
+ATTEMPTS = 5  # to decide while other processes or seals change the lanes
 _encoded = msgspec.msgpack.Encoder().encode
 _ANSWER = msgspec.msgpack.Decoder(tuple)
 
 
 async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstrap:
-    """The frontier, whole or since a number, and the replica id this folder writes under. Only a new one is
-    written: everything else is one look at the branch."""
+    """The frontier, whole or since a number, and the replica id of this working copy. Only a new replica id
+    is written; everything else is one snapshot of the branch."""
     if body.replica is not None:
         view.require_whole()
         async with view.read(snapshot=True) as tx:
@@ -74,7 +74,7 @@ async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstra
             branch_id=ref.id,
             replica=replica,
         )
-    async with view.read(snapshot=True) as tx:  # nobody waits behind the writer while files are listed
+    async with view.read(snapshot=True) as tx:  # listing files needs no write lock
         ref = await frontier.branch(tx.one, view.repo.id, branch)
         return await _frontier(tx, view, ref, key, body.since, replica)
 
@@ -111,7 +111,7 @@ async def proof_context(view: View, branch: str, body: ProofContextRequest) -> P
 
 
 async def accept(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
-    """Every update of the batch in one transaction, each answered by the lane protocol's order of checks."""
+    """Apply a batch in one transaction; each update is answered by the lane protocol's order of checks."""
     if not batch.updates or any(update.kind != "delete" for update in batch.updates):
         view.node.reserve.require()
     signatures = _check_shape(batch)
@@ -131,8 +131,8 @@ async def accept(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
 async def _landed(
     view: View, ref: RefRow, batch: UpdateBatch, asked: list[Asked], texts: frozenset[bytes]
 ) -> UpdateAnswers:
-    """Decide on the batch and write what it changed. What takes long is worked out before, outside of the
-    transaction, and counts if the lanes still stand where that began."""
+    """Decide on the batch and write its changes. Long computations run before, outside of the transaction,
+    and count if the lanes are unchanged since."""
     view.node.share.require(view.me.account_id)
     known: _Known | None = None
     began = Base()
@@ -207,7 +207,7 @@ async def _take(
 
 
 class _Known(NamedTuple):
-    """What was worked out: what the rules were given, and the batch that has taken its updates on that."""
+    """What was computed: the input of the rules, and the batch that applied its updates to it."""
 
     given: Batch
     taken: Batch
@@ -215,7 +215,7 @@ class _Known(NamedTuple):
 
 
 class _Costly(Exception):
-    """The edits have to be worked out outside of the transaction; nothing was changed."""
+    """Raised by a transaction that has changed nothing: the edits must be computed outside of it."""
 
     def __init__(self, work: Batch) -> None:
         super().__init__()
@@ -223,8 +223,8 @@ class _Costly(Exception):
 
 
 async def _decide(tx: Tx, view: View, work: Batch, asked: list[Asked], known: _Known | None) -> Batch:
-    """Run the rules, with the work on lanes that is known already or is small. Given the same as before, they
-    say the same again."""
+    """Apply the rules with the known or small computations on lanes. The same input gives the same
+    answers."""
     if known is not None and known.given == work:
         return known.taken
     if known is not None:
@@ -245,8 +245,8 @@ async def _decide(tx: Tx, view: View, work: Batch, asked: list[Asked], known: _K
 
 
 async def _worked_out(view: View, work: Batch, asked: list[Asked]) -> _Known:
-    """The edits of the batch worked out on the lanes as `work` knows them, beside all transactions, in
-    slices. RateLimited when the account's budget does not suffice."""
+    """Compute the edits of the batch on the lanes as `work` knows them, outside of transactions, in slices.
+    Raises RateLimited when the account's budget does not suffice."""
     async with view.read(snapshot=True) as tx:
         bench = await _bench(tx, view, work, _edits(work, asked))
     trial = _begun(work, bench)
@@ -255,7 +255,7 @@ async def _worked_out(view: View, work: Batch, asked: list[Asked]) -> _Known:
 
 
 def _edits(work: Batch, asked: list[Asked]) -> list[tuple[LaneRow, list[bytes]]]:
-    """The rows that edits of the batch are about, as they stand before it, with the operations."""
+    """The rows that edits of the batch change, as of before the batch, with the operations."""
     return [
         (row, operations)
         for update, operations in asked
@@ -278,8 +278,8 @@ def _rows_by_lane(after: Frontier) -> dict[LaneKey, LaneRow]:
 
 
 async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -> dict[bytes, bytes]:
-    """The manifests that the frontier has, or may have after an update of this batch, by digest; nothing
-    unless a file of the batch is over the common cap and a manifest can raise it."""
+    """The manifests that the frontier has, or may have after an update of this batch, by digest. {} unless a
+    file of the batch is over the common cap and a manifest can raise that."""
     if not _may_raise_cap(view, batch):
         return {}
     named = {
@@ -299,24 +299,24 @@ async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -
 
 
 def _may_raise_cap(view: View, batch: UpdateBatch) -> bool:
-    """Whether a file is over the common cap, where a manifest can raise it."""
+    """Whether a file is over the common cap and a manifest may raise that."""
     return view.repo.kind == "app" and any((u.size or 0) > limits.BLOB_FILE for u in batch.updates)
 
 
 def _text(sources: dict[LaneKey, Source]) -> bytes:
-    """The text of the one lane, on the lanes' thread."""
+    """The text of the only lane, computed on the lanes' thread."""
     ((key, source),) = sources.items()
     return source.build(key).text()
 
 
 def _begun(work: Batch, bench: Workbench) -> Batch:
-    """A copy of `work` to take the updates; `work` stays as it was loaded."""
+    """A copy of `work` for applying the updates."""
     copy, manifests = work.frontier.copy(), dict(work.manifests)
     return dataclasses.replace(work, frontier=copy, bench=bench, manifests=manifests, fresh={}, done=[])
 
 
 async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:
-    """Keep the new answers until the device has settled them."""
+    """Store the new answers until the device has settled them."""
     if not done.fresh:
         return
     await tx.many(
@@ -331,7 +331,7 @@ async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:
 
 
 def _check_shape(batch: UpdateBatch) -> list[bytes]:
-    """The signatures of the updates."""
+    """Check the limits of a batch. Returns the decoded signatures."""
     if len(batch.updates) > limits.UPDATES_PER_BATCH:
         raise TooLarge(f"a batch holds at most {limits.UPDATES_PER_BATCH} updates")
     if batch.turn_id is not None and (
@@ -378,7 +378,7 @@ def stored_answer(raw: bytes) -> UpdateAnswer:
 
 
 def _named(batch: UpdateBatch, above: int = -1) -> set[bytes]:
-    """Bytes named by updates, of files of more than `above` bytes."""
+    """Digests that updates name for files of more than `above` bytes."""
     return {bytes.fromhex(u.blake3) for u in batch.updates if u.blake3 and (u.size or 0) > above}
 
 

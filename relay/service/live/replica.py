@@ -1,4 +1,4 @@
-"""Replicas: the ids under which one working copy numbers its updates, and which answers are still kept."""
+"""Replicas: the ids under which working copies number their updates, and the answers that are still kept."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ID_BITS = 52
 
 
 def check_id(replica_id: int) -> None:
-    """Invalid for a number that no replica can have."""
+    """Raise Invalid for a number that is no replica id."""
     if not 0 < replica_id < 1 << ID_BITS:
         raise Invalid(f"a replica id is a whole number from 1 to 2**{ID_BITS} - 1", pointer="/replica")
 
 
 async def mine(tx: Tx, view: View, ref: RefRow, key: KeyRow, replica_id: int) -> ReplicaRow:
-    """The caller's own replica of this branch; Forbidden otherwise."""
+    """The caller's replica of this branch. Raises Forbidden."""
     check_id(replica_id)
     found = await tx.one(rows.ONE, replica_id=replica_id)
     replica = rows.row(found) if found else None
@@ -55,7 +55,7 @@ async def issue(tx: Tx, view: View, ref: RefRow, key: KeyRow) -> int:
 
 
 def require_clock(replica: ReplicaRow, n: int) -> None:
-    """ClockReused for a folder that has used fewer numbers than are known."""
+    """Raise ClockReused if the working copy has used fewer numbers than the relay knows."""
     if n < replica.highest:
         raise ClockReused(
             "this folder's records are older than what it has sent; bootstrap without a replica"
@@ -63,7 +63,8 @@ def require_clock(replica: ReplicaRow, n: int) -> None:
 
 
 async def settle(tx: Tx, replica: ReplicaRow, settled: int, highest: int) -> None:
-    """Answers up to `settled` reached the device and go; numbers up to `highest` are used."""
+    """Delete the answers up to `settled`, which the device has received, and record that numbers up to
+    `highest` are used."""
     if settled > replica.settled:
         await tx.many(rows.FORGET, [{"replica_id": replica.id, "settled": settled}])
     passed = {"replica_id": replica.id, "to_settled": max(settled, replica.settled), "to_highest": highest}

@@ -29,8 +29,8 @@ from relay.service.live.lane_work import Workbench
 
 @lru_cache(maxsize=256)
 def file_cap(manifest: bytes | None, kind: str) -> int:
-    """The cap that this manifest, if there is one, gives a repository of this kind; one that cannot be read
-    raises nothing."""
+    """The cap of a repository of this kind with this manifest (or None); an invalid manifest counts as
+    none."""
     try:
         found = RepoManifest() if manifest is None else parse(manifest)
     except SvcError:
@@ -39,7 +39,8 @@ def file_cap(manifest: bytes | None, kind: str) -> int:
 
 
 def over_cap(path: str, size: int, cap: int, kind: str) -> str:
-    """Why this file does not enter a tree of this kind of repository, and what lets it in."""
+    """The error for a file that is too large for trees of this kind of repository, with what would allow
+    it."""
     remedy = f"; {RAISED}" if kind == "app" and size <= limits.APP_FILE_CLAMP else ""
     return f"{path} has {size} bytes; this repository takes files of {cap} at most{remedy}"
 
@@ -65,12 +66,13 @@ class Operation(NamedTuple):
 
 @dataclass(slots=True)
 class Frontier:
-    """The part of a branch's frontier that a transaction works on, and its changes so far.
+    """The part of a branch's live frontier that a transaction works on, with its changes.
 
-    `rows`: every row of the paths concerned and of their parent directories' names; `directories`: files
-    below, for every parent of the paths and for the paths themselves, apart from those that the branch began
-    with, of which there are so many `below` the paths. `unwritten`: paths of files that the branch began with
-    and that have no row yet; `taken`: numbers of edited lanes, if such a file has the same."""
+    `rows`: every row of the affected paths and of their parent directories' names. `directories`: numbers of
+    files below the paths and their parents, without files of the base, which are counted in `below`.
+    `unwritten`: affected paths of base files without a row; `taken`: lane numbers in use that such a file
+    would have.
+    """
 
     branch_id: str
     seq: int
@@ -87,27 +89,27 @@ class Frontier:
         return row if row is not None and row.living else None
 
     def clashes(self, path: str) -> bool:
-        """Whether a file at `path` would stand under a file or over a directory."""
+        """Whether a file at `path` would be below a file or replace a directory."""
         if self.holds(path):
             return True
         return any(self.living(parent) is not None for parent in paths.parents(path))
 
     def holds(self, path: str) -> bool:
-        """Whether files stand below `path`, which is one of the paths concerned."""
+        """Whether there are files below `path`, one of the affected paths."""
         return self.directories.get(path, 0) + self.below.get(path, 0) > 0
 
     def collides(self, key: LaneKey, path: str) -> bool:
-        """Whether another lane has the number of the file at `path`, which is of the base and unchanged."""
+        """Whether another lane has the number of the unchanged base file at `path`."""
         fresh = path in self.unwritten and path not in self.changed
         return fresh and (key.gen in self.taken or key in self.log)
 
     def copy(self) -> Frontier:
-        """The same, to be changed; nothing was changed in it yet."""
+        """A copy for changing."""
         rows, directories = dict(self.rows), dict(self.directories)
         return replace(self, rows=rows, directories=directories, changed={}, log={})
 
     def take(self, more: Frontier) -> None:
-        """Add what was loaded of other paths."""
+        """Add the loaded rows of other paths."""
         self.rows.update(more.rows)
         self.directories.update(more.directories)
         self.below = {**self.below, **more.below}
@@ -115,7 +117,7 @@ class Frontier:
         self.taken = frozenset((*self.taken, *more.taken))
 
     def later(self, began: int, by: int) -> Frontier:
-        """The same changes, where the counter was not `began` before them, but `by` more."""
+        """The same changes, counted from `began` + `by` instead of `began`."""
         if not by:
             return self
 
@@ -143,7 +145,7 @@ class Frontier:
         return self.seq
 
     def put(self, row: LaneRow) -> None:
-        """Write one row, and count its directories when the file came or went."""
+        """Write one row, and update the counts of its directories if the file was created or deleted."""
         before = self.living(row.path) is not None
         if before != row.living:
             step = 1 if row.living else -1
@@ -153,7 +155,7 @@ class Frontier:
         self.changed[row.path] = None
 
     def create(self, path: str, kind: str, blob: bytes, size: int, by: int) -> LaneRow:
-        """A new file: its lane is the number of this change."""
+        """A new file: its lane has the number of this change."""
         seq = self.next()
         row = LaneRow(path, kind, seq, 0, seq, blob, size, blob, False, by, seq, 0)
         self.put(row)
@@ -167,7 +169,7 @@ class Frontier:
     def edit(
         self, key: LaneKey, row: LaneRow, digest: bytes, size: int, operations: list[bytes], by: int
     ) -> LaneRow:
-        """The lane `key` of `row` took in `operations`; its text has this digest and size now."""
+        """Record that the lane `key` of `row` applied `operations`, with the resulting digest and size."""
         seq = self.next()
         self.log.setdefault(key, []).extend(
             [Operation(seq, part, data) for part, data in enumerate(operations)]
@@ -179,10 +181,12 @@ class Frontier:
 
 @dataclass(slots=True)
 class Batch:
-    """Updates of one replica. `held`: objects of the repository among those named, digest → size; `large`:
-    files that it holds as chunks, likewise; `texts`: which of them are text; `bench`: where edits of lanes
-    are worked out; `done`: the answers so far; `manifests`: digest → bytes of the `.svc.yaml` that the
-    frontier may have while the updates are taken, if a file cap is asked for."""
+    """The updates of one replica.
+
+    `held`: named objects that the repository holds, digest → size; `large`: files held as chunks, likewise;
+    `texts`: which of them are text; `bench`: computes edits of lanes; `done`: answers so far; `manifests`:
+    digest → bytes of each `.svc.yaml` that the frontier may have, if a file cap is needed.
+    """
 
     frontier: Frontier
     replica: int
@@ -199,7 +203,7 @@ class Batch:
     done: list[UpdateAnswer] = field(default_factory=list)
 
     def run(self, updates: Sequence[Asked], seconds: float = math.inf) -> bool:
-        """Answer the updates, or as many more of them as so many seconds allow; whether all are answered."""
+        """Answer updates for so many seconds. Returns whether all are answered."""
         until = time.monotonic() + seconds
         for update, operations in updates[len(self.done) :]:
             self.done.append(self.answer(update, operations))
@@ -208,7 +212,7 @@ class Batch:
         return len(self.done) == len(updates)
 
     def answer(self, update: LiveUpdate, operations: list[bytes]) -> UpdateAnswer:
-        """Settled, known, or decided now; refusals are kept like acceptances."""
+        """The stored answer, or a new decision; refusals are stored too."""
         if update.n <= self.settled:
             return UpdateAnswer(n=update.n, result="settled")
         known = self.fresh.get(update.n) or self.answers.get(update.n)
@@ -244,7 +248,7 @@ class Batch:
         if not update.typed and row.other(self.replica) > update.base:
             raise LaneMoved(update.path)
         key = LaneKey(self.frontier.branch_id, row.gen, row.epoch)
-        if self.frontier.collides(key, update.path):  # once in a million branches: the file begins anew
+        if self.frontier.collides(key, update.path):  # once in a million branches: start a new lane
             self.frontier.create(row.path, row.kind, row.digest, row.size, 0)
             raise Refusal("stale")
         made = self.bench.edit(key, row, update.n, operations, self.replica)
@@ -265,7 +269,7 @@ class Batch:
         kind = "text" if update.kind == "create_text" else kind_of_bytes(size, self.repo_kind)
         row = self.frontier.living(update.path)
         if row is not None and (row.kind, row.digest, row.size) == (kind, blob, size):
-            return _ok(update.n, row)  # here already, whatever the cap is by now
+            return _ok(update.n, row)  # exists already, whatever the cap is now
         self._require_fit(update, kind, blob, size)
         if row is not None:
             self._require_seen(update, row)
@@ -274,7 +278,8 @@ class Batch:
         return _ok(update.n, self.frontier.create(update.path, kind, blob, size, self.replica))
 
     def _require_fit(self, update: LiveUpdate, kind: str, blob: bytes, size: int) -> None:
-        """Refused unless the bytes are here, as the kind needs them, and within the caps."""
+        """Raise a refusal unless the repository holds the bytes in the form of their kind and within the
+        caps."""
         text = kind == "text"
         if not text and size > limits.BLOB_FILE and size > (cap := self._file_cap()):
             raise Refusal("refused", "too_large", over_cap(update.path, size, cap, self.repo_kind))
@@ -290,7 +295,7 @@ class Batch:
                 raise Refusal("refused", "not_text", f"{update.path} is not UTF-8 text")
 
     def _file_cap(self) -> int:
-        """Bytes that one binary may have here: an app's manifest, as the frontier has it, may raise them."""
+        """The largest binary in bytes; the manifest on the frontier of an app may raise it."""
         row = self.frontier.living(MANIFEST)
         text = self.manifests.get(row.digest) if row is not None and row.kind == "text" else None
         return file_cap(text, self.repo_kind)

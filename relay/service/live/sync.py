@@ -1,9 +1,9 @@
-"""Hearing what happens in repositories: over a WebSocket, or by polling (docs/design/008).
+"""Events of repositories: over a WebSocket, or by polling (docs/design/008).
 
-A socket hears of the repositories that it subscribes to, and has a channel for each branch that it opens.
-What it may hear is asked again whenever that may have changed (`relay.events.hub`). A client that sends
-frames without end waits, by its session's and its address's budgets; one that reads too slowly loses events
-and frames and is told so.
+A socket receives events of the repositories that it subscribes to, and has a channel for each branch that it
+opens. Its rights are read again whenever they may have changed (`relay.events.hub`). A client that sends very
+many frames is slowed down by budgets of its session and address; one that reads too slowly loses events and
+frames and is told so.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from relay.http.storable import require_storable_json
 from relay.service.live import channel
 from relay.service.live.channel import Door
 
-FRAME_BYTES = 4096  # of one message from a client that holds no updates
+FRAME_BYTES = 4096  # of one message from a client without updates
 REPO_ID_CHARS = 64
 INT64 = 2**63 - 1
 
@@ -73,8 +73,8 @@ async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
 
 
 async def wait(caller: Caller, body: PollRequest, door: Door) -> PollAnswer:
-    """As `poll`, and the frames of the branches that were asked for: as soon as there is something to say, or
-    after `body.wait` seconds."""
+    """As `poll`, with frames of the requested branches: as soon as there are messages, or after `body.wait`
+    seconds."""
     until = monotonic() + body.wait
     with _joined(caller) as peer:
         found: list[bytes] = []
@@ -102,16 +102,17 @@ async def wait(caller: Caller, body: PollRequest, door: Door) -> PollAnswer:
 
 
 def require_own_origin(caller: Caller, origins: Sequence[str]) -> None:
-    """A browser sends its cookie with a WebSocket from any page; Forbidden unless the page is ours."""
+    """Raise Forbidden for a WebSocket opened by a page of another site, since browsers send cookies with
+    it."""
     own = caller.node.config.authorities()
     if caller.me.via == "cookie" and not (len(origins) == 1 and origins[0].partition("://")[2] in own):
         raise Forbidden(f"this socket was not opened by a page of {caller.node.config.public_url}")
 
 
 class Conversation:
-    """One socket. `receive` answers None when the client has gone; `send` waits for a slow reader, and only
-    this conversation waits with it; `at_once` sends nothing to such a reader and answers False. `door`: what
-    a message does in a repository."""
+    """One socket. `receive` returns None when the client has disconnected; `send` waits for a slow reader;
+    `at_once` sends only to a reader that has taken everything, else returns False. `door`: see
+    `relay.service.live.channel`."""
 
     def __init__(self, caller: Caller, send: Send, at_once: AtOnce, receive: Receive, door: Door) -> None:
         self._caller = caller
@@ -120,10 +121,10 @@ class Conversation:
         self._receive = receive
         self._door = door
         self._hub = caller.node.hub
-        self._turn = asyncio.Lock()  # of subscribing and opening, and of sending what waits
+        self._turn = asyncio.Lock()  # held while subscribing, opening, or sending queued messages
 
     async def run(self) -> None:
-        """Until the client leaves, errs, or its session ends; the last message then says why."""
+        """Serve until the client disconnects, makes an error, or its session ends; then send the reason."""
         with _joined(self._caller) as peer:
             peer.at_once = lambda texts: not self._turn.locked() and self._at_once(texts)
             tasks = [asyncio.create_task(self._hear(peer)), asyncio.create_task(self._tell(peer))]
@@ -140,7 +141,7 @@ class Conversation:
         try:
             task.result()
         except OSError:
-            return  # the client has gone
+            return  # the client has disconnected
         except SvcError as error:
             with contextlib.suppress(OSError):
                 await self._send([_encode(Closing(code=error.code, detail=error.detail))])
@@ -210,7 +211,7 @@ async def _opened(body: Open, peer: Peer, door: Door) -> list[bytes]:
 
 
 async def _pause(caller: Caller) -> None:
-    """Whoever subscribes or opens very often waits."""
+    """Wait if the caller subscribes or opens very often."""
     session = caller.principal.session_id if caller.principal else ""
     await asyncio.sleep(caller.node.limiter.frames(session, caller.network, SUBSCRIBE))
 
@@ -229,12 +230,12 @@ def _read(frame: str | bytes) -> Asked:
 
 
 def _may_be_one(repo_id: str) -> bool:
-    """Whether a text can be the id of a repository at all."""
+    """Whether the text can be a repository id."""
     return len(repo_id) <= REPO_ID_CHARS and repo_id.isascii() and repo_id.isalnum()
 
 
 def _most(caller: Caller) -> Audience:
-    """What the credential includes: whoever comes with a token that only reads is a reader."""
+    """The highest level that the credential allows: a token that only reads makes a reader."""
     caps = caller.principal.caps if caller.principal else frozenset()
     return "owner" if "admin" in caps else "writer" if "write" in caps else "reader"
 

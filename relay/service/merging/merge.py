@@ -31,9 +31,10 @@ from relay.db.engine.database import Tx
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
 from relay.db.seal import PrepareRow
-from relay.service import issue, protection
+from relay.service import protection
 from relay.service import ref as branch_service
 from relay.service.checks import check
+from relay.service.discussion import issue
 from relay.service.live import frontier, landing
 from relay.service.merging import mergeable
 from relay.service.merging.subjects import About, Act

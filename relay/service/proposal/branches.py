@@ -18,7 +18,7 @@ from relay.db.collaboration import proposal as rows
 from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
-from relay.service import subject
+from relay.service.discussion import subject
 from relay.service.proposal import states, versions
 
 

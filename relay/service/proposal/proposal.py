@@ -25,7 +25,7 @@ from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
 from relay.http.paging import Cursor, page_size
-from relay.service import posting, subject
+from relay.service.discussion import posting, subject
 from relay.service.history.ancestry import relation
 from relay.service.proposal import branches, review, states, versions, wire
 

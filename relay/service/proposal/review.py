@@ -14,9 +14,9 @@ from relay.db.collaboration import review as rows
 from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.http import paging
-from relay.service import posting, subject
+from relay.service.discussion import posting, subject
+from relay.service.discussion.subject import Subject
 from relay.service.proposal import states, versions, wire
-from relay.service.subject import Subject
 
 
 async def page(view: View, number: str, query: PageQuery) -> Page[Review]:

@@ -10,8 +10,8 @@ from relay.caller import View
 from relay.db.collaboration import proposal as rows
 from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
-from relay.service import subject
-from relay.service.subject import Subject
+from relay.service.discussion import subject
+from relay.service.discussion.subject import Subject
 
 
 async def find(tx: Tx, view: View, number: str | int) -> ProposalRow:

@@ -25,7 +25,7 @@ from relay.db.engine.database import Row, Tx
 from relay.http import paging
 from relay.memory import trees
 from relay.node import Node
-from relay.service import subject
+from relay.service.discussion import subject
 from relay.service.history.merge_base import merge_bases
 
 JOB = "version"

@@ -13,9 +13,10 @@ from relay.db.collaboration import review as reviews
 from relay.db.collaboration.proposal import ProposalRow
 from relay.db.collaboration.review import ReviewRow
 from relay.db.engine.database import Row, Tx
-from relay.service import protection, subject
-from relay.service import reaction_counts as reaction
+from relay.service import protection
 from relay.service.checks import check
+from relay.service.discussion import reaction_counts as reaction
+from relay.service.discussion import subject
 from relay.service.proposal import verdict
 
 

@@ -1,4 +1,4 @@
-"""A seal in the making: its payload, and its rows when it is signed."""
+"""A seal before its signature: its payload, and the rows written when it is signed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from relay.service.storage import chunked
 
 
 class Wish(Protocol):
-    """What a caller says about a seal."""
+    """The caller's input for a seal."""
 
     @property
     def message(self) -> str: ...
@@ -39,7 +39,7 @@ class Wish(Protocol):
 
 
 class Draft(msgspec.Struct, frozen=True, array_like=True):
-    """A seal that waits for its signature. `changes`: (path, kind or None, digest, size)."""
+    """A seal that is not signed yet. `changes`: (path, kind or None, digest, size)."""
 
     id: str
     payload: bytes
@@ -51,26 +51,26 @@ class Draft(msgspec.Struct, frozen=True, array_like=True):
 
 
 def check_message(message: str) -> None:
-    """A seal says something: non-empty, no NUL, at most MESSAGE_BYTES of UTF-8."""
+    """Raise Invalid unless the message is non-empty, without NUL, and at most MESSAGE_BYTES of UTF-8."""
     if not message.strip():
         raise Invalid("a seal needs a message", pointer="/message")
     if "\0" in message:
-        raise Invalid("the message holds a NUL", pointer="/message")
+        raise Invalid("the message contains a NUL", pointer="/message")
     if len(message.encode("utf-8", "surrogatepass")) > MESSAGE_BYTES:
         raise TooLarge(f"a message has at most {MESSAGE_BYTES} bytes")
 
 
 def capability(view: View) -> str:
-    """Under what a seal is made: `ROLE/KIND/ID`, the caller's role in the repository, and the session or
-    token by kind and id; a key that signed by itself is `self` and its own id. `KIND+narrowed`: the token's
-    holder had narrowed it."""
+    """The authority under which a seal is made: `ROLE/KIND/ID`, with the caller's role and the kind and id of
+    the session or token; a key without a session is `self` and its id. `KIND+narrowed`: the token was
+    narrowed."""
     me = view.me
     kind = f"{me.session_kind}+narrowed" if me.narrowed else me.session_kind
     return f"{view.role or 'none'}/{kind}/{me.session_id}"
 
 
 def require_same_capability(view: View, made: Draft) -> None:
-    """PrepareExpired unless the caller signs under what the prepared bytes say."""
+    """Raise PrepareExpired unless the caller has the authority that the prepared bytes name."""
     if seals.decode(made.payload).provenance.capability != capability(view):
         raise PrepareExpired(
             "this seal was prepared under another session or role; nothing was sealed, push again"
@@ -116,7 +116,7 @@ def draft(
 
 
 async def require_bytes(tx: Tx, view: View, made: Draft) -> None:
-    """What the seal names is still there, and stays: a collector may have passed since prepare."""
+    """Check that everything the seal names is still stored, and protect it from the collector."""
     files = {(kind, digest, size) for _, kind, digest, size in made.changes if kind}
     await chunked.touch(tx, view.repo.id, {digest for kind, digest, _ in files if kind == "chunked"})
     await content.require_files(view.node, tx, view.repo.id, files)
@@ -133,7 +133,7 @@ async def require_seals(tx: Tx, view: View, named: Sequence[str], pointer: str) 
 
 
 async def record(tx: Tx, view: View, ref: RefRow, made: Draft, signature: bytes, key: KeyRow) -> None:
-    """Insert the signed seal, its parents, what it was merged from, and what it changed against them."""
+    """Insert the signed seal with its parents, merge sources and changes."""
     merge = seals.decode(made.payload).provenance.merge
     sources = [one for one in merge.sources if one not in made.parents] if merge is not None else []
     above = {row[0]: row for row in await tx.all(rows.RANKS, ids=[*made.parents, *sources])}
@@ -181,7 +181,7 @@ async def record(tx: Tx, view: View, ref: RefRow, made: Draft, signature: bytes,
 
 
 def bytes_of(built: Built) -> int:
-    """What all files of the tree add up to; 0 for a tree that is here already."""
+    """The total size of the tree's files; 0 for a known tree."""
     if built.root not in built.directories:
         return 0
     return sum(child.size for child in tree.decode(built.directories[built.root]).children)

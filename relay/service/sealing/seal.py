@@ -1,4 +1,4 @@
-"""Sealing the frontier: prepare fixes the bytes, finalize takes the signature and moves the head."""
+"""Sealing the live frontier: prepare fixes the bytes, finalize takes the signature and moves the head."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ from relay.service.sealing.payload import (
     require_seals,
 )
 
-KEEP_PREPARED = 24 * 3600 * 1000  # milliseconds for which a repeated finalize of several seals finds them all
+KEEP_PREPARED = 24 * 3600 * 1000  # milliseconds for which finalize of several seals can be repeated
 PREPARED_AT_ONCE = 4  # by one device for one branch: each holds all changes, and a request makes it again
-ATTEMPTS = 5  # at sealing, while other processes change the lanes
+ATTEMPTS = 5  # to seal while other processes change the lanes
 LOST_RACE = "your edits are live, not sealed; run: svc pull, then push"
 _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
 
@@ -109,7 +109,8 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
 
 
 async def finalize(view: View, branch: str, body: FinalizeRequest) -> shapes.Seal:
-    """Record the seal and move the head by compare-and-swap; repeatable, also after the time is over."""
+    """Record the seal and move the head by compare-and-swap; repeatable, also after the prepare has
+    expired."""
     states: epochs.States = {}
     for _ in range(ATTEMPTS):
         try:
@@ -154,13 +155,13 @@ async def _finalized(view: View, branch: str, body: FinalizeRequest, states: epo
 
 
 def require_prepare_id(text: str) -> None:
-    """What is prepared is named by the id of the (last) seal it will be."""
+    """Raise unless it has the form of a seal id: a prepare has the id of its (last) seal."""
     if not is_hex_digest(text):
         raise NotFound
 
 
 async def signing_key(tx: Tx, view: View, key_id: str) -> KeyRow:
-    """The caller's own registered key; Forbidden otherwise."""
+    """The caller's registered key. Raises Forbidden."""
     key = await frontier.device_key(tx.one, view.me.account_id, key_id)
     if key is None:
         raise Forbidden("this device key is not registered to you, or was revoked; run: svc login")
@@ -170,8 +171,8 @@ async def signing_key(tx: Tx, view: View, key_id: str) -> KeyRow:
 async def take_prepared(
     purpose: Purpose, tx: Tx, view: View, ref: RefRow, prepare_id: str, device_key_id: str
 ) -> PrepareRow:
-    """What was prepared under this id for this purpose by this caller and key, while its time lasts. What was
-    prepared for another purpose is as unknown as what nobody prepared."""
+    """What was prepared under this id for this purpose by this caller and key, if not expired. A prepare for
+    another purpose counts as unknown."""
     prepared = await prepared_for(purpose, tx, prepare_id)
     if prepared.account_id != view.me.account_id or prepared.branch_id != ref.id:
         raise NotFound
@@ -183,7 +184,7 @@ async def take_prepared(
 
 
 async def prepared_for(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow:
-    """NotFound unless something was prepared under this id for this purpose."""
+    """Raise NotFound unless something was prepared under this id for this purpose."""
     found = await tx.one(rows.PREPARED, prepare_id=prepare_id)
     if found is None or rows.prepared(found).purpose != purpose:
         raise NotFound
@@ -191,9 +192,9 @@ async def prepared_for(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow:
 
 
 async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
-    """NotFound for a seal that landed through another door than a repeated finalize asks at. What a seal of a
-    frontier prepared is dropped as it lands, and its range of live updates stays; other prepares are kept for
-    as long as repeats are answered."""
+    """Raise NotFound if the seal was landed for another purpose than the repeated finalize. The prepare of a
+    frontier seal is deleted when it lands, while its range of live updates stays; other prepares are kept
+    while repeats are answered."""
     if await tx.one(live_batch.RANGE_OF, seal_id=row.id, repo_id=row.repo_id) is not None:
         landed: str = "seal"
     else:
@@ -204,7 +205,7 @@ async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
 
 
 async def move(tx: Tx, view: View, ref: RefRow, expected: str | None, head: str, remedy: str) -> None:
-    """Compare-and-swap of the branch's head, which its proposals follow; the repository was changed now."""
+    """Move the head by compare-and-swap, update its proposals, and mark the repository as changed."""
     now = now_ms()
     moved = await tx.run(refs.MOVE, ref_id=ref.id, expected=expected, new_head=head, now=now)
     if not moved:
@@ -214,14 +215,14 @@ async def move(tx: Tx, view: View, ref: RefRow, expected: str | None, head: str,
 
 
 async def find(tx: Tx, repo_id: str, ids: list[str]) -> list[SealRow]:
-    """Seals of the repository by id, in the order asked; unknown ones are left out."""
+    """Seals of the repository by id, in the given order; unknown ones are left out."""
     by_id = {row.id: row for row in map(rows.row, await tx.all(rows.MANY, repo_id=repo_id, ids=ids))}
     return [by_id[one] for one in ids if one in by_id]
 
 
 def to_wire(row: SealRow) -> shapes.Seal:
-    """The wire form, with the key and registration that a reader verifies it with. What the payload says is
-    read from the payload itself."""
+    """The wire form, with the key and registration for verification. Signed members are read from the
+    payload."""
     payload = seals.decode(row.payload)
     git = payload.provenance.git
     return shapes.Seal(
@@ -258,7 +259,7 @@ def _actor_kind(kind: str) -> Literal["user", "org", "agent", "guest"]:
 
 
 def require_same(view: View, row: SealRow, device_key_id: str) -> None:
-    """A finalize that succeeded before is repeated by the same caller only."""
+    """Raise unless the caller and key are those of the successful finalize."""
     if row.account_id != view.me.account_id:
         raise NotFound
     if row.device_key_id != device_key_id:
@@ -269,13 +270,13 @@ def _require_head(ref: RefRow, body: PrepareRequest) -> None:
     if body.expected_head != ref.head:
         raise StaleHead(ref.name, ref.head)
     if body.expected_frontier is not None and body.expected_frontier < ref.seq:
-        raise StaleHead(ref.name, ref.head, "live edits arrived since; run: svc pull")
+        raise StaleHead(ref.name, ref.head, "live edits arrived after the prepare; run: svc pull")
 
 
 async def _changes(
     load: trees.Load, parent: bytes | None, changed: list[LaneRow], known: tree.Known
 ) -> dict[str, TreeEntry | None]:
-    """What the frontier differs in from the parent's tree."""
+    """The changes of the frontier against the parent's tree."""
     steps = tree.lookup(parent, [row.path for row in changed], known)
     before = await trees.drive(steps, load, len(changed), known)
     after = {row.path: frontier.entry_of(row) for row in changed}
@@ -298,8 +299,8 @@ def _unchanged(ref: RefRow, parent: bytes | None) -> Prepared:
 async def _may_be_many(
     load: trees.Load, view: View, ref: RefRow, changes: dict[str, TreeEntry | None]
 ) -> bool:
-    """Whether the tree may have more files than a seal holds. Each took a number of the branch's counter,
-    but for those that the branch began with."""
+    """Whether the tree may exceed the number of files of a seal. Every file not in the base has a number of
+    the branch's counter."""
     if ref.base is None or not any(changes.values()):
         return ref.seq > limits.TREE_ENTRIES
     files = await view.node.files.count(load, [ref.base])
@@ -321,7 +322,8 @@ async def _require_budget(tx: Tx, load: trees.Load, view: View, ref: RefRow, bui
 
 
 def require_budget(view: View, files: int, blobs: int) -> None:
-    """SealBudgetExceeded unless a tree with so many files, and bytes of binaries, may be sealed here."""
+    """Raise SealBudgetExceeded if a tree with this many files and bytes of binaries may not be sealed
+    here."""
     if files > limits.TREE_ENTRIES:
         raise SealBudgetExceeded(f"a seal holds at most {limits.TREE_ENTRIES} files; this one has {files}")
     if view.repo.kind not in BULK_KINDS and blobs > limits.BLOB_TREE:
@@ -344,8 +346,8 @@ async def _built(
 
 @dataclass(slots=True, frozen=True)
 class Plan:
-    """Seals that wait for their signatures. `at`: the number of the frontier that they seal; None for seals
-    of explicit trees. `subject`: see `PrepareRow`."""
+    """Seals to store as prepared. `at`: the number of the live frontier that they seal; None for explicit
+    trees. `subject`: see `PrepareRow`."""
 
     purpose: Purpose
     ref: RefRow
@@ -363,8 +365,8 @@ async def store(
     settling: PrepareRequest | None = None,
     files: dict[bytes, bytes] | None = None,
 ) -> int:
-    """Write the directories, new `files` and what was prepared, let the repository reach `texts`, and drop
-    the answers that `settling` needs no more; when what was prepared expires."""
+    """Write the directories, new `files` and the prepare, make `texts` reachable from the repository, and
+    delete answers that `settling` no longer needs. Returns when the prepare expires."""
     now = now_ms()
     expires = now + limits.PREPARE * 1000
     ref, key = plan.ref, plan.key

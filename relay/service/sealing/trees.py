@@ -1,4 +1,5 @@
-"""Seals from explicit trees: git push, squash, rebase, imports. One compare-and-swap for all of a request."""
+"""Seals from explicit trees: git push, squash, rebase, imports. One compare-and-swap for all seals of a
+request."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
 
 @dataclass(slots=True, frozen=True)
 class Said:
-    """What a caller says about a seal."""
+    """The caller's input for a seal."""
 
     message: str
     device_key_id: str
@@ -66,7 +67,7 @@ class Said:
 
 @dataclass(slots=True)
 class Chain:
-    """Trees built one on the other; directories of earlier ones are read from memory."""
+    """Trees that build on one another; directories of earlier ones are read from memory."""
 
     view: View
     tx: Tx
@@ -117,7 +118,7 @@ async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
 
 
 async def finalize(view: View, body: FinalizeSealsRequest) -> Page[Seal]:
-    """Record all and move the head once; live edits of the branch are carried over. Repeatable."""
+    """Record all seals and move the head once; live edits of the branch are carried over. Repeatable."""
     seal.require_prepare_id(body.prepare_id)
     return await landing.carry_out(view, partial(_finalized, view, body))
 
@@ -169,7 +170,7 @@ async def _drafts(
         said: Wish = Said(delta.message, body.device_key_id, delta.author)
         git = GitOrigin(delta.git_id, delta.git_raw) if delta.git_id and delta.git_raw else None
         merge = MergeOrigin("git" if git else "merge", list(delta.parents)) if delta.parents else None
-        # A pushed git merge keeps its parents in provenance; a merge made here has them as its own.
+        # A pushed git merge keeps its parents in provenance; a merge made here has them as parents.
         others = [] if git else [one for one in delta.parents if one != parent]
         parents = ([parent] if parent else []) + others
         require_parents(chain.view, parents)
@@ -187,7 +188,7 @@ def require_parents(view: View, parents: list[str]) -> None:
         )
     if len(parents) > 1 and not view.node.config.flags.on("TR_REPO_MERGE_ENABLED"):
         raise Invalid(
-            "this node makes no merge seals (TR_REPO_MERGE_ENABLED is off); leave parents away",
+            "this node makes no merge seals (TR_REPO_MERGE_ENABLED is off); omit parents",
             pointer="/seals",
         )
 
@@ -205,8 +206,8 @@ def _entries(view: View, delta: TreeDelta) -> dict[str, TreeEntry | None]:
 
 
 def _entry(view: View, change: SealChange) -> TreeEntry | None:
-    """What the change puts at its path. An app's larger files may be blobs: as such earlier versions stored
-    them, up to a frame, and a rebase takes entries as they are."""
+    """The tree entry of a change. Larger files of an app may be blobs up to the size of a frame: earlier
+    versions stored them so, and a rebase keeps entries unchanged."""
     if change.kind is None:
         return None
     if change.kind not in ("text", "blob", "chunked"):
@@ -225,8 +226,8 @@ def _entry(view: View, change: SealChange) -> TreeEntry | None:
 
 
 async def _require_caps(chain: Chain, root: bytes | None, changes: dict[str, TreeEntry | None]) -> None:
-    """TooLarge for a file over the cap that the manifest in its own tree gives. What the tree before (`root`)
-    has at this path stays, whatever the cap is by now."""
+    """Raise TooLarge for a file over the cap that the manifest in its own tree gives. Entries that were in
+    the tree before (`root`) stay valid."""
     large = {path: entry for path, entry in changes.items() if entry and _is_large(entry)}
     kind = chain.view.repo.kind
     if not large or kind in chunks.BULK_KINDS:
@@ -248,7 +249,7 @@ def _is_large(entry: TreeEntry) -> bool:
 
 
 async def _require_content(tx: Tx, view: View, wanted: list[dict[str, TreeEntry | None]]) -> None:
-    """Every file's bytes are here, of the size said, and text where text is said."""
+    """Check that the bytes of every file are stored, with the stated size, and are text where stated."""
     files = [(path, entry) for changes in wanted for path, entry in changes.items() if entry is not None]
     await content.require_files(view.node, tx, view.repo.id, {(e.kind, e.digest, e.size) for _, e in files})
     named = {entry.digest: entry.size for _, entry in files if entry.kind == "text"}

@@ -1,11 +1,11 @@
-"""Files above the blob cap: a manifest names their chunks, and the node reads them once before it believes.
+"""Large files: a manifest lists their chunks, and the node verifies the whole file once.
 
     chunks   objects of the repository, sent in packs
-    PUT      the manifest: every chunk must be here, and together they must be the file that it names
+    PUT      the manifest: every chunk must be stored, and together they must be the file that it names
     row      from now on `set_blob` and sealed trees may name the file by its own digest
 
-A row of `chunked_file` stands for a file that was read whole. The collector drops a row that no frontier,
-seal, prepare or asset names and that was not seen for GC_GRACE, and keeps what `listed` gives for the others.
+A row of `chunked_file` means a verified file. The collector deletes a row that no frontier, seal, prepare or
+asset names and that was not seen for GC_GRACE; for the others it keeps what `listed` returns.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ MISSING_TOLD = 100
 
 
 async def put(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, bool]:
-    """Take the manifest of the file `name` (hex BLAKE3); also says whether it is new to the repository.
+    """Store the manifest of the file `name` (hex BLAKE3). Returns also whether it is new to the repository.
 
-    TooLarge where the kind of repository takes no such files, or none of this size whatever its `.svc.yaml`
-    says; PayloadMissing lists chunks to send first; DigestMismatch when the chunks are not that file;
+    Raises TooLarge if this kind of repository accepts no such files, or none of this size even with a
+    `.svc.yaml`; PayloadMissing with the chunks to send first; DigestMismatch if the chunks are not that file;
     Unavailable while they are still being read.
     """
     if view.repo.kind not in kernel.KINDS:
@@ -61,7 +61,8 @@ async def put(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, boo
         if await held(tx, view.repo.id, [digest]):
             await touch(tx, view.repo.id, [digest])
             return stored, False
-    key = (view.repo.id, view.me.account_id.encode() + blake3_digest(raw))  # in the rights of whom it is
+    # for each account, because it is checked with that account's rights
+    key = (view.repo.id, view.me.account_id.encode() + blake3_digest(raw))
     await view.node.checks.join(key, admit(view, manifest, raw))
     return stored, True
 
@@ -87,12 +88,12 @@ async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, 
 
 
 async def any_held(tx: Tx, repo_id: str) -> bool:
-    """Whether the repository holds any file as chunks: most hold none, and need not ask for each digest."""
+    """Whether the repository holds any large file: most hold none and can skip the check for each digest."""
     return await tx.value(rows.ANY, repo_id=repo_id) is not None
 
 
 async def touch(tx: Tx, repo_id: str, digests: Collection[bytes]) -> None:
-    """Keep these files from the collector for another day: somebody names them, or is about to."""
+    """Protect these files from the collector for another day: they are named, or will be soon."""
     if digests:
         now = now_ms()
         await tx.run(rows.TOUCH, repo_id=repo_id, digests=sorted(digests), now=now, stale=now - STALE_TOUCH)
@@ -129,7 +130,7 @@ async def admit(view: View, wanted: ChunkManifest, raw: bytes) -> None:
         digests = sorted({bytes.fromhex(chunk.blake3) for chunk in wanted.chunks})
         await node.objects.touch(tx, digests)
         if await node.objects.missing(tx, repo_id, digests):
-            raise Unavailable("the upload met a clean-up of old bytes; send it again")
+            raise Unavailable("the upload ran into a clean-up of old bytes; send it again")
         row = {
             "repo_id": repo_id,
             "digest": bytes.fromhex(wanted.blake3),
@@ -141,8 +142,8 @@ async def admit(view: View, wanted: ChunkManifest, raw: bytes) -> None:
 
 
 async def _located(node: Node, repo_id: str, part: Sequence[ChunkRow]) -> dict[bytes, Located]:
-    """Where these chunks of the repository lie. PayloadMissing for those that it does not hold, Invalid for
-    one of another size than the manifest says."""
+    """The places of these chunks. Raises PayloadMissing for those that the repository does not hold, Invalid
+    for one of another size than the manifest says."""
     sizes = {bytes.fromhex(chunk.blake3): chunk.size for chunk in part}
     found = await node.objects.locate(list(sizes), repo_id)
     missing = [one for one in sizes if one not in found or found[one].directory]
@@ -173,7 +174,7 @@ def reply(
     headers: Mapping[str, str] = MappingProxyType({}),
     media: str = BYTES,
 ) -> Reply:
-    """An answer that streams the file, or the range of it that is asked for."""
+    """An answer that streams the file or the requested range."""
     return Reply(
         stream=read(view, digest),
         section=lambda start, end: read(view, digest, start, end),

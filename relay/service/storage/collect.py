@@ -1,10 +1,10 @@
-"""The collector: objects that nobody has referred to for a day go, then the bytes they lay in.
+"""The collector: deletes objects that were unreferenced for a day, then reclaims their space in packs.
 
-Marking ends before anything is taken. What somebody refers to afterwards is safe all the same: every
-transaction that refers to an object touches it first (`ObjectStore.touch`), and a row goes only while its
-`last_seen` is older than the grace time, which the deleting statement itself checks. Large files go first, so
-that the chunks of those that stay can be marked; then scopes of repositories, before the objects, so that
-`have` never promises what is gone.
+Marking ends before anything is deleted. Objects that are referred to afterwards are safe all the same: every
+transaction that refers to an object touches it first (`ObjectStore.touch`), and a row is deleted only while
+its `last_seen` is older than the grace time, which the deleting statement itself checks. Large files are
+deleted first, so that the chunks of the remaining ones can be marked; then scopes of repositories, before the
+objects, so that `have` never promises what is deleted.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from relay.objects.marks import Marks
 from relay.objects.store import STALE_TOUCH, ObjectStore
 from relay.service.storage import chunked, roots
 
-GRACE = GC_GRACE * 1000 + STALE_TOUCH  # milliseconds: a touch may be left out for one hour after another
+GRACE = GC_GRACE * 1000 + STALE_TOUCH  # milliseconds; within STALE_TOUCH a touch may be skipped
 PAGE = 5000
 Say = Callable[[str], None]
 
 
 @dataclass(slots=True)
 class Found:
-    """Objects that go, and their bytes before compression."""
+    """Unreferenced objects and their bytes before compression."""
 
     marked: int = 0
     objects: int = 0
@@ -49,11 +49,11 @@ async def collect(
     quiet: int = GRACE,
     pause: float = 0,
 ) -> tuple[Found, Freed]:
-    """Run once; `say` gets a line for each step. `dry_run` takes nothing away.
+    """Run once; `say` receives a line for each step. `dry_run` deletes nothing.
 
-    `grace` is for objects, `quiet` for packs: ms since somebody saw the one or wrote to the other. `pause`:
-    seconds for those who still read packs that were written anew; those of a shared database are the next
-    run's. Unavailable when a tree cannot be read.
+    `grace` (objects) and `quiet` (packs): milliseconds since they were last seen or written. `pause`: seconds
+    for readers of rewritten packs; packs of a shared database are deleted by the next run. Raises Unavailable
+    when a tree cannot be read.
     """
     began = now_ms()
     marks = Marks()
@@ -72,7 +72,7 @@ async def collect(
     verb = "could go" if dry_run else "went"
     say(f"{found.objects} objects of {found.bytes} bytes {verb}")
     if large:
-        say(f"{large} large files {verb}, that nothing named any more")
+        say(f"{large} unreferenced large files {verb}")
     freed = Freed() if dry_run else await compact(db, store, began - quiet, pause)
     if not dry_run:
         say(f"{freed.rewritten} packs written anew, {freed.packs} of {freed.bytes} bytes deleted")
@@ -100,7 +100,8 @@ async def _drop_scopes(db: Database, marks: Marks, cutoff: int) -> None:
 
 
 async def _drop_large(db: Database, marks: Marks, cutoff: int, dry_run: bool) -> int:
-    """How many large files go (could go) that no frontier, seal, prepare or asset of any repository names."""
+    """Delete (with `dry_run`: count) large files that no frontier, seal, prepare or asset of any repository
+    names."""
     gone, repo_id, digest = 0, "", b""
     while True:
         async with db.read() as tx:

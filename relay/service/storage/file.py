@@ -1,10 +1,10 @@
-"""A file that comes as one stream: an object up to the blob cap, chunks and their manifest above.
+"""A file uploaded as one stream: one object up to the blob cap, chunks and a manifest above it.
 
-    taken = await take(view, upload)         # durable, but nobody can reach it yet
+    taken = await take(view, upload)         # durable, but not reachable yet
     async with view.write() as tx:
         await taken.admit(tx, view)          # reachable when the transaction commits
 
-What ends in between leaves bytes that no row names, which the collector takes away.
+After a failure in between, the collector deletes the unreferenced bytes.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ COPIES = 3  # of a step in memory: as it arrived, cut, and framed
 
 @dataclass(slots=True)
 class Taken:
-    """A file that was written. `objects`: digests of what it is made of; `manifest`: the digest of the one
-    that lists the others, None for a file that is one object."""
+    """A stored file. `objects`: digests of its parts; `manifest`: digest of the object that lists them, None
+    for a file that is one object."""
 
     digest: bytes
     size: int
@@ -47,7 +47,7 @@ class Taken:
     manifest: bytes | None = None
 
     async def admit(self, tx: Tx, view: View) -> None:
-        """Let the repository reach it, and count it. QuotaExceeded when its owner has too much then."""
+        """Make the file reachable from the repository, and count it. Raises QuotaExceeded."""
         await view.node.objects.admit(tx, self.placed, view.repo.id, self.objects)
         if self.manifest is None:
             return
@@ -63,8 +63,7 @@ class Taken:
 
 
 async def take(view: View, upload: Upload) -> Taken:
-    """Write the body, which announces its length. QuotaExceeded while it arrives, when its owner would have
-    too much."""
+    """Write the body, which announces its length. Raises QuotaExceeded while it arrives."""
     if upload.length is None:
         raise BadRequest("a file is sent with a Content-Length")
     if upload.length > BLOB_FILE:
@@ -79,8 +78,7 @@ async def take(view: View, upload: Upload) -> Taken:
 
 
 async def reply(view: View, digest: bytes, size: int, media: str, headers: Mapping[str, str]) -> Reply:
-    """An answer with the file, or the range of it that is asked for. NotFound unless the repository holds
-    it."""
+    """An answer with the file or the requested range. Raises NotFound unless the repository holds it."""
     if size > BLOB_FILE:
         return chunked.reply(view, digest, size, headers, media)
     found = await view.node.objects.locate([digest], view.repo.id)
@@ -98,7 +96,7 @@ async def _require_quota(view: View, sizes: Sequence[tuple[bytes, int]]) -> None
 
 @dataclass(slots=True)
 class _Cut:
-    """A large file on its way in. `rows`: its chunks (digest, size) in order."""
+    """A large file that is being uploaded. `rows`: its chunks (digest, size) in order."""
 
     view: View
     whole: blake3 = field(default_factory=blake3)

@@ -1,4 +1,4 @@
-"""Rules of packs: which objects a repository has, many objects in, many objects out."""
+"""Rules of packs: which objects a repository has; upload and download of many objects."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ ROW_BYTES, PLACE_BYTES, DIGEST_BYTES = 300, 600, 200
 
 
 async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
-    """Which of these objects and large files the repository lacks. What it has is kept from the collector for
-    another day."""
+    """Which of these objects and large files the repository lacks. Those it has are protected from the
+    collector for another day."""
     require_plaintext(view)
     await view.lease.wait(len(digests) * DIGEST_BYTES)
     async with _turn(view, digests), view.write() as tx:
@@ -47,7 +47,7 @@ async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
 
 
 async def store(view: View, upload: Upload) -> PackStored:
-    """Take a pack in. Nothing of it is reachable unless all of it verifies and is what was signed."""
+    """Store a pack. Its objects become reachable only if all of it verifies and matches the signature."""
     require_plaintext(view)
     if upload.length is None:
         raise BadRequest("a pack is sent with a Content-Length")
@@ -61,9 +61,9 @@ async def store(view: View, upload: Upload) -> PackStored:
 
 
 async def fetch(view: View, digests: Sequence[bytes]) -> Export:
-    """One pack with as many of these, from the first on, as it can hold. PayloadMissing if the repository
-    lacks one. Tree directories name files that the caller may not see, so they are never handed out here;
-    nor is anything to a caller from whom paths are hidden."""
+    """One pack with as many of these objects, in order, as fit. Raises PayloadMissing if the repository lacks
+    one. Tree directories are never served here, because they name files that the caller may not see; a caller
+    with hidden paths gets nothing."""
     require_plaintext(view)
     view.require_whole()
     held = await view.lease.wait(len(digests) * PLACE_BYTES)
@@ -82,7 +82,7 @@ async def fetch(view: View, digests: Sequence[bytes]) -> Export:
 
 
 def _turn(view: View, digests: Sequence[bytes]) -> AbstractAsyncContextManager[None]:
-    """Who comes with a long list waits for those who came before; a short one costs too little to wait."""
+    """Queue requests with long lists of digests one after the other."""
     return view.node.lists.of(len(digests)) if len(digests) > LONG_LIST else contextlib.nullcontext()
 
 
@@ -102,7 +102,7 @@ def require_plaintext(view: View) -> None:
 
 
 class _Intake:
-    """A pack on its way in: verified and written while it arrives."""
+    """A pack that is being uploaded: verified and written as it arrives."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -130,13 +130,13 @@ class _Intake:
         self._placed += await self._store.append(fresh, sync=False)
 
     async def _hold(self, arrived: int) -> None:
-        """Lease the memory of what arrived and waits for the rest of its frame, and of the table."""
+        """Reserve memory for what has arrived of an incomplete frame and of the table."""
         needed = arrived + self.reader.waiting
         if needed > self._held:
             self._held += await self._view.lease.wait(needed - self._held, BEGUN_PATIENCE)
 
     async def _admit(self, table: Sequence[FrameRow]) -> None:
-        """Refuse, before anything is written, what the table alone tells."""
+        """Refuse what the table alone shows to be invalid, before anything is written."""
         for row in table:
             if len(row.objects) > 1 and row.raw_len > FRAME_SHARED_MAX:
                 raise TooLarge(
@@ -155,16 +155,16 @@ class _Intake:
             await self._store.admit(tx, self._placed, self._view.repo.id, self.digests)
 
     async def _unknown(self, frames: list[Frame]) -> list[Frame]:
-        """Frames with an object that this repository does not hold yet. Whether another one does makes no
-        difference: the time of the upload would tell (see `ObjectStore.place`)."""
+        """Frames with an object that this repository does not hold yet. Other repositories are not
+        considered: the time of the upload would reveal what they hold (see `ObjectStore.place`)."""
         digests = [one.digest for frame in frames for one in frame.row.objects]
         async with self._view.read() as tx:
             missing = await self._store.missing(tx, self._view.repo.id, digests)
         return [frame for frame in frames if any(one.digest in missing for one in frame.row.objects)]
 
     def _verified(self, step: Sequence[bytes]) -> tuple[list[Frame], list[bytes]]:
-        """The frames that are complete now, each object compared with its digest. And which objects are text,
-        which updates are about to ask; not of what did not compress, as text does."""
+        """The complete frames, each object compared with its digest, and which objects are text, which
+        updates will ask soon. Incompressible ones are not text."""
         frames = [frame for part in step for frame in self.reader.feed(part)]
         texts = []
         for frame in frames:

@@ -35,8 +35,8 @@ async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, boo
 
 
 async def get(view: View, name: str) -> Reply:
-    """The payload's bytes. What is no payload of this repository is not found, whoever else has it. A digest
-    says nothing of a path, so that only a whole view is answered."""
+    """The payload's bytes. Raises NotFound for payloads of other repositories. A digest says nothing about
+    paths, so only callers from whom no path is hidden get it."""
     require_plaintext(view)
     view.require_whole()
     digest = unhex(name)
@@ -60,7 +60,7 @@ async def put_manifest(view: View, name: str, upload: Upload) -> tuple[ChunkedSt
 
 
 async def get_manifest(view: View, name: str) -> Reply:
-    """Of which chunks the large file `name` is made; for whole views, as `get`."""
+    """The chunks of the large file `name`; for the same callers as `get`."""
     require_plaintext(view)
     view.require_whole()
     raw = await chunked.manifest(view, name)

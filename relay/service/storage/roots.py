@@ -1,11 +1,10 @@
-"""Every object that something refers to: where the collector and the audit begin.
+"""Every object that is referred to: the starting point of the collector and the audit.
 
-Roots are all seals with their trees and files, what is prepared for sealing, the files that live frontiers
-have now, the genesis texts of their lanes in this epoch and of the older epochs that are kept, and the
-assets of releases. A file that was deleted before any seal is no root, nor is the frontier of a deleted
-branch, nor a checkpoint. The lists of roots are read in one snapshot; the trees below them afterwards, since
-nothing but the collector takes objects away. The collector adds the chunks of large files, when it has
-dropped those that none of this names.
+Roots are all seals with their trees and files, prepared seals, the current files of live frontiers, the
+genesis texts of their lanes in this and the kept older epochs, and assets of releases. Not roots: a file
+deleted before any seal, the frontier of a deleted branch, a checkpoint. The roots are listed in one snapshot
+and the trees read afterwards, since only the collector deletes objects. The collector adds the chunks of
+large files after deleting the unreferenced ones.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
 
 
 async def mark(db: Database, objects: ObjectStore, marks: Marks) -> None:
-    """Mark every object that is referred to. Unavailable when a tree cannot be read: what it refers to
-    would be unknown."""
+    """Mark every object that is referred to. Raises Unavailable when a tree cannot be read."""
     async with db.read(snapshot=True) as tx:
         pending = await _from_rows(tx, marks)
     while pending:
@@ -55,7 +53,7 @@ async def mark(db: Database, objects: ObjectStore, marks: Marks) -> None:
 
 
 async def _from_rows(tx: Tx, marks: Marks) -> list[bytes]:
-    """Mark what rows name; the roots of trees among that."""
+    """Mark objects named by rows. Returns the roots of trees among them."""
     trees: list[bytes] = []
     async for (root,) in tx.stream(rows.SEAL_ROOTS):
         trees.append(bytes(root))

@@ -65,7 +65,7 @@ def login(
     chosen = device_name(name) if name else ""
     run = ctx.obj
     origin = run.server
-    from svc.flows.login import by_browser, by_device_key
+    from svc.flows.sign_in.login import by_browser, by_device_key
     from svc.http.origin import is_loopback
 
     if origin.startswith("http:") and not is_loopback(origin):
@@ -156,7 +156,7 @@ def _forget_seen(home: Path, origin: str) -> None:
 
 def _show(ctx: Ctx, approval: object) -> None:
     from svc.cmd.frame.browser import can_open
-    from svc.flows.login import Approval
+    from svc.flows.sign_in.login import Approval
 
     if not isinstance(approval, Approval):
         raise TypeError(approval)

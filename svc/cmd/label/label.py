@@ -10,7 +10,7 @@ from localstore.core.errors import UsageError
 from localstore.core.model.collaboration import label as labels
 from localstore.core.model.collaboration.label import Label, LabelClone, LabelCreate, LabelPatch, LabelsCloned
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.options import Limit
+from svc.cmd.frame.options import Color, Description, Limit
 from svc.cmd.frame.queueing import queueable
 from svc.console import Column, answers
 from svc.flows.place.known_subjects import drop_label, listing_labels
@@ -28,10 +28,8 @@ Name = Annotated[str, typer.Argument(help="The label")]
 def create(
     ctx: Ctx,
     name: Annotated[str, typer.Argument(help="The label")],
-    color: Annotated[
-        str, typer.Option("-c", "--color", metavar="HEX", help="Six hex digits, such as d73a4a")
-    ] = "ededed",
-    description: Annotated[str | None, typer.Option("-d", "--description", metavar="TEXT")] = None,
+    color: Annotated[str, Color] = "ededed",
+    description: Annotated[str | None, Description] = None,
 ) -> None:
     """Create a label
 
@@ -63,10 +61,8 @@ def edit(
     ctx: Ctx,
     name: Name,
     new_name: Annotated[str | None, typer.Option("-n", "--name", metavar="NAME", help="Its new name")] = None,
-    color: Annotated[
-        str | None, typer.Option("-c", "--color", metavar="HEX", help="Six hex digits, such as d73a4a")
-    ] = None,
-    description: Annotated[str | None, typer.Option("-d", "--description", metavar="TEXT")] = None,
+    color: Annotated[str | None, Color] = None,
+    description: Annotated[str | None, Description] = None,
 ) -> None:
     """Change a label wherever it is
 

@@ -25,7 +25,7 @@ from svc.cmd.frame.working_copy import count, path_list
 from svc.cmd.pr.words import Number, find, titled
 from svc.console import Column, answers
 from svc.flows.proposal.merging import Wanted, signatures
-from svc.flows.register_device import ensure_registered
+from svc.flows.sign_in.register_device import ensure_registered
 
 COLUMNS = (
     Column("number"),

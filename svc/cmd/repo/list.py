@@ -36,7 +36,7 @@ def list_repos(
 ) -> None:
     """List repositories
 
-    Yours if you are signed in and name no owner. Public repositories of an owner need no session.
+    Yours, where no owner is named; this needs a session. Public repositories of an owner need none.
 
     Examples:
     svc repo list
@@ -45,10 +45,9 @@ def list_repos(
     """
     if whose and owner and whose != owner:
         raise UsageError(f"{whose} and --owner {owner} are two owners; name one")
-    owner = whose or owner
+    owner = whose or owner or "@me"
     api = ctx.api if deleted or owner == "@me" else ctx.reader
-    chosen = owner or ("@me" if api.signed_in else None)
-    found = api.items(repos.LIST, RepoQuery(owner=chosen, state="deleted" if deleted else None), limit=limit)
+    found = api.items(repos.LIST, RepoQuery(owner=owner, state="deleted" if deleted else None), limit=limit)
     columns = (*COLUMNS, Column("id")) if deleted else COLUMNS
     ctx.out.rows(found, columns, Repo, empty="no repositories; make one: svc repo create NAME")
 

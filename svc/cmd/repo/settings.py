@@ -15,7 +15,7 @@ from localstore.core.names import repository_name
 from localstore.core.paths import terminal_safe
 from localstore.folder.link import write_repo
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.options import DryRun, Repository
+from svc.cmd.frame.options import Description, DryRun, Repository
 from svc.cmd.frame.queueing import queueable
 from svc.cmd.repo.view import COLUMNS
 from svc.console import Column, answers
@@ -34,9 +34,7 @@ class Visibility(StrEnum):
 def edit(
     ctx: Ctx,
     repository: Repository = "",
-    description: Annotated[
-        str | None, typer.Option("-d", "--description", metavar="TEXT", help="One line about it")
-    ] = None,
+    description: Annotated[str | None, Description] = None,
     default_branch: Annotated[
         str | None, typer.Option("--default-branch", metavar="NAME", help="An existing branch")
     ] = None,

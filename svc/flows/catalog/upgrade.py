@@ -63,7 +63,7 @@ def install(api: Api, wanted: Standing, progress: Progress) -> Path:
         raise NotFound(f"{api.origin} has no build of svc {wanted.newest} for {_system()} on {_machine()}")
     if wanted.file is None:
         raise Conflict(
-            "this svc was installed as a Python package; upgrade it with what installed it, "
+            "this program was installed as a Python package; upgrade it with what installed it, "
             "such as pip install --upgrade svc"
         )
     with translated_disk_errors(wanted.file.parent, wanted.file.parent), _beside(wanted.file) as part:

@@ -40,7 +40,7 @@ def blame(where: Where, path: str, ref: str = "") -> list[BlamedLine]:
 
 
 def blamed_lines(found: Blame, text: bytes) -> list[BlamedLine]:
-    """What the relay tells of ranges, line by line. ServerMisbehaved for lines that the text does not
+    """The ranges that the relay sent, line by line. Raises ServerMisbehaved for lines that the text does not
     have."""
     lines = text.decode("utf-8", "replace").split("\n")
     blamed = []

@@ -1,4 +1,4 @@
-"""What differs: between two seals, in one seal, or in this folder, as people name them."""
+"""Comparisons as users ask for them: two seals, one seal, or this folder."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from svc.flows.place.where import Where
 
 
 class Span(msgspec.Struct, frozen=True):
-    """Two branches, tags or seals, either empty for where the folder is. `direct`: they are compared as they
-    are, else from where they parted."""
+    """Two branches, tags or seals; an empty one means where the folder is. `direct`: compare them as they
+    are, else from their merge base."""
 
     base: str
     head: str
@@ -27,7 +27,7 @@ class Span(msgspec.Struct, frozen=True):
 
 
 def span_of(where: Where, word: str) -> Span | None:
-    """`A..B` and `A...B`; None for anything else, also for a path that is here."""
+    """The span of `A..B` or `A...B`; None for anything else, also for an existing path."""
     if ".." not in word or "../" in word or word.endswith("/..") or (where.folder / word).exists():
         return None
     base, _, head = word.partition("..")
@@ -35,7 +35,7 @@ def span_of(where: Where, word: str) -> Span | None:
 
 
 def compare_refs(where: Where, span: Span, paths: Sequence[str] = ()) -> list[ChangedFile]:
-    """What the head has other than the base, below `paths` if some are given. NotFound for an unknown ref."""
+    """Changes of the head against the base, below `paths` if given. Raises NotFound for an unknown ref."""
     repo = where.readable_repo
     base, head = (seal_of(where, repo, one or default_ref(where, repo)) for one in (span.base, span.head))
     query = CompareQuery(base=base, head=head, direct=span.direct)
@@ -45,8 +45,8 @@ def compare_refs(where: Where, span: Span, paths: Sequence[str] = ()) -> list[Ch
 
 
 def compare_folder(where: Where, words: Sequence[str] = ()) -> list[ChangedFile]:
-    """What this folder has other than its last seal, or than the ref that the first word names; the others
-    are paths. NotFound for a path that is nowhere."""
+    """Changes of this folder against its last seal, or against the ref that the first word names; other words
+    are paths. Raises NotFound for an unknown path."""
     seal: str | None = None
     if words and where.linked is not None and not (where.folder / words[0]).exists():
         link = where.linked[1]
@@ -58,12 +58,12 @@ def compare_folder(where: Where, words: Sequence[str] = ()) -> list[ChangedFile]
 
 
 def changes_of_seal(where: Where, repo: Repo, seal: str) -> list[ChangedFile]:
-    """What a seal has other than its first parent, or than nothing."""
+    """Changes of a seal against its first parent, or against nothing."""
     return where.reader.send(history.COMPARE, query=CompareQuery(head=seal), id=repo.id).files
 
 
 def _may_be_ref(where: Where, word: str) -> bool:
-    """Whether the server has to be asked: the last seal has no such file or folder."""
+    """Whether the word may be a ref: the last seal has no such file or folder."""
     from localstore.folder.link import read_state
 
     assert where.linked is not None  # noqa: S101 - the caller looked

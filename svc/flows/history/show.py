@@ -1,4 +1,4 @@
-"""One seal, checked on this machine, and what it changed."""
+"""One seal, verified on this machine, and its changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svc.flows.place.where import Where
 
 
 class ShownSeal(msgspec.Struct, frozen=True):
-    """`fault`: why the seal cannot be believed; None if it verifies."""
+    """`fault`: why the seal does not verify; None if it does."""
 
     seal: Seal
     fault: str | None
@@ -35,4 +35,4 @@ def fault_of(repo: Repo, seal: Seal, seal_id: str) -> str | None:
         return error.detail
     told = (seal.message, seal.parents, seal.content_digest, seal.provenance.device_key_id)
     signed = (payload.message, payload.parents, payload.content_digest, payload.provenance.device_key_id)
-    return None if told == signed else "the server tells of it other than what was signed"
+    return None if told == signed else "the server describes it differently from what was signed"

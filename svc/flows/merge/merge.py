@@ -1,9 +1,9 @@
 """`svc merge`: bring another branch into the folder, as edits that the next push seals.
 
-Texts that both sides changed are merged by lines and words (docs/design/011). In a conflict the file gets
-the version of what is merged, and this branch's version becomes the conflict copy: the same places as after a
-pull. A file that one side deleted and the other edited keeps the edit. Where one side has a file and the
-other a directory, the directory keeps the name and the file becomes a conflict copy.
+Texts that both sides changed are merged by lines and words (docs/design/011). In a conflict the file gets the
+other branch's version, and this branch's version becomes the conflict copy, as after a pull. A file that one
+side deleted and the other edited keeps the edit. Where one side has a file and the other a directory, the
+directory keeps the name and the file becomes a conflict copy.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ Tree = Mapping[str, SealedFile]
 
 
 class Source(msgspec.Struct, frozen=True):
-    """What to merge: a seal under the name that was typed. `bases`: its nearest common seals with the
-    folder's."""
+    """What to merge: a seal, and the name that the user typed. `bases`: its nearest common ancestors with the
+    folder's seal."""
 
     seal: str
     name: str
@@ -45,8 +45,9 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Merging(msgspec.Struct):
-    """What a merge did, or would do. `merged`: texts that both sides changed, without conflict. `kept`:
-    deleted on one side and edited on the other; the edit stays. `up_to_date`: the branch has it all."""
+    """The result of a merge or dry run. `merged`: texts that both sides changed, without conflict. `kept`:
+    deleted on one side and edited on the other; the edit stays. `up_to_date`: the branch contains
+    everything."""
 
     seal: str
     name: str
@@ -61,7 +62,7 @@ class Merging(msgspec.Struct):
 
 
 class _Work(msgspec.Struct):
-    """`files`: to write as a seal has them; `texts`: to write, by path; `moved`: path → its conflict copy."""
+    """`files`: to write from a seal; `texts`: to write, by path; `moved`: path → its conflict copy."""
 
     result: Merging
     files: dict[str, SealedFile] = msgspec.field(default_factory=dict)
@@ -86,7 +87,7 @@ def prepare(copy: WorkingCopy) -> str | None:
 
 
 def bring(copy: WorkingCopy, source: Source, dry_run: bool = False) -> Merging:
-    """Bring a seal into the folder; `prepare` comes first. Raises MergeCollides, before anything changes."""
+    """Bring a seal into the folder, after `prepare`. Raises MergeCollides before anything changes."""
     if source.seal in source.bases:
         return Merging(source.seal, source.name, up_to_date=True, dry_run=dry_run)
     ours, theirs = tree_of(copy, None), tree_of(copy, source.seal)
@@ -103,7 +104,7 @@ def bring(copy: WorkingCopy, source: Source, dry_run: bool = False) -> Merging:
 
 
 def abort(copy: WorkingCopy) -> Merging:
-    """Put back what the open merge changed, as the folder's last seal had it. Raises NoMerge."""
+    """Restore what the open merge changed from the folder's last seal. Raises NoMerge."""
     recover(copy)
     merging = open_merge(copy)
     if merging is None:
@@ -149,7 +150,7 @@ def _worked_out(copy: WorkingCopy, source: Source, plans: Sequence[Plan], ours: 
 def _way(
     copy: WorkingCopy, planned: Plan, path: str, mine: SealedFile | None
 ) -> TreeEntry | bytes | list[Conflict] | None:
-    """What a plan makes of a path: an entry, None for no file, merged text, or conflicts."""
+    """The outcome for a path: an entry, None for no file, merged text, or conflicts."""
     if path in planned.taken:
         return planned.taken[path]
     if path not in planned.texts:
@@ -167,7 +168,7 @@ def _take(
     mine: SealedFile | None,
     theirs: SealedFile | None,
 ) -> None:
-    """One path without a conflict."""
+    """Apply the outcome of one path without conflict."""
     if way is None:
         work.removed.append(path)
         work.result.removed.append(path)
@@ -190,7 +191,7 @@ def _conflict(
     base: TreeEntry | None,
     found: list[Conflict],
 ) -> None:
-    """The file is theirs, mine becomes the copy; of a deletion and an edit the edit stays."""
+    """The file becomes theirs and mine the copy; of a deletion and an edit the edit stays."""
     if mine is None or theirs is None:
         work.result.kept.append(path)
         if theirs is not None:
@@ -201,12 +202,10 @@ def _conflict(
     work.files[path], work.files[kept_as] = theirs, mine
     work.moved[path] = kept_as
     lines = line_ranges([one.theirs for one in found]), line_ranges([one.mine for one in found])
-    if mine.kind == theirs.kind == "text":
-        known = base.digest if base is not None and base.kind == "text" else None
-        work.records.append(RecordedConflict(path, kept_as, known, theirs.digest, mine.digest, None, *lines))
-        work.result.conflicts.append(ConflictCopy(path, kept_as, None, *(lines if found else (None, None))))
-    else:
-        work.result.conflicts.append(ConflictCopy(path, kept_as))
+    texts = mine.kind == theirs.kind == "text"
+    known = base.digest if texts and base is not None and base.kind == "text" else None
+    work.records.append(RecordedConflict(path, kept_as, known, theirs.digest, mine.digest, None, *lines))
+    work.result.conflicts.append(ConflictCopy(path, kept_as, None, *(lines if found else (None, None))))
     work.result.written.append(path)
 
 
@@ -231,7 +230,7 @@ def _free_name(copy: WorkingCopy, work: _Work, path: str) -> str:
 
 
 def _require_sealed(copy: WorkingCopy, source: Source, work: _Work, ours: Tree) -> None:
-    """Raises MergeCollides if a file that the merge changes is not here as it was sealed."""
+    """Raise MergeCollides if a file that the merge changes differs from the last seal."""
     colliding = []
     for path in {*work.files, *work.texts, *work.removed, *work.moved} - set(work.moved.values()):
         sealed = ours.get(path)
@@ -263,7 +262,7 @@ def _carry_out(copy: WorkingCopy, source: Source, work: _Work) -> None:
 
 
 def _contents(copy: WorkingCopy, work: _Work) -> Iterator[tuple[str, Content]]:
-    """The conflict copies first: they hold what the others replace."""
+    """The conflict copies first: they save what the others replace."""
     copies = set(work.moved.values())
     yield from contents_of(copy, {path: file for path, file in work.files.items() if path in copies})
     yield from contents_of(copy, {path: file for path, file in work.files.items() if path not in copies})
@@ -271,7 +270,7 @@ def _contents(copy: WorkingCopy, work: _Work) -> Iterator[tuple[str, Content]]:
 
 
 def _fetch(copy: WorkingCopy, plans: Sequence[Plan]) -> None:
-    """Bring the texts that are merged here."""
+    """Download the texts to merge."""
     wanted = {name: size for one in plans for name, size in one.digests().items()}
     missing = {name: size for name, size in wanted.items() if copy.objects.get(name) is None}
     for _ in copy.fetch(missing, keep=True):

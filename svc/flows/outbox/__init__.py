@@ -1,1 +1,1 @@
-"""Actions that wait for a server: what they are, and how they are sent."""
+"""The outbox: queued actions on servers, and sending them."""

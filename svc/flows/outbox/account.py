@@ -1,4 +1,4 @@
-"""The API of an account whose actions wait, for whoever sends them."""
+"""The API for sending the queued actions of an account."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from svc.flows.place.where import Where
 
 
 def account_api(where: Where, origin: str, account: str) -> Api:
-    """The API with this machine's session. Raises Unauthorized if that is another account's, or has ended."""
+    """The API with this machine's session. Raises Unauthorized if the session has ended or is another
+    account's."""
     session = where.sessions.find(origin)
     if session is None or session.user_id != account:
         who = f", and this machine is signed in as {session.handle}" if session is not None else ""

@@ -1,8 +1,8 @@
-"""Queues actions on a server and sends them later, in order.
+"""Queues actions and sends them later, in order.
 
-Each action that can wait is an endpoint of ACTIONS. Its path is the endpoint's without `/api/v1`, with `/+`
-at the end where something is added; its value is the body, True where there is none, None where something
-is removed.
+Each action that can be queued is an endpoint of ACTIONS. Its path is the endpoint's without `/api/v1`, with
+`/+` at the end where something is added; its value is the body, True without one, None where something is
+removed.
 
     outbox = open_outbox(home)
     queue = Queue(outbox, session, about="alice/notes")
@@ -48,8 +48,8 @@ ADDS = "/+"
 
 
 class Action(NamedTuple):
-    """An endpoint whose requests can wait, and what they do; `{name}` is a parameter of its path or a member
-    of its body."""
+    """An endpoint whose requests can be queued, and a description of their effect; `{name}` is a parameter of
+    its path or a member of its body."""
 
     endpoint: Endpoint[Any]
     words: str
@@ -92,7 +92,7 @@ ACTIONS: tuple[Action, ...] = (
 
 
 class Call(NamedTuple):
-    """The request that an entry stands for."""
+    """The request of an entry."""
 
     action: Action
     path: dict[str, str]
@@ -106,7 +106,7 @@ class Call(NamedTuple):
 
 
 class Queued(Exception):  # no error: the action waits
-    """The action was put into the outbox instead of being sent."""
+    """Raised instead of sending: the action is in the outbox."""
 
     def __init__(self, entry: Entry) -> None:
         super().__init__(entry.path)
@@ -114,7 +114,7 @@ class Queued(Exception):  # no error: the action waits
 
 
 class Queue:
-    """Where a session's actions on one repository go. `about`: OWNER/NAME."""
+    """Queues actions of a session on one repository. `about`: OWNER/NAME."""
 
     def __init__(self, outbox: Outbox, session: Session, about: str = "") -> None:
         self._outbox, self._session, self._about = outbox, session, about
@@ -122,7 +122,7 @@ class Queue:
     def put(
         self, endpoint: Endpoint[Any], body: Any = None, query: Mapping[str, Any] | None = None, **path: str
     ) -> Entry:
-        """Add an action. Raises UsageError for one that cannot wait or breaks its rules, ClientError if the
+        """Queue an action. Raises UsageError for one that cannot be queued or is invalid, ClientError if the
         outbox is full."""
         if not any(action.endpoint == endpoint for action in ACTIONS):
             raise UsageError("this cannot be queued; run it without --queue")
@@ -146,12 +146,12 @@ class Queue:
     def hold(
         self, endpoint: Endpoint[Any], body: Any, query: Mapping[str, Any], path: dict[str, str]
     ) -> NoReturn:
-        """Put the action instead of sending it (`Http.hold`). Raises Queued."""
+        """Queue the action instead of sending it (`Http.hold`). Raises Queued."""
         raise Queued(self.put(endpoint, body, query, **path))
 
 
 class Report(msgspec.Struct):
-    """What a replay did. `stopped`: by server and account, why the rest of its actions wait."""
+    """The result of a replay. `stopped`: by server and account, why its other actions were not sent."""
 
     sent: list[Entry] = msgspec.field(default_factory=list)
     refused: list[Entry] = msgspec.field(default_factory=list)
@@ -163,12 +163,12 @@ def open_outbox(home: Home) -> Outbox:
 
 
 def has_entries(home: Home) -> bool:
-    """Whether there may be actions, without opening anything."""
+    """Whether there may be actions, without opening the database."""
     return (home.root / outboxes.FILE).exists()
 
 
 def call_of(entry: Entry) -> Call:
-    """The request of an entry. Raises ClientError for an entry of a version of svc that knows more."""
+    """The request of an entry. Raises ClientError for an entry of a later version of svc."""
     place, _, query = entry.path.partition("?")
     adds = place.endswith(ADDS)
     target = API + place.removesuffix(ADDS)
@@ -186,7 +186,7 @@ def call_of(entry: Entry) -> Call:
 
 
 def described(entry: Entry) -> str:
-    """What an entry does, in words."""
+    """The effect of an entry, in words."""
     try:
         return call_of(entry).words
     except (ClientError, msgspec.ValidationError):
@@ -199,12 +199,13 @@ def replay(
     connect: Callable[[str, str], Api],
     told: Callable[[Entry, SvcError | None], None] = lambda _entry, _error: None,
 ) -> Report:
-    """Send what waits, oldest first, each account by itself. `connect` opens the API of (origin, account); it
-    raises Unauthorized where that account has to sign in. `told` hears of each action that was sent or
+    """Send the queued actions of each account, oldest first. `connect` opens the API for (origin, account)
+    and raises Unauthorized if that account must sign in. `told` is called with each action that was sent or
     refused.
 
-    A refused action moves aside. One without an answer stays, and what is behind it waits. Raises
-    ClientError while another process sends."""
+    A refused action is set aside. After one without an answer the others of its account stay queued. Raises
+    ClientError while another process is sending.
+    """
     report = Report()
     try:
         with hold_lock(home.root / outboxes.LOCK, "svc queue"):
@@ -273,7 +274,7 @@ def _may_pass(error: SvcError) -> bool:
 
 @cache
 def _pattern(template: str) -> re.Pattern[str]:
-    """What matches the targets of an endpoint's path."""
+    """The pattern for the targets of an endpoint's path."""
     pieces = re.split(r"\{([a-z0-9_]+)(\.\.\.)?\}", template)
     found = re.escape(pieces[0])
     for name, rest, literal in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):

@@ -1,4 +1,4 @@
-"""The working copy that work is about, opened with the right key and server."""
+"""Opens the working copy with the right key and server."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ MAY_WRITE = ("owner", "admin", "write")
 
 @contextmanager
 def naming_link(link: RepoLink) -> Iterator[None]:
-    """The relay's bare 404 says no more of a repository that is gone than of a mistyped name; the folder
-    knows which one it is. Raises NotFound with that name."""
+    """Raise NotFound with the repository's name for the relay's bare 404, which does not tell a deleted
+    repository from a mistyped name."""
     try:
         yield
     except NotFound as error:
@@ -38,7 +38,7 @@ def naming_link(link: RepoLink) -> Iterator[None]:
 @contextmanager
 def copy_for_sending(where: Where) -> Iterator[WorkingCopy]:
     """The working copy with session and registered device key, to send from."""
-    from svc.flows.register_device import ensure_registered
+    from svc.flows.sign_in.register_device import ensure_registered
 
     root, link = where.linked_folder()
     api = where.api
@@ -71,8 +71,7 @@ def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def copy_for_local_work(where: Where) -> Iterator[WorkingCopy]:
-    """The working copy for changes of this folder alone; the server is asked only for what is missing
-    here."""
+    """The working copy for changes of this folder only; the server is asked only for missing bytes."""
     root, link = where.linked_folder()
     transport = transport_of(where, link)
     with (
@@ -100,7 +99,7 @@ def copy_for_reading(where: Where) -> Iterator[WorkingCopy]:
 
 
 def turn(where: Where, link: RepoLink | None = None) -> Turn:
-    """How to wait for the folder, as `where` names itself."""
+    """How to wait for the folder; others who wait see the name that `where` gives."""
 
     def waiting(holder: Holder) -> None:
         where.note(f"waiting for {holder} …")
@@ -117,7 +116,7 @@ def transport_of(where: Where, link: RepoLink) -> BranchTransport:
 
 def key_for(where: Where, repo: Repo) -> DeviceKey | None:
     """This machine's registered key if the caller may write to `repo`; None for readers."""
-    from svc.flows.register_device import ensure_registered
+    from svc.flows.sign_in.register_device import ensure_registered
 
     role = repo.viewer.role if repo.viewer else None
     if not where.reader.signed_in or role not in MAY_WRITE or repo.archived:
@@ -127,9 +126,8 @@ def key_for(where: Where, repo: Repo) -> DeviceKey | None:
 
 
 def rounds(where: Where) -> Rounds:
-    """The working copy for a process that stays: held for one round at a time, with the key that a pull would
-    have. The server is asked whether this machine may write at the first round and after the folder was
-    turned."""
+    """The working copy for a long-running process: owned for one round at a time, with the key that a pull
+    would use. Whether this machine may write is asked at the first round and after the folder switched."""
     root, _ = where.linked_folder()
 
     def bind(link: RepoLink) -> Bound:

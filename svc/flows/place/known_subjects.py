@@ -1,4 +1,4 @@
-"""Numbers of issues and names of labels that this machine has listed, for completion.
+"""Numbers of issues and proposals and names of labels that this machine has listed, for completion.
 
 If the file is missing or damaged, none are known until the next list.
 """
@@ -48,7 +48,7 @@ def recall(home: Home, repo_id: str) -> Known:
 
 
 def listing(home: Home, repo_id: str, found: Iterable[N]) -> Iterator[N]:
-    """Yields issues or proposals, and keeps their numbers and titles."""
+    """Yields issues or proposals, storing their numbers and titles."""
     seen: dict[str, str] = {}
     for one in found:
         seen[str(one.number)] = terminal_safe(one.title)
@@ -59,7 +59,7 @@ def listing(home: Home, repo_id: str, found: Iterable[N]) -> Iterator[N]:
 
 
 def listing_labels(home: Home, repo_id: str, found: Iterable[Label]) -> Iterator[Label]:
-    """Yields labels, and keeps their names."""
+    """Yields labels, storing their names."""
     seen: dict[str, str] = {}
     for one in found:
         if one.name == terminal_safe(one.name):

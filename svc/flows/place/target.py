@@ -1,4 +1,4 @@
-"""Where a folder can be turned, and where a new one can start: a branch to work on, or a seal to read."""
+"""The target of a switch or clone: a branch to work on, or a seal to read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from svc.flows.switch import Target
 
 
 def target_of(where: Where, link: RepoLink, typed: str) -> Target:
-    """What a branch, tag or seal of the link's repository is to `svc.flows.switch`. NotFound."""
+    """The target of `svc.flows.switch` for a branch, tag or seal of the link's repository. Raises
+    NotFound."""
     repo = where.reader.repo.linked(link.repo_id, link.repo)
     found = resolve_ref(where, repo, typed)
     if found.kind == "branch":
@@ -28,8 +29,7 @@ def target_of(where: Where, link: RepoLink, typed: str) -> Target:
 
 
 def clone_into(where: Where, repo: Repo, branch: str, target: Path, shown_seal: str | None = None) -> Cloned:
-    """Make the folder `target` with the sealed head of `branch`, linked to it; with `shown_seal`, with that
-    seal, to be read only."""
+    """Clone the sealed head of `branch` into the folder `target`; with `shown_seal`, that seal, read-only."""
     link = RepoLink(
         server=where.server,
         repo_id=repo.id,

@@ -1,4 +1,4 @@
-"""Where somebody works: in which folder, with which server, about which repository, as whom.
+"""The context of a command: folder, server, repository and session.
 
 Precedence everywhere: flag, environment (SVC_SERVER, SVC_REPO, SVC_TOKEN), the linked folder, a `svc://` git
 remote, the server that SVC_TOKEN is for, the server signed in to last.
@@ -32,9 +32,9 @@ _GIT_CONFIG_MAX = 1024 * 1024
 
 
 class Where:
-    """One place of work. `given`: global options that were typed, by name, of which `repo` and `server` count
-    here. `note` tells a person something; `command` is what others who wait for the folder are told;
-    `progress` hears how far the work is."""
+    """The context of one command. `given`: typed global options by name, of which `repo` and `server` count
+    here. `note` prints a note to the user; `command` is shown to others who wait for the folder; `progress`
+    is called with the progress."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Where:
         return Sessions(self.home.root)
 
     def worded(self, error: SvcError) -> str:
-        """An error's sentence as it is shown here."""
+        """The sentence of an error, in the form that this context prints."""
         return error.detail
 
     @property
@@ -145,7 +145,7 @@ class Where:
         return self.linked
 
     def _require_same(self, named: RepoAddress, link: RepoLink) -> None:
-        """UsageError unless the name is another one of the linked repository, which was renamed."""
+        """Raise UsageError unless the name is an old or new name of the linked repository."""
         try:
             found = self.reader.repo.find(named.owner, named.name).id
         except NotFound:
@@ -154,7 +154,7 @@ class Where:
             what = self._names_repo
             raise UsageError(
                 f"{what} names {named.owner}/{named.name}, and this command works on the folder you stand "
-                f"in, which is linked to {link.repo}; leave {what} away, or go to another folder"
+                f"in, which is linked to {link.repo}; omit {what}, or go to another folder"
             )
 
     def require_server_of_link(
@@ -165,7 +165,7 @@ class Where:
         if typed and not _same_address(typed[1], link.server):
             raise UsageError(
                 f"this folder is linked to {link.repo} on {link.server}, and {typed[0]} says {typed[1]}; "
-                f"leave {typed[0]} away, {remedy}"
+                f"omit {typed[0]}, {remedy}"
             )
 
     def set_repository(self, typed: str) -> None:
@@ -212,7 +212,7 @@ class Where:
 
     @property
     def queues(self) -> bool:
-        """Whether changes go to the outbox (`--queue`), and nothing is asked of the server."""
+        """Whether changes go to the outbox (`--queue`) without asking a server."""
         return bool(self.given.get("queue"))
 
     def _queue(self) -> Queue:
@@ -256,7 +256,7 @@ class Where:
 
     @property
     def readable_repo(self) -> Repo:
-        """The repository, for who reads it and may do so without a session."""
+        """The repository for reading, possibly without a session."""
         return self.repo(lambda: self.reader)
 
     def branch_of(self, repo: Repo) -> str:
@@ -284,7 +284,7 @@ def read_address(typed: str) -> RepoAddress:
 
 
 def _as_linked(link: RepoLink) -> Repo:
-    """The repository as its linked folder knows it: id, name and class."""
+    """The repository from the link of its folder: id, name and class."""
     from localstore.core.model.repo import Repo
 
     owner, _, name = link.repo.partition("/")

@@ -1,1 +1,1 @@
-"""Work on proposals: finding one, and what its versions have in common."""
+"""Finding, merging and comparing proposals."""

@@ -1,4 +1,4 @@
-"""A proposal as people name it: by number, address or branch, or not at all."""
+"""Finds the proposal that a user names by number, address or branch, or not at all."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Merging a proposal: the server prepares the seals, this machine works the merge out itself, then signs.
+"""Merging a proposal: the server prepares the seals, this machine computes the merge itself, then signs.
 
-A signature says that its owner made this tree. So everything that the prepared bytes claim is computed again
-from verified seals: which parents, which message, and every merged file up to the root of the tree.
+A signature says that its owner made this tree. So every claim of the prepared bytes is computed again from
+verified seals: parents, message, and every merged file up to the root of the tree.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from localstore.record.database import SealedFile
 from localstore.sync import verify
 from svc.api import Api
 
-LINE_MAX = 10_000  # seals of a branch that are walked through
+LINE_MAX = 10_000  # seals of a branch that are read
 TEXTS_AT_ONCE = 1000
 
 Files = dict[str, SealedFile]
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What was asked for. `message` None: the server words it, or the seals keep theirs."""
+    """What the user asked for. `message` None: the server words it, or the seals keep theirs."""
 
     proposal: Proposal
     message: str | None = None
@@ -65,7 +65,7 @@ class _Seal(msgspec.Struct, frozen=True):
 
 
 class _Checked:
-    """Seals, trees and texts of the server, each verified, each read once."""
+    """Seals, trees and texts of the server, each verified and read once."""
 
     def __init__(self, api: Api, repo_id: str) -> None:
         self._api, self.repo_id = api, repo_id
@@ -101,7 +101,8 @@ class _Checked:
             raise ServerMisbehaved("the server did not send a text that the merge joins; nothing was signed")
 
     def merged(self, bases: Sequence[Files], ours: Files, theirs: Files, apart: bool = False) -> Files:
-        """What merging makes of `ours`. ServerMisbehaved where there are conflicts: the server saw none."""
+        """The result of merging into `ours`. Raises ServerMisbehaved for conflicts, because the server saw
+        none."""
         plans = [plan(_changes(base, ours), _changes(base, theirs)) for base in bases or [{}]]
         self.load(name for one in plans for name in one.digests())
         found: Merged = agreed([finish(one, dict(merged_texts(one, self.texts))) for one in plans])
@@ -144,7 +145,7 @@ def _expected(checked: _Checked, wanted: Wanted, prepared: PreparedMerge) -> lis
 
 
 def _rebased(checked: _Checked, prepared: PreparedMerge, files: Files) -> list[_Seal]:
-    """Each seal of the branch again; those that change nothing are left out."""
+    """Each seal of the branch again, without those that change nothing."""
     made = []
     for seal in _line(checked, prepared.head_seal, prepared.merge_bases)[0]:
         payload = checked.payload(seal)
@@ -157,8 +158,8 @@ def _rebased(checked: _Checked, prepared: PreparedMerge, files: Files) -> list[_
 
 
 def _line(checked: _Checked, head: str, ends: Sequence[str]) -> tuple[list[str], bool]:
-    """The seals from `head` back to one of `ends`, exclusive, along first parents, the oldest first; whether
-    it leads there."""
+    """The seals from `head` back to one of `ends`, exclusive, along first parents, oldest first; and whether
+    they lead there."""
     found: list[str] = []
     at: str | None = head
     while at is not None and at not in ends and len(found) < LINE_MAX:

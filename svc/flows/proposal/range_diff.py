@@ -1,7 +1,7 @@
-"""What became of the seals of a proposal from one version to another, as `git range-diff`.
+"""Compares the seals of two versions of a proposal, as `git range-diff`.
 
-Seals that make the same change are pairs, wherever the lines stand by now; of the others those are pairs
-whose changes differ least, unless too much of them does.
+Seals with the same change are pairs, wherever the lines are by now; the others are paired by the smallest
+difference, unless that is too large.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Mark = Literal["=", "!", "<", ">"]
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A seal and what it changes: a line for each file, and those of its patch without positions.
-    `whole`: all of it can be compared."""
+    """A seal and its change: a line for each file, and the lines of its patch without positions. `whole`:
+    everything could be compared."""
 
     seal: str
     message: str
@@ -40,8 +40,8 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """`mark`: `=` the same change, `!` another one, `<` gone, `>` new. `old`, `new`: places from 1. `diff`:
-    how the changes of `!` differ."""
+    """`mark`: `=` same change, `!` different change, `<` removed, `>` new. `old`, `new`: positions from 1.
+    `diff`: the difference of the changes, for `!`."""
 
     mark: Mark
     old: int | None
@@ -53,7 +53,7 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 def steps(where: Where, repo: Repo, version: Version) -> list[Step]:
-    """The seals of a version that its base lacks, the oldest first. UsageError for too many."""
+    """The seals of a version that its base lacks, oldest first. Raises UsageError for too many."""
     found: list[Step] = []
     walk = where.reader.items(history.COMMITS, CommitsQuery(sha=version.head, limit=PAGE_MAX), id=repo.id)
     for seal in walk:
@@ -67,7 +67,7 @@ def steps(where: Where, repo: Repo, version: Version) -> list[Step]:
 
 
 def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
-    """What these files change, line by line, without positions; whether that is all of it."""
+    """The changes of these files, line by line, without positions; and whether they are complete."""
     lines: list[str] = []
     for file in sorted(files, key=lambda one: one.path):
         lines.append(f"{file.status} {file.old_path or file.path} {file.path}")
@@ -78,7 +78,7 @@ def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
 
 
 def paired(old: Sequence[Step], new: Sequence[Step]) -> list[Pair]:
-    """Each seal once, in the order of the new version; what is gone stands where it was."""
+    """Each seal once, in the order of the new version; removed ones at their old place."""
     found: dict[int, int] = {}  # new → old
     left = set(range(len(old)))
     for at, step in enumerate(new):
@@ -123,7 +123,7 @@ def _gone(old: Sequence[Step], one: int) -> Pair:
 
 
 def _distance(one: Step, other: Step) -> int | None:
-    """How many lines differ; None where the two have too little in common."""
+    """Number of differing lines; None if the two have too little in common."""
     a, b = _encoded(one), _encoded(other)
     changed = line_diff.opcodes(a, b, by_indent=False)
     differ = sum((hunk.old_end - hunk.old_start) + (hunk.new_end - hunk.new_start) for hunk in changed)

@@ -1,1 +1,1 @@
-"""Flows that wait for something to happen."""
+"""Flows that wait for events."""

@@ -1,9 +1,9 @@
-"""Watching the checks of one seal until they are done.
+"""Watches the checks of one seal until they are completed.
 
     verdict = Watcher(api, repo.id, subject, Options(required=True), show=table.show).run()
 
-Over a socket where one can be had: a watcher that waits asks nothing. Else it reads again after each
-interval. What an event says is shown at once; before a verdict everything is read once more.
+With a socket no requests are needed while waiting; else the checks are read after each interval. Events are
+shown at once; before a verdict everything is read once more.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from svc.api.sync import SyncSocket
 from svc.http.bounds import Deadline, within
 
 INTERVAL = 10.0  # seconds between two reads without a socket
-AGAIN = 0.5  # seconds before the first new attempt after the line was lost; doubles up to the interval
-SUMMARIES = 3.0  # seconds within which what an event does not say is read, at random
+AGAIN = 0.5  # seconds before the first retry after a lost connection; doubles up to the interval
+SUMMARIES = 3.0  # random delay at most, in seconds, before reading what events leave out
 FAILED: Final = ("fail", "cancel")
 
 Outcome = Literal["passed", "failed", "pending", "stale"]
@@ -42,8 +42,8 @@ Show = Callable[[Sequence[SealCheck]], None]
 
 
 class Options(msgspec.Struct, frozen=True):
-    """`required`: only enabled checks count; `only`: the one of this name does. `fail_fast`: the first
-    failure ends it. `interval`, `timeout`: seconds; None: however long it takes."""
+    """`required`: only enabled checks count; `only`: only the check of this name. `fail_fast`: stop at the
+    first failure. `interval`, `timeout`: seconds; None: no limit."""
 
     required: bool = False
     only: str | None = None
@@ -53,9 +53,9 @@ class Options(msgspec.Struct, frozen=True):
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """What is watched: a seal, which stays the same to the end. `name`: what it is the head of. `head`: what
-    that names by now, None if it names nothing any more; NotFound if it is gone. `moves`: whether an event
-    may have moved it. Without them the seal stands for itself."""
+    """What is watched: one seal, to the end. `name`: the ref or proposal whose head it is. `head` returns
+    what that names by now, None if nothing, NotFound if it was deleted. `moves`: whether an event may have
+    moved it. Without these the seal stands for itself."""
 
     seal: str
     name: str = ""
@@ -64,7 +64,8 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """`items`: the checks that it is about. `moved_to`: of a stale one, the seal that its name has by now."""
+    """`items`: the checks that counted. `moved_to`: for a stale verdict, the seal that the name has by
+    now."""
 
     outcome: Outcome
     items: list[SealCheck]
@@ -72,7 +73,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def counted(items: Sequence[SealCheck], options: Options) -> list[SealCheck]:
-    """Those that a verdict is about."""
+    """The checks that count for a verdict."""
     only = options.only and options.only.casefold()
     return [
         one for one in items if (one.required or not options.required) and only in (None, one.name.casefold())
@@ -80,7 +81,7 @@ def counted(items: Sequence[SealCheck], options: Options) -> list[SealCheck]:
 
 
 def decided(items: Sequence[SealCheck], options: Options) -> Outcome | None:
-    """What these checks amount to, None while that is open. No checks at all have passed."""
+    """The outcome of these checks, None while open. No checks at all have passed."""
     states = [one.state for one in counted(items, options)]
     failed = any(state in FAILED for state in states)
     if failed and (options.fail_fast or "pending" not in states):
@@ -89,8 +90,8 @@ def decided(items: Sequence[SealCheck], options: Options) -> Outcome | None:
 
 
 def taken(items: Sequence[SealCheck], event: Event, seal: str) -> list[SealCheck] | None:
-    """The checks after an event; None if it says nothing new of this seal. Events may be older than what was
-    read: an attempt only goes on, and the next one counts."""
+    """The checks after an event; None if it brings nothing new for this seal. Events may be older than the
+    last read: an attempt only advances, and the newest counts."""
     said = event.data
     name, attempt = str(said.get("name", "")), said.get("attempt")
     if not event.kind.startswith("run.") or said.get("seal") != seal or not isinstance(attempt, int):
@@ -117,8 +118,8 @@ def taken(items: Sequence[SealCheck], event: Event, seal: str) -> list[SealCheck
 
 
 class Watcher:
-    """Use `run`. `show` is called with the checks that count whenever they changed, `note` with a sentence
-    when the line was lost."""
+    """Use `run`. `show` is called with the counted checks whenever they change, `note` with a sentence when
+    the connection was lost."""
 
     def __init__(
         self,
@@ -134,16 +135,16 @@ class Watcher:
         self._until = None if options.timeout is None else time.monotonic() + options.timeout
         self._items: list[SealCheck] = []
         self._shown = False
-        self._read_all = False  # nothing has been taken from events since all was read
-        self._read_at: float | None = None  # when to read what events did not say
+        self._read_all = False  # whether no event was applied since everything was read
+        self._read_at: float | None = None  # when to read what events left out
         self._moved: str | None = None
         self._stale = False
         self._socket = api.signed_in  # whether to try one
         self._failures = 0  # in a row
 
     def run(self) -> Verdict:
-        """Raises what ends it: Unauthorized once the session has ended, NotFound once the repository is
-        hidden, and what the first read raises. A line that is lost later is tried again."""
+        """Watch until there is a verdict. Raises Unauthorized once the session has ended, NotFound once the
+        repository is hidden, and errors of the first read. A connection lost later is retried."""
         self._read()
         while True:
             outcome = decided(self._items, self._options)
@@ -175,14 +176,14 @@ class Watcher:
                 self._listen()
 
     def _listen(self) -> None:
-        """Until there is something to decide, or the line is lost."""
+        """Listen until there is a verdict, or the connection is lost."""
         try:
             socket = self._api.sync.socket()
         except (ServerUnreachable, Unauthorized):
-            self._read()  # which tells whether that is the end
+            self._read()  # raises if the session has really ended
             raise
         except SvcError:
-            self._socket = False  # something between here and there lets no socket through
+            self._socket = False  # something on the way blocks sockets
             self._read()
             return
         with socket:
@@ -196,7 +197,7 @@ class Watcher:
         try:
             event = socket.receive(min((one for one in waits if one is not None), default=None))
         except Unauthorized:
-            self._read()  # a session that was renewed is none that has ended
+            self._read()  # raises unless the session was only renewed
             raise ServerUnreachable("the socket was closed") from None
         if isinstance(event, Hidden):
             raise NotFound("the repository is hidden by now, or gone")
@@ -204,7 +205,7 @@ class Watcher:
             self._take(event)
         elif event is not None or (due is not None and time.monotonic() >= due):
             self._failures = 0
-            self._read()  # what happened before the socket listened
+            self._read()  # for events before the subscription
 
     def _take(self, event: Event) -> None:
         if event.kind.startswith("check.") or self._subject.moves(event):
@@ -247,7 +248,7 @@ class Watcher:
         time.sleep(seconds if left is None else min(seconds, left))
 
     def _left(self) -> float | None:
-        """Seconds until it has taken too long; None: it never does."""
+        """Seconds until the timeout; None without one."""
         return None if self._until is None else max(self._until - time.monotonic(), 0.0)
 
     def _bounds(self) -> list[Deadline]:
@@ -256,10 +257,11 @@ class Watcher:
 
 
 def _spread(seconds: float) -> float:
-    """A time between a half and all of it, so that many who lost one server do not come back at once."""
+    """A random time between half of it and all of it, so that clients of one server do not reconnect at the
+    same moment."""
     return seconds * (0.5 + secrets.randbelow(501) / 1000)
 
 
 def _passes(error: SvcError) -> bool:
-    """Whether what failed may work later."""
+    """Whether a retry may succeed."""
     return isinstance(error, (ServerUnreachable, ServerMisbehaved, RateLimited)) or error.status >= 500

@@ -4,6 +4,7 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -12,6 +13,7 @@ from localstore.folder.stat_cache import RecordedFolder, Stat
 from localstore.record.database import Database, SealedFile
 from localstore.record.entry import PathRecord
 from localstore.record.schema import SCHEMA
+from tests.depth import rounds
 
 PATHS = st.sampled_from(["a", "b", "d/a", "d/e/f"])
 BYTES = st.sampled_from([b"one", b"two", b"three"])
@@ -103,6 +105,7 @@ class Differences(RuleBasedStateMachine):
 
 
 TestDifferences = Differences.TestCase
+TestDifferences.settings = settings(max_examples=rounds(30, 100), deadline=None)
 
 
 def change(files: dict[str, bytes], changes: dict[str, bytes | None]) -> None:

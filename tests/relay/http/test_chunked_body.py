@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from relay.http.chunked_body import AT_ONCE, LEAST_BYTES, SMALL_CHUNKS, ChunkedBody, Malformed
+from tests.depth import rounds
 
 NEXT = b"GET /next HTTP/1.1\r\n\r\n"
 STRICT = re.compile(rb"([0-9A-Fa-f]{1,15})(?:[ \t]*;[\t -~]{0,64})?\r\n")
@@ -64,7 +65,7 @@ _PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=3000)
+@settings(max_examples=rounds(600, 3000))
 @given(st.one_of(st.lists(_PIECES, max_size=12).map(b"".join), st.binary(max_size=30)))
 @example(b"5\r\nhello\r\n0\r\n\r\nGET")
 @example(b"5\r\nhello\r\n0\r\n \r\n")

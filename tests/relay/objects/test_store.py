@@ -25,6 +25,7 @@ from relay.http.buffers import Buffers, Lease
 from relay.objects.export import REFRAMED, export
 from relay.objects.store import ObjectStore
 from tests import buckets
+from tests.depth import rounds
 from tests.relay.node_fixture import database, make_account, make_repo
 
 
@@ -68,7 +69,7 @@ objects = st.lists(
     batches=st.lists(st.tuples(objects, st.booleans()), max_size=4),
     random=st.randoms(use_true_random=False),
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=rounds(5, 12), deadline=None)
 def test_what_goes_in_comes_out_and_only_to_those_who_put_it(s3, batches, random):
     async def scenario() -> None:
         with tempfile.TemporaryDirectory() as name:

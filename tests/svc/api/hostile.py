@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+TLS_HANDSHAKE = 0x16  # the first byte of a client that speaks TLS
+
 
 def http(status: str, body: bytes = b"", content_type: str = "application/json", *headers: str) -> bytes:
     lines = [f"HTTP/1.1 {status}", f"Content-Type: {content_type}", f"Content-Length: {len(body)}", *headers]
@@ -96,6 +98,8 @@ def _read_request(connection: socket.socket) -> bytes:
         if not piece:
             return data
         data += piece
+        if data[0] == TLS_HANDSHAKE:
+            return data
     head, _, body = data.partition(b"\r\n\r\n")
     length = next(
         (

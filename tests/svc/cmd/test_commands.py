@@ -229,7 +229,7 @@ def test_a_login_in_the_browser_goes_to_the_server_that_was_asked(svc: Svc) -> N
 
 
 @pytest.mark.parametrize(
-    "words", [["repo", "view", "a/b"], ["repo", "list"], ["repo", "api", "x"], ["version"]]
+    "words", [["repo", "view", "a/b"], ["repo", "list", "a"], ["repo", "api", "x"], ["version"]]
 )
 def test_a_server_that_answers_nonsense_is_one_line(svc: Svc, words: list[str]) -> None:
     with hostile(http("200 OK", b"\x1b[2J<html>", "text/html")) as server:
@@ -304,7 +304,7 @@ def test_control_c_ends_with_130(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         process = subprocess.Popen(
-            [sys.executable, "-m", "svc", "repo", "list", "--server", address],
+            [sys.executable, "-m", "svc", "repo", "list", "a", "--server", address],
             stderr=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -243,7 +243,7 @@ def test_nothing_is_written_into_git_and_people_are_told_how_to_hide_the_link(li
 
 def test_https_to_a_server_of_http_is_one_clear_line(svc: Svc) -> None:
     with hostile(http("400 No", b"plain")) as server:
-        told = svc("repo", "list", "--server", server.origin.replace("http:", "https:"))
+        told = svc("repo", "list", "a", "--server", server.origin.replace("http:", "https:"))
         assert told.code == 1
         assert "http://" in told.err
         assert len(told.err.splitlines()) == 1

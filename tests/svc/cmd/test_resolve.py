@@ -239,7 +239,7 @@ def test_without_terminal_and_flag_the_flags_are_named(alice: Svc, kept: Path, t
 def test_a_file_that_is_gone_or_bytes_now_wants_a_whole_version(alice: Svc, kept: Path) -> None:
     FILE.write_bytes(b"\0")
     told = alice("resolve", str(FILE), "--tool", "true")
-    assert (told.code, "no text any more" in told.err, "--mine" in told.err) == (1, True, True)
+    assert (told.code, "is no text;" in told.err, "--mine" in told.err) == (1, True, True)
     FILE.unlink()
     told = alice("resolve", str(FILE), "--tool", "true")
     assert (told.code, "was deleted" in told.err) == (1, True)
@@ -250,7 +250,7 @@ def test_a_file_that_is_gone_or_bytes_now_wants_a_whole_version(alice: Svc, kept
 def test_a_path_without_conflict_is_named(alice: Svc, kept: Path) -> None:
     told = alice("resolve", "src/other.py", "--mine")
     assert told.code == 1
-    assert "src/other.py has no conflict of texts in this folder; see: svc conflicts; of two" in told.err
+    assert "src/other.py has no conflict in this folder; see: svc conflicts" in told.err
 
 
 def test_a_resolved_file_is_pushed_as_any_other(alice: Svc, kept: Path, tmp_path: Path) -> None:
@@ -307,3 +307,66 @@ def test_of_two_conflicts_the_one_whose_copy_was_deleted_is_over(
     assert FILE.read_bytes() == THEIRS.replace(b"9000", b"3001")
     assert not second.exists()
     assert open_conflicts(alice) == []
+
+
+PICTURE = Path("logo.png")
+FIRST, SECOND, THIRD = (bytes([0, 255, n]) * 70_000 for n in range(3))
+
+
+@pytest.fixture
+def pictures(alice: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """A linked folder in which a pull met their picture and their notes, and kept mine: path → the copy."""
+    assert alice("repo", "create", "app").code == 0
+    assert alice("repo", "init", f"{handle()}/app").code == 0
+    PICTURE.write_bytes(FIRST)
+    assert alice("push", "-m", "First").code == 0
+    here, other = Path.cwd(), tmp_path / "other"
+    assert alice("repo", "clone", f"{handle()}/app", str(other)).code == 0
+    monkeypatch.chdir(other)
+    PICTURE.write_bytes(SECOND)
+    Path("notes.txt").write_bytes(b"theirs\n")
+    assert alice("push", "-m", "Theirs").code == 0
+    monkeypatch.chdir(here)
+    PICTURE.write_bytes(THIRD)
+    Path("notes.txt").write_bytes(b"mine\n")
+    assert alice("pull", "--merge").code == 0
+    (picture,), (notes,) = Path().glob("logo.sync-conflict-*.png"), Path().glob("notes.sync-conflict-*.txt")
+    assert (PICTURE.read_bytes(), picture.read_bytes(), notes.read_bytes()) == (SECOND, THIRD, b"mine\n")
+    return {str(PICTURE): picture, "notes.txt": notes}
+
+
+def test_versions_without_common_text_are_listed(alice: Svc, pictures: dict[str, Path]) -> None:
+    found = json.loads(alice("conflicts", "--json").out)
+    assert found == [
+        {"path": path, "kept_as": str(copy), "lines": "", "kept_lines": "", "by": None}
+        for path, copy in pictures.items()
+    ]
+    assert f"your version of {PICTURE}, a conflict; svc resolve {PICTURE}" in alice("status").out
+
+
+def test_bytes_want_a_whole_version(alice: Svc, pictures: dict[str, Path]) -> None:
+    told = alice("resolve", str(PICTURE), "--tool", "true")
+    assert told.code == 1
+    assert f"{PICTURE} is no text; choose one version: svc resolve {PICTURE} --mine or --theirs" in told.err
+    assert (PICTURE.read_bytes(), pictures[str(PICTURE)].read_bytes()) == (SECOND, THIRD)
+
+
+def test_my_bytes_replace_theirs(alice: Svc, pictures: dict[str, Path], tmp_path: Path) -> None:
+    assert alice("resolve", str(PICTURE), "--mine").code == 0
+    assert (PICTURE.read_bytes(), pictures[str(PICTURE)].exists()) == (THIRD, False)
+    kept = {one.name: one.read_bytes() for one in (tmp_path / "home" / "trash").rglob("*.png")}
+    assert kept == {PICTURE.name: SECOND, pictures[str(PICTURE)].name: THIRD}
+    assert alice("resolve", "notes.txt", "--theirs").code == 0
+    assert Path("notes.txt").read_bytes() == b"theirs\n"
+    assert open_conflicts(alice) == []
+    assert json.loads(alice("status", "--json", "changed,new").out) == {"changed": [str(PICTURE)], "new": []}
+    assert alice("push", "-m", "My picture").code == 0
+
+
+def test_a_new_file_of_one_name_is_joined_by_hand(
+    alice: Svc, pictures: dict[str, Path], tmp_path: Path
+) -> None:
+    told = at_terminal(editor(tmp_path, "text = b'both\\n'"), "resolve", "notes.txt")
+    assert told.code == 0, told
+    assert b"<<<<<<< svc conflict: the branch's version\ntheirs\n" in (tmp_path / "seen").read_bytes()
+    assert Path("notes.txt").read_bytes() == b"both\n"

@@ -70,7 +70,7 @@ def test_what_is_typed_all_day_loads_nothing_for_rare_cases(path: str) -> None:
     assert loaded_to_build(path) & unwanted == set()
 
 
-@pytest.mark.parametrize("words", [("repo", "list"), ("log", "-R", "a/b")])
+@pytest.mark.parametrize("words", [("repo", "list", "a"), ("log", "-R", "a/b")])
 def test_a_read_loads_httpx_without_its_command_line(words: tuple[str, ...]) -> None:
     modules = loaded(*words, "--server", "http://127.0.0.1:9")
     assert "httpx" in modules

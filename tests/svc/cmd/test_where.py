@@ -160,3 +160,33 @@ def test_create_and_clone(alice: Svc) -> None:
     os.chdir("notes")
     Path("a.txt").write_text("a\n")
     assert alice("push", "-m", "First").code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("repo", "list"),
+        ("repo", "list", "@me"),
+        ("repo", "list", "--deleted"),
+        ("issue", "status", "-R", "OWNER/one"),
+        ("issue", "list", "--assignee", "@me", "-R", "OWNER/one"),
+        ("pr", "status", "-R", "OWNER/one"),
+        ("pr", "list", "--author", "@me", "-R", "OWNER/one"),
+        ("inbox",),
+        ("auth", "token", "list"),
+        ("auth", "device", "list"),
+    ],
+)
+def test_what_is_mine_needs_a_session(alice: Svc, words: tuple[str, ...]) -> None:
+    assert alice("repo", "create", "one", "--public").code == 0
+    assert alice("logout").code == 0
+    told = alice(*(word.replace("OWNER", me()) for word in words))
+    assert (told.code, told.out) == (4, ""), told
+    assert "svc login" in told.err
+
+
+def test_what_is_public_needs_no_session(alice: Svc) -> None:
+    assert alice("repo", "create", "one", "--public").code == 0
+    assert alice("logout").code == 0
+    assert alice("repo", "list", me(), "-q", ".[].full_name").out == f"{me()}/one\n"
+    assert alice("repo", "list", "--owner", "nobody-at-all", "-q", "length").out == "0\n"

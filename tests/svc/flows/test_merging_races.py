@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,9 @@ import pytest
 
 from localstore.core.encoding import digest
 from localstore.core.errors import ServerMisbehaved
+from localstore.core.identity.keys import DeviceKey
 from localstore.core.model.live import UpdateAnswers, UpdateBatch
+from localstore.folder.files import Files
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows import push
 from svc.flows.pull import pull
@@ -215,3 +218,77 @@ def test_a_refusal_that_was_lost_leaves_the_edit_to_be_merged(
     bob.wrap = lambda transport: transport
     bob.pull("merge")
     assert bob.files() == relay.tree("main") == {"app.py": timeout(60).encode()}
+
+
+# --- an edit that is in the lane alone
+
+
+class Saving(Files):
+    """Somebody saves right before a write lands, and the process dies before the two are written together."""
+
+    save: Callable[[], None] | None = None
+
+    def exchange(self, path: str, other: str) -> None:
+        if self.save is not None:
+            self.save()
+            self.save = None
+            self.create = self.die  # type: ignore[method-assign]
+        super().exchange(path, other)
+
+    def die(self, *_: object) -> os.stat_result:
+        raise Killed
+
+
+def saved_in_between(ann: Place, bob: Place) -> None:
+    """Bob's save slips into the write of ann's edit; his is in his folder's record, and in no file."""
+    ann.write("app.py", one_side(TEXT))
+    ann.push()
+    with pytest.raises(Killed), bob.device() as device:
+        device.files.close()
+        device.files = files = Saving(bob.folder)
+        files.save = lambda: bob.write("app.py", other_side(TEXT))
+        pull(device, "merge")
+    assert bob.files() == {"app.py": one_side(TEXT).encode()}
+
+
+def texts_of(place: Place) -> set[bytes]:
+    """All files, and what is in the trash."""
+    trash = (place.home.root / "trash").rglob("*")
+    return {*place.files().values(), *(one.read_bytes() for one in trash if one.is_file())}
+
+
+def test_a_save_in_the_lane_alone_is_written_by_the_next_pull(people: tuple[Place, Place]) -> None:
+    ann, bob = people
+    saved_in_between(ann, bob)
+    bob.pull("merge")
+    assert bob.files() == {"app.py": BOTH.encode()}
+
+
+@pytest.mark.parametrize("moved", [False, True], ids=["alone", "with an edit by others"])
+def test_bytes_over_a_save_in_the_lane_alone_leave_it_whole(people: tuple[Place, Place], moved: bool) -> None:
+    ann, bob = people
+    saved_in_between(ann, bob)
+    if moved:
+        ann.write("app.py", one_side(TEXT) + "# the end\n")
+        ann.push()
+    bob.write("app.py", b"\0bytes")
+    bob.pull("merge")
+    found = texts_of(bob)
+    assert b"\0bytes" in found
+    assert any(BOTH.encode() in one for one in found)
+
+
+def test_a_forced_pull_trashes_a_save_in_the_lane_alone(people: tuple[Place, Place]) -> None:
+    ann, bob = people
+    saved_in_between(ann, bob)
+    bob.pull("force")
+    assert bob.files() == {"app.py": one_side(TEXT).encode()}
+    assert BOTH.encode() in texts_of(bob)
+
+
+def test_another_key_takes_a_save_in_the_lane_alone_along(people: tuple[Place, Place]) -> None:
+    ann, bob = people
+    saved_in_between(ann, bob)
+    bob.key = DeviceKey.generate(b"another".ljust(32, b"."))
+    bob.pull("merge")
+    assert any(BOTH.encode() in one for one in texts_of(bob))

@@ -126,6 +126,7 @@ class _Numbered(BaseHTTPRequestHandler):
     """Answers with the number that was asked for; connections are kept."""
 
     protocol_version = "HTTP/1.1"
+    wbufsize = 65536  # a head and its body in one segment
     connections: ClassVar[set[object]] = set()
 
     def do_GET(self) -> None:
@@ -186,14 +187,14 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def under_tls(certificate: Path, answer: bytes) -> Callable[[socket.socket], None]:
-    """What speaks TLS on a connection whose first bytes were left to it, and answers two requests."""
+def under_tls(certificate: Path, answer: bytes, requests: int = 1) -> Callable[[socket.socket], None]:
+    """What speaks TLS on a connection whose first bytes were left to it, and answers so many requests."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
 
     def serve(connection: socket.socket) -> None:
         with context.wrap_socket(connection, server_side=True) as secured:
-            for _ in range(2):
+            for _ in range(requests):
                 if secured.recv(65536):
                     secured.sendall(answer)
 
@@ -203,7 +204,7 @@ def under_tls(certificate: Path, answer: bytes) -> Callable[[socket.socket], Non
 def test_a_server_proves_itself_by_a_certificate_that_the_system_trusts(
     certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with hostile(under_tls(certificate, KEPT), unread=True) as server:
+    with hostile(under_tls(certificate, KEPT, requests=2), unread=True) as server:
         origin, waits = server.origin.replace("http:", "https:"), list[float]()
         with pytest.raises(ServerUnreachable, match=r"did not complete the TLS handshake.*CERTIFICATE"):
             Http(origin, sleep=waits.append).send(node.VERSION)

@@ -1,4 +1,4 @@
-"""Who may use a repository: collaborators, invitations, requests for access, transfers."""
+"""Access to repositories: collaborators, invitations, requests for access, transfers."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class InvitePending(Conflict):
 
 
 class TransferPending(Conflict):
-    """The repository has an open transfer; it has one at a time."""
+    """The repository already has an open transfer."""
 
     code = "transfer_pending"
 
 
 class AlreadyDecided(Conflict):
-    """The invitation, transfer or request was decided before."""
+    """The invitation, transfer or request was already decided."""
 
     code = "already_decided"
 
@@ -56,7 +56,7 @@ class RepoName(Model, frozen=True):
 
 
 class Collaborator(Model, frozen=True):
-    """Somebody with a role. `state` pending: invited, without rights until the invitation is accepted."""
+    """An account with a role. `state` pending: invited, without rights until the invitation is accepted."""
 
     account: Actor
     role: Granted
@@ -89,7 +89,7 @@ class RoleChange(Model, frozen=True):
 
 
 class AccessRequest(Model, frozen=True):
-    """Somebody asks for a role. `note`: what they say to the owner."""
+    """A request for a role. `note`: a message to the owner."""
 
     id: str
     account: Actor
@@ -108,17 +108,17 @@ class AccessRequestCreate(Model, frozen=True):
 
 
 class AccessRequested(Model, frozen=True):
-    """The same for every name: it says nothing of whether the repository exists."""
+    """The same for every name, so that it does not reveal whether the repository exists."""
 
 
 class AccessGrant(Model, frozen=True):
-    """`role` None: the one that was asked for."""
+    """`role` None: the requested one."""
 
     role: Granted | None = None
 
 
 class Transfer(Model, frozen=True):
-    """`to`: who becomes the owner once they accept. `sender`: who owned the repository when it was made."""
+    """`to`: the new owner, once they accept. `sender`: the owner who made the offer."""
 
     id: str
     repo: RepoName

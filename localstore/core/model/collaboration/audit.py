@@ -1,4 +1,4 @@
-"""What happened in a repository, for its owner."""
+"""The audit of a repository, for its owner."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from localstore.core.model.base import Actor, Model, Page, PageQuery
 
 
 class AuditEntry(Model, frozen=True):
-    """`action`: `noun.verb`. `actor` None: the node, its operator, or an account that is gone. `subject`: #12
-    for an issue or proposal, else the name or id of what it was about. `data`: ids, numbers and names."""
+    """`action`: `noun.verb`. `actor` None: the node, its operator, or a deleted account. `subject`: #12 for
+    an issue or proposal, else a name or id. `data`: ids, numbers and names."""
 
     id: int
     at: str

@@ -1,4 +1,4 @@
-"""Checks: what runs report on by name. An enabled check has to pass on a seal before it counts as checked."""
+"""Checks: names that runs report on. An enabled check is required."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from localstore.core.model.collaboration.run import Run, State
 
 
 class Check(Model, frozen=True):
-    """`last`: the run of this name that was recorded last, on whatever seal."""
+    """`last`: the run of this name that was recorded last, on any seal."""
 
     name: str
     enabled: bool
@@ -16,8 +16,8 @@ class Check(Model, frozen=True):
 
 
 class Rollup(Model, frozen=True):
-    """How many checks a seal has, by the newest attempt of each. `passed` includes skipped ones, `failed`
-    cancelled ones, `pending` enabled ones that have not reported."""
+    """The number of checks of a seal, by their newest attempts. `passed` includes skipped ones, `failed`
+    cancelled ones, `pending` enabled ones without a report."""
 
     total: Count = 0
     passed: Count = 0
@@ -26,8 +26,8 @@ class Rollup(Model, frozen=True):
 
 
 class SealCheck(Model, frozen=True):
-    """One check of a seal, by its newest attempt. `required`: it is enabled. `attempt` 0 and no `run_id`: it
-    is required and has not reported, which is `pending`."""
+    """One check of a seal, by its newest attempt. `required`: it is enabled. `attempt` 0 without `run_id`:
+    required and not reported, which counts as pending."""
 
     name: str
     state: State

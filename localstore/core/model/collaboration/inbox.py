@@ -39,7 +39,7 @@ class InboxSubject(Model, frozen=True):
 
 
 class InboxItem(Model, frozen=True):
-    """`reason`: why the newest of it is here. `done`: until something new happens."""
+    """`reason`: why its newest event is here. `done`: until something new happens."""
 
     id: str
     repo: InboxRepo
@@ -51,20 +51,20 @@ class InboxItem(Model, frozen=True):
 
 
 class InboxQuery(PageQuery, frozen=True):
-    """`all`: what is done too."""
+    """`all`: rows that are done, too."""
 
     reason: Reason | None = None
     all: bool = False
 
 
 class InboxState(Model, frozen=True):
-    """The caller's own mark."""
+    """The caller's mark."""
 
     state: Annotated[Literal["read", "done", "unread"], msgspec.Meta(description="read, done or unread")]
 
 
 class InboxChanged(Model, frozen=True):
-    """How many rows have the mark now that had it not."""
+    """How many rows changed."""
 
     changed: int
 

@@ -55,7 +55,7 @@ Names = Annotated[list[Name], msgspec.Meta(max_length=ISSUE_LABELS)]
 
 
 class Reactions(Model, frozen=True, rename={"plus": "+1", "minus": "-1"}):
-    """How often each was given, and which of them by the caller."""
+    """The number of each reaction, and which of them are the caller's."""
 
     plus: int = 0
     minus: int = 0
@@ -85,7 +85,7 @@ class Issue(Model, frozen=True):
 
 
 class Comment(Model, frozen=True):
-    """`updated_at`: when its text changed last."""
+    """`updated_at`: the last change of its text."""
 
     id: str
     author: Actor
@@ -96,7 +96,7 @@ class Comment(Model, frozen=True):
 
 
 class IssueCreate(Model, frozen=True):
-    """Labels and assignees are for whoever may triage."""
+    """Labels and assignees need the role triage."""
 
     title: Title
     body: Body = ""
@@ -105,7 +105,7 @@ class IssueCreate(Model, frozen=True):
 
 
 class IssuePatch(Model, frozen=True):
-    """What is None, or an empty list, stays. `state_reason` belongs to `state` closed."""
+    """None and empty lists change nothing. `state_reason` is for `state` closed."""
 
     title: Title | None = None
     body: Body | None = None
@@ -118,8 +118,8 @@ class IssuePatch(Model, frozen=True):
 
 
 class IssueQuery(PageQuery, frozen=True):
-    """`author`, `assignee`: a handle, or @me. `involves` @me: what the caller opened, commented on or is
-    assigned to. `search`: part of the title, in any case."""
+    """`author`, `assignee`: a handle, or @me. `involves` @me: opened by, commented on by or assigned to the
+    caller. `search`: part of the title, in any case."""
 
     state: Literal["open", "closed", "all"] = "open"
     author: Handle | None = None
@@ -136,7 +136,7 @@ class CommentBody(Model, frozen=True):
 
 
 class LabelAddQuery(Model, frozen=True):
-    """`create` 1: make the label if the repository lacks it."""
+    """`create` 1: create the label if the repository lacks it."""
 
     create: Literal["0", "1"] = "0"
 

@@ -24,7 +24,7 @@ Name = Annotated[
     msgspec.Meta(
         min_length=1,
         max_length=LABEL_NAME_CHARS,
-        # Not a segment of a path that leads elsewhere.
+        # Neither . nor .., which would change the path of a URL.
         pattern=rf"^(?!\.{{1,2}}$){(_NAME.pattern or '^').removeprefix('^')}",
         description=f"{_NAME.description}, and neither . nor ..",
     ),
@@ -49,7 +49,7 @@ class LabelCreate(Model, frozen=True):
 
 
 class LabelPatch(Model, frozen=True):
-    """What is None stays."""
+    """None changes nothing."""
 
     name: Name | None = None
     color: Annotated[str, Color] | None = None
@@ -57,15 +57,14 @@ class LabelPatch(Model, frozen=True):
 
 
 class LabelClone(Model, frozen=True):
-    """`source`: OWNER/NAME of the repository whose labels are copied. `force`: those that are here already
-    become as they are there."""
+    """`source`: OWNER/NAME of the repository to copy from. `force`: change existing labels to match."""
 
     source: Annotated[str, msgspec.Meta(min_length=3, max_length=2 * HANDLE_CHARS + 1)]
     force: bool = False
 
 
 class LabelsCloned(Model, frozen=True):
-    """How many labels were created, changed, and left as they were."""
+    """How many labels were created, changed, and left unchanged."""
 
     created: int
     changed: int

@@ -1,7 +1,7 @@
 """Merges: of a proposal, of a proposal's base into its branch, and of two refs.
 
-Each is prepared and then finalized. Preparing answers the bytes of every seal to sign, with the changes that
-each makes to the tree of its first parent, so that the device can work the merge out itself before it signs.
+Each is prepared and then finalized. Preparing returns the bytes of every seal to sign, with its changes
+against the tree of its first parent, so that the device can compute the merge itself before it signs.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from localstore.core.model.seal import SealChange, SealId
 
 
 class BaseMoved(Conflict):
-    """The base is another one than the merge is about; `base` is what it is now. Without a strategy, a base
-    with seals that the head lacks has moved too."""
+    """The base moved; `base` is its head now. Without a strategy also: the base has seals that the head
+    lacks."""
 
     code = "base_moved"
 
 
 class MergeConflict(Conflict):
-    """Both sides changed `files`, and not so that they can be joined. Nothing landed."""
+    """Both sides changed `files` in ways that cannot be merged. Nothing landed."""
 
     code = "merge_conflict"
 
@@ -37,7 +37,7 @@ class MergeConflict(Conflict):
 
 
 class NotMergeable(Conflict):
-    """Something keeps this from being merged; `blocked_by` lists the codes."""
+    """The proposal is not ready to be merged; `blocked_by` lists the codes."""
 
     code = "not_mergeable"
 
@@ -52,8 +52,8 @@ Message = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class MergePrepareRequest(Model, frozen=True):
-    """Without `strategy`, the base moves forward to the head. `message`: of the seal, where there is one.
-    `expected_head`, `expected_base`: what the caller looked at."""
+    """Without `strategy` the base is fast-forwarded to the head. `message`: of the seal, if one is made.
+    `expected_head`, `expected_base`: what the caller saw."""
 
     device_key_id: str
     strategy: Strategy | None = None
@@ -63,7 +63,7 @@ class MergePrepareRequest(Model, frozen=True):
 
 
 class UpdatePrepareRequest(Model, frozen=True):
-    """`expected_head`, `expected_base`: what the caller looked at."""
+    """`expected_head`, `expected_base`: what the caller saw."""
 
     device_key_id: str
     message: Message | None = None
@@ -73,7 +73,7 @@ class UpdatePrepareRequest(Model, frozen=True):
 
 class MergeSeal(Model, frozen=True):
     """One seal to sign (b64u) and its id. `changes`: its tree against that of its first parent; `source`: the
-    seal that it takes over."""
+    seal that it repeats."""
 
     bytes: str
     digest: str
@@ -85,7 +85,7 @@ class MergeSeal(Model, frozen=True):
 
 class PreparedMerge(Model, frozen=True):
     """`merge_base`: the first of `merge_bases`, the nearest common ancestors of base and head. `merged`:
-    paths that both sides changed, joined by lines."""
+    paths that both sides changed, merged by lines."""
 
     prepare_id: str
     strategy: Way
@@ -99,8 +99,8 @@ class PreparedMerge(Model, frozen=True):
 
 
 class MergeFinalizeRequest(Model, frozen=True):
-    """Signatures in the order of the prepared seals. `delete_branch`: delete the head branch; one with
-    unsealed edits, and the default branch, stay."""
+    """Signatures in the order of the prepared seals. `delete_branch`: delete the head branch, unless it has
+    unsealed edits or is the default branch."""
 
     prepare_id: str
     device_key_id: str
@@ -127,7 +127,7 @@ class PreviewRequest(Model, frozen=True):
 
 class Preview(Model, frozen=True):
     """`files`: what the merge would change. `bytes`: the seal with two parents to sign (b64u), None with
-    `conflicts`: paths that both sides changed. `blocked_by`: codes of what the merge waits for; it is refused
+    `conflicts`: paths that both sides changed. `blocked_by`: codes of what blocks the merge, which is refused
     while there are any."""
 
     preview_id: str
@@ -153,7 +153,7 @@ PREPARE = Endpoint(
     f"{_ONE}/merge-prepare",
     body=MergePrepareRequest,
     returns=PreparedMerge,
-    repeatable=True,  # neither takes effect
+    repeatable=True,  # without lasting effect
     cap=LARGE_ANSWER,
 )
 FINALIZE = Endpoint("POST", f"{_ONE}/merge-finalize", body=MergeFinalizeRequest, returns=Proposal)

@@ -1,4 +1,4 @@
-"""The path policy of a repository: which paths its writers alone see."""
+"""The path policy of a repository: which paths only its writers see."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Path = Annotated[str, msgspec.Meta(max_length=PATH_BYTES)]
 
 
 class PathRule(Model, frozen=True):
-    """A rule for `path` and what is below it, unless a longer one says otherwise; "" is the whole tree. It
-    holds for every seal, past ones too. `private`: writers only; `public` and `open`: whoever reads the
-    repository. `price_cents`, `currency`: None as long as no node sells paths."""
+    """A rule for `path` ("" is the whole tree) and everything below it, unless a longer path has a rule. It
+    applies to every seal, past ones too. `private`: writers only; `public` and `open`: whoever reads the
+    repository. `price_cents`, `currency`: None unless the node sells paths."""
 
     path: str
     visibility: Visibility
@@ -26,7 +26,7 @@ class PathRule(Model, frozen=True):
 
 
 class PathRuleSet(Model, frozen=True):
-    """`price_cents`: what the bytes cost; a price needs an edition that bills."""
+    """`price_cents`: the price of the bytes; needs an edition that bills."""
 
     path: Path
     visibility: Visibility
@@ -38,7 +38,7 @@ class PathRuleRemove(Model, frozen=True):
 
 
 class PathChange(Model, frozen=True, rename={"was": "from", "became": "to"}):
-    """`from`, `to`: the visibility that the rule had and has; None without a rule."""
+    """`from`, `to`: the visibility before and after; None without a rule."""
 
     at: str
     by: Actor

@@ -49,7 +49,7 @@ class ProposalBranchGone(Conflict):
 
 
 class Draft(Conflict):
-    """The proposal is a draft: nobody approves or merges it before it is ready."""
+    """The proposal is a draft: it cannot be approved or merged until it is ready."""
 
     code = "draft"
 
@@ -68,8 +68,8 @@ class HeadRepo(Model, frozen=True):
 
 
 class Reviewer(Model, frozen=True):
-    """Somebody who is asked to review, or whose verdict stands. `seal_id`: the head that the verdict is
-    about; `stale`: the change is another one since."""
+    """An account that was asked to review, or whose verdict counts. `seal_id`: the head that the verdict is
+    about; `stale`: the change is a different one since."""
 
     who: Actor
     state: Literal["requested", "approved", "changes_requested"]
@@ -117,7 +117,7 @@ class Proposal(Model, frozen=True):
 
 class Version(Model, frozen=True):
     """One head of the proposal. `base`: head of the base branch at that time. `change_id`: equal for equal
-    changes, wherever they are in their files; None while it is not known, and where paths are hidden."""
+    changes, wherever they are in their files; None while unknown, and where paths are hidden."""
 
     n: int
     head: str
@@ -129,7 +129,7 @@ class Version(Model, frozen=True):
 
 
 class ProposalCreate(Model, frozen=True):
-    """Labels, assignees and reviewers are for whoever may set them; an author may ask for reviews."""
+    """Labels and assignees need the role triage; authors may ask for reviews."""
 
     head: Branch
     base: Branch
@@ -142,7 +142,7 @@ class ProposalCreate(Model, frozen=True):
 
 
 class ProposalPatch(Model, frozen=True):
-    """What is None, or an empty list, stays."""
+    """None and empty lists change nothing."""
 
     title: Title | None = None
     body: Body | None = None

@@ -13,8 +13,8 @@ from localstore.core.model.base import Model, Page, PageQuery
 
 
 class BranchProtected(Conflict):
-    """A protection rule of the branch does not allow this. `rules`: the flags that refuse, `patterns`: the
-    rules that match, `blocked_by`: what a merge waits for."""
+    """A protection rule of the branch forbids this. `rules`: the flags that refuse, `patterns`: the matching
+    rules, `blocked_by`: what blocks a merge."""
 
     code = "branch_protected"
 
@@ -23,9 +23,9 @@ _Approvals = Annotated[int, msgspec.Meta(ge=0, le=APPROVALS)]
 
 
 class ProtectionSet(Model, frozen=True):
-    """A rule, whole: what is absent is off. `required_approvals` above 0 requires review as well; with
-    `fresh_approvals` only approvals of the change as it is now count, with `require_resolution` every thread
-    has to be resolved before the merge."""
+    """A whole rule: absent flags are off. `required_approvals` above 0 implies review; with `fresh_approvals`
+    only approvals of the current change count; with `require_resolution` every thread must be resolved before
+    a merge."""
 
     require_review: bool = False
     require_checks: bool = False
@@ -37,7 +37,7 @@ class ProtectionSet(Model, frozen=True):
 
 
 class Protection(ProtectionSet, frozen=True, kw_only=True):
-    """The rule of one pattern. Whatever its flags, no branch that it matches can be deleted."""
+    """The rule of one pattern. Branches that match it cannot be deleted, whatever its flags."""
 
     pattern: str
 

@@ -1,4 +1,4 @@
-"""Reviews of proposals: what somebody says about one version."""
+"""Reviews of proposals, each about one version."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from localstore.core.model.collaboration.issue import Body
 
 
 class OwnProposal(Forbidden):
-    """Nobody approves a proposal of their own, or requests changes to it."""
+    """Authors can neither approve their own proposal nor request changes to it."""
 
     code = "own_proposal"
 
 
 class HeadMoved(Conflict):
-    """The head is another one than the review is about; `head` is what it is now."""
+    """The head moved; `head` is its seal now."""
 
     code = "head_moved"
 
@@ -29,8 +29,8 @@ Verdict = Literal["approve", "request_changes", "comment"]
 
 
 class Review(Model, frozen=True):
-    """`seal_id`: the head that it is about, of version `version`. `stale`: the change is another one since.
-    `counts`: its author may write here now, so that the verdict does something."""
+    """`seal_id`: the reviewed head, of version `version`. `stale`: the change is a different one since.
+    `counts`: the author may write here now, so that the verdict counts."""
 
     id: str
     reviewer: Actor
@@ -45,7 +45,7 @@ class Review(Model, frozen=True):
 
 
 class ReviewCreate(Model, frozen=True):
-    """`seal_id`: the head that was looked at; if it is not the head any more, the review is refused."""
+    """`seal_id`: the head that was reviewed; refused if it is not the head any more."""
 
     verdict: Verdict
     body: Body = ""
@@ -53,7 +53,7 @@ class ReviewCreate(Model, frozen=True):
 
 
 class ReviewPatch(Model, frozen=True):
-    """The verdict counts no longer."""
+    """Dismisses the verdict."""
 
     state: Literal["dismissed"]
 

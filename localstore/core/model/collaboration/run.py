@@ -1,4 +1,4 @@
-"""Runs: results of checks on a seal, as whoever ran them reports them. A relay records runs and executes
+"""Runs: results of checks on a seal, reported by whoever ran them. A relay records runs and executes
 nothing."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from localstore.core.model.release import SealId
 
 
 class RunCompleted(Conflict):
-    """The run is completed, which is final; `attempt` is its number. A repeat is a new attempt."""
+    """The run is completed and final; `attempt` is its number. A repeat is a new attempt."""
 
     code = "run_completed"
 
@@ -37,7 +37,7 @@ CheckName = Annotated[
     msgspec.Meta(
         min_length=1,
         max_length=CHECK_NAME_CHARS,
-        # A path without empty segments, and without . and .. that lead elsewhere.
+        # A path without empty segments, . and ..
         pattern=rf"^(?!\.{{0,2}}(/|$))(?!.*/\.{{0,2}}(/|$)){(_NAME.pattern or '^').removeprefix('^')}",
         description=f"{_NAME.description}, such as test or ci/lint",
     ),
@@ -64,8 +64,8 @@ PREFIX = "the first 4 or more hex digits of an id"
 
 
 class Run(Model, frozen=True):
-    """One attempt of the check `name` on a seal; `attempt` counts from 1. `conclusion`: None until the run is
-    completed. `branch`: where the seal was made. `reported_by`: who recorded the attempt."""
+    """One attempt of the check `name` on a seal; `attempt` counts from 1. `conclusion`: None until completed.
+    `branch`: where the seal was made. `reported_by`: who recorded the attempt."""
 
     id: str
     name: str
@@ -83,7 +83,7 @@ class Run(Model, frozen=True):
 
 
 class RunCreate(Model, frozen=True):
-    """`seal_id`: a seal of this repository, by its full id. `status`: completed where there is a conclusion,
+    """`seal_id`: the full id of a seal of this repository. `status`: by default completed with a conclusion,
     else queued."""
 
     name: CheckName
@@ -95,7 +95,7 @@ class RunCreate(Model, frozen=True):
 
 
 class RunPatch(Model, frozen=True):
-    """What is None stays. A conclusion completes the run."""
+    """None changes nothing. A conclusion completes the run."""
 
     status: Status | None = None
     conclusion: Conclusion | None = None
@@ -104,7 +104,7 @@ class RunPatch(Model, frozen=True):
 
 
 class RunQuery(PageQuery, frozen=True):
-    """Of the runs those that match all that is given; `name`: in whatever case; `prefix`: of the id."""
+    """Only runs that match every given member; `name`: in any case; `prefix`: of the id."""
 
     prefix: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{4,32}(?!\n)$", description=PREFIX)] | None = None
     seal: SealId | None = None
@@ -115,7 +115,7 @@ class RunQuery(PageQuery, frozen=True):
 
 
 def state_of(status: str, conclusion: str | None) -> State:
-    """A neutral conclusion asks for nothing, as a skipped one does."""
+    """The state for a rollup. A neutral conclusion counts as skipped."""
     if status != "completed":
         return "pending"
     if conclusion == "success":

@@ -1,4 +1,4 @@
-"""Stars and watches of repositories: one of each for each account."""
+"""Stars and watches of repositories: at most one of each for an account."""
 
 from __future__ import annotations
 

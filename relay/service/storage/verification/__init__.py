@@ -1,8 +1,8 @@
-"""The audit: everything that is stored is what it says it is, and everything that is named is there.
+"""The audit: everything stored matches its digest, and everything named is stored.
 
-It reads all of it: each object against its digest, each seal against its key and its place in history, each
-tree against its root, each live lane against its log; and it counts again what is under a quota. Work of
-others may go on; the collector must not.
+It reads everything: each object against its digest, each seal against its key and its place in history, each
+tree against its root, each live lane against its log; and it recounts what counts against quotas. Clients may
+work meanwhile; the collector must not run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PARTS: tuple[Callable[[Database, ObjectStore], AsyncIterator[str]], ...] = (
 
 
 async def audit(db: Database, store: ObjectStore) -> AsyncIterator[str]:
-    """One line for each thing that is wrong; none: all is well."""
+    """One line for each error; none if there is no error."""
     for part in PARTS:
         async for finding in part(db, store):
             yield finding

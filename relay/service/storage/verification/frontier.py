@@ -1,4 +1,4 @@
-"""Live frontiers: every lane's log gives the text its row speaks of, and what rows name is held."""
+"""Live frontiers: every lane's log gives the text of its row, and the repository holds what rows name."""
 
 from __future__ import annotations
 

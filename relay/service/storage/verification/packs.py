@@ -1,4 +1,4 @@
-"""Packs: every frame that the index speaks of is there, and every object has the digest it is named by."""
+"""Packs: every frame of the index is stored, and every object matches its digest."""
 
 from __future__ import annotations
 

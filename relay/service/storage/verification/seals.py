@@ -1,4 +1,5 @@
-"""Seals: signature, id, payload and row agree, parents are there, no two share a place on a branch."""
+"""Seals: signature, id, payload and row agree, parents exist, and no two seals of a branch have the same
+place."""
 
 from __future__ import annotations
 
@@ -89,8 +90,8 @@ async def _lost_heads(tx: Tx) -> list[str]:
 
 
 async def _shared_places(tx: Tx) -> list[str]:
-    """Seals of one branch after the same parent. Only a branch that was moved back, or deleted and made
-    anew, may have them."""
+    """Seals of one branch with the same parent. Only a branch that was moved back, or deleted and created
+    again, may have them."""
     wrong: list[str] = []
     for statement in (rows.SHARED_PARENTS, rows.SHARED_STARTS):
         for repo_id, branch, parent, count in await tx.all(statement):

@@ -1,4 +1,4 @@
-"""Trees: every directory below every sealed root has the digest it is named by, and its files are held."""
+"""Trees: every directory below every sealed root matches its digest, and its files are held."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AT_ONCE = 256  # directories
 
 
 class _Wanted(NamedTuple):
-    """A directory to look at: its digest fixes its path, so that each is looked at once."""
+    """A directory to check, once for each digest."""
 
     digest: bytes
     path: str
@@ -81,7 +81,7 @@ async def _read(store: ObjectStore, digests: list[bytes]) -> dict[bytes, bytes]:
 def _look(
     lot: list[_Wanted], raws: Mapping[bytes, bytes]
 ) -> tuple[list[_Wanted], dict[str, dict[str, TreeEntry]], list[str]]:
-    """Directories below, files by repository and path, and what is wrong."""
+    """Subdirectories, files by repository and path, and errors."""
     below: list[_Wanted] = []
     files: dict[str, dict[str, TreeEntry]] = {}
     wrong: list[str] = []

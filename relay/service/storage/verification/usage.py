@@ -1,4 +1,4 @@
-"""What repositories and accounts use, counted again and compared with what was counted along the way."""
+"""Recounts the usage of repositories and accounts and compares it with the recorded usage."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ async def check(db: Database, _: ObjectStore) -> AsyncIterator[str]:
 
 
 async def repair(db: Database) -> int:
-    """Write down what is there; how many accounts had wrong numbers. Nobody writes to their repositories
-    meanwhile."""
+    """Correct the recorded usage. Returns how many accounts were wrong. Locks their repositories for
+    writing."""
     async with db.read(snapshot=True) as tx:
         repos, counted = await _read(tx, None), await _counted(tx)
     owned: dict[str, list[str]] = defaultdict(list)

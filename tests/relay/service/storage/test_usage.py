@@ -36,7 +36,7 @@ async def test_wrong_numbers_are_named_and_repaired(tmp_path: Path) -> None:
         keeper = Keeper(tmp_path, w.node.db, w.node.objects, serving=False)
         assert await keeper.audit(said.append) == 1
         assert await keeper.audit(said.append, repair=True) == 0
-        assert said[-2:] == ["counted again what 1 accounts use", "everything is as it should be"]
+        assert said[-2:] == ["corrected the usage of 1 accounts", "no errors were found"]
         assert await findings(w) == []
 
 

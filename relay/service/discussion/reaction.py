@@ -1,4 +1,4 @@
-"""Rules of reactions to issues and comments: one of each kind for each account."""
+"""Rules of reactions to issues, proposals and comments: one of each kind for an account."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from localstore.core.errors import NotFound
 from localstore.core.model.collaboration.issue import REACTIONS, Reacted
 from relay.caller import View
 from relay.db.collaboration import comment as rows
-from relay.service import comment as comments
-from relay.service import reaction_counts as counts
-from relay.service import subject
+from relay.service.discussion import comment as comments
+from relay.service.discussion import reaction_counts as counts
+from relay.service.discussion import subject
 
 
 async def put(view: View, number: str, name: str, comment: str | None = None) -> Reacted:
-    """`comment` None: to the issue itself."""
+    """Add the caller's reaction to a comment; to the issue itself if `comment` is None."""
     return await _set(view, number, name, comment, given=True)
 
 
 async def remove(view: View, number: str, name: str, comment: str | None = None) -> Reacted:
-    """Takes back the caller's own."""
+    """Remove the caller's reaction."""
     return await _set(view, number, name, comment, given=False)
 
 

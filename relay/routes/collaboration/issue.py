@@ -16,16 +16,16 @@ from localstore.core.model.collaboration.issue import (
 )
 from relay.caller import View
 from relay.http.routing import Reply, serves
-from relay.service import comment as comments
-from relay.service import issue as issues
-from relay.service import reaction as reactions
+from relay.service.discussion import comment as comments
+from relay.service.discussion import issue as issues
+from relay.service.discussion import reaction as reactions
 
 FLAG = "TR_REPOS_ENABLED"
 
 
 @serves(endpoints.LIST, operation="issue.list", flag=FLAG)
 async def list_issues(view: View, query: IssueQuery) -> Page[Issue]:
-    """Issues, the newest first"""
+    """Issues, newest first"""
     return await issues.page(view, query)
 
 
@@ -61,7 +61,7 @@ async def remove_label(view: View, n: str, name: str) -> Issue:
 
 @serves(endpoints.COMMENTS, operation="comment.list", flag=FLAG)
 async def list_comments(view: View, n: str, query: PageQuery) -> Page[Comment]:
-    """Comments on an issue, the oldest first"""
+    """Comments on an issue, oldest first"""
     return await comments.page(view, n, query)
 
 
@@ -92,7 +92,7 @@ async def react(view: View, n: str, reaction: str) -> Reacted:
 
 @serves(endpoints.UNREACT, operation="reaction.remove", flag=FLAG)
 async def unreact(view: View, n: str, reaction: str) -> Reacted:
-    """Take back a reaction to an issue"""
+    """Remove a reaction from an issue"""
     return await reactions.remove(view, n, reaction)
 
 
@@ -104,5 +104,5 @@ async def react_to_comment(view: View, n: str, comment: str, reaction: str) -> R
 
 @serves(endpoints.UNREACT_TO_COMMENT, operation="reaction.remove", flag=FLAG)
 async def unreact_to_comment(view: View, n: str, comment: str, reaction: str) -> Reacted:
-    """Take back a reaction to a comment"""
+    """Remove a reaction from a comment"""
     return await reactions.remove(view, n, reaction, comment)

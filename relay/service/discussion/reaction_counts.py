@@ -1,4 +1,4 @@
-"""How often each reaction was given to issues and comments."""
+"""Counts of reactions to issues and comments."""
 
 from __future__ import annotations
 

@@ -9,23 +9,21 @@ from relay.caller import View
 from relay.http.routing import Reply, serves
 from relay.service import protection as rules
 
-FLAG = "TR_REPOS_ENABLED"
 
-
-@serves(endpoints.LIST, operation="protection.list", flag=FLAG)
+@serves(endpoints.LIST, operation="protection.list")
 async def list_protections(view: View, query: PageQuery) -> Page[Protection]:
     """Protection rules by pattern"""
     return await rules.page(view, query)
 
 
-@serves(endpoints.SET, operation="protection.set", flag=FLAG, errors=(409,))
+@serves(endpoints.SET, operation="protection.set", errors=(409,))
 async def set_protection(view: View, pattern: str, body: ProtectionSet) -> Protection:
     """Protect the branches of a pattern"""
     return await rules.put(view, pattern, body)
 
 
-@serves(endpoints.CLEAR, operation="protection.clear", flag=FLAG)
+@serves(endpoints.CLEAR, operation="protection.clear")
 async def clear_protection(view: View, pattern: str) -> Reply:
-    """Take the rule of a pattern away"""
+    """Remove the protection rule of a pattern"""
     await rules.clear(view, pattern)
     return Reply(status=204)

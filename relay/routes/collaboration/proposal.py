@@ -17,7 +17,7 @@ from localstore.core.model.collaboration.proposal import (
 from localstore.core.model.collaboration.review import Review, ReviewCreate, ReviewPatch
 from relay.caller import View
 from relay.http.routing import serves
-from relay.service import timeline
+from relay.service.discussion import timeline
 from relay.service.proposal import proposal as proposals
 from relay.service.proposal import review as reviews
 from relay.service.proposal import versions
@@ -27,7 +27,7 @@ FLAG = "TR_REPOS_ENABLED"
 
 @serves(endpoints.LIST, operation="proposal.list", flag=FLAG)
 async def list_proposals(view: View, query: ProposalQuery) -> Page[Proposal]:
-    """Proposals, the newest first"""
+    """Proposals, newest first"""
     return await proposals.page(view, query)
 
 
@@ -63,19 +63,19 @@ async def remove_label(view: View, n: str, name: str) -> Proposal:
 
 @serves(endpoints.VERSIONS, operation="proposal.versions", flag=FLAG)
 async def list_versions(view: View, n: str, query: PageQuery) -> Page[Version]:
-    """Versions of a proposal, the oldest first"""
+    """Versions of a proposal, oldest first"""
     return await versions.page(view, n, query)
 
 
 @serves(endpoints.TIMELINE, operation="issue.timeline", flag=FLAG)
 async def list_timeline(view: View, n: str, query: PageQuery) -> Page[TimelineItem]:
-    """What happened to an issue or a proposal, the oldest first"""
+    """Events of an issue or a proposal, oldest first"""
     return await timeline.page(view, n, query)
 
 
 @serves(review_endpoints.LIST, operation="proposal.get", flag=FLAG)
 async def list_reviews(view: View, n: str, query: PageQuery) -> Page[Review]:
-    """Reviews of a proposal, the oldest first"""
+    """Reviews of a proposal, oldest first"""
     return await reviews.page(view, n, query)
 
 

@@ -12,5 +12,5 @@ from relay.service import audit
 
 @serves(endpoints.LIST, operation="audit.list", flag="TR_REPOS_ENABLED")
 async def list_audit(view: View, query: PageQuery) -> Page[AuditEntry]:
-    """What happened in a repository, the newest first"""
+    """Events of a repository, newest first"""
     return await audit.page(view, query)

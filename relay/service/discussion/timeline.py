@@ -1,4 +1,4 @@
-"""What happened to an issue or a proposal, as the event log tells it."""
+"""The timeline of an issue or a proposal, from the event log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from relay.db.collaboration import proposal as rows
 from relay.db.engine.database import Row
 from relay.events.log import LEVEL, audience_of
 from relay.http import paging
-from relay.service import subject
+from relay.service.discussion import subject
 
 
 async def page(view: View, number: str, query: PageQuery) -> Page[TimelineItem]:

@@ -1,4 +1,4 @@
-"""Resolves a conflict: one text is written to the path, and the conflict copy moves to the trash."""
+"""Resolves a conflict: one version is written to the path, and the conflict copy moves to the trash."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from localstore.core.encoding import digest
 from localstore.core.errors import ClientError, NotFound, UsageError
 from localstore.core.paths import terminal_safe
 from localstore.core.storage.file_kind import kind_of
+from localstore.folder.files import Content, Fetched
 from localstore.record.conflicts import RecordedConflict
 from localstore.sync.settle import recover, replace
 from localstore.sync.trash import move_to_trash
@@ -73,10 +74,7 @@ def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
     named = copy.db.conflicts.get(path)
     found = [named] if named is not None else list(copy.db.conflicts.of(path))
     if not found:
-        raise NotFound(
-            f"{path} has no conflict of texts in this folder; see: svc conflicts; of two versions of a "
-            "binary file keep one and delete the other"
-        )
+        raise NotFound(f"{path} has no conflict in this folder; see: svc conflicts")
     left = [record for record in found if copy.exists(record.kept_as)]
     if len(left) > 1:
         copies = " or ".join(terminal_safe(record.kept_as) for record in left)
@@ -90,14 +88,14 @@ def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
 
 
 def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
-    """The three texts. Raises ClientError if a version is no text any more."""
+    """The three texts. Raises ClientError if a version is no text."""
     record = conflict.record
     base = copy.objects.get(record.base) if record.base is not None else None
     sides = []
     for path in (record.path, record.kept_as):
         data = copy.files.read_up_to(path, limits.TEXT_FILE)
         if data is None or kind_of(data) != "text":
-            what = "is no text any more" if copy.exists(path) else "was deleted"
+            what = "is no text" if copy.exists(path) else "was deleted"
             raise ClientError(
                 f"{path} {what}; choose one version: svc resolve {conflict.name} --mine or --theirs"
             )
@@ -105,20 +103,9 @@ def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
     return Texts(base or b"", *sides)
 
 
-def my_version(copy: WorkingCopy, conflict: OpenConflict) -> bytes:
-    """The bytes of the conflict copy. Raises ClientError if it is too large for a text, or no file."""
-    kept = conflict.record.kept_as
-    data = copy.files.read_up_to(kept, limits.TEXT_FILE)
-    if data is None:
-        raise ClientError(
-            f"{kept} is no file of at most {limits.TEXT_FILE // limits.MIB} MiB any more; move it to "
-            f"{conflict.record.path} yourself"
-        )
-    return data
-
-
 def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | None = None) -> Resolved:
-    """Write `text` to the path (None: leave the file), move the copy to the trash, drop the record.
+    """Write `text` to the path, move the copy to the trash, drop the record. Without `text` the path gets the
+    copy's bytes if `how` is mine, else it stays.
 
     A repeat finishes what was interrupted. Raises ClientError if a file changed since `conflict` was read.
     """
@@ -128,9 +115,15 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
             f"{record.path} or {record.kept_as} changed meanwhile; nothing was done; "
             f"run svc resolve {conflict.name} again"
         )
+    content: Content | None = None
+    wanted = conflict.theirs
+    if how == "mine":
+        wanted, content = conflict.mine, Fetched(record.kept_as, stays=True)
+    elif text is not None:
+        wanted, content = digest(text), text
     replaced = None
-    if text is not None and digest(text) != conflict.theirs:
-        replaced = replace(copy, record.path, digest(text), text, None)
+    if content is not None and wanted is not None and wanted != conflict.theirs:
+        replaced = replace(copy, record.path, wanted, content, None)
     trash = move_to_trash(copy, [record.kept_as], replaced)
     with copy.db.step():
         copy.db.conflicts.remove(record.kept_as)

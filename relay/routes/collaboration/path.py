@@ -9,29 +9,27 @@ from relay.caller import View
 from relay.http.routing import Reply, serves
 from relay.service import path as paths
 
-FLAG = "TR_REPOS_ENABLED"
 
-
-@serves(endpoints.LIST, operation="path.list", flag=FLAG)
+@serves(endpoints.LIST, operation="path.list")
 async def list_paths(view: View, query: PageQuery) -> Page[PathRule]:
     """Rules for paths, by path"""
     return await paths.page(view, query)
 
 
-@serves(endpoints.SET, operation="path.set", flag=FLAG, errors=(409, 501))
+@serves(endpoints.SET, operation="path.set", errors=(409, 501))
 async def set_path(view: View, body: PathRuleSet) -> PathRule:
-    """Say who sees a path and what is below it"""
+    """Set who sees a path and everything below it"""
     return await paths.put(view, body)
 
 
-@serves(endpoints.REMOVE, operation="path.remove", flag=FLAG, errors=(409,))
+@serves(endpoints.REMOVE, operation="path.remove", errors=(409,))
 async def remove_path(view: View, query: PathRuleRemove) -> Reply:
     """Remove the rule for a path"""
     await paths.remove(view, query.path)
     return Reply(status=204)
 
 
-@serves(endpoints.TIMELINE, operation="path.timeline", flag=FLAG)
+@serves(endpoints.TIMELINE, operation="path.timeline")
 async def path_timeline(view: View, query: PageQuery) -> Page[PathChange]:
-    """Changes of the rules for paths, the newest first"""
+    """Changes of the rules for paths, newest first"""
     return await paths.timeline(view, query)

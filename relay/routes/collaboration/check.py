@@ -1,4 +1,4 @@
-"""Checks: those a repository knows, and how they stand on a seal."""
+"""Checks: those a repository knows, and their states on a seal."""
 
 from __future__ import annotations
 
@@ -9,29 +9,27 @@ from relay.caller import View
 from relay.http.routing import Reply, serves
 from relay.service.checks import check as checks
 
-FLAG = "TR_REPOS_ENABLED"
 
-
-@serves(endpoints.LIST, operation="check.list", flag=FLAG)
+@serves(endpoints.LIST, operation="check.list")
 async def list_checks(view: View, query: PageQuery) -> Page[Check]:
     """Checks that are enabled or have reported, by name"""
     return await checks.page(view, query)
 
 
-@serves(endpoints.ENABLE, operation="check.enable", flag=FLAG, errors=(409,))
+@serves(endpoints.ENABLE, operation="check.enable", errors=(409,))
 async def enable_check(view: View, name: str) -> Check:
-    """Have a check pass on every seal"""
+    """Enable a check: it has to pass before a proposal is merged"""
     return await checks.enable(view, name)
 
 
-@serves(endpoints.DISABLE, operation="check.disable", flag=FLAG)
+@serves(endpoints.DISABLE, operation="check.disable")
 async def disable_check(view: View, name: str) -> Reply:
-    """Ask for a check no longer"""
+    """Disable a check"""
     await checks.disable(view, name)
     return Reply(status=204)
 
 
-@serves(endpoints.OF_SEAL, operation="check.list", flag=FLAG)
+@serves(endpoints.OF_SEAL, operation="check.list")
 async def list_seal_checks(view: View, seal_id: str) -> SealChecks:
-    """How the checks of a seal stand"""
+    """States of the checks on a seal"""
     return await checks.of_seal(view, seal_id)

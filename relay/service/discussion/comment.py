@@ -1,4 +1,4 @@
-"""Rules of comments on issues and proposals: the text is its author's, and moderators'."""
+"""Rules of comments on issues and proposals: authors and moderators may change them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from relay.db.collaboration import comment as rows
 from relay.db.collaboration import issue as issues
 from relay.db.engine.database import Row, Tx
 from relay.http.paging import Cursor, page_size
-from relay.service import posting, subject
-from relay.service import reaction_counts as reaction
-from relay.service.subject import Subject, actor
+from relay.service.discussion import posting, subject
+from relay.service.discussion import reaction_counts as reaction
+from relay.service.discussion.subject import Subject, actor
 
 
 async def page(view: View, number: str, query: PageQuery) -> Page[Comment]:
@@ -70,8 +70,7 @@ async def edit(view: View, number: str, comment: str, body: CommentBody) -> Comm
 
 
 async def delete(view: View, number: str, comment: str) -> None:
-    """Its text and its reactions are gone; that there was one stays, so that deleting makes no room to post
-    more."""
+    """Delete text and reactions. The row stays and counts, so that deleting does not make room for more."""
     async with view.write() as tx:
         issue, row = await find(tx, view, number, comment)
         view.require_author(row[1])
@@ -83,7 +82,7 @@ async def delete(view: View, number: str, comment: str) -> None:
 
 
 async def find(tx: Tx, view: View, number: str, comment: str) -> tuple[Subject, Row]:
-    """An issue or a proposal, and the row of a comment on it. NotFound."""
+    """The issue or proposal, and the row of a comment on it. Raises NotFound."""
     issue = await subject.find(tx, view, number)
     row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=issue.number, comment=comment)
     if row is None:

@@ -1,10 +1,10 @@
-"""Rules of labels: one name in whatever case, and so many in a repository."""
+"""Rules of labels: names are unique regardless of case, and a repository has a limited number."""
 
 from __future__ import annotations
 
 from msgspec.structs import asdict
 
-from localstore.core.errors import Conflict, Invalid, NotFound
+from localstore.core.errors import Invalid, NotFound
 from localstore.core.limits import LABELS
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration.label import (
@@ -37,8 +37,7 @@ async def create(view: View, body: LabelCreate) -> Label:
 async def add(tx: Tx, view: View, body: LabelCreate) -> Label:
     """Create a label in a transaction about the repository."""
     made = Label(name=body.name, color=_color(body.color), description=body.description)
-    if await tx.value(rows.COUNT, of_repo=view.repo.id) >= LABELS:
-        raise _too_many(view)
+    view.require_room(await tx.value(rows.COUNT, of_repo=view.repo.id), LABELS, "labels")
     if (there := await find(tx, view, made.name)) is not None:
         raise LabelExists(f"{view.repo.full_name} already has a label {there.name}")
     await tx.run(rows.INSERT, repo_id=view.repo.id, folded=made.name.casefold(), **asdict(made))
@@ -47,7 +46,7 @@ async def add(tx: Tx, view: View, body: LabelCreate) -> Label:
 
 
 async def update(view: View, name: str, patch: LabelPatch) -> Label:
-    """A new name holds wherever the label is."""
+    """Change a label. A new name applies to everything that has the label."""
     async with view.write() as tx:
         old = await find(tx, view, name)
         if old is None:
@@ -68,7 +67,7 @@ async def update(view: View, name: str, patch: LabelPatch) -> Label:
 
 
 async def delete(view: View, name: str) -> None:
-    """Gone from the repository, and from everything that had it."""
+    """Delete a label and remove it from everything that has it."""
     async with view.write() as tx:
         gone = await find(tx, view, name)
         if gone is None:
@@ -80,8 +79,8 @@ async def delete(view: View, name: str) -> None:
 
 
 async def clone(view: View, body: LabelClone) -> LabelsCloned:
-    """Copy the labels of a repository that the caller sees. One that is here already stays, or with `force`
-    becomes as it is there."""
+    """Copy the labels of a repository that the caller sees. An existing label stays as it is or, with
+    `force`, is changed to match."""
     owner, _, named = body.source.lower().partition("/")
     async with view.write() as tx:
         source = await tx.one(repos.BY_NAME, owner=owner, name=named, account=view.me.account_id)
@@ -92,8 +91,7 @@ async def clone(view: View, body: LabelClone) -> LabelsCloned:
         there = {row[3]: _label(row) for row in await tx.all(rows.ALL, of_repo=of)}
         fresh = [folded for folded in there if folded not in here]
         other = [folded for folded in there if folded in here and here[folded] != there[folded]]
-        if len(here) + len(fresh) > LABELS:
-            raise _too_many(view)
+        view.require_room(len(here), LABELS, "labels", new=len(fresh))
         new = [{"repo_id": view.repo.id, "folded": one, **asdict(there[one])} for one in fresh]
         await tx.many(rows.INSERT, new)
         for folded in other if body.force else []:
@@ -128,7 +126,3 @@ def _label(row: Row) -> Label:
 
 def _color(text: str) -> str:
     return text[-6:].lower()
-
-
-def _too_many(view: View) -> Conflict:
-    return Conflict(f"{view.repo.full_name} has {LABELS} labels, and no repository has more")

@@ -14,7 +14,7 @@ FLAG = "TR_REPOS_ENABLED"
 
 @serves(endpoints.LIST, operation="run.list", flag=FLAG)
 async def list_runs(view: View, query: RunQuery) -> Page[Run]:
-    """Runs, the newest first"""
+    """Runs, newest first"""
     return await runs.page(view, query)
 
 
@@ -32,7 +32,7 @@ async def get_run(view: View, run: str) -> Run:
 
 @serves(endpoints.UPDATE, operation="run.update", flag=FLAG, errors=(409,))
 async def update_run(view: View, run: str, body: RunPatch) -> Run:
-    """Say how a run stands, until it is completed"""
+    """Update the state of a run that is not completed"""
     return await runs.update(view, run, body)
 
 
@@ -44,5 +44,5 @@ async def cancel_run(view: View, run: str) -> Run:
 
 @serves(endpoints.RERUN, operation="run.rerun", flag=FLAG, errors=(409,))
 async def rerun_run(view: View, run: str) -> Run:
-    """Ask for another attempt of a completed run"""
+    """Request another attempt of a completed run"""
     return await runs.rerun(view, run)

@@ -1,4 +1,4 @@
-"""What all posts have in common: how much in a minute, and how long."""
+"""Limits that all posts share: how many in a minute, and how long."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ MINUTE = 60_000
 
 
 def require_short(text: str, pointer: str) -> None:
-    """Invalid for a text that is longer than a body may be, in bytes."""
+    """Raise Invalid for a text above the limit of a body, in bytes."""
     if len(text.encode()) > limits.ISSUE_BODY_BYTES:
         raise Invalid("body is at most 64 KiB of text without NUL", pointer=pointer)
 
 
 async def require_room(tx: Tx, view: View) -> None:
-    """RateLimited for an account that has posted as much as it may within the last minute, wherever; the
-    transaction names the account."""
+    """Raise RateLimited for an account that has posted too much in the last minute, in all repositories. The
+    transaction locks the account."""
     most = limits.POSTS_MEMBER if view.has("triage") else limits.POSTS_STRANGER
     values = {"who": view.me.account_id, "since": now_ms() - MINUTE}
     counted = [await tx.value(one, **values) for one in (rows.OPENED, rows.WROTE, reviews.WROTE)]

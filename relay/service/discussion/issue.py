@@ -1,4 +1,4 @@
-"""Rules of issues: one sequence of numbers in a repository, who may change what, and what a list shows."""
+"""Rules of issues: numbers, who may change what, and lists."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from relay.caller import View, account_name
 from relay.db.collaboration import issue as rows
 from relay.db.engine.database import Row, Tx
 from relay.http.paging import Cursor, page_size
-from relay.service import posting, subject
-from relay.service import reaction_counts as reaction
-from relay.service.subject import Subject
+from relay.service.discussion import posting, subject
+from relay.service.discussion import reaction_counts as reaction
+from relay.service.discussion.subject import Subject
 
 
 async def page(view: View, query: IssueQuery) -> Page[Issue]:
@@ -42,7 +42,7 @@ async def get(view: View, number: str) -> Issue:
 
 
 async def create(view: View, body: IssueCreate) -> Issue:
-    """Labels and assignees need the rights to set them, whoever writes the issue."""
+    """Create an issue. Labels and assignees need the right to set them, even for the author."""
     posting.require_short(body.body, "/body")
     async with view.write(account_name(view.me.account_id)) as tx:
         if body.labels:
@@ -57,8 +57,8 @@ async def create(view: View, body: IssueCreate) -> Issue:
 
 
 async def update(view: View, number: str, patch: IssuePatch) -> Issue:
-    """The text is its author's and the moderators', the state its author's and those who triage, labels and
-    assignees are for those who triage."""
+    """Change an issue. Text: author and moderators; state: author and role triage; labels and assignees: role
+    triage."""
     if patch.body is not None:
         posting.require_short(patch.body, "/body")
     if patch.state_reason is not None and patch.state != "closed":
@@ -95,7 +95,7 @@ async def update(view: View, number: str, patch: IssuePatch) -> Issue:
 
 
 async def close(tx: Tx, view: View, number: int, by: int) -> None:
-    """Close an open issue, because the proposal `by` was merged. Rules are the caller's."""
+    """Close an open issue because proposal `by` was merged. The caller has checked the rules."""
     old = await find(tx, view, str(number))
     if old[3] == "open":
         await _edit(tx, view, old, IssuePatch(), "closed", "completed")

@@ -14,17 +14,17 @@ FLAG = "TR_REPOS_ENABLED"
 
 @serves(endpoints.LIST, operation="inbox.list", flag=FLAG)
 async def list_inbox(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
-    """What concerns the caller, the newest first"""
+    """The caller's inbox, newest first"""
     return await inbox.page(caller, query)
 
 
 @serves(endpoints.UPDATE, operation="inbox.update", flag=FLAG)
 async def update_inbox(caller: Caller, id: str, body: InboxState) -> InboxItem:
-    """Mark one as read, done or unread"""
+    """Mark one row as read, done or unread"""
     return await inbox.update(caller, id, body)
 
 
 @serves(endpoints.UPDATE_ALL, operation="inbox.update", flag=FLAG)
 async def update_whole_inbox(caller: Caller, body: InboxState) -> InboxChanged:
-    """Mark all that are not done"""
+    """Mark all rows that are not done"""
     return await inbox.update_all(caller, body)

@@ -15,7 +15,7 @@ def ensure_registered(api: Api, sessions: Sessions) -> None:
     session = None if os.environ.get(TOKEN_VARIABLE) else sessions.find(api.origin)
     if session is not None and session.registered:
         return
-    from svc.flows.login import register_device  # everything about signing in, for once only
+    from svc.flows.sign_in.login import register_device  # everything about signing in, for once only
 
     register_device(api, sessions.identity, session.device_name if session else "")
     if session is not None:

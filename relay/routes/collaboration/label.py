@@ -7,36 +7,34 @@ from localstore.core.model.collaboration import label as endpoints
 from localstore.core.model.collaboration.label import Label, LabelClone, LabelCreate, LabelPatch, LabelsCloned
 from relay.caller import View
 from relay.http.routing import Reply, serves
-from relay.service import label as labels
-
-FLAG = "TR_REPOS_ENABLED"
+from relay.service.discussion import label as labels
 
 
-@serves(endpoints.LIST, operation="label.list", flag=FLAG)
+@serves(endpoints.LIST, operation="label.list")
 async def list_labels(view: View, query: PageQuery) -> Page[Label]:
     """Labels by name"""
     return await labels.page(view, query)
 
 
-@serves(endpoints.CREATE, operation="label.create", flag=FLAG, errors=(409,))
+@serves(endpoints.CREATE, operation="label.create", errors=(409,))
 async def create_label(view: View, body: LabelCreate) -> Label:
     """Create a label"""
     return await labels.create(view, body)
 
 
-@serves(endpoints.CLONE, operation="label.clone", flag=FLAG, errors=(409,))
+@serves(endpoints.CLONE, operation="label.clone", errors=(409,))
 async def clone_labels(view: View, body: LabelClone) -> LabelsCloned:
     """Copy the labels of another repository"""
     return await labels.clone(view, body)
 
 
-@serves(endpoints.UPDATE, operation="label.edit", flag=FLAG, errors=(409,))
+@serves(endpoints.UPDATE, operation="label.edit", errors=(409,))
 async def update_label(view: View, name: str, body: LabelPatch) -> Label:
     """Change a label wherever it is"""
     return await labels.update(view, name, body)
 
 
-@serves(endpoints.DELETE, operation="label.delete", flag=FLAG)
+@serves(endpoints.DELETE, operation="label.delete")
 async def delete_label(view: View, name: str) -> Reply:
     """Delete a label and take it off everything"""
     await labels.delete(view, name)

@@ -12,27 +12,27 @@ FLAG = "TR_REPOS_ENABLED"
 
 @serves(endpoints.STAR, operation="star.set", flag=FLAG)
 async def star(view: View) -> Reply:
-    """Give a repository a star"""
+    """Star a repository"""
     await social.put(view, "star")
     return Reply(status=204)
 
 
 @serves(endpoints.UNSTAR, operation="star.clear", flag=FLAG)
 async def unstar(view: View) -> Reply:
-    """Take the star back"""
+    """Remove the caller's star"""
     await social.remove(view, "star")
     return Reply(status=204)
 
 
 @serves(endpoints.WATCH, operation="watch.set", flag=FLAG)
 async def watch(view: View) -> Reply:
-    """Watch a repository: what happens on its issues and proposals comes to the inbox"""
+    """Watch a repository: changes of its issues and proposals come to the inbox"""
     await social.put(view, "watch")
     return Reply(status=204)
 
 
 @serves(endpoints.UNWATCH, operation="watch.clear", flag=FLAG)
 async def unwatch(view: View) -> Reply:
-    """Watch it no more"""
+    """Stop watching a repository"""
     await social.remove(view, "watch")
     return Reply(status=204)

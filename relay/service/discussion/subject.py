@@ -1,4 +1,4 @@
-"""What issues and proposals have in common: one sequence of numbers, labels, assignees, and their events."""
+"""What issues and proposals share: their sequence of numbers, labels, assignees and events."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from relay.caller import View
 from relay.db.collaboration import issue as rows
 from relay.db.engine.database import Tx
 from relay.http.paging import INT64
-from relay.service import label as labels
+from relay.service.discussion import label as labels
 
 
 @dataclass(slots=True, frozen=True)
 class Subject:
-    """An issue or a proposal. `kind`: which of them; `comments`: how many."""
+    """An issue or a proposal, as `kind` says. `comments`: how many it has."""
 
     number: int
     kind: str
@@ -38,7 +38,7 @@ async def find(tx: Tx, view: View, number: str) -> Subject:
 
 
 def parsed(number: str) -> int:
-    """What stands in a path. NotFound for what is no number."""
+    """The number in a path. Raises NotFound unless it is one."""
     n = int(number) if number.isascii() and number.isdigit() and len(number) < 19 else 0
     if str(n) != number or not 0 < n < INT64:
         raise NotFound
@@ -50,7 +50,7 @@ def actor(account_id: str, handle: str | None, kind: str) -> Actor:
 
 
 def require(view: View, operation: str, author: str | None = None) -> None:
-    """Forbidden unless the row of this operation lets the caller through."""
+    """Raise Forbidden unless the table of rights allows the operation to this caller."""
     may = OPERATIONS[operation]
     if may.author and author == view.me.account_id:
         return
@@ -96,14 +96,14 @@ async def insert(tx: Tx, view: View, kind: str, title: str, body: str) -> Subjec
 
 
 async def take_part(tx: Tx, view: View, of: Subject) -> None:
-    """The caller has opened it, or posted on it."""
+    """Record that the caller opened or posted on it."""
     who = view.me.account_id
     if await tx.run(rows.POSTED, of_repo=view.repo.id, of_number=of.number, who=who) == 0:
         await _part(tx, view, of, who, posted=True)
 
 
 async def set_state(tx: Tx, view: View, number: int, state: str) -> None:
-    """The state, where lists are filtered by it."""
+    """Set the state in the row by which lists are filtered."""
     for copied in (rows.LABEL_STATE, rows.PART_STATE):
         await tx.run(copied, of_repo=view.repo.id, of_number=number, new_state=state)
 
@@ -158,7 +158,7 @@ async def _labels_on(tx: Tx, view: View, number: int) -> list[Label]:
 
 
 async def assign(tx: Tx, view: View, of: Subject, handles: list[str]) -> None:
-    """Whoever has a role in the repository can be assigned."""
+    """Assign accounts that have a role in the repository."""
     assigned = {row[1] for row in await tx.all(rows.ASSIGNEES, of_repo=view.repo.id, numbers=[of.number])}
     for handle in handles:
         who = await member(tx, view, handle, "/assignees")
@@ -199,7 +199,7 @@ async def member(tx: Tx, view: View, handle: str, pointer: str) -> str:
 
 
 async def account(tx: Tx, view: View, handle: str) -> str | None:
-    """The account of a handle, None if there is none; @me is the caller, nobody if nobody is signed in."""
+    """The account of a handle, None if there is none; @me is the caller."""
     if handle == "@me":
         return view.principal.account_id if view.principal else None
     found: str | None = await tx.value(rows.BY_HANDLE, handle=handle.lower())
@@ -217,8 +217,8 @@ async def _part(
 
 
 async def filters(tx: Tx, view: View, query: Any, people: tuple[str, ...]) -> dict[str, Any] | None:
-    """Parameters of the filters that a query of issues or proposals asks for; None if nothing can match.
-    `people`: its members that name somebody."""
+    """Parameters for the filters of a list of issues or proposals; None if nothing can match. `people`:
+    members of the query that name an account."""
     wanted: dict[str, Any] = {}
     if query.state != "all":
         wanted["state"] = query.state

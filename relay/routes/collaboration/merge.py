@@ -27,7 +27,7 @@ GUARDED = "TR_REPO_MERGE_ENABLED"
 
 @serves(endpoints.PREPARE, operation="proposal.merge_prepare", flag=FLAG, errors=(409, 413))
 async def prepare_merge(view: View, n: str, body: MergePrepareRequest) -> PreparedMerge:
-    """Work out the merge of a proposal and fix the bytes to sign"""
+    """Compute the merge of a proposal and fix the bytes to sign"""
     return await prepare.merge(view, n, body)
 
 
@@ -39,7 +39,7 @@ async def finalize_merge(view: View, n: str, body: MergeFinalizeRequest) -> Prop
 
 @serves(endpoints.UPDATE_PREPARE, operation="proposal.update_branch", flag=FLAG, errors=(409, 413))
 async def prepare_update(view: View, n: str, body: UpdatePrepareRequest) -> PreparedMerge:
-    """Work out the merge of the base into the branch of a proposal"""
+    """Compute the merge of the base into the branch of a proposal"""
     return await prepare.update(view, n, body)
 
 

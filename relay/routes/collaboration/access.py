@@ -28,19 +28,19 @@ FLAG = "TR_REPOS_ENABLED"
 
 @serves(endpoints.COLLABORATORS, operation="collaborator.list", flag=FLAG)
 async def list_collaborators(view: View, query: PageQuery) -> Page[Collaborator]:
-    """Who has a role, beside the owner"""
+    """Collaborators and their roles, without the owner"""
     return await collaborator.page(view, query)
 
 
 @serves(endpoints.SET_ROLE, operation="collaborator.role", flag=FLAG)
 async def set_role(view: View, handle: str, body: RoleChange) -> Collaborator:
-    """Change somebody's role, or the role they are invited to"""
+    """Change a collaborator's role, or the role of an open invitation"""
     return await collaborator.set_role(view, handle, body)
 
 
 @serves(endpoints.REMOVE, operation="collaborator.remove", flag=FLAG)
 async def remove_collaborator(view: View, handle: str) -> Reply:
-    """Take a role or an invitation away; anybody may give up their own"""
+    """Remove a collaborator or an invitation; anybody may remove themselves"""
     await collaborator.remove(view, handle)
     return Reply(status=204)
 
@@ -53,13 +53,13 @@ async def list_invites(view: View, query: PageQuery) -> Page[Invite]:
 
 @serves(endpoints.INVITE, operation="invite.create", flag=FLAG, errors=(409,))
 async def create_invite(view: View, body: InviteCreate) -> Invite:
-    """Invite somebody to a role"""
+    """Invite an account to a role"""
     return await invites.create(view, body)
 
 
 @serves(endpoints.CANCEL_INVITE, operation="invite.cancel", flag=FLAG, errors=(409, 410))
 async def cancel_invite(view: View, invite: str) -> Invite:
-    """Take an invitation back"""
+    """Cancel an invitation"""
     return await invites.cancel(view, invite)
 
 
@@ -83,7 +83,7 @@ async def decline_invite(caller: Caller, invite: str) -> Invite:
 
 @serves(endpoints.REQUEST, operation="access.request", flag=FLAG)
 async def create_request(caller: Caller, body: AccessRequestCreate) -> AccessRequested:
-    """Ask for a role in a repository; one answer, whether or not it exists"""
+    """Request a role in a repository; the answer is the same whether or not it exists"""
     return await requests.create(caller, body)
 
 
@@ -131,5 +131,5 @@ async def decline_transfer(caller: Caller, transfer: str) -> Transfer:
 
 @serves(endpoints.CANCEL_TRANSFER, operation="transfer.cancel", flag=FLAG, errors=(409, 410))
 async def cancel_transfer(caller: Caller, transfer: str) -> Transfer:
-    """Take a transfer back"""
+    """Cancel a transfer"""
     return await transfers.cancel(caller, transfer)

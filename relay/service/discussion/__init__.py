@@ -1,0 +1,1 @@
+"""Issues, labels, and what issues and proposals share: numbers, comments, reactions, timelines."""

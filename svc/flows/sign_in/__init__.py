@@ -1,0 +1,1 @@
+"""Signing in, and the device key that signs."""
