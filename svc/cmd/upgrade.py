@@ -59,6 +59,6 @@ def upgrade(
         ctx.out.done(f"svc {found.version} is the newest", record, COLUMNS, value=found.version)
         return
     if not in_use.is_alone(ctx.obj.held):
-        raise Conflict("another command, or a watcher, runs on this machine; end it first: svc watcher stop")
+        raise Conflict("another command, or a watcher, runs on this machine; end it and try again")
     file = flow.install(ctx.reader, found, ctx.obj.progress)
     ctx.out.done(f"Upgraded {file} to svc {found.newest}", record, COLUMNS, value=found.newest)

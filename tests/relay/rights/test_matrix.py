@@ -49,6 +49,8 @@ MISSING = {
     "GET /api/v1/repos/{id}/payloads/{blake3}/manifest",
     "DELETE /api/v1/repos/{id}/invites/{invite}",
     "DELETE /api/v1/repos/{id}/protections/{pattern...}",
+    "GET /api/v1/repos/{id}/listing",
+    "DELETE /api/v1/repos/{id}/listing",
 }
 # Whoever has the role may give it up: tests/relay/access.
 OWN = {"collaborator.remove"}
