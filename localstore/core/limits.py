@@ -50,6 +50,7 @@ ISSUE_TITLE_CHARS, ISSUE_BODY_BYTES = 256, 64 * KIB  # a body: of an issue or co
 ISSUE_LABELS, ASSIGNEES, COMMENTS = 100, 10, 10_000  # of one issue
 REVIEWERS, REVIEWS, CLOSES = 50, 10_000, 50  # of one proposal; issues that merging it closes
 MENTIONS = 50  # accounts that one text tells by naming them
+SEARCH_WORDS = 8  # of a search that are looked for
 POSTS_STRANGER, POSTS_MEMBER = 20, 120  # of all kinds, of an account within a minute; members: triage
 
 # --- private paths

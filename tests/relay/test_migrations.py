@@ -195,6 +195,28 @@ def test_what_live_edits_left_behind_is_counted(tmp_path, monkeypatch):
         assert db.execute(USED_BY).fetchall() == [("a", 109, 2, 1, 61, 1, 1), ("b", 0, 0, 1, 0, 0, 0)]
 
 
+def test_issues_of_before_are_found_by_their_words(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path / 'relay.db'}"
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "HEAD", "0023")
+        migrations.upgrade(url)
+    with sqlite3.connect(tmp_path / "relay.db") as db:
+        db.executescript(OLDER_USE.split("INSERT INTO pack")[0])
+        db.executemany(
+            "INSERT INTO subject (repo_id, number, kind, state, title, folded_title, body, "
+            "author_id, comments, created_at, updated_at) "
+            "VALUES (?, ?, 'issue', 'open', ?, ?, 'Its text', 'a', 0, 1, 1)",
+            [(repo, n, f"Title {n}", "-") for repo in ("r1", "r2") for n in range(1, 700)],
+        )
+    migrations.upgrade(url)
+    with sqlite3.connect(tmp_path / "relay.db") as db:
+        assert db.execute("SELECT repo_id, kind, state FROM subject_word WHERE word = '699'").fetchall() == [
+            ("r1", "issue", "open"),
+            ("r2", "issue", "open"),
+        ]
+        assert db.execute("SELECT COUNT(*) FROM subject_word").fetchone() == (2 * 699 * 4,)
+
+
 def test_events_of_an_older_schema_are_forgotten_and_their_numbers_not_used_again(tmp_path, monkeypatch):
     url = f"sqlite:///{tmp_path / 'relay.db'}"
     with monkeypatch.context() as patch:

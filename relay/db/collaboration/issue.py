@@ -8,13 +8,15 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, Table, and_, bindparam, delete, func, insert, select, update
 
+from localstore.core.limits import SEARCH_WORDS
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
-from relay.db.schema.collaboration.issue import comment, numbering, part, subject, subject_label
+from relay.db.schema.collaboration.issue import comment, numbering, part, subject, subject_label, subject_word
 from relay.db.schema.collaboration.label import label
 from relay.db.schema.repo import collaborator, repo
 
 ISSUE = "issue"
+WORD_COUNT = 1000  # a word of so many issues is common
 _REPO: Any = bindparam("of_repo")
 _NUMBER: Any = bindparam("of_number")
 _NUMBERS: Any = bindparam("numbers", expanding=True)
@@ -45,9 +47,17 @@ SUBJECT = select(
 ).where(subject.c.repo_id == _REPO, subject.c.number == _NUMBER)
 
 
+def of_word(name: str) -> Callable[[Any], ColumnElement[bool]]:
+    """The condition on a row of `subject_word` for the word that the parameter `name` holds."""
+    return lambda link: link.c.word == bindparam(name)
+
+
+# Of a search the first is the rarest word, and leads.
+SEARCHES = ("search", *(f"search_{n}" for n in range(1, SEARCH_WORDS)))
 # What is filtered by a row beside the issue, in the order in which one of them leads: the list then walks its
 # index, which has the kind, the state and the number behind what is looked for.
 _LINKS: dict[str, tuple[Table, Callable[[Any], ColumnElement[bool]]]] = {
+    **{name: (subject_word, of_word(name)) for name in SEARCHES},
     "label": (subject_label, lambda link: link.c.folded == bindparam("label")),
     "assignee": (part, lambda link: and_(link.c.account_id == bindparam("assignee"), link.c.assigned)),
     "involves": (
@@ -57,7 +67,6 @@ _LINKS: dict[str, tuple[Table, Callable[[Any], ColumnElement[bool]]]] = {
 }
 _FILTERS: dict[str, ColumnElement[bool]] = {
     "author": subject.c.author_id == bindparam("author"),
-    "search": subject.c.folded_title.like(bindparam("search"), escape="\\"),
 }
 _STATE: Any = bindparam("state")
 
@@ -109,7 +118,6 @@ EDIT = (
     .where(_THIS)
     .values(
         title=bindparam("new_title"),
-        folded_title=bindparam("new_folded_title"),
         body=bindparam("new_body"),
         state=bindparam("new_state"),
         state_reason=bindparam("new_state_reason"),
@@ -153,6 +161,22 @@ LABEL_RENAMED = (
     update(subject_label)
     .where(subject_label.c.repo_id == _REPO, subject_label.c.folded == bindparam("label"))
     .values(folded=bindparam("new_folded"))
+)
+
+# Words of issues.
+WORD = insert(subject_word)
+WORDS_OFF = delete(subject_word).where(subject_word.c.repo_id == _REPO, subject_word.c.number == _NUMBER)
+WORD_STATE = (
+    update(subject_word)
+    .where(subject_word.c.repo_id == _REPO, subject_word.c.number == _NUMBER)
+    .values(state=bindparam("new_state"))
+)
+# How many have a word, up to a bound.
+HAVE_WORD = select(func.count()).select_from(
+    select(subject_word.c.number)
+    .where(subject_word.c.repo_id == _REPO, of_word("word")(subject_word))
+    .limit(WORD_COUNT)
+    .subquery()
 )
 
 # People on issues.

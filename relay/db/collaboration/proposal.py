@@ -9,10 +9,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, Table, and_, bindparam, delete, insert, select, update
 
+from relay.db.collaboration import issue as issues
 from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
-from relay.db.schema.collaboration.issue import part, subject, subject_label
+from relay.db.schema.collaboration.issue import part, subject, subject_label, subject_word
 from relay.db.schema.collaboration.proposal import closing, proposal, reviewer, version
 from relay.db.schema.event import event
 from relay.db.schema.ref import ref
@@ -109,9 +110,15 @@ def _with_all(start: Any) -> Any:
 _PROPOSALS = select(*COLUMNS).select_from(_with_all(proposal)).where(proposal.c.repo_id == _REPO)
 ONE = _PROPOSALS.where(proposal.c.number == _NUMBER)
 
+
+def _of_word(name: str) -> Callable[[Any], ColumnElement[bool]]:
+    return lambda link: and_(issues.of_word(name)(link), link.c.kind == PROPOSAL)
+
+
 # What is filtered by a row beside the proposal, in the order in which one of them leads: the list then walks
 # its index, which has the state and the number behind what is looked for.
 _LINKS: dict[str, tuple[Table, Callable[[Any], ColumnElement[bool]]]] = {
+    **{name: (subject_word, _of_word(name)) for name in issues.SEARCHES},
     "label": (
         subject_label,
         lambda link: and_(link.c.folded == bindparam("label"), link.c.kind == PROPOSAL),
@@ -140,7 +147,6 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
     "head": proposal.c.head == bindparam("head"),
     "base": proposal.c.base == bindparam("base"),
     "draft": proposal.c.draft == bindparam("draft"),
-    "search": subject.c.folded_title.like(bindparam("search"), escape="\\"),
 }
 _STATE: Any = bindparam("state")
 

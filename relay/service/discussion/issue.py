@@ -160,14 +160,14 @@ async def _to_wire(tx: Tx, view: View, found: Sequence[Row]) -> list[Issue]:
 
 async def _edit(tx: Tx, view: View, old: Row, patch: IssuePatch, state: str, reason: str | None) -> None:
     now, title = now_ms(), patch.title or old[1]
+    body = old[2] if patch.body is None else patch.body
     closed_at = None if state == "open" else old[11] or now
     await tx.run(
         rows.EDIT,
         of_repo=view.repo.id,
         of_number=old[0],
         new_title=title,
-        new_folded_title=title.casefold(),
-        new_body=old[2] if patch.body is None else patch.body,
+        new_body=body,
         new_state=state,
         new_state_reason=reason,
         new_closed_at=closed_at,
@@ -175,3 +175,6 @@ async def _edit(tx: Tx, view: View, old: Row, patch: IssuePatch, state: str, rea
     )
     if state != old[3]:
         await subject.set_state(tx, view, old[0], state)
+    if (title, body) != (old[1], old[2]):
+        this = subject.Subject(old[0], rows.ISSUE, state, old[5])
+        await subject.edited(tx, view, this, title, body)

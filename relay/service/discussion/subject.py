@@ -11,6 +11,7 @@ from localstore.core.model.base import Actor
 from localstore.core.model.collaboration.label import Label, LabelCreate
 from localstore.core.rights import OPERATIONS
 from relay.base.clock import now_ms
+from relay.base.words import words
 from relay.caller import View
 from relay.db.collaboration import issue as rows
 from relay.db.engine.database import Tx
@@ -81,7 +82,6 @@ async def insert(tx: Tx, view: View, kind: str, title: str, body: str) -> Subjec
         state="open",
         state_reason=None,
         title=title,
-        folded_title=title.casefold(),
         body=body,
         author_id=me,
         comments=0,
@@ -90,6 +90,7 @@ async def insert(tx: Tx, view: View, kind: str, title: str, body: str) -> Subjec
         closed_at=None,
     )
     made = Subject(number, kind, "open", me)
+    await tx.many(rows.WORD, _words(view, made, title, body))
     await take_part(tx, view, made)
     await announce(tx, view, f"{kind}.create", number)
     return made
@@ -104,8 +105,22 @@ async def take_part(tx: Tx, view: View, of: Subject) -> None:
 
 async def set_state(tx: Tx, view: View, number: int, state: str) -> None:
     """Set the state in the row by which lists are filtered."""
-    for copied in (rows.LABEL_STATE, rows.PART_STATE):
+    for copied in (rows.LABEL_STATE, rows.PART_STATE, rows.WORD_STATE):
         await tx.run(copied, of_repo=view.repo.id, of_number=number, new_state=state)
+
+
+# --- words
+
+
+async def edited(tx: Tx, view: View, of: Subject, title: str, body: str) -> None:
+    """Find it by the words that it has now."""
+    await tx.run(rows.WORDS_OFF, of_repo=view.repo.id, of_number=of.number)
+    await tx.many(rows.WORD, _words(view, of, title, body))
+
+
+def _words(view: View, of: Subject, title: str, body: str) -> list[dict[str, Any]]:
+    shared = {"repo_id": view.repo.id, "number": of.number, "kind": of.kind, "state": of.state}
+    return [{**shared, "word": word} for word in words(title, body)]
 
 
 # --- labels
@@ -233,9 +248,19 @@ async def filters(tx: Tx, view: View, query: Any, people: tuple[str, ...]) -> di
     if query.label is not None:
         wanted["label"] = query.label.casefold()
     if query.search is not None:
-        plain = query.search.casefold().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        wanted["search"] = f"%{plain}%"
+        found = await _rarest_first(tx, view, words(query.search, many=limits.SEARCH_WORDS))
+        if not found:
+            return None
+        wanted |= dict(zip(rows.SEARCHES, found, strict=False))
     return wanted
+
+
+async def _rarest_first(tx: Tx, view: View, searched: list[str]) -> list[str]:
+    """The words, none if one of them is nowhere."""
+    if len(searched) < 2:
+        return searched
+    counts = {word: await tx.value(rows.HAVE_WORD, of_repo=view.repo.id, word=word) for word in searched}
+    return sorted(searched, key=counts.__getitem__) if all(counts.values()) else []
 
 
 # --- events

@@ -182,13 +182,13 @@ async def _edit(tx: Tx, view: View, old: ProposalRow, patch: ProposalPatch) -> N
         of_repo=view.repo.id,
         of_number=old.number,
         new_title=title,
-        new_folded_title=title.casefold(),
         new_body=body,
         new_state=old.state,
         new_state_reason=None,
         new_closed_at=old.closed_at,
         now=now_ms(),
     )
+    await subject.edited(tx, view, states.subject_of(old), title, body)
     await tx.run(rows.DROP_CLOSING, of_repo=view.repo.id, of_number=old.number)
     await _note_closes(tx, view, old.number, body)
     await subject.announce(tx, view, "proposal.edit", old.number)

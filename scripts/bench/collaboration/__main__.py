@@ -27,6 +27,7 @@ from localstore.core.model import repo as repos
 from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration.issue import CommentBody
 from localstore.core.model.repo import RepoCreate
+from relay.base.words import words
 from relay.db.collaboration import issue as rows
 from relay.db.engine.sqlite import compiled
 from scripts.bench import report
@@ -47,6 +48,8 @@ FILTERS = {
     "involves, all": "?involves=%40me&state=all",
     "label, all": "?label=rare&state=all",
     "search": "?search=needle",
+    "search, common": "?search=text",
+    "search, both": "?search=text%20needle&state=all",
     "label and author": "?label=rare&author=%40me",
 }
 PLANS = {
@@ -58,6 +61,7 @@ PLANS = {
     "involves, all": {"involves"},
     "label, all": {"label"},
     "search": {"state", "search"},
+    "search, both": {"search", "search_1"},
     "label and author": {"state", "label", "author"},
 }
 
@@ -85,23 +89,25 @@ def fill(data: Path, repo_id: str, count: int, me: str) -> None:
     with database(data) as db:
         people(db, "author", AUTHORS, me)
         db.execute("INSERT INTO label VALUES (?, 'rare', 'rare', 'ededed', NULL)", (repo_id,))
-        subjects, labels, parts = [], [], []
+        subjects, labels, parts, found = [], [], [], []
         for n in range(1, count + 1):
             hit, closed = n % every == 0, n % every == 1
             title = f"a needle in {n}" if hit else f"an issue of the number {n}"
             state = "closed" if closed else "open"
             author = me if hit else f"author-{n % AUTHORS}"
-            subjects.append((repo_id, n, state, title, title, "text", author, now + n, now + n))
+            subjects.append((repo_id, n, state, title, "text", author, now + n, now + n))
+            found += [(repo_id, n, word, state) for word in words(title, "text")]
             parts.append((repo_id, n, author, state, True, False))
             if hit:
                 labels.append((repo_id, n, state))
             if n % every == 2:
                 parts.append((repo_id, n, me, state, False, True))
         db.executemany(
-            "INSERT INTO subject (repo_id, number, kind, state, title, folded_title, body, author_id, "
-            "comments, created_at, updated_at) VALUES (?, ?, 'issue', ?, ?, ?, ?, ?, 0, ?, ?)",
+            "INSERT INTO subject (repo_id, number, kind, state, title, body, author_id, "
+            "comments, created_at, updated_at) VALUES (?, ?, 'issue', ?, ?, ?, ?, 0, ?, ?)",
             subjects,
         )
+        db.executemany("INSERT INTO subject_word VALUES (?, ?, ?, 'issue', ?)", found)
         db.executemany("INSERT INTO subject_label VALUES (?, ?, 'rare', 'issue', ?)", labels)
         db.executemany("INSERT INTO part VALUES (?, ?, ?, 'issue', ?, ?, ?)", parts)
         db.execute("INSERT INTO numbering VALUES (?, ?)", (repo_id, count))

@@ -100,7 +100,9 @@ def list_issues(
     assignee: Annotated[
         str, typer.Option("-a", "--assignee", metavar="HANDLE", help="Who is to do it; @me is you")
     ] = "",
-    search: Annotated[str, typer.Option("-S", "--search", metavar="WORDS", help="Part of the title")] = "",
+    search: Annotated[
+        str, typer.Option("-S", "--search", metavar="WORDS", help="Words of title or text")
+    ] = "",
     web: Web = False,
     limit: Limit = 30,
 ) -> None:

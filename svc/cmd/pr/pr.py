@@ -44,7 +44,9 @@ def list_proposals(
     base: Annotated[str, typer.Option("-B", "--base", metavar="BRANCH", help="For this branch")] = "",
     head: Annotated[str, typer.Option("-H", "--head", metavar="BRANCH", help="Of this branch")] = "",
     draft: Annotated[bool, typer.Option("-d", "--draft", help="Only drafts")] = False,
-    search: Annotated[str, typer.Option("-S", "--search", metavar="WORDS", help="Part of the title")] = "",
+    search: Annotated[
+        str, typer.Option("-S", "--search", metavar="WORDS", help="Words of title or text")
+    ] = "",
     web: Web = False,
     limit: Limit = 30,
 ) -> None:

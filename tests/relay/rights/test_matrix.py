@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
@@ -28,6 +28,7 @@ STATES = ("public", "private", "archived", "archived private", "suspended")
 OURS = [one for one in TABLE if one.about_repo]
 ACCOUNTS = [one for one in TABLE if one.operation.about in ("account", "browser")]
 TEXT = b"text\n"
+NOWHERE = "0190a1b2c3d47e8f9a0b"  # the id of no repository
 GARBAGE = b'{"no": "such", "member'
 # Tried on a repository of their own.
 DELETING = {
@@ -230,6 +231,29 @@ def test_who_may_what_in_a_repository(world: World, route: Route) -> None:
             else:
                 assert answer.status_code in (400, 409, 422), case
                 assert answer.json()["code"] != "repository_archived", case
+
+
+@pytest.mark.parametrize("route", OURS, ids=name)
+def test_strangers_cannot_tell_hidden_from_missing(world: World, route: Route) -> None:
+    """The same bytes, also where a suspended repository is another's or one's own."""
+    for state, who in (
+        ("private", "stranger"),
+        ("private", "guest"),
+        ("private", "anonymous"),
+        ("archived private", "stranger"),
+        ("suspended", "stranger"),
+        ("suspended", "owner"),
+    ):
+        there = world.places[state]
+        nowhere = replace(there, repo=replace(there.repo, body={**there.repo.body, "id": NOWHERE}))
+        answers = [ask(route, world.clients[who], place) for place in (there, nowhere)]
+        assert _told(answers[0]) == _told(answers[1]), (state, who)
+
+
+def _told(answer: httpx.Response) -> tuple[int, bytes, dict[str, str]]:
+    """All of an answer but what is of the request and the moment: a connection is kept if the body was read."""
+    own = ("x-request-id", "date", "ratelimit-remaining", "ratelimit-reset", "connection", "keep-alive")
+    return answer.status_code, answer.content, {k: v for k, v in answer.headers.items() if k not in own}
 
 
 @pytest.mark.parametrize("route", ACCOUNTS, ids=name)

@@ -187,8 +187,9 @@ def test_filters(world: Tracker) -> None:
         ({"label": "docs", "state": "closed"}, [2]),
         ({"assignee": "@me"}, [1]),
         ({"search": "ÜBER", "state": "all"}, [2]),
-        ({"search": "%"}, [3, 1]),
-        ({"search": "a_b"}, [1]),
+        ({"search": "%"}, []),
+        ({"search": "a_b"}, [3, 1]),
+        ({"search": "b 100"}, [1]),
         ({"search": "a", "label": "bug", "author": "@me", "assignee": "@me", "state": "all"}, [1]),
         ({"involves": "@me", "state": "all"}, [3, 1]),
     ):
@@ -200,6 +201,49 @@ def test_filters(world: Tracker) -> None:
         assert code(world.http.get(world.issues, params=query)) == (422, "invalid")
     ok(world.http.patch(f"{world.issues}/1", json={"remove_assignees": ["@me"], "remove_labels": ["bug"]}))
     assert (world.listed(assignee="@me"), world.listed(label="bug")) == ([], [])
+
+
+def test_a_search_finds_what_has_all_words(world: Tracker) -> None:
+    texts = [
+        "Parser: ends at NUL",
+        "the parser ends\nin read_me",
+        "日本語の題",
+        "ends",
+        "x" * 300,
+        "parser parser",
+    ]
+    for text in texts:
+        world.open(title=text.split("\n")[0][:250], body=text)
+    ok(world.http.patch(f"{world.issues}/4", json={"state": "closed"}))
+    ok(world.http.patch(f"{world.issues}/6", json={"title": "Lexer", "body": ""}))
+    for search, numbers in (
+        ("PARSER ends", [2, 1]),
+        ("ends parser, ends!", [2, 1]),
+        ("read", [2]),
+        ("本", [3]),
+        ("pars", []),
+        ("parser nowhere", []),
+        ("ends", [2, 1]),
+        ("lexer", [6]),
+        ("x" * 80, [5]),
+        (" ".join(f"w{n}" for n in range(30)), []),
+    ):
+        assert world.listed(search=search) == numbers, search
+    assert world.listed(search="ends", state="all") == [4, 2, 1]
+    assert world.listed(search="ends", state="closed") == [4]
+    ok(world.http.patch(f"{world.issues}/4", json={"state": "open"}))
+    assert world.listed(search="ends") == [4, 2, 1]
+    other = create(world.http, world.who, "elsewhere")
+    assert ok(world.http.get(f"{other.url}/issues", params={"search": "ends"}))["items"] == []
+
+
+@pytest.mark.parametrize(
+    "search",
+    ['"', "'", "(", "NEAR(a b)", "a* OR b", "-a", "a AND NOT b", "\\", "%_", "\u202e", "a:b", "{}", "^a"],
+)
+def test_a_search_has_no_language(world: Tracker, search: str) -> None:
+    world.open(title="nothing of it")
+    assert world.listed(search=search) == []
 
 
 def test_a_page_is_a_fixed_number_of_statements(world: Tracker) -> None:

@@ -119,7 +119,8 @@ class IssuePatch(Model, frozen=True):
 
 class IssueQuery(PageQuery, frozen=True):
     """`author`, `assignee`: a handle, or @me. `involves` @me: opened by, commented on by or assigned to the
-    caller. `search`: part of the title, in any case."""
+    caller. `search`: words of the title or the text, in any
+    case; all of them, and at most 8 count."""
 
     state: Literal["open", "closed", "all"] = "open"
     author: Handle | None = None

@@ -159,7 +159,8 @@ class ProposalPatch(Model, frozen=True):
 
 class ProposalQuery(PageQuery, frozen=True):
     """`author`, `assignee`, `reviewer`: a handle, or @me. `involves` @me: what the caller opened, commented
-    on or is assigned to. `head`, `base`: names of branches. `search`: part of the title, in any case."""
+    on or is assigned to. `head`, `base`: names of branches. `search`: words of the title or the
+    text, in any case; all of them, and at most 8 count."""
 
     state: Literal["open", "closed", "merged", "all"] = "open"
     author: Handle | None = None

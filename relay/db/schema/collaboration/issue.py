@@ -24,7 +24,6 @@ subject = Table(
     Column("state", String, nullable=False),  # open, closed
     Column("state_reason", String),  # completed, not_planned
     Column("title", Text, nullable=False),
-    Column("folded_title", Text, nullable=False),  # whatever its case
     Column("body", Text, nullable=False),
     Column("author_id", ForeignKey("account.id"), nullable=False),
     Column("comments", BigInteger, nullable=False),
@@ -45,6 +44,19 @@ subject_label = Table(
     Column("kind", String, nullable=False),
     Column("state", String, nullable=False),
     Index("ix_subject_label_listed", "repo_id", "folded", "kind", "state", "number"),
+    **BY_KEY,
+)
+
+# The index of words in titles and texts.
+subject_word = Table(
+    "subject_word",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("word", String, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("state", String, nullable=False),
+    Index("ix_subject_word_listed", "repo_id", "word", "kind", "number", "state"),
     **BY_KEY,
 )
 

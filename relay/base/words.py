@@ -1,0 +1,26 @@
+"""Words of a text, as they are searched for.
+
+Their index is a table of our own: the text searches of SQLite and PostgreSQL cut texts differently, and
+neither returns the newest matches without sorting all of them.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+MANY, LONG = 400, 64  # distinct words of one text; characters of a word
+# Chinese and Japanese write no spaces: each of their characters counts as a word.
+_IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_WORD = re.compile(f"[{_IDEOGRAPHS}]|[^\\W_{_IDEOGRAPHS}]+")
+
+
+def words(*texts: str, many: int = MANY) -> list[str]:
+    """The first `many` distinct words, in order, whatever their case. `read_me` is two."""
+    found: dict[str, None] = {}
+    for text in texts:
+        for match in _WORD.finditer(unicodedata.normalize("NFKC", text).casefold()):
+            found.setdefault(match[0][:LONG])
+            if len(found) == many:
+                return list(found)
+    return list(found)
