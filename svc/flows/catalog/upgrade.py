@@ -154,4 +154,4 @@ def _require_runs(part: Path, version: str) -> None:
     except (OSError, subprocess.TimeoutExpired):
         told = []
     if version not in told:
-        raise ServerMisbehaved(f"the build of svc {version} does not start here; nothing was changed")
+        raise ServerMisbehaved(f"the new build, {version}, does not start here; nothing was changed")
