@@ -45,7 +45,7 @@ BODIES = {
     "comment.edit": b'{"body": "other"}',
     "proposal.update": b'{"state": "open"}',
 }
-# What is not there (a large file takes 16 MiB): the answer to whoever may ask is the one for what is missing.
+# What is not there (a large file takes 16 MiB): whoever may ask gets the answer for what is missing.
 MISSING = {
     "GET /api/v1/repos/{id}/payloads/{blake3}/manifest",
     "DELETE /api/v1/repos/{id}/invites/{invite}",
