@@ -3,11 +3,12 @@
 Strict mode (`relay serve`) refuses to start when anything is missing or wrong, with one line that says what
 to do. `--dev` fills in what a first look needs. The variables are those of the service specification,
 Operation, and TR_DATA_DIR, TR_DEVICE_KEY_SIGN_IN, TR_DEVICE_KEY_SIGN_UP, TR_LOCAL_SIGN_UP, TR_SOURCE_URL,
-TR_RATE_LIMITS, TR_PROXY_HOPS, TR_AUDIT_DAYS, and those of quotas and of the disk reserve.
+TR_RATE_LIMITS, TR_PROXY_HOPS, TR_AUDIT_DAYS, TR_OUTBOUND_ALLOW, and those of quotas and of the disk reserve.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -119,6 +120,7 @@ class Config:
     reserve: Space
     audit_days: int
     client_builds: Path | None
+    outbound_allow: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 
     def at(self, port: int) -> Config:
         """This configuration with the port that was bound; with port 0 the origin of `--dev` is known only
@@ -205,6 +207,7 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
         ),
         audit_days=env.number("TR_AUDIT_DAYS", AUDIT_DAYS, 1, 36_500),
         client_builds=_client_builds(env),
+        outbound_allow=_networks(env, "TR_OUTBOUND_ALLOW"),
     )
 
 
@@ -214,6 +217,15 @@ def _client_builds(env: Environment) -> Path | None:
     if folder is not None and not (folder / "release.json").is_file():
         raise StartRefused(f"TR_CLIENT_BUILDS={folder} has no release.json")
     return folder
+
+
+def _networks(env: Environment, name: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
+    """Addresses and networks, with commas between them."""
+    told = [one.strip() for one in (env.get(name) or "").split(",")]
+    try:
+        return tuple(ipaddress.ip_network(one) for one in told if one)
+    except ValueError as error:
+        raise StartRefused(f"{name} names addresses and networks, such as 10.1.2.0/24: {error}") from None
 
 
 def quotas(variables: Mapping[str, str]) -> Quota:

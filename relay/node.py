@@ -23,6 +23,7 @@ from relay.memory.trees import Files
 from relay.objects.packs import FOLDER as PACKS
 from relay.objects.room import Room
 from relay.objects.store import ObjectStore
+from relay.outbound.client import Outbound
 from relay.signing.client import Signer
 from relay.signing.sign_in import SignInState
 
@@ -44,6 +45,7 @@ class Node:
     lanes: Lanes
     limiter: Limiter
     metrics: Metrics
+    outbound: Outbound
     stopping: bool = False
     sign_in: SignInState = field(default_factory=SignInState)
     checks: SingleFlight = field(default_factory=SingleFlight)

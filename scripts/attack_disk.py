@@ -56,7 +56,7 @@ def _code(answer: httpx.Response) -> str:
     try:
         return str(answer.json().get("code"))
     except ValueError:
-        return f"no problem document: {answer.content[:100]!r}"
+        return f"no problem document: {answer.content[:100]!r} with {dict(answer.headers)}"
 
 
 def others(url: str, repo: Repository, seal: str, doomed: Repository) -> list[str]:

@@ -71,6 +71,11 @@ RELAY: dict[str, Variable] = {
         "none", "Folder with builds of `svc` and their `release.json`, which `/cli` hands out."
     ),
     "TR_AUDIT_DAYS": Variable("365", "Days after which events of accounts are swept."),
+    "TR_OUTBOUND_ALLOW": Variable(
+        "–",
+        "Private addresses and networks, with commas, that requests of the relay (webhooks) may reach: "
+        "`10.1.2.0/24,fd00::7`. With `--dev` this machine may be reached besides.",
+    ),
     "DATABASE_URL": Variable(
         "`sqlite:///DATA/relay.db`", "Database: `sqlite:///PATH` or `postgresql://USER@HOST/NAME`."
     ),

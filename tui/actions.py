@@ -1,11 +1,12 @@
-"""What keys do: one table of actions feeds the keys, the footer, the help and the palette.
+"""Actions: one table of them makes the keys, the footer, the help and the palette.
 
     ACTIONS = (
         Action("find_file", ("t",), "find file", "svc repo api repos/{id}/tree/{seal}?recursive=1"),
     )
 
-A screen has its own table; the app's stands behind it. The action `find_file` runs the method `do_find_file`
-of the screen, else of the app. `keys.toml` changes keys; two actions on one key are named at start.
+A screen has a table of its own; the app's applies to all screens. The action `find_file` runs the method
+`do_find_file` of the screen, else of the app. `keys.toml` changes keys; two actions on one key are reported
+at start.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ Needs = Literal["", "online", "signed_in", "item", "write"]
 
 
 class Action(msgspec.Struct, frozen=True):
-    """`keys` in Textual's names. `command`: the `svc` command line that does the same, "" for what only a
-    screen does; `{…}` stand for what the screen shows. `needs`: what must hold, else the action says why
-    not. `footer`: shown at the bottom. `right`: the operation of the table of rights that it asks for."""
+    """`keys` in Textual's names. `command`: the `svc` command line with the same effect, "" without one;
+    `{…}` are filled from the screen. `needs`: a condition, without which the action says why it is not
+    available. `footer`: shown at the bottom. `right`: the operation in the table of rights."""
 
     id: str
     keys: tuple[str, ...]
@@ -85,7 +86,7 @@ def spoken(key: str) -> str:
 
 
 def remap(actions: Iterable[Action], changes: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
-    """The actions with the keys that a person chose."""
+    """The actions with the user's keys."""
     return tuple(
         msgspec.structs.replace(action, keys=changes[action.id]) if action.id in changes else action
         for action in actions
@@ -93,7 +94,7 @@ def remap(actions: Iterable[Action], changes: Mapping[str, tuple[str, ...]]) -> 
 
 
 def clashes(actions: Iterable[Action]) -> list[str]:
-    """A sentence for each key that two of the actions have."""
+    """A sentence for each key that belongs to two of the actions."""
     seen: dict[str, Action] = {}
     found = []
     for action in actions:

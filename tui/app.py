@@ -2,8 +2,8 @@
 
     SvcApp(client, Place(repo, folder), keys).run()
 
-Screens paint what is known and ask the client for news; keys run actions of the table (`tui.actions`). No
-call of a server runs on the app's own thread.
+Screens paint cached data and ask the client for news; keys run actions of the table (`tui.actions`). Calls to
+servers never run on the app's own thread.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Place(NamedTuple):
 
 
 NOWHERE = Place()
-NEWS_EVERY = 0.5  # seconds between an event and the question for what it changed; those within are one
+NEWS_EVERY = 0.5  # seconds between an event and the request for its changes; events within are one
 QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
 
 
@@ -85,7 +85,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
 
     @property
     def line_state(self) -> str:
-        """Of the line to the server, a name of LIGHTS; `line_since` says since when."""
+        """State of the connection, a name of LIGHTS; `line_since`: since when."""
         return self._line_state
 
     @line_state.setter
@@ -97,7 +97,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
             self.line_since = datetime.fromtimestamp(self.clock(), UTC).isoformat()
 
     def actions(self) -> tuple[Action, ...]:
-        """What keys do now: the screen's actions, then those of everywhere that it does not replace."""
+        """The current actions: the screen's, then those of the app that it does not replace."""
         own = tuple(getattr(self.screen, "actions", tuple)())
         named = {action.id for action in own}
         return remap((*own, *(action for action in EVERYWHERE if action.id not in named)), self.keys)
@@ -133,8 +133,8 @@ class SvcApp(LeanApp, inherit_bindings=False):
         paint: Callable[[T, float], None],
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
-        """Paint what is known, then what the server answers; `paint(value, at)` gets the time it was read. A
-        failure keeps what is painted and says so; `failed` hears of it too."""
+        """Paint cached data, then the server's answer; `paint(value, at)` receives the time of the reading.
+        After a failure the painted data stays, the error is shown, and `failed` is called."""
         screen = self.screen
         known = self.client.known(read)
         if known is not None:
@@ -159,7 +159,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
     # --- events of the repository that is shown
 
     def follow(self, repo: Repo | None) -> None:
-        """Hear of what others do in a repository, while the app is signed in."""
+        """Listen to events of a repository while signed in."""
         if repo is not None and self.sending is not None and self.sending.signed_in:
             self.following.follow(repo.id)
 
@@ -170,7 +170,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
         self._later(self._news_soon)
 
     def _later(self, work: Callable[[], None]) -> None:
-        """On the app's own thread, without waiting for it: it may be ending."""
+        """Run on the app's own thread, without waiting: the app may be ending."""
         if self._loop is not None and self.is_running:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self.call_later, work)
@@ -195,14 +195,14 @@ class SvcApp(LeanApp, inherit_bindings=False):
     def act(
         self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
     ) -> None:
-        """Change something on the server: queued at once, sent as soon as it answers; the screen then asks
-        for news. What is refused is said with its reason, and stays in the queue."""
+        """Change something on the server: queue it, send the queue, then have the screen ask for news. A
+        refusal is shown with its reason and stays in the queue."""
         sending = self.sending
         if sending is not None:
             self._on_queue(lambda: sending.put(endpoint, body, query, about=about, **path))
 
     def send_queue(self, again: Entry | None = None) -> None:
-        """Send what waits, and a refused action `again`."""
+        """Send the queue, including the refused action `again`."""
         sending = self.sending
         if sending is not None:
             self._on_queue(lambda: sending.retry(again) if again else None)
@@ -213,7 +213,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
             self._on_queue(lambda: sending.drop(entry), send=False)
 
     def queued(self, prefix: str) -> list[str]:
-        """In words, the actions that wait at paths below `prefix` of the API."""
+        """Descriptions of queued actions at paths below `prefix` of the API."""
         below = (entry for entry in self.entries if entry.state != "refused")
         return [described(entry) for entry in below if f"{entry.path}/".startswith(f"{prefix}/")]
 
@@ -261,7 +261,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
             screen.news()
 
     def compose_text(self, name: str, done: Callable[[str], None]) -> None:
-        """Let the person write a text in their editor. It stays in a draft until `done` has had it."""
+        """Let the user write a text in their editor. It is kept as a draft until `done` has run."""
         saying: Any = self.screen
         if self.drafts is None:
             return
@@ -324,7 +324,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
         self.push_screen(Choose("repositories", items, go))
 
     def _handle_exception(self, error: Exception) -> None:
-        """End with the error itself: who started the app says it, in one sentence."""
+        """End with the error itself, which the caller prints in one sentence."""
         self.broken = error
         self.exit(return_code=1)
 
@@ -385,7 +385,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
         self.call_after_refresh(self._begin_queue)
 
     def _begin_queue(self) -> None:
-        """Send what waited when the app was opened; look at the queue now and then, for it is shared."""
+        """Send the queue left from before; check it periodically, because it is shared."""
         self.send_queue()
         self.set_interval(QUEUE_EVERY, self._look_at_queue)
 

@@ -1,4 +1,4 @@
-"""The app's way to a server: calls run on threads, what they answer is kept in the store.
+"""The app's access to a server: calls run on threads, and their answers are cached.
 
 known = client.known(reads.repos())
 repos, at = client.fetch(reads.repos())
@@ -34,11 +34,11 @@ class Client:
         return self._api
 
     def known(self, read: Read[T]) -> tuple[T, float] | None:
-        """What was read last, and when: seconds since 1970."""
+        """The cached value, and when it was read: seconds since 1970."""
         return self.store.get(self.space, read.key, read.shape)
 
     def fetch(self, read: Read[T]) -> tuple[T, float]:
-        """Ask the server and keep the answer. Raises what the call raises."""
+        """Ask the server and cache the answer. Raises the errors of the call."""
         value = read.call(self.api)
         self.store.put(self.space, read.key, value)
         return value, time.time()
@@ -50,7 +50,7 @@ class Client:
 
 
 def state_after(error: BaseException | None) -> str:
-    """What a call's end says about the line: online, offline or sign_in."""
+    """The state of the connection after a call: online, offline or sign_in."""
     if isinstance(error, ServerUnreachable):
         return "offline"
     if isinstance(error, Unauthorized):

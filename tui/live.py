@@ -1,10 +1,10 @@
-"""What happens in the repository on the screen, as it happens: one thread holds one socket.
+"""Events of the repository on the screen: one thread with one socket.
 
     following = Following(lambda: client.api, heard, live)
     following.follow(repo.id)
     following.close()
 
-Without a socket the app is as it is without this: it asks when somebody looks.
+Without a socket the app asks only when the user refreshes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from svc.http.bounds import Deadline, within
 
 OPENING = 10.0  # seconds that opening a socket may take
 FIRST, LONGEST = 0.5, 30.0  # seconds; what is waited after an attempt is double the wait before
-LIVE = "live"  # the kind of event that says nothing which a screen shows
+LIVE = "live"  # the kind of event that no screen shows
 
 
 class Following:
-    """`heard()` is called when the repository changed, `live(whether)` when the socket begins or ends to
-    carry its events, both on the thread of this."""
+    """`heard()` is called when the repository changed, `live(whether)` when the socket starts or stops
+    carrying events; both on this object's thread."""
 
     def __init__(
         self, open_api: Callable[[], Api], heard: Callable[[], None], live: Callable[[bool], None]
@@ -39,7 +39,7 @@ class Following:
         self._thread: threading.Thread | None = None
 
     def follow(self, repo_id: str) -> None:
-        """Hear of this repository, and of no other any more. Takes no time."""
+        """Listen to this repository instead of the current one. Returns at once."""
         with self._lock:
             before, self._repo_id = self._repo_id, repo_id
             if repo_id == before or self._ended.is_set():
@@ -93,7 +93,7 @@ class Following:
         return True
 
     def _listen(self, socket: SyncSocket) -> None:
-        """Until the socket ends. What was missed before the first answer is asked for then."""
+        """Listen until the socket ends. On the first answer ask for what was missed."""
         for event in socket:
             if isinstance(event, Subscribed):
                 if event.repo_id == self._repo_id:

@@ -173,7 +173,7 @@ class Plain:
         subprocess.run([sys.executable, "-m", "svc", *words], check=False)  # a person typed it
 
     def _read(self, read: Read[T]) -> T:
-        """What the server answers; what is known if it cannot be asked."""
+        """The server's answer; cached data if the server cannot be reached."""
         known = self._client.known(read)
         if known is not None and read.final:
             return known[0]
@@ -190,7 +190,7 @@ class Plain:
 
 
 def ago_seconds(seconds: float) -> str:
-    """A time that has passed, in its largest unit."""
+    """A duration in its largest unit."""
     for length, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= length:
             return f"{int(seconds // length)} {unit} ago"

@@ -1,4 +1,4 @@
-"""What the app reads of a server: the key in the store, the shape, the call, and whether it can change.
+"""Reads of the app: for each the cache key, the shape, the call, and whether the answer can change.
 
 client.fetch(reads.tree(repo_id, seal, "src"))
 """
@@ -64,7 +64,7 @@ ADVISORIES, PROTECTIONS, DEPENDENTS = 200, 50, 200
 
 
 class Read(NamedTuple, Generic[T]):
-    """One thing to read. `final`: what was read once cannot have changed."""
+    """One read. `final`: its answer never changes."""
 
     key: str
     shape: Any
@@ -131,7 +131,7 @@ def history(repo_id: str, ref: str, path: str | None) -> Read[list[SealSummary]]
 
 
 def brought(repo_id: str, seal_id: str) -> Read[Compare]:
-    """What a seal changed."""
+    """The changes of a seal."""
     query = CompareQuery(head=seal_id)
     return Read(
         f"repos/{repo_id}/brought/{seal_id}",
@@ -267,7 +267,7 @@ def reviews(repo_id: str, number: int) -> Read[list[Review]]:
 
 
 def changes(repo_id: str, base: str, head: str) -> Read[Compare]:
-    """What `head` has since it and `base` parted; both are seals."""
+    """The changes of `head` since its merge base with `base`; both are seals."""
     query = CompareQuery(base=base, head=head)
     return Read(
         f"repos/{repo_id}/changes/{base}/{head}",

@@ -1,4 +1,4 @@
-"""Why somebody may not do something, from the table of rights: said before anything is sent."""
+"""Refusals by the table of rights, shown before anything is sent."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from localstore.core.rights.operation import RANK
 
 
 def refusal(operation: str, repo: Repo, mine: bool = False) -> str:
-    """Why the caller may not do this in the repository as it was read last; "" if they may. `mine`: they
-    wrote what it is about."""
+    """Why the caller may not do this in the repository as last read; "" if they may. `mine`: the subject is
+    the caller's."""
     row, viewer = OPERATIONS[operation], repo.viewer
     if repo.archived and not row.archived:
         return f"{repo.full_name} is archived; svc repo unarchive opens it again"

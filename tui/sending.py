@@ -1,4 +1,4 @@
-"""What the app changes on a server: every change goes through the outbox, so a dead network loses none.
+"""Changes of the app on a server: all go through the outbox, so that none is lost without a network.
 
 sending.put(issue.COMMENT, CommentBody(body="Seen"), about="alice/notes", id=repo_id, n="41")
 report = sending.send()
@@ -41,12 +41,12 @@ class Sending:
         return Queue(self._outbox, self._session, about).put(endpoint, body, query, **path)
 
     def send(self) -> Report:
-        """Send what waits. Raises ClientError while another process sends."""
+        """Send the queue. Raises ClientError while another process is sending."""
         with self._lock:
             return replay(self._outbox, self._home, self._connect)
 
     def entries(self) -> list[Entry]:
-        """All actions that wait or were refused, oldest first."""
+        """All queued and refused actions, oldest first."""
         return self._outbox.list()
 
     def retry(self, entry: Entry) -> None:

@@ -22,7 +22,7 @@ CUT = "…"
 
 
 def safe(text: str) -> str:
-    """One line in which nothing can steer the terminal: control and direction characters show as escapes."""
+    """One line that cannot steer the terminal: control and bidirectional characters are escaped."""
     return terminal_safe(text.replace("\t", " " * TAB).replace("\n", " "), keep="\u200d\u200c")
 
 

@@ -1,7 +1,7 @@
-"""Colours by role, one set a theme.
+"""Colours by role, one set for each theme.
 
-`terminal`, the default, uses the terminal's own 16 colours and its own background. Every state that a colour
-says is said by a glyph and a word too, so NO_COLOR and colour blindness lose nothing.
+`terminal`, the default, uses the terminal's 16 colours and background. Every state shown by a colour also has
+a glyph and a word, for NO_COLOR and colour blindness.
 """
 
 from __future__ import annotations

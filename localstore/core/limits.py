@@ -62,6 +62,20 @@ SEAL_CHECKS, SEAL_RUNS = 250, 2000  # names of checks on one seal; their attempt
 CHECKS_ENABLED, CHECKS_KNOWN = 100, 1000  # of a repository; known: those reported last, and the enabled ones
 RUNS_A_MINUTE = 600  # that one account records within a minute, wherever
 
+# --- webhooks and reports
+WEBHOOKS, WEBHOOKS_A_DAY = 20, 200  # of a repository; that an account makes
+WEBHOOK_URL_CHARS, WEBHOOK_SECRET_MIN, WEBHOOK_SECRET_MAX = 2000, 16, 200  # characters
+WEBHOOK_WAITING = 10_000  # deliveries of one webhook that failed and wait; with more it is switched off
+WEBHOOK_ASKED = 60  # pings and redeliveries of one webhook within a minute
+WEBHOOK_SEALS = 20  # that one message of a push names
+WEBHOOK_EXCERPT = 4 * KIB  # of an answer, kept with the delivery
+REPORTS, REPORT_TITLE_CHARS = 10_000, 256  # of a repository
+
+# --- requests of the relay to other servers
+OUTBOUND_SECONDS = 15  # from the first look-up to the last byte
+OUTBOUND_BYTES = 64 * KIB  # of an answer; the rest is not read
+OUTBOUND_HEADERS = 16 * KIB  # of an answer's head
+
 # --- access
 COLLABORATORS = 1000  # of a repository, with those invited
 INVITES_A_DAY, ACCESS_REQUESTS_A_DAY = 200, 50  # that an account makes

@@ -30,7 +30,21 @@ CLAIM = (
         )
     )
     .values(leased_until=bindparam("lease"), attempts=job.c.attempts + 1)
-    .returning(job.c.id, job.c.kind, job.c.data, job.c.attempts)
+    .returning(job.c.id, job.c.kind, job.c.data, job.c.attempts, job.c.lane)
+)
+# Of a kind with lanes: those that are due and stand in no lane that is full.
+DUE_IN_LANES = (
+    select(job.c.id, job.c.lane)
+    .where(_DUE, job.c.kind == bindparam("of_kind"), job.c.lane.not_in(bindparam("full", expanding=True)))
+    .order_by(job.c.run_at)
+    .limit(bindparam("limit"))
+    .with_for_update(skip_locked=True)
+)
+TAKE = (
+    update(job)
+    .where(job.c.id.in_(bindparam("ids", expanding=True)))
+    .values(leased_until=bindparam("lease"), attempts=job.c.attempts + 1)
+    .returning(job.c.id, job.c.kind, job.c.data, job.c.attempts, job.c.lane)
 )
 RENEW = update(job).where(_MINE).values(leased_until=bindparam("until"))
 DONE = (

@@ -5,9 +5,9 @@
         await jobs.add(tx, "webhook", {"delivery": id})   # exists exactly when the transaction commits
 
 Handlers are registered at start-up. Each kind has its own pace: a number of slots in one process, a deadline,
-and pauses after failures. A kind that is slow or hangs does not delay others. A lease is renewed while its
-job runs; a job whose worker died is run again when its lease has ended. Periodic work is a job keyed
-`kind:hour`, so that any number of processes run it once.
+and pauses after failures. A kind that is slow or hangs does not delay others, and within a kind neither does
+a lane, such as one host. A lease is renewed while its job runs; a job whose worker died is run again when its
+lease has ended. Periodic work is a job keyed `kind:hour`, so that any number of processes run it once.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ RENEW = LEASE // 3
 POLL = 5 * SECOND
 STUBBORN = 5 * SECOND  # that a stopped handler has to end; then it is abandoned
 ERROR_CHARS = 2000
+NOBODY = ""  # a lane that has no job
 LOG = logging.getLogger(__name__)
 
 Handler = Callable[[dict[str, Any]], Awaitable[None]]
@@ -42,14 +43,16 @@ Handler = Callable[[dict[str, Any]], Awaitable[None]]
 
 @dataclass(slots=True, frozen=True)
 class Pace:
-    """How jobs of one kind are run: `slots` at once in a process, each stopped after `deadline`, tried
-    `attempts` times. The pause after a failure begins with `retry` and doubles each time, up to `longest`."""
+    """How jobs of one kind are run: `slots` at once in a process, of one lane at most `each`; each stopped
+    after `deadline`, tried `attempts` times. The pause after a failure begins with `retry` and doubles each
+    time, up to `longest`."""
 
     slots: int = 2
     deadline: int = 270 * SECOND
     attempts: int = 12
     retry: int = 5 * SECOND
     longest: int = HOUR
+    each: int | None = None
 
     def pause(self, attempts: int) -> int:
         """The pause after this many attempts."""
@@ -69,6 +72,7 @@ class Jobs:
         self._paces: dict[str, Pace] = {}
         self._periods: dict[str, int] = {}
         self._running: Counter[str] = Counter()
+        self._in_lane: Counter[tuple[str, str]] = Counter()
         self._runs: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -89,10 +93,18 @@ class Jobs:
             self._periods[kind] = HOUR if hourly else DAY
 
     async def add(
-        self, tx: Tx, kind: str, data: dict[str, Any], *, key: str | None = None, run_at: int | None = None
+        self,
+        tx: Tx,
+        kind: str,
+        data: dict[str, Any],
+        *,
+        key: str | None = None,
+        run_at: int | None = None,
+        lane: str | None = None,
     ) -> None:
         """Queue work in the caller's transaction, to be run at `run_at` in ms or at once. With a `key` that
-        exists already nothing is added. Work with a later `run_at` is found by a poll every `POLL`."""
+        exists already nothing is added. Work with a later `run_at` is found by a poll every `POLL`. A kind
+        whose pace has `each` needs a `lane`."""
         await tx.many(
             rows.INSERT,
             [
@@ -100,6 +112,7 @@ class Jobs:
                     "id": new_id(),
                     "kind": kind,
                     "key": key,
+                    "lane": lane,
                     "data": msgspec.json.encode(data).decode(),
                     "attempts": 0,
                     "run_at": run_at or now_ms(),
@@ -164,18 +177,46 @@ class Jobs:
         async with self._db.write() as tx:
             now = now_ms()
             for kind in due:
-                found = await tx.all(rows.CLAIM, of_kind=kind, now=now, lease=now + LEASE, limit=free[kind])
+                found = await self._claim(tx, kind, free[kind], now)
                 claimed += [(row, now + LEASE) for row in found]
         return [self._run(row, lease) for row, lease in claimed]
 
+    async def _claim(self, tx: Tx, kind: str, slots: int, now: int) -> list[Row]:
+        """Jobs of a kind that are due, at most `slots`, and of each lane no more than have room."""
+        each, lease = self._paces[kind].each, now + LEASE
+        if each is None:
+            return await tx.all(rows.CLAIM, of_kind=kind, now=now, lease=lease, limit=slots)
+        taken = Counter({lane: n for (of, lane), n in self._in_lane.items() if of == kind})
+        ids: list[str] = []
+        more = True
+        while more and len(ids) < slots:  # each round but the last fills a lane
+            full = [NOBODY, *(lane for lane, n in taken.items() if n >= each)]
+            found = await tx.all(rows.DUE_IN_LANES, of_kind=kind, now=now, full=full, limit=slots)
+            more = False
+            for job_id, lane in found:
+                if job_id in ids:
+                    continue
+                if taken[lane] >= each:
+                    more = True  # what is due behind these was not looked at
+                elif len(ids) < slots:
+                    taken[lane] += 1
+                    ids.append(job_id)
+        return await tx.all(rows.TAKE, ids=ids, lease=lease) if ids else []
+
     def _run(self, row: Row, lease: int) -> asyncio.Task[None]:
-        kind = row[1]
+        kind, lane = row[1], row[4]
         task = asyncio.create_task(self._carry_out(row, lease))
         self._running[kind] += 1
+        if lane is not None:
+            self._in_lane[kind, lane] += 1
         self._runs.add(task)
 
         def over(done: asyncio.Task[None]) -> None:
             self._running[kind] -= 1
+            if lane is not None:
+                self._in_lane[kind, lane] -= 1
+                if not self._in_lane[kind, lane]:
+                    del self._in_lane[kind, lane]
             self._runs.discard(done)
             self._wake.set()  # its slot is free
             if not done.cancelled() and (error := done.exception()) is not None:
@@ -185,7 +226,7 @@ class Jobs:
         return task
 
     async def _carry_out(self, row: Row, lease: int) -> None:
-        job_id, kind, data, attempts = row
+        job_id, kind, data, attempts, _ = row
         pace, held = self._paces[kind], _Held(job_id, lease)
         work = asyncio.ensure_future(self._handlers[kind](msgspec.json.decode(data)))
         try:

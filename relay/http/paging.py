@@ -57,6 +57,7 @@ class Cursor:
         except (Invalid, msgspec.DecodeError, UnicodeDecodeError):
             key = []
         large = any(isinstance(part, int) and not -INT64 <= part < INT64 for part in key)
+        large |= any(isinstance(part, str) and "\0" in part for part in key)  # no database text holds it
         if large or [type(part) for part in key] != [type(part) for part in default]:
             raise Invalid(
                 "this cursor does not belong to this list; start again without it", pointer="/cursor"

@@ -22,6 +22,7 @@ from sanic import Sanic
 from sanic.application.state import ApplicationServerInfo
 from sanic.http.constants import HTTP
 
+from relay.base import edition
 from relay.base.logs import logger
 from relay.base.metrics import Metrics
 from relay.config import Config
@@ -36,12 +37,16 @@ from relay.memory.lanes import Lanes
 from relay.node import Node
 from relay.objects.place import open_packs
 from relay.objects.store import ObjectStore
+from relay.outbound.client import Outbound
+from relay.outbound.reach import Reach
 from relay.run.admin import Admin
 from relay.run.maintenance import Keeper
 from relay.service import access_ends, upkeep
 from relay.service.access import request as access_requests
 from relay.service.attention import follow as attention
 from relay.service.catalog import dependents
+from relay.service.webhook import delivery as webhook_delivery
+from relay.service.webhook import follow as webhooks
 from relay.signing.client import Signer
 from relay.signing.process import Child, listens
 
@@ -117,6 +122,8 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         await db.open()
         objects = ObjectStore(config.data, db, await open_packs(config.storage), quota=config.quota)
         stack.push_async_callback(objects.close)
+        outbound = Outbound(Reach.of(config.outbound_allow, dev=config.dev), f"svc-relay/{edition.VERSION}")
+        stack.callback(outbound.close)
         lanes = Lanes()
         stack.callback(lanes.close)
         node = Node(
@@ -130,6 +137,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
             lanes=lanes,
             limiter=Limiter(enabled=config.rate_limits),
             metrics=Metrics(),
+            outbound=outbound,
         )
         stack.callback(node.share.close)
         keeper = Keeper(config.data, db, objects, serving=True)
@@ -138,6 +146,8 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         access_requests.register(node)
         dependents.register(node)
         node.followers.register(access_ends.NAME, access_ends.follow, access_ends.KINDS)
+        webhook_delivery.register(node)
+        node.followers.register(webhooks.NAME, webhooks.follower(node), webhooks.KINDS)
         node.followers.register(attention.NAME, attention.follow, attention.KINDS, attention.TURN)
         await node.jobs.start()
         stack.push_async_callback(node.jobs.stop)

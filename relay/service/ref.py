@@ -98,7 +98,9 @@ async def _updated(view: View, type: str, name: str, body: RefUpdate, worked: la
         await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
         await branches.moved(tx, view, ref.id, head)
         await _land(tx, view, ref, head, worked)
-        await view.node.hub.announce(tx, view.repo.id, "ref.update", type=ref.type, name=name, head=head)
+        await view.node.hub.announce(
+            tx, view.repo.id, "ref.update", type=ref.type, name=name, head=head, before=ref.head
+        )
         rules = await protection.of_repo(tx, view.repo.id)
         return to_wire(view, await find(tx, view.repo.id, type, name), rules)
 
@@ -138,7 +140,9 @@ async def _drop(tx: Tx, view: View, ref: RefRow) -> None:
     if ref.type == "branch":
         await view.node.jobs.add(tx, FREE, {})
         await branches.deleted(tx, view, ref.id)
-    await view.node.hub.announce(tx, view.repo.id, "ref.delete", type=ref.type, name=ref.name, head=None)
+    await view.node.hub.announce(
+        tx, view.repo.id, "ref.delete", type=ref.type, name=ref.name, head=None, before=ref.head
+    )
 
 
 async def find(tx: Tx, repo_id: str, type: str, name: str) -> RefRow:

@@ -42,7 +42,7 @@ async def page(view: View, query: PageQuery) -> Page[Release]:
     """Newest first."""
     async with view.read() as tx:
         found = await paging.page(tx, rows.PAGE, query, rows.release_row, of_repo=view.repo.id)
-        return Page(items=await _to_wire(tx, found.items), next_cursor=found.next_cursor)
+        return Page(items=await to_wire(tx, found.items), next_cursor=found.next_cursor)
 
 
 async def get(view: View, version: str) -> Release:
@@ -98,7 +98,7 @@ async def delete(view: View, version: str) -> None:
         await tx.run(publications.DROP, of_release=found.id)
         await tx.run(rows.ASSETS_DELETE, of_release=found.id)
         await tx.run(rows.DELETE, of_release=found.id)
-        await _announce(tx, view, "release.delete", version)
+        await _announce(tx, view, "release.delete", version, seal=found.seal_id)
 
 
 # --- assets
@@ -211,10 +211,10 @@ async def _announce(tx: Tx, view: View, kind: str, version: str, **data: Any) ->
 
 
 async def _whole(tx: Tx, found: ReleaseRow) -> Release:
-    return (await _to_wire(tx, [found]))[0]
+    return (await to_wire(tx, [found]))[0]
 
 
-async def _to_wire(tx: Tx, found: Sequence[ReleaseRow]) -> list[Release]:
+async def to_wire(tx: Tx, found: Sequence[ReleaseRow]) -> list[Release]:
     """The wire forms; one statement reads the assets of all releases, another one the signatures."""
     by_release: dict[str, list[Asset]] = {one.id: [] for one in found}
     for row in await tx.all(rows.ASSETS_OF, ids=list(by_release)) if found else []:

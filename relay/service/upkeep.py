@@ -32,6 +32,7 @@ SESSIONS_KEPT = 2 * DAY  # after their end
 SWEPT_AT_ONCE, SWEPT = 2000, 500_000  # rows of one kind: in a transaction, in an hour
 AUDIT_BELOW = 1 << 53  # subtracted from the numbers of imported audit rows
 LIVE_KEPT = 2 * DAY  # events of live edits
+DELIVERIES_KEPT = 7 * DAY  # of webhooks, once they are over
 
 
 class PurgeFailed(Exception):
@@ -73,9 +74,9 @@ def register(node: Node, collect: Callable[[], None]) -> None:
 
 
 async def sweep(node: Node) -> int:
-    """Delete expired nonces, keys, challenges, codes, tokens, prepares, aliases, events and frames, ended
-    sessions, guests without a session, and old jobs. Returns how many rows were deleted; beyond SWEPT of one
-    kind the rest is left for the next time."""
+    """Delete expired nonces, keys, challenges, codes, tokens, prepares, aliases, events, frames and webhook
+    deliveries, ended sessions, guests without a session, and old jobs. Returns how many rows were deleted;
+    beyond SWEPT of one kind the rest is left for the next time."""
     now = now_ms()
     gone = 0
     for statement in rows.EXPIRED:
@@ -84,6 +85,8 @@ async def sweep(node: Node) -> int:
     gone += await _swept(node, rows.GUESTS, before=now - SESSIONS_KEPT)
     gone += await _swept(node, rows.OF_NO_REPO, before=now - node.config.audit_days * DAY)
     gone += await _swept(node, rows.FRAMES, before=now - limits.LIVE_FRAMES_KEPT * SECOND)
+    gone += await _swept(node, rows.DELIVERIES, before=now - DELIVERIES_KEPT)
+    gone += await _swept(node, rows.MESSAGES, before=now - DELIVERIES_KEPT)
     gone += await sweep_live(node.db)
     await take_over_audit(node.db)
     async with node.db.write() as tx:

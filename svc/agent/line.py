@@ -154,7 +154,7 @@ class Line:
 
     def _run(self) -> None:
         failures = sockets = 0
-        dead = False  # whether requests fail too; if they work again, try a socket at once
+        dead = False  # whether requests may fail too; if they work again, try a socket at once
         while not self._closing.is_set():
             try:
                 api = connect(self.origin, self._sessions)
@@ -174,7 +174,7 @@ class Line:
             if self._closing.is_set():
                 return
             if was_live:
-                failures = sockets = 0
+                failures, sockets, dead = 0, 0, True
                 continue  # retry at once
             sockets += 1
             if sockets >= SOCKET_TRIES:

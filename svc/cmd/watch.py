@@ -1,4 +1,4 @@
-"""`svc watch`: live sync of a folder, as it happens."""
+"""`svc watch`: live sync of a folder."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def stop(
     folder: FolderPath = "",
     everything: Annotated[bool, typer.Option("--all", help="All folders, and end the agent")] = False,
 ) -> None:
-    """Watch this folder no more
+    """Stop watching this folder
 
     Edits that are not sent yet stay here; svc push or the next svc watch sends them.
 
@@ -143,7 +143,7 @@ def _ask(agent: Conversation, request: Request) -> Reply:
 
 
 class _Refused(ClientError):
-    """The agent refused the request; the sentence is its own."""
+    """The agent refused the request, with its own sentence."""
 
 
 def _begin(ctx: Ctx, found: Folder) -> None:
@@ -159,7 +159,7 @@ def _begin(ctx: Ctx, found: Folder) -> None:
 
 
 def _follow(ctx: Ctx, events: Iterator[Said]) -> bool:
-    """Print events. Returns whether the folder is watched no more; False: the agent has ended."""
+    """Print events. Returns whether the folder is no longer watched; False: the agent has ended."""
     for said in events:
         if ctx.out.format.as_data:
             ctx.out.event(said, EVENTS, Said)

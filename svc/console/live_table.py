@@ -1,4 +1,5 @@
-"""A table that changes while it is shown: in place on a terminal, a line for each change elsewhere."""
+"""A table that changes while it is shown: redrawn in place on a terminal, a line for each change
+elsewhere."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class LiveTable:
-    """Rows of `columns`, by the member `key`. As data nothing is shown: the end is what counts. In a pipe
-    each row is a line of its own whenever it changed."""
+    """Rows of `columns`, identified by the member `key`. With a data format nothing is shown before the end;
+    in a pipe each changed row is a new line."""
 
     def __init__(self, out: Out, columns: Sequence[Column], key: str = "name") -> None:
         self._out, self._columns, self._key = out, columns, key
@@ -25,7 +26,7 @@ class LiveTable:
         self._width = 0
 
     def show(self, items: Sequence[msgspec.Struct]) -> None:
-        """Show these rows in the place of those before."""
+        """Replace the shown rows."""
         if self._out.format.as_data:
             return
         records: list[Record] = [msgspec.to_builtins(item) for item in items]
@@ -41,7 +42,7 @@ class LiveTable:
         self._out.lines(changed, self._columns, header=first)
 
     def note(self, sentence: str) -> None:
-        """Print a note below what is shown; the next change is painted below the note."""
+        """Print a note; the table is redrawn below it."""
         self._out.note(sentence)
         self._region = None
 
@@ -53,8 +54,7 @@ class LiveTable:
 
 
 class Region:
-    """Lines at the bottom of a terminal, below which the cursor stands. `paint` writes only those that
-    differ from what is there."""
+    """Lines at the bottom of a terminal, above the cursor. `paint` writes only lines that changed."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
@@ -79,5 +79,5 @@ class Region:
 
 
 def _vertical(rows: int) -> str:
-    """Moves the cursor down so many rows, up if negative."""
+    """The escape sequence that moves the cursor down, up if negative."""
     return "" if rows == 0 else f"\x1b[{abs(rows)}{'B' if rows > 0 else 'A'}"

@@ -70,12 +70,12 @@ class Out:
             )
 
     def table(self, records: Sequence[Record], columns: Sequence[Column]) -> list[str]:
-        """The lines of a table that is drawn in place: its header, then one for each record."""
+        """The lines of a table that is redrawn in place: header, then one for each record."""
         lines = list(aligned(records, columns, self.width - 1, _now(), self.tint))
         return [self.tint(lines[0], "bold"), *lines[1:]]
 
     def lines(self, records: Sequence[Record], columns: Sequence[Column], *, header: bool) -> None:
-        """Print these rows now, below those before; on a terminal with a header."""
+        """Print more rows at once; on a terminal with a header."""
         if self.terminal:
             found = list(aligned(records, columns, self.width, _now(), self.tint)) if records else []
             rows: Iterable[str] = found if header else found[1:]
@@ -114,7 +114,7 @@ class Out:
         if self.format.as_data:
             try:
                 self._one(_record(item), columns, model)
-            except UsageError as error:  # a jq program or template that only its input could prove wrong
+            except UsageError as error:  # a jq program or template that failed on its input
                 raise ClientError(f"this was done: {sentence}. Its answer cannot be shown: {error}") from None
         elif self.terminal or not value:
             self._write(terminal_safe(sentence, keep=PROSE) + "\n")
@@ -123,12 +123,12 @@ class Out:
             self._write(plain(value) + "\n")
 
     def line(self, text: str, colour: str = "") -> None:
-        """Print one line of an answer that goes on, at once."""
+        """Print one line of a streamed answer at once."""
         self._write(self.tint(terminal_safe(text), colour) + "\n")
         self._stdout.flush()
 
     def event(self, item: Any, columns: Sequence[Column], model: type | None = None) -> None:
-        """Print one object of an answer that goes on, at once, as one line of JSON."""
+        """Print one object of a streamed answer at once, as a line of JSON."""
         chosen = select.chosen_fields(self.format, _names(columns), self._fields(columns, model))
         value = _fields(_record(item), columns, chosen)
         if self.format.template is not None or self.format.jq is not None:
@@ -179,8 +179,8 @@ class Out:
         self.fail(self.worded(error))
 
     def worded(self, error: SvcError) -> str:
-        """The sentence of an error. A moment in it that the error has as a member too, `…_at`, is written
-        as all others: `2 h ago` on a terminal."""
+        """The sentence of an error. A time in it that is also a member `…_at` of the error is formatted like
+        other times: `2 h ago` on a terminal."""
         sentence = error.detail or error.title
         for name, moment in error.extra.items():
             if name.endswith("_at") and isinstance(moment, str) and moment:
@@ -198,7 +198,7 @@ class Out:
         try:
             typed = sys.stdin.readline()
         except KeyboardInterrupt:
-            print(file=self._stderr)  # what follows stands on a line of its own
+            print(file=self._stderr)  # start a new line
             raise
         if not typed.endswith("\n"):
             print(file=self._stderr)

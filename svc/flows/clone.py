@@ -211,9 +211,8 @@ def _create(
         if copy.digest_on_disk(path) == digest:
             return None
         if copy.files.stat(path) is not None:
-            copy.move_aside(
-                path
-            )  # incomplete after an interrupted attempt, or the user's: keep it under another name
+            # incomplete after an interrupted attempt, or the user's own: keep it under another name
+            copy.move_aside(path)
         return copy.files.place(content, path, None, sync=False, last=last)
 
 

@@ -22,6 +22,7 @@ from tests.campaign import (  # noqa: F401 - they fill the table
     ways_out_proposals,
     ways_out_protection,
     ways_out_sign_in,
+    ways_out_webhooks,
     ways_out_work,
     world,
 )

@@ -1,4 +1,4 @@
-"""What every screen has: a title line, content, a line of keys, a prompt, and keys that run actions."""
+"""The base of all screens: title line, content, line of keys, prompt, and keys that run actions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Base(Screen[None], inherit_bindings=False):
         return next(iter(self.query(Lines)), None)
 
     def show_frame(self) -> None:
-        """Paint title and keys as they are now; only what differs is sent."""
+        """Paint the current title and keys; only differences are sent."""
         waiting = sum(entry.state != "refused" for entry in self.svc.entries)
         queued = (f"⋯ {waiting} queued  ", "warn") if waiting else ("", "text")
         light = (queued, LIGHTS[self.svc.line_state], (" ", "text"))
@@ -80,14 +80,14 @@ class Base(Screen[None], inherit_bindings=False):
         self.query_one("#keys", Line).put(hints if self._said is None else ((" ", "text"), self._said))
 
     def subject(self) -> tuple[Repo | None, bool]:
-        """The repository that actions are about, and whether the account wrote what is shown."""
+        """The repository of the screen's actions, and whether the account wrote what is shown."""
         return None, False
 
     def queue_changed(self) -> None:
-        """Other actions wait now than before."""
+        """Called when the queued actions have changed."""
 
     def news(self) -> None:
-        """Something of this screen changed on the server."""
+        """Called when something on this screen may have changed on the server."""
         self.do_refresh()
 
     def do_refresh(self) -> None:

@@ -223,7 +223,7 @@ class Code(Differing, View):
         self.svc.load(reads.history(repo.id, ref, path), paint)
 
     def show_diff(self, seal: str) -> None:
-        """What one seal changed."""
+        """Show the changes of one seal."""
         repo = self.of.repo
         self._mode = "diff"
         self._arrange()

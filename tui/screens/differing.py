@@ -1,4 +1,4 @@
-"""The keys of a difference, wherever one is shown."""
+"""The keys of a comparison, on every screen that shows one."""
 
 from __future__ import annotations
 

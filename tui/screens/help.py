@@ -23,7 +23,7 @@ def _item(action: Action) -> Item:
 
 
 class Help(Base):
-    """What keys do in a screen; enter does it. As a palette it begins with typing."""
+    """The keys of a screen; enter runs one. As a palette it starts with typing."""
 
     def __init__(self, actions: Sequence[Action], where: str, *, typing: bool = False) -> None:
         super().__init__()

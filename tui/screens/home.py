@@ -1,5 +1,4 @@
-"""The first screen: what concerns one, and the repositories one works with, that of the linked folder
-first."""
+"""The first screen: the inbox and the user's repositories, that of the linked folder first."""
 
 from __future__ import annotations
 
@@ -55,7 +54,7 @@ class Home(Base):
         self.paint(first)
 
     def paint(self, first: bool = False) -> None:
-        """Paint what was read; the cursor begins on the first repository."""
+        """Paint the data; with `first` the cursor goes to the first repository."""
         if self._repos is None:
             return
         place, now = self.svc.place, self.svc.clock()

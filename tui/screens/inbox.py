@@ -1,4 +1,4 @@
-"""The inbox: what concerns one, in all repositories."""
+"""The inbox, over all repositories."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ REASONS: dict[str, Part] = {
     "invited": ("invited", "accent"),
     "transfer": ("transfer", "accent"),
     "watching": ("watching", "dim"),
+    "report": ("report", "bad"),
+    "webhook_disabled": ("webhook", "bad"),
 }
 
 

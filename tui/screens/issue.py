@@ -1,4 +1,4 @@
-"""One issue: its text, what was said, and what one can do about it."""
+"""One issue: its text, comments, and actions."""
 
 from __future__ import annotations
 

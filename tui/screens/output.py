@@ -1,4 +1,4 @@
-"""What an svc command printed."""
+"""The output of an svc command."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SHOWN_MAX = 4 * 1024 * 1024  # bytes of output that are kept
 
 
 class Output(Base):
-    """Runs one command line of svc and shows what it prints. The command has no terminal to ask on: one that
-    wants an answer says which option gives it."""
+    """Runs one command line of svc and shows its output. The command has no terminal for questions and names
+    the option to use instead."""
 
     def __init__(self, line: str, folder: Path | None) -> None:
         super().__init__()

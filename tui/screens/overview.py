@@ -1,4 +1,4 @@
-"""What a repository is: README, latest seal, state."""
+"""The overview of a repository: README, latest seal, state."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ TABS: tuple[tuple[str, type[View]], ...] = (
 
 
 class RepoScreen(Base):
-    """`view` is the tab that is shown. `seal`: the seal that all tabs speak of, None before the first."""
+    """`view`: the current tab. `seal`: the seal that all tabs show, None without one."""
 
     ACTIONS = (
         *(

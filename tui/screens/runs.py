@@ -29,7 +29,7 @@ CHANGES = (
 
 
 def rerun(on: Base, repo: Repo, run: Run) -> None:
-    """Ask for another attempt of a completed run."""
+    """Request another attempt of a completed run."""
     if run.status != "completed":
         on.say(f"{run.name} is not completed; x cancels it", "warn")
         return
@@ -136,7 +136,7 @@ class Workflows(View):
 
 
 class RunScreen(Base):
-    """One run: what it is about and what it found."""
+    """One run: its subject and result."""
 
     ACTIONS = CHANGES
 

@@ -1,4 +1,4 @@
-"""The line to the server in detail: its state, and the actions that wait."""
+"""The connection to the server in detail: its state, and the queued actions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Sync(Base):
         self.svc.send_queue()
 
     def news(self) -> None:
-        """What others do changes nothing here."""
+        """Does nothing: events change nothing here."""
 
     def queue_changed(self) -> None:
         self.paint()
@@ -75,7 +75,7 @@ class Sync(Base):
         return next((entry for entry in self.svc.entries if entry.id == key), None)
 
     def do_retry(self) -> None:
-        """Send what waits, and the refused action under the cursor again."""
+        """Send the queue, and the refused action under the cursor again."""
         entry = self._entry
         self.svc.send_queue(again=entry if entry is not None and entry.state == "refused" else None)
 

@@ -1,4 +1,4 @@
-"""The actions of each place in the app, and whether a person's keys fit them."""
+"""The actions of each place in the app, and checks of the user's keys."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
 
 
 def actions_in(place: str) -> list[Action]:
-    """What keys do in a place; a table before another replaces its actions by id."""
+    """The actions of a place; earlier tables override later ones by id."""
     found: dict[str, Action] = {}
     for table in PLACES[place]:
         for action in table:
@@ -52,7 +52,7 @@ def actions_in(place: str) -> list[Action]:
 
 
 def require_keys(keys: Mapping[str, tuple[str, ...]], source: str) -> None:
-    """UsageError for a name that no action has, and for two actions on one key; it names them."""
+    """Raise UsageError for an unknown action, and for two actions on one key."""
     known = {action.id for place in PLACES for action in actions_in(place)}
     unknown = sorted(set(keys) - known)
     if unknown:

@@ -1,4 +1,4 @@
-"""What issues and proposals have in common: a text, what was said, labels, people, and keys for them."""
+"""What the screens of issues and proposals share: text, comments, labels, people, and their keys."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class View(Vertical):
-    """A tab. `moved()` is called when the screen shows another seal, `shown()` when the tab comes to front,
-    `back()` at esc: True if there was something to leave inside the tab."""
+    """A tab. `moved()` is called when the screen shows another seal, `shown()` when the tab is selected,
+    `back()` at esc: True if it left something inside the tab."""
 
     DEFAULT_CSS = "View { height: 1fr; width: 1fr; }"
     ACTIONS: tuple[Action, ...] = ()
@@ -29,17 +29,17 @@ class View(Vertical):
         return cast("SvcApp", self.app)
 
     def moved(self) -> None:
-        """The screen shows another seal."""
+        """Called when the screen shows another seal."""
 
     def shown(self) -> None:
-        """The tab came to front."""
+        """Called when the tab is selected."""
 
     def do_refresh(self) -> None:
         """Ask the server again."""
         self.of.do_refresh()
 
     def queue_changed(self) -> None:
-        """Other actions wait now than before."""
+        """Called when the queued actions have changed."""
 
     def back(self) -> bool:
         return False

@@ -48,7 +48,7 @@ class Diff(Lines):
         self.rebuild()
 
     def rebuild(self) -> None:
-        """Make the rows anew; the cursor stays on its line."""
+        """Make the rows again; the cursor stays on its line."""
         half = (self.size.width - 3) // 2 if self.split else 0
         self.show(sequence(rows(self._files, half, blanks=self.blanks, seen=self.seen)))
 
@@ -136,7 +136,7 @@ def _hunks(patch: str) -> list[tuple[str, list[_Line]]]:
 
 
 def _without_blanks(lines: list[_Line]) -> list[_Line]:
-    """The lines with deleted and added ones that differ in white space alone as one unchanged line."""
+    """The lines, with deleted and added ones that differ only in white space joined into an unchanged one."""
     found: list[_Line] = []
     for deleted, added, others in _blocks(lines):
         same = len(deleted) == len(added) and all(

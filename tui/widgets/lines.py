@@ -31,7 +31,7 @@ class Item(NamedTuple):
 
 
 class Rows(Protocol):
-    """Rows that are made when they are painted: a file of 100,000 lines costs what is in sight."""
+    """Rows that are made when they are painted: the cost depends on the visible ones only."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> Item: ...
@@ -76,7 +76,7 @@ class Lines(Widget, can_focus=True):
         return self.item.key if self.item else None
 
     def show(self, rows: Rows, cursor: Hashable | None = None) -> None:
-        """List these rows. The cursor goes to the row with key `cursor`, else stays with its item."""
+        """Show these rows. The cursor goes to the row with key `cursor`, else stays with its item."""
         wanted = cursor if cursor is not None else self.key
         offset = self.cursor - self.top
         self._all = rows

@@ -12,6 +12,7 @@ job = Table(
     Column("id", String, primary_key=True),
     Column("kind", String, nullable=False),
     Column("key", String, unique=True),  # periodic work: kind:hour
+    Column("lane", String),  # of those of one lane a pace lets only so many run at once
     Column("data", Text, nullable=False),
     Column("attempts", Integer, nullable=False, default=0),
     Column("error", Text),

@@ -18,6 +18,7 @@ from relay.db.schema.account import (
     session,
 )
 from relay.db.schema.collaboration.attention import star, watch
+from relay.db.schema.collaboration.webhook import webhook_delivery, webhook_message
 from relay.db.schema.event import event
 from relay.db.schema.idempotency import idempotency
 from relay.db.schema.live import (
@@ -104,6 +105,20 @@ FRONTIERS = (
 )
 # Listeners that were away for longer read the frontier anew.
 FRAMES = _some(live_frame, live_frame.c.created_at < bindparam("before"))
+# Deliveries that are over, then messages that no delivery tells of any more.
+DELIVERIES = _some(
+    webhook_delivery,
+    and_(webhook_delivery.c.state != "waiting", webhook_delivery.c.created_at < bindparam("before")),
+)
+MESSAGES = _some(
+    webhook_message,
+    and_(
+        webhook_message.c.created_at < bindparam("before"),
+        ~select(webhook_delivery.c.id)
+        .where(webhook_delivery.c.event_id == webhook_message.c.event_id)
+        .exists(),
+    ),
+)
 # What happened to accounts and the node; the rest stays as long as its repository.
 OF_NO_REPO = _some(event, and_(event.c.repo_id.is_(None), event.c.created_at < bindparam("before")))
 

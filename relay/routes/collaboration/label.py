@@ -30,12 +30,12 @@ async def clone_labels(view: View, body: LabelClone) -> LabelsCloned:
 
 @serves(endpoints.UPDATE, operation="label.edit", errors=(409,))
 async def update_label(view: View, name: str, body: LabelPatch) -> Label:
-    """Change a label wherever it is"""
+    """Change a label everywhere"""
     return await labels.update(view, name, body)
 
 
 @serves(endpoints.DELETE, operation="label.delete")
 async def delete_label(view: View, name: str) -> Reply:
-    """Delete a label and take it off everything"""
+    """Delete a label and remove it from everything"""
     await labels.delete(view, name)
     return Reply(status=204)

@@ -18,6 +18,7 @@ from relay.db.repo import RepoRow
 from relay.http import paging
 from relay.service.access.access import OFFER_MS, account_of, actor, repo_name_of, require_pending
 from relay.service.attention import social
+from relay.service.webhook import webhook as webhooks
 
 
 async def page(caller: Caller, query: PageQuery) -> Page[Transfer]:
@@ -61,7 +62,7 @@ async def create(view: View, body: TransferCreate) -> Transfer:
 
 async def accept(caller: Caller, transfer: str) -> Transfer:
     """The caller becomes the owner, and who was it keeps the role admin. The old address leads here for 90
-    days. NameTaken, QuotaExceeded: the transfer stays open."""
+    days; webhooks are switched off. NameTaken, QuotaExceeded: the transfer stays open."""
     known = await _known(caller, transfer)
     async with caller.write(
         repo_name(known[1]), account_name(known[7])
@@ -128,6 +129,7 @@ async def _move(tx: Tx, caller: Caller, old: RepoRow, handle: str) -> None:
         ) from None
     await tx.run(rows.ADD, repo_id=old.id, account_id=old.owner_id, role="admin", created_at=now)
     await social.watch_own(tx, old.id, me)
+    await webhooks.switch_off_all(tx, old.id)
     until = now + limits.ALIAS * 1000
     await tx.run(repos.ALIAS_DROP, owner=handle, name=old.name)
     await tx.run(repos.ALIAS_DROP, owner=old.owner, name=old.name)

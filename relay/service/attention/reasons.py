@@ -53,4 +53,6 @@ RULES: Final[dict[str, Rule]] = {
     "transfer.decline": _UNOFFERED,
     "transfer.cancel": _UNOFFERED,
     "repo.transfer": _UNOFFERED,
+    "report.create": Rule(to="report"),
+    "webhook.disable": Rule(to="webhook_disabled"),
 }

@@ -7,6 +7,7 @@ from localstore.core.errors import Invalid, RateLimited
 from relay.base.clock import now_ms
 from relay.caller import View
 from relay.db.collaboration import issue as rows
+from relay.db.collaboration import report as reports
 from relay.db.collaboration import review as reviews
 from relay.db.engine.database import Tx
 
@@ -24,10 +25,13 @@ async def require_room(tx: Tx, view: View) -> None:
     transaction locks the account."""
     most = limits.POSTS_MEMBER if view.has("triage") else limits.POSTS_STRANGER
     values = {"who": view.me.account_id, "since": now_ms() - MINUTE}
-    counted = [await tx.value(one, **values) for one in (rows.OPENED, rows.WROTE, reviews.WROTE)]
+    counted = [
+        await tx.value(one, **values) for one in (rows.OPENED, rows.WROTE, reviews.WROTE, reports.WROTE)
+    ]
     if sum(counted) >= most:
         raise RateLimited(
-            f"{most} issues, proposals, reviews and comments within a minute are enough; try again later",
+            f"{most} issues, proposals, reviews, comments and reports within a minute are enough; "
+            "try again later",
             retry_after=60,
             limit=most,
         )

@@ -39,7 +39,7 @@ from relay.service.live import frontier, landing
 from relay.service.merging import mergeable
 from relay.service.merging.subjects import About, Act
 from relay.service.proposal import branches, states, wire
-from relay.service.sealing import seal, trees
+from relay.service.sealing import heard, seal, trees
 from relay.service.sealing.payload import Draft, record, require_bytes, require_same_capability
 
 _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
@@ -192,9 +192,7 @@ async def _land(
     for made, signature in zip(drafts, signatures, strict=True):
         await require_bytes(tx, view, made)
         await record(tx, view, onto, made, unb64u(signature, 64), key)
-    await view.node.hub.announce(
-        tx, view.repo.id, "seal.create", branch=onto.name, branch_id=onto.id, head=last.id
-    )
+    await heard.announce(tx, view, onto, last.id, prepared.expected_head)
 
 
 async def _settle(tx: Tx, view: View, row: ProposalRow, about: About, head: RefRow, merged: str) -> None:

@@ -44,6 +44,7 @@ from relay.service.live import epochs, frontier
 from relay.service.live import replica as replicas
 from relay.service.live.epochs import Texts
 from relay.service.proposal import branches
+from relay.service.sealing import heard
 from relay.service.sealing.payload import (
     Draft,
     bytes_of,
@@ -147,9 +148,7 @@ async def _finalized(view: View, branch: str, body: FinalizeRequest, states: epo
         await live_updates.sealed_up_to(tx, view.node, ref, made.id, prepared.at_seq)
         await tx.many(lanes.SEALED, [{"ref_id": ref.id, "to": prepared.at_seq}])
         await epochs.begin(tx, view.node, ref.id, ends)
-        await view.node.hub.announce(
-            tx, view.repo.id, "seal.create", branch=ref.name, branch_id=ref.id, head=made.id
-        )
+        await heard.announce(tx, view, ref, made.id, prepared.expected_head)
         (sealed,) = await find(tx, view.repo.id, [made.id])
         return to_wire(sealed)
 

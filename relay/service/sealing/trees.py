@@ -40,7 +40,7 @@ from relay.service.history import content
 from relay.service.live import frontier, landing
 from relay.service.live.epochs import Texts
 from relay.service.live.rules import file_cap, over_cap
-from relay.service.sealing import seal
+from relay.service.sealing import heard, seal
 from relay.service.sealing.payload import (
     Draft,
     Wish,
@@ -151,9 +151,7 @@ async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Wor
         for made, signature in zip(drafts, signatures, strict=True):
             await require_bytes(tx, view, made)
             await record(tx, view, ref, made, signature, key)
-        await view.node.hub.announce(
-            tx, view.repo.id, "seal.create", branch=ref.name, branch_id=ref.id, head=drafts[-1].id
-        )
+        await heard.announce(tx, view, ref, drafts[-1].id, prepared.expected_head)
         found = await seal.find(tx, view.repo.id, [one.id for one in drafts])
         return Page(items=[seal.to_wire(one) for one in found])
 

@@ -24,9 +24,17 @@ def handle_of(account: str) -> Callable[[dict[str, Any]], str]:
     return lambda record: str((record.get(account) or {}).get("handle") or "")
 
 
-def named(found: Iterable[T], typed: str, names: Callable[[T], Iterable[str]], what: str, see: str) -> T:
-    """The one of `found` that a person means: by the first characters of its id, or another name; where
-    nothing is typed, the only one. Raises NotFound or UsageError, which name the command `see`."""
+def named(
+    found: Iterable[T],
+    typed: str,
+    names: Callable[[T], Iterable[str]],
+    what: str,
+    see: str,
+    state: str = "open ",
+) -> T:
+    """The one of `found`, which are `what` in this `state`, that a person means: by the first characters of
+    its id, or another name; where nothing is typed, the only one. Raises NotFound or UsageError, which name
+    the command `see`."""
     every = list(found)
     wanted = typed.removeprefix("@").lower()
     matching = [one for one in every if not wanted or _is(wanted, names(one))]
@@ -34,7 +42,7 @@ def named(found: Iterable[T], typed: str, names: Callable[[T], Iterable[str]], w
         return matching[0]
     if not matching:
         named = f" {terminal_safe(typed)}" if typed else ""
-        raise NotFound(f"there is no open {what}{named}; see: {see}")
+        raise NotFound(f"there is no {state}{what}{named}; see: {see}")
     raise UsageError(f"there are {len(matching)} of these; name one {what} by its id: {see}")
 
 

@@ -1,4 +1,4 @@
-"""Shell completion: commands, options, and what this machine knows of the folder. Sends no request.
+"""Shell completion: commands, options, and local data about the folder. Sends no request.
 
 The scripts of `svc completions` call `svc` with SVC_COMPLETE set and the words up to the cursor. The answer
 is one candidate per line, with its meaning after a tab; no line means file names.

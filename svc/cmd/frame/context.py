@@ -1,4 +1,4 @@
-"""What a command is called with: the place it works at (`svc.flows.place.where`) and where it writes."""
+"""The context of a command: where it works (`svc.flows.place.where`) and where it writes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Run(Where):
 
     @property
     def draws(self) -> bool:
-        """Whether keys can be read and screens drawn: input and standard error are a terminal that can."""
+        """Whether the app can run: input, output and errors are a terminal that can position the cursor."""
         streams = (sys.stdin, sys.stdout, sys.stderr)
         return all(stream.isatty() for stream in streams) and self.environment.get("TERM") != "dumb"
 

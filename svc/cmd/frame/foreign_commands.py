@@ -1,6 +1,7 @@
-"""Words that people bring from git, gh and hf, and what to type here instead.
+"""Commands and options of git, gh and hf, and their equivalents here.
 
-Commands are looked up first: a word that is one needs no line here."""
+Existing commands are looked up first and need no line here.
+"""
 
 from __future__ import annotations
 
@@ -120,8 +121,7 @@ OPTIONS = {  # and words behind a command: of git and gh, by the command that is
 
 
 def option_hint(command: str, option: str | None) -> str:
-    """What to type instead of an option that `svc COMMAND` does not have; None: instead of words behind it.
-    Empty where nobody brings it from elsewhere."""
+    """The hint for an option that `svc COMMAND` lacks (None: for extra words); empty for unknown ones."""
     if option is None:
         return OPTIONS.get(f"{command} WORDS", "")
     if option[1:].isdigit():

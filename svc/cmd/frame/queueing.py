@@ -1,10 +1,10 @@
-"""`--queue`: a command's change waits in the outbox instead of being sent now.
+"""`--queue`: puts a command's change into the outbox instead of sending it now.
 
     @queueable
     @answers(COLUMNS, Label)
     def create(ctx: Ctx, …) -> None: …
 
-A queueable command makes one change, and asks the server nothing before it but `ctx.repo`.
+A queueable command makes one change, and before it uses nothing of the server but `ctx.repo`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def queue_option() -> TyperOption:
 
 @contextmanager
 def catching_queued(out: Out, home: Home) -> Iterator[None]:
-    """Print the action that was queued; with `--json` as data. A running agent sends it at once."""
+    """Print the queued action; with `--json` as data. A running agent sends it at once."""
     from svc.flows.outbox.actions import Queued, described
 
     try:

@@ -37,7 +37,7 @@ COMMANDS: dict[str, Registration] = {
     "revert": Registration("revert:revert", "Undo the changes of one seal, as edits of this folder"),
     "watch": Registration("watch:watch", "Keep this folder and its branch together, save by save"),
     "watch list": Registration("watch:list_watches", "List the folders that are watched, with their light"),
-    "watch stop": Registration("watch:stop", "Watch this folder no more"),
+    "watch stop": Registration("watch:stop", "Stop watching this folder"),
     "watcher start": Registration("watcher:start", "Watch this folder, so that svc status need not walk it"),
     "watcher stop": Registration("watcher:stop", "End the watcher of this folder"),
     "watcher list": Registration("watcher:list_watched", "List the folders that are watched on this machine"),
@@ -60,7 +60,7 @@ _add_folders()
 
 
 def children(group: str) -> dict[str, str]:
-    """Name → summary of what stands directly below `group` ("" is the top): commands, then groups."""
+    """Name → summary of everything directly below `group` ("" is the top): commands, then groups."""
     depth = len(group.split())
     found: dict[str, str] = {}
     for path, entry in COMMANDS.items():

@@ -1,4 +1,4 @@
-"""Text that a command takes from an option, a file, standard input or an editor."""
+"""Text from an option, a file, standard input or an editor."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ BodyFile = Annotated[
 
 
 def body_of(text: str | None, file: str | None) -> str | None:
-    """The text of an issue, proposal or comment that `--body` or `--body-file` says; None without them."""
+    """The text of `--body` or `--body-file`; None without them."""
     return text_of(text, file, ("--body", "--body-file"), "a text", ISSUE_BODY_BYTES)
 
 
 def text_of(text: str | None, file: str | None, options: tuple[str, str], what: str, cap: int) -> str | None:
-    """The text that one of two options says; None without them. UsageError for both, for a file that cannot
-    be read, and for more than `cap` bytes of what is called `what`."""
+    """The text of one of two options; None without them. Raises UsageError for both, for an unreadable file,
+    and for more than `cap` bytes of `what`."""
     if text is not None and file is not None:
         raise UsageError(f"{options[0]} and {options[1]} both say the same; use one of them")
     if text is None and file is None:

@@ -1,4 +1,4 @@
-"""What commands say of a working copy: paths, what was skipped, merged, kept aside."""
+"""Messages about a working copy: paths, and skipped, merged and conflicting files."""
 
 from __future__ import annotations
 

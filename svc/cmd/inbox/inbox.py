@@ -22,7 +22,7 @@ _ID = re.compile(r"[^./#\s]+\.(0|[1-9][0-9]{0,17})")
 
 
 def item(record: dict[str, Any]) -> str:
-    """What a row is called: OWNER/NAME#12, or OWNER/NAME."""
+    """The name of a row: OWNER/NAME#12, or OWNER/NAME."""
     name, number = str(record["repo"]["full_name"]), record["subject"]["number"]
     return f"{name}#{number}" if number else name
 
@@ -97,7 +97,7 @@ def inbox(
 
 
 def _id(ctx: Ctx, typed: str) -> str:
-    """The id of a row that somebody names. UsageError."""
+    """The id of the row that the user names. Raises UsageError."""
     if _ID.fullmatch(typed) and "/" not in typed:
         return typed
     match = _NAMED.fullmatch(typed)

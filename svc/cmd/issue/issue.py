@@ -215,7 +215,7 @@ def _template(ctx: Ctx, repo: Repo, name: str) -> Template | None:
 
 
 def _edited(ctx: Ctx, begun: Template | None, text: str | None, send: Any) -> Issue:
-    """What the user writes in an editor is sent; if that fails the text stays in its file."""
+    """Send what the user writes in an editor; if that fails the text stays in its file."""
     from svc.cmd.frame.editor import composed
 
     if not ctx.out.interactive:

@@ -1,4 +1,4 @@
-"""What commands on issues have in common: numbers, names in lists, columns."""
+"""What commands on issues share: numbers, names in lists, columns."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ ONE = (
 
 
 def number_of(typed: str) -> str:
-    """The number that somebody typed: 12, #12, or the address of its page. UsageError."""
+    """The number in 12, #12, or the address of a page. Raises UsageError."""
     found = re.fullmatch(r"(?:#|https?://\S*[/=])?([1-9][0-9]{0,17})", typed.strip())
     if found is None:
         raise UsageError(f"{typed} is no number of an issue; see: {LIST}")
@@ -90,7 +90,7 @@ def handles_of(typed: list[str] | None) -> list[str]:
 
 
 def alone(ctx: Ctx, beside: str) -> None:
-    """UsageError where one change is to be queued and the command would do or ask for something beside it."""
+    """Raise UsageError if a queued change is combined with anything else."""
     if ctx.obj.given.get("queue"):
         raise UsageError(f"--queue keeps one change, without {beside} beside it")
 
@@ -108,7 +108,7 @@ def titled(issue: Issue) -> str:
 
 
 def prose(text: str) -> str:
-    """A body as people read it, with every control and bidirectional character escaped."""
+    """A body for display, with every control and bidirectional character escaped."""
     return terminal_safe(text, keep=PROSE).rstrip()
 
 

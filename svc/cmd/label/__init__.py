@@ -6,8 +6,8 @@ GROUPS = {"label": "Labels of a repository, for its issues and proposals"}
 
 COMMANDS: dict[str, Registration] = {
     "label create": Registration("label.label:create", "Create a label"),
-    "label edit": Registration("label.label:edit", "Change a label wherever it is"),
-    "label delete": Registration("label.label:delete", "Delete a label and take it off everything"),
+    "label edit": Registration("label.label:edit", "Change a label everywhere"),
+    "label delete": Registration("label.label:delete", "Delete a label and remove it from everything"),
     "label clone": Registration("label.label:clone", "Copy the labels of another repository"),
     "label list": Registration("label.label:list_labels", "List labels"),
 }

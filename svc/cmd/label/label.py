@@ -64,7 +64,7 @@ def edit(
     color: Annotated[str | None, Color] = None,
     description: Annotated[str | None, Description] = None,
 ) -> None:
-    """Change a label wherever it is
+    """Change a label everywhere
 
     Examples:
     svc label edit bug --name defect -c ff0000
@@ -83,7 +83,7 @@ def edit(
 @queueable
 @answers((Column("name"),))
 def delete(ctx: Ctx, name: Name) -> None:
-    """Delete a label and take it off everything
+    """Delete a label and remove it from everything
 
     Examples:
     svc label delete bug --yes

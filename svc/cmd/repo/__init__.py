@@ -18,11 +18,11 @@ COMMANDS: dict[str, Registration] = {
     "repo list": Registration("repo.list:list_repos", "List repositories"),
     "repo search": Registration("repo.list:search", "Search repositories"),
     "repo star": Registration("repo.social:star", "Give a repository a star"),
-    "repo unstar": Registration("repo.social:unstar", "Take your star back"),
+    "repo unstar": Registration("repo.social:unstar", "Remove your star"),
     "repo watch": Registration(
         "repo.social:watch", "Hear in your inbox what happens on issues and proposals"
     ),
-    "repo unwatch": Registration("repo.social:unwatch", "Watch a repository no more"),
+    "repo unwatch": Registration("repo.social:unwatch", "Stop watching a repository"),
     "repo audit": Registration("repo.audit:audit", "List what happened in a repository, newest first"),
     "repo edit": Registration("repo.settings:edit", "Change description or default branch"),
     "repo rename": Registration(

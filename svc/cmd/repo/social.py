@@ -23,12 +23,12 @@ def star(ctx: Ctx, repository: Repository = "") -> None:
 
 @answers(COLUMNS)
 def unstar(ctx: Ctx, repository: Repository = "") -> None:
-    """Take your star back
+    """Remove your star
 
     Examples:
     svc repo unstar alice/notes
     """
-    _send(ctx, repository, social.UNSTAR, "Took the star back from", starred=False)
+    _send(ctx, repository, social.UNSTAR, "Removed the star from", starred=False)
 
 
 @answers(COLUMNS)
@@ -43,7 +43,7 @@ def watch(ctx: Ctx, repository: Repository = "") -> None:
 
 @answers(COLUMNS)
 def unwatch(ctx: Ctx, repository: Repository = "") -> None:
-    """Watch a repository no more
+    """Stop watching a repository
 
     You still hear where you are named, assigned or took part.
 

@@ -56,7 +56,7 @@ def list_checks(
     exit_status: ExitStatus = False,
     limit: Limit = 100,
 ) -> None:
-    """List checks, or how those of a seal stand
+    """List checks, or their states on a seal
 
     Without --seal and --branch: the checks of the repository, each with its last run on whatever seal. With
     --watch it waits until all checks of the seal are done, the enabled ones that have not reported included:
@@ -88,7 +88,7 @@ def list_checks(
 
 @answers(ENABLED, Check)
 def enable(ctx: Ctx, name: Name) -> None:
-    """Have a check pass on every seal
+    """Enable a check: it has to pass
 
     A branch whose protection requires checks takes only seals on which the enabled ones have passed. A check
     may be enabled before it reports for the first time.
@@ -103,7 +103,7 @@ def enable(ctx: Ctx, name: Name) -> None:
 
 @answers(ENABLED)
 def disable(ctx: Ctx, name: Name) -> None:
-    """Ask for a check no longer
+    """Disable a check
 
     What it has reported stays, and it may go on reporting.
 
@@ -118,7 +118,7 @@ def disable(ctx: Ctx, name: Name) -> None:
 
 
 def branch_subject(ctx: Ctx, repo: Repo, branch: str) -> Subject:
-    """The newest seal of a branch. NotFound where it has none."""
+    """The newest seal of a branch. Raises NotFound if it has none."""
     api = ctx.reader
 
     def head() -> str | None:
@@ -136,7 +136,7 @@ def branch_subject(ctx: Ctx, repo: Repo, branch: str) -> Subject:
 
 
 def _known(found: Iterator[Check], required: bool) -> Iterator[dict[str, Any]]:
-    """The checks of a repository as rows like those of a seal; what has not reported has no state."""
+    """The checks of a repository in the form of those of a seal; without a report they have no state."""
     for one in found:
         last = one.last
         if required and not one.enabled:

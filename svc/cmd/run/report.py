@@ -73,7 +73,7 @@ def update(
     summary: Text = None,
     details_url: Details = None,
 ) -> None:
-    """Say how a run stands, until it is completed
+    """Update a run that is not completed
 
     Examples:
     svc repo run update 0197c3 --status in_progress
@@ -105,7 +105,7 @@ def cancel(ctx: Ctx, run: Id) -> None:
 
 @answers(COLUMNS, Run)
 def rerun(ctx: Ctx, run: Id) -> None:
-    """Ask for another attempt of a completed run
+    """Request another attempt of a completed run
 
     The new attempt is queued. Whoever runs the check hears of it by its event.
 

@@ -34,7 +34,7 @@ Word = Literal[
 
 
 def stands(record: dict[str, Any]) -> str:
-    """The conclusion of a completed run, the status of another one."""
+    """The conclusion of a completed run, else its status."""
     return str(record["conclusion"] or record["status"])
 
 
@@ -123,7 +123,7 @@ def view(
 
 
 def find(ctx: Ctx, repo: Repo, typed: str) -> Run:
-    """The run whose id begins so. NotFound, or UsageError if several do."""
+    """The run whose id begins with `typed`. Raises NotFound, or UsageError if several do."""
     if not re.fullmatch(rf"[0-9a-f]{{4,{ID_CHARS}}}", typed):
         raise UsageError(f"a run is named by 4 to {ID_CHARS} hex digits of its id; see: {LIST}")
     if len(typed) == ID_CHARS:
@@ -138,7 +138,7 @@ def find(ctx: Ctx, repo: Repo, typed: str) -> Run:
 
 
 def exit_as(ctx: Ctx, found: Run) -> None:
-    """Leave with the code of how the run stands."""
+    """Exit with the code for the run's state."""
     state = state_of(found.status, found.conclusion)
     if state == "pending":
         ctx.exit(EXIT_PENDING)

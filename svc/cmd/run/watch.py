@@ -1,4 +1,4 @@
-"""`svc repo run watch`, and what watching has in common wherever it is asked for."""
+"""`svc repo run watch`, and watching as other commands share it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMED = 5  # checks that a sentence names
 
 
 def took(record: dict[str, Any]) -> str:
-    """How long it ran, such as `1 min 12 s`; empty while that is not known."""
+    """The duration of a run, such as `1 min 12 s`; empty while unknown."""
     if not record["started_at"] or not record["completed_at"]:
         return ""
     began, ended = (datetime.fromisoformat(record[name]) for name in ("started_at", "completed_at"))
@@ -102,13 +102,13 @@ def watch(ctx: Ctx, run: Id, timeout: Timeout = None, interval: Interval = INTER
 
 
 def table_of(ctx: Ctx, items: Iterable[Any]) -> None:
-    """Print checks: what people look at, or as data all that is known."""
+    """Print checks: the columns for people, or all fields as data."""
     columns = FIELDS if ctx.out.format.as_data else TABLE
     ctx.out.rows(items, columns, SealCheck, empty="no checks")
 
 
 def follow(ctx: Ctx, repo: Repo, subject: Subject, options: Options) -> None:
-    """Watch to the end, and leave with the code of the verdict."""
+    """Watch to the end, and exit with the code of the verdict."""
     table = LiveTable(ctx.out, TABLE)
     verdict = Watcher(ctx.reader, repo.id, subject, options, table.show, table.note).run()
     if ctx.out.format.as_data:
@@ -119,7 +119,7 @@ def follow(ctx: Ctx, repo: Repo, subject: Subject, options: Options) -> None:
 def look(
     ctx: Ctx, found: SealChecks, options: Options, subject: Subject, *, strict: bool, exit_status: bool
 ) -> None:
-    """Print the checks once. `strict`: that one failed is exit 1 even without `exit_status`."""
+    """Print the checks once. `strict`: exit 1 for a failed one even without `exit_status`."""
     items = counted(found.items, options)
     table_of(ctx, items)
     outcome = decided(items, Options(fail_fast=True)) or "pending"
@@ -128,14 +128,14 @@ def look(
 
 
 def leave(ctx: Ctx, verdict: Verdict, subject: Subject) -> None:
-    """Say on stderr what the verdict is, and exit with its code."""
+    """Print the verdict on stderr, and exit with its code."""
     ctx.out.note(sentence_of(verdict, subject))
     if verdict.outcome != "passed":
         ctx.exit(EXIT_PENDING if verdict.outcome == "pending" else EXIT_FAILED)
 
 
 def sentence_of(verdict: Verdict, subject: Subject) -> str:
-    """What the verdict says of the seal, and of which checks."""
+    """The verdict in words."""
     of = f"{subject.seal[:12]} ({subject.name})" if subject.name else subject.seal[:12]
     total = len(verdict.items)
     if verdict.outcome == "stale":

@@ -247,6 +247,33 @@ async def test_a_kind_that_hangs_holds_up_no_other(tmp_path):
         await jobs.stop()
 
 
+async def test_of_one_lane_so_many_run_at_once_and_the_others_are_not_held_up(tmp_path):
+    async with database(tmp_path) as db:
+        jobs, done, hung, most = Jobs(db), [], [], 0
+
+        async def ask(data):
+            nonlocal most
+            if data["host"] == "slow":
+                hung.append(data["n"])
+                await asyncio.Event().wait()
+            most = max(most, len(hung))
+            done.append(data["n"])
+
+        jobs.register("ask", ask, Pace(slots=6, deadline=3600_000, each=2))
+        async with db.write() as tx:
+            for n in range(40):  # those that hang come first, and are more than a claim looks at
+                await jobs.add(tx, "ask", {"n": n, "host": "slow"}, lane="slow")
+            for n in range(30):
+                await jobs.add(tx, "ask", {"n": n, "host": f"h{n % 3}"}, lane=f"h{n % 3}")
+        await jobs.start()
+        async with asyncio.timeout(10):
+            while len(done) < 30:
+                await asyncio.sleep(0.01)
+        assert sorted(done) == list(range(30))
+        assert (len(hung), most) == (2, 2)
+        await jobs.stop()
+
+
 async def test_a_job_that_hangs_ends_at_its_deadline_and_gives_its_slot_back(tmp_path):
     async with database(tmp_path) as db:
         jobs, begun = Jobs(db), []

@@ -38,6 +38,7 @@ DELETING = {
     "label.delete",
     "comment.delete",
     "check.disable",
+    "webhook.delete",
 }
 # Somebody without the role may be the author, which the service proves once it has read a good body.
 BODIES = {
@@ -52,6 +53,7 @@ MISSING = {
     "DELETE /api/v1/repos/{id}/protections/{pattern...}",
     "GET /api/v1/repos/{id}/listing",
     "DELETE /api/v1/repos/{id}/listing",
+    "GET /api/v1/repos/{id}/webhooks/{hook}/deliveries/{delivery}",
 }
 # Whoever has the role may give it up: tests/relay/access.
 OWN = {"collaborator.remove"}
@@ -70,6 +72,7 @@ class Place:
     seal: str
     comment: str = ""  # on #1, which is the author's, as the comment is
     run: str = ""
+    hook: str = ""
 
     @property
     def public(self) -> bool:
@@ -112,6 +115,8 @@ class World:
         run = {"name": "test", "seal_id": made.seal}
         made.run = ok(self.clients["owner"].post(f"{repo.url}/runs", json=run))["id"]
         ok(self.clients["owner"].put(f"{repo.url}/checks/main"))
+        hook = {"url": "https://hooks.example/", "events": ["push"], "active": False}
+        made.hook = ok(self.clients["owner"].post(f"{repo.url}/webhooks", json=hook))["id"]
         if made.archived:
             ok(self.clients["owner"].patch(repo.url, json={"archived": True}))
         if state == "suspended":
@@ -172,7 +177,8 @@ def expected(route: Route, who: Who, place: Place) -> tuple[int, str] | None:
     return None
 
 
-def ask(route: Route, http: httpx.Client, place: Place) -> httpx.Response:
+def url_of(route: Route, place: Place) -> str:
+    """Its path, about what there is in a place."""
     values = {
         "id": place.repo.id,
         "sha": place.seal,
@@ -191,10 +197,18 @@ def ask(route: Route, http: httpx.Client, place: Place) -> httpx.Response:
         "handle": "nobody",
         "pattern": "release",
         "invite": "0" * 32,
+        "hook": place.hook,
+        "delivery": "none",
+        "report": "none",
     }
     url = route.path.replace("...", "")
     for parameter in route.params:
         url = url.replace(f"{{{parameter}}}", values[parameter])
+    return url
+
+
+def ask(route: Route, http: httpx.Client, place: Place) -> httpx.Response:
+    url = url_of(route, place)
     if route.path.endswith("/compare"):
         url += "?head=main"
     if route.method in ("GET", "DELETE"):
@@ -251,7 +265,8 @@ def test_strangers_cannot_tell_hidden_from_missing(world: World, route: Route) -
 
 
 def _told(answer: httpx.Response) -> tuple[int, bytes, dict[str, str]]:
-    """All of an answer but what is of the request and the moment: a connection is kept if the body was read."""
+    """All of an answer but what is of the request and the moment: a connection is kept if the body was
+    read."""
     own = ("x-request-id", "date", "ratelimit-remaining", "ratelimit-reset", "connection", "keep-alive")
     return answer.status_code, answer.content, {k: v for k, v in answer.headers.items() if k not in own}
 

@@ -112,3 +112,21 @@ def test_advisories_are_public_and_meet_the_dependencies(
     assert ok(nobody.get("/api/v1/advisories"))["items"] == []
     assert nobody.get(f"/api/v1/advisories/{first.id}").status_code == 404
     assert not any(one["advisories"] for one in app.get("/dependencies")["items"])
+
+
+def test_an_owner_publishes_a_report(
+    account: Someone, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, finder = account(), client(account())
+    http = client(owner)
+    repo = _public(http, owner, "reported")
+    made = ok(
+        finder.post(f"{repo.url}/reports", json={"title": "Keys leak", "body": "See", "severity": "high"})
+    )
+    url = f"{repo.url}/reports/{made['id']}/decision"
+    assert http.post(url, json={"decision": "published"}).status_code == 501
+    monkeypatch.setattr(edition, "EDITION", "self-hosted-business")
+    assert ok(http.post(url, json={"decision": "published"}))["state"] == "published"
+    assert ok(http.post(url, json={"decision": "published"}))["state"] == "published"
+    listed = ok(client().get("/api/v1/advisories", params={"repo": f"{owner.handle}/reported"}))["items"]
+    assert [(one["summary"], one["details"]) for one in listed] == [("Keys leak", "See")]

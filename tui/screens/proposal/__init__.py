@@ -1,1 +1,1 @@
-"""Proposals: one of them, and what it changes."""
+"""Proposals: one proposal, and its changes."""

@@ -1,4 +1,4 @@
-"""What a proposal changes: its files and lines against its base."""
+"""The changes of a proposal: files and lines against its base."""
 
 from __future__ import annotations
 

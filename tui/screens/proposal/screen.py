@@ -1,4 +1,4 @@
-"""One proposal: how it stands, what was said, its files, and what one can do about it."""
+"""One proposal: state, comments, files, and actions."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ class ProposalScreen(Talk):
         return rows if self._versions else []
 
     def _talk(self) -> list[tuple[str, list[Row]]]:
-        """Comments and reviews with the time of each."""
+        """Comments and reviews with their times."""
         said = [(comment.created_at, self.comment_rows(comment)) for comment in self.comments]
         for review in self._reviews:
             who = f"── @{safe(review.reviewer.handle or '?')} "

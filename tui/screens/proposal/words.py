@@ -1,4 +1,4 @@
-"""How a proposal stands, as parts of a line: state, checks, approvals."""
+"""The state of a proposal as parts of a line: state, checks, approvals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def state_of(one: Proposal) -> Part:
 
 
 def checks_of(rollup: Rollup, items: Sequence[SealCheck] = ()) -> Part:
-    """`✓ 4/4`, `X lint`, `* 1/3`; nothing without checks. `items` give the names of what failed."""
+    """`✓ 4/4`, `X lint`, `* 1/3`; nothing without checks. `items` give the names of failed ones."""
     if not rollup.total:
         return ("", "text")
     if rollup.failed:
@@ -41,7 +41,7 @@ def checks_of(rollup: Rollup, items: Sequence[SealCheck] = ()) -> Part:
 
 
 def verdicts_of(one: Proposal) -> Part:
-    """What reviewers say: a request for changes outweighs approvals."""
+    """The verdict of the reviewers: a request for changes outweighs approvals."""
     standing = [reviewer for reviewer in one.reviewers if not reviewer.stale]
     if any(reviewer.state == "changes_requested" for reviewer in standing):
         return ("X changes", "bad")

@@ -20,6 +20,8 @@ Reason = Literal[
     "invited",
     "transfer",
     "watching",
+    "report",
+    "webhook_disabled",
 ]
 
 

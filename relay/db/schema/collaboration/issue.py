@@ -1,5 +1,5 @@
-"""Tables of issues. Proposals share the numbers, and what hangs on a number: labels, people, comments,
-reactions. `kind` and `state` are repeated where a list is filtered by them."""
+"""Tables of issues and reports. Proposals share the numbers, and what hangs on a number: labels, people,
+comments, reactions. `kind` and `state` are repeated where a list is filtered by them."""
 
 from __future__ import annotations
 
@@ -100,4 +100,22 @@ reaction = Table(
     Column("name", String, primary_key=True),
     Column("account_id", ForeignKey("account.id"), primary_key=True),
     **BY_KEY,
+)
+
+# What somebody tells the owner in confidence.
+report = Table(
+    "report",
+    metadata,
+    Column("id", String, primary_key=True),  # in the order of creation
+    Column("repo_id", ForeignKey("repo.id"), nullable=False),
+    Column("title", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("severity", String, nullable=False),
+    Column("state", String, nullable=False),  # new, triaged, published, dismissed
+    Column("reporter_id", ForeignKey("account.id"), nullable=False),
+    at("created_at"),
+    at("decided_at", True),
+    Index("ix_report_listed", "repo_id", "id"),
+    Index("ix_report_of_state", "repo_id", "state", "id"),
+    Index("ix_report_posted", "reporter_id", "created_at"),
 )

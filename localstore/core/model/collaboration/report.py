@@ -1,0 +1,64 @@
+"""Security reports: what somebody tells the owner of a repository in confidence, and what became of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from localstore.core.endpoint import REPO, Endpoint
+from localstore.core.errors import Conflict
+from localstore.core.limits import REPORT_TITLE_CHARS
+from localstore.core.model.base import Actor, Model, Page, PageQuery, visible
+from localstore.core.model.collaboration.issue import Text
+
+
+class ReportDecided(Conflict):
+    """The report was decided before; `state` says how. Published and dismissed are final."""
+
+    code = "report_decided"
+
+
+Severity = Literal["low", "medium", "high", "critical"]
+Decision = Literal["triaged", "published", "dismissed"]
+ReportState = Literal["new", "triaged", "published", "dismissed"]
+
+
+class Report(Model, frozen=True):
+    """`advisory_id`: of what was published about it."""
+
+    id: str
+    title: str
+    body: str
+    severity: Severity
+    state: ReportState
+    reporter: Actor
+    created_at: str
+    decided_at: str | None = None
+    advisory_id: str | None = None
+
+
+class ReportCreate(Model, frozen=True):
+    """`body`: what is wrong, and how to see it."""
+
+    title: Annotated[str, visible(REPORT_TITLE_CHARS)]
+    body: Text
+    severity: Severity = "medium"
+
+
+class ReportDecision(Model, frozen=True):
+    """Triaged: it is being worked on. Published: an advisory tells everybody. Dismissed: it is none."""
+
+    decision: Annotated[Decision, msgspec.Meta(description="triaged, published or dismissed")]
+
+
+class ReportQuery(PageQuery, frozen=True):
+    """Those in this state alone."""
+
+    state: ReportState | None = None
+
+
+_REPORTS = f"{REPO}/reports"
+LIST = Endpoint("GET", _REPORTS, query=ReportQuery, returns=Page[Report])
+CREATE = Endpoint("POST", _REPORTS, body=ReportCreate, returns=Report, status=201)
+DECIDE = Endpoint("POST", f"{_REPORTS}/{{report}}/decision", body=ReportDecision, returns=Report)

@@ -1,0 +1,224 @@
+"""The one client for requests of the relay to other servers, whose addresses strangers choose.
+
+    answer = await node.outbound.send("POST", url, headers, body)
+
+It resolves a name once, refuses it if any of its addresses is not one that may be reached (`Reach`), and
+connects to the address that was looked at. It follows no redirect, uses no proxy, sends no credential of its
+own. Time and bytes are capped as a whole, whatever the other side does: hang, drip, or never end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpcore
+
+from localstore.core.limits import KIB, OUTBOUND_BYTES, OUTBOUND_HEADERS, OUTBOUND_SECONDS
+from relay.outbound.reach import Address, Reach, literal
+
+CONNECT = 5.0  # seconds that one of several addresses is tried
+LINGER = 2.0  # seconds for the body of an answer whose head is there
+TRIED = 3  # of the addresses of a name
+LOOKUPS = 16  # at once: a name server that hangs holds a thread
+SLACK = 64 * KIB  # that may have arrived beyond what is kept
+
+
+class OutboundFailed(Exception):
+    """There is no whole answer; the message is one sentence for whoever chose the address."""
+
+
+class OutboundForbidden(OutboundFailed):
+    """The address is one that requests of this relay do not go to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`headers`: names in lower case, of one name the last. `whole` False: the body goes on after `body`."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    whole: bool
+
+
+class Outbound:
+    """`reach`: where requests may go. Used from one event loop."""
+
+    def __init__(self, reach: Reach, agent: str) -> None:
+        self._reach, self._agent = reach, agent
+        self._threads = ThreadPoolExecutor(LOOKUPS, thread_name_prefix="lookup")
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def require_reachable(self, host: str) -> None:
+        """OutboundForbidden for a host that is an address, or a name of this machine, that may not be
+        reached. Other names are looked up when a request goes there."""
+        name = host.rstrip(".").lower()
+        if name == "localhost" or name.endswith(".localhost"):
+            name = "127.0.0.1"
+        address = literal(name)
+        if address is not None:
+            self._require(host, [address])
+
+    async def send(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes = b"",
+        *,
+        seconds: float = OUTBOUND_SECONDS,
+        keep: int = OUTBOUND_BYTES,
+    ) -> Answer:
+        """One request and its answer, of whose body `keep` bytes are read. OutboundFailed without an answer
+        within `seconds`, all told; once its head is there, the body has LINGER to follow."""
+        try:
+            async with asyncio.timeout(seconds), self.open(method, url, headers, body) as answer:
+                kept, whole = await _read(answer, keep)
+                told = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in answer.headers}
+                return Answer(answer.status, told, kept, whole)
+        except TimeoutError:
+            raise OutboundFailed(f"no answer within {seconds:g} s") from None
+
+    @contextlib.asynccontextmanager
+    async def open(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> AsyncIterator[httpcore.Response]:
+        """The answer with its body still to be read; the caller bounds its time and counts its bytes."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise OutboundForbidden("only http and https addresses are asked")
+        target = httpcore.URL(
+            scheme=parts.scheme.encode(),
+            host=parts.hostname.encode("ascii"),
+            port=parts.port,
+            target=((parts.path or "/") + (f"?{parts.query}" if parts.query else "")).encode("ascii"),
+        )
+        sent = {"host": parts.netloc, "user-agent": self._agent, "accept": "*/*", **headers}
+        sent["content-length"] = str(len(body))
+        connection = httpcore.AsyncHTTPConnection(
+            target.origin,
+            ssl_context=_trusting() if parts.scheme == "https" else None,
+            network_backend=_Guarded(self, SLACK + OUTBOUND_HEADERS + OUTBOUND_BYTES),
+        )
+        try:
+            answer = await connection.handle_async_request(
+                httpcore.Request(method, target, headers=list(sent.items()), content=body)
+            )
+            if sum(len(name) + len(value) for name, value in answer.headers) > OUTBOUND_HEADERS:
+                raise OutboundFailed(f"the head of the answer is longer than {OUTBOUND_HEADERS} bytes")
+            yield answer
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as error:
+            raise OutboundFailed(_sentence(error)) from None
+        finally:
+            await connection.aclose()
+
+    async def addresses(self, host: str, port: int) -> list[str]:
+        """What a host resolves to now, all of which may be reached. OutboundForbidden, OutboundFailed."""
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.run_in_executor(
+                self._threads, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            )
+        except (OSError, UnicodeError):
+            raise OutboundFailed(f"the name {host} has no address") from None
+        addresses = [ipaddress.ip_address(sockaddr[0]) for *_, sockaddr in found]
+        self._require(host, addresses)
+        return list(dict.fromkeys(map(str, addresses)))
+
+    def _require(self, host: str, addresses: Iterable[Address]) -> None:
+        for address in addresses:
+            if not self._reach.may(address):
+                raise OutboundForbidden(
+                    f"{host} leads to {address}, which is not on the public internet; this relay sends "
+                    "nothing there (TR_OUTBOUND_ALLOW)"
+                )
+
+
+class _Guarded(httpcore.AsyncNetworkBackend):
+    """Connects to addresses that were looked at, for one request whose answer has at most `most` bytes."""
+
+    def __init__(self, outbound: Outbound, most: int) -> None:
+        self._outbound, self._most = outbound, most
+
+    async def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
+        addresses = (await self._outbound.addresses(host, port))[:TRIED]
+        backend = httpcore.AnyIOBackend()
+        for address in addresses[:-1]:
+            with contextlib.suppress(httpcore.NetworkError, httpcore.TimeoutException):
+                return _Capped(await backend.connect_tcp(address, port, timeout=CONNECT), self._most)
+        return _Capped(await backend.connect_tcp(addresses[-1], port), self._most)
+
+
+class _Capped(httpcore.AsyncNetworkStream):
+    """A stream that gives at most so many bytes."""
+
+    def __init__(self, stream: httpcore.AsyncNetworkStream, most: int) -> None:
+        self._stream, self._left = stream, most
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  # httpcore's
+        if self._left <= 0:
+            raise OutboundFailed("the answer is longer than what is read of one")
+        data = await self._stream.read(min(max_bytes, self._left), timeout)
+        self._left -= len(data)
+        return data
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109  # likewise
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109  # likewise
+    ) -> httpcore.AsyncNetworkStream:
+        return _Capped(await self._stream.start_tls(ssl_context, server_hostname, timeout), self._left)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+async def _read(answer: httpcore.Response, keep: int) -> tuple[bytes, bool]:
+    """How the body begins, and whether that is all of it."""
+    kept = bytearray()
+    try:
+        async with asyncio.timeout(LINGER):
+            async for chunk in answer.aiter_stream():
+                kept += chunk
+                if len(kept) > keep:
+                    return bytes(kept[:keep]), False
+    except (TimeoutError, httpcore.NetworkError, httpcore.ProtocolError, OutboundFailed):
+        return bytes(kept), False
+    return bytes(kept), True
+
+
+@cache
+def _trusting() -> ssl.SSLContext:
+    """Verifies certificates with the system's trust store."""
+    return ssl.create_default_context()
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong, without what the other side wrote."""
+    said = {
+        httpcore.ConnectError: "the connection was refused or cut",
+        httpcore.ConnectTimeout: "the connection was not taken in time",
+        httpcore.ReadError: "the connection was cut before the answer was whole",
+        httpcore.WriteError: "the connection was cut before the request was sent",
+        httpcore.RemoteProtocolError: "what came back is no HTTP",
+    }
+    return said.get(type(error), "the request could not be sent")

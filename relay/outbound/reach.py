@@ -1,0 +1,90 @@
+"""Which addresses a request of the relay may go to: those of the public internet, and what the operator
+names.
+
+The standard library's `is_global` says yes to addresses that lead inside: those that hold an IPv4 address
+(`::127.0.0.1`, NAT64, 6to4), `192.0.0.8`, multicast, `fec0::`. So of IPv6 only what is handed out as global
+unicast is public here, without the ranges in it that translate.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_PRIVATE_4 = tuple(
+    map(
+        ipaddress.IPv4Network,
+        (
+            "0.0.0.0/8",
+            "10.0.0.0/8",
+            "100.64.0.0/10",  # carriers' NAT
+            "127.0.0.0/8",
+            "169.254.0.0/16",  # link-local, and the metadata of clouds
+            "172.16.0.0/12",
+            "192.0.0.0/24",
+            "192.0.2.0/24",
+            "192.88.99.0/24",  # 6to4 relays
+            "192.168.0.0/16",
+            "198.18.0.0/15",
+            "198.51.100.0/24",
+            "203.0.113.0/24",
+            "224.0.0.0/3",  # multicast, reserved, broadcast
+        ),
+    )
+)
+_GLOBAL_6 = ipaddress.IPv6Network("2000::/3")
+_INSIDE_6 = tuple(
+    map(
+        ipaddress.IPv6Network,
+        (
+            "2001::/23",  # Teredo and other protocols
+            "2001:db8::/32",
+            "2002::/16",  # 6to4
+            "3fff::/20",
+        ),
+    )
+)
+_LOOPBACK: tuple[Network, ...] = (ipaddress.IPv4Network("127.0.0.0/8"), ipaddress.IPv6Network("::1/128"))
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """`allowed`: networks that may be reached beside the public internet."""
+
+    allowed: tuple[Network, ...] = ()
+
+    @classmethod
+    def of(cls, allowed: Iterable[Network], *, dev: bool) -> Reach:
+        """`dev`: this machine too."""
+        return cls((*allowed, *(_LOOPBACK if dev else ())))
+
+    def may(self, address: Address) -> bool:
+        return public(address) or any(
+            address in network for network in self.allowed if network.version == address.version
+        )
+
+
+def public(address: Address) -> bool:
+    if isinstance(address, ipaddress.IPv4Address):
+        return not any(address in network for network in _PRIVATE_4)
+    if address.scope_id is not None or address not in _GLOBAL_6:
+        return False
+    return not any(address in network for network in _INSIDE_6)
+
+
+def literal(host: str) -> Address | None:
+    """The address that a host itself is, in any spelling a resolver takes (`127.1`, `0x7f000001`); None: it
+    is a name."""
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        pass
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(host))
+    except (OSError, ValueError):
+        return None

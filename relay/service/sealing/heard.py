@@ -1,0 +1,14 @@
+"""The event of a branch that moved to a new seal."""
+
+from __future__ import annotations
+
+from relay.caller import View
+from relay.db.engine.database import Tx
+from relay.db.ref import RefRow
+
+
+async def announce(tx: Tx, view: View, ref: RefRow, head: str, before: str | None) -> None:
+    """`head`: the last of the seals that were made; `before`: where the branch stood."""
+    await view.node.hub.announce(
+        tx, view.repo.id, "seal.create", branch=ref.name, branch_id=ref.id, head=head, before=before
+    )

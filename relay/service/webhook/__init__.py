@@ -1,0 +1,1 @@
+"""Webhooks: who is told, what, and how it gets there."""

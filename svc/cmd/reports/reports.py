@@ -1,0 +1,139 @@
+"""`svc repo reports …`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+
+from localstore.core.errors import UsageError
+from localstore.core.limits import REPORTS
+from localstore.core.model.collaboration import report as reports
+from localstore.core.model.collaboration.report import (
+    Decision,
+    Report,
+    ReportCreate,
+    ReportDecision,
+    ReportQuery,
+    ReportState,
+    Severity,
+)
+from localstore.core.model.repo import Repo
+from localstore.core.paths import terminal_safe
+from svc.cmd.access.shared import named
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.cmd.frame.text_options import Body, BodyFile, body_of
+from svc.console import Column, answers
+from svc.http.checked import checked
+
+LIST = "svc repo reports list"
+
+
+def reporter(record: dict[str, Any]) -> str:
+    who = record["reporter"]
+    return str(who.get("handle") or who["id"])
+
+
+COLUMNS = (
+    Column("id", kind="name"),
+    Column("severity"),
+    Column("state", kind="state"),
+    Column("title", kind="line"),
+    Column("reporter", reporter, spare=1),
+    Column("created_at", kind="time"),
+)
+PAGE = (*COLUMNS, Column("decided_at", kind="time"))
+Id = Annotated[str, typer.Argument(metavar="ID", help="The report, by its id or how that begins")]
+
+
+@answers(COLUMNS, Report)
+def list_reports(
+    ctx: Ctx,
+    state: Annotated[ReportState | None, typer.Option("--state", "-s", help="That stand so")] = None,
+    limit: Limit = 30,
+) -> None:
+    """List security reports
+
+    The newest first. They are for the owner of the repository alone.
+
+    Examples:
+    svc repo reports list --state new
+    svc repo reports list --json id,title,body
+    """
+    found = ctx.api.items(reports.LIST, ReportQuery(state=state), limit=limit, id=ctx.repo.id)
+    ctx.out.rows(found, COLUMNS, Report, empty="no reports")
+
+
+@answers(PAGE, Report)
+def view(ctx: Ctx, report: Id) -> None:
+    """Show a security report
+
+    Examples:
+    svc repo reports view 0197c3a1
+    """
+    found = _find(ctx, ctx.repo, report)
+    ctx.out.record(found, PAGE, Report, body=found.body)
+
+
+@answers(COLUMNS, Report)
+def create(
+    ctx: Ctx,
+    title: Annotated[str, typer.Option("-t", "--title", metavar="TEXT", help="The title, on one line")],
+    body: Body = None,
+    body_file: BodyFile = None,
+    severity: Annotated[Severity, typer.Option("--severity", help="How bad it is")] = "medium",
+) -> None:
+    """Tell the owner of a repository in confidence what is wrong with it
+
+    Say what is wrong and how to see it. Nobody but the owner reads it here.
+
+    Examples:
+    svc repo reports create -t "Tokens in the log" -b "Line 3 of start.log" -R alice/notes
+    svc repo reports create -t "Overflow" -F report.md --severity high -R alice/notes
+    """
+    text = body_of(body, body_file)
+    if text is None:
+        raise UsageError("say what is wrong: --body TEXT or --body-file FILE")
+    wish = checked(ReportCreate(title=title, body=text, severity=severity))
+    repo = ctx.repo
+    made = ctx.api.send(reports.CREATE, wish, id=repo.id)
+    ctx.out.done(f"Reported to the owner of {repo.full_name}", made, COLUMNS, Report, value=made.id)
+
+
+@answers(COLUMNS, Report)
+def decide(
+    ctx: Ctx,
+    report: Id,
+    triaged: Annotated[bool, typer.Option("--triaged", help="It is being worked on")] = False,
+    published: Annotated[bool, typer.Option("--published", help="An advisory tells everybody")] = False,
+    dismissed: Annotated[bool, typer.Option("--dismissed", help="There is nothing in it; final")] = False,
+) -> None:
+    """Decide a security report
+
+    Publishing needs an edition that has advisories.
+
+    Examples:
+    svc repo reports decide 0197c3a1 --triaged
+    """
+    given: dict[Decision, bool] = {"triaged": triaged, "published": published, "dismissed": dismissed}
+    chosen = [name for name, said in given.items() if said]
+    if len(chosen) != 1:
+        raise UsageError("choose one of --triaged, --published and --dismissed")
+    repo = ctx.repo
+    found = _find(ctx, repo, report)
+    body = ReportDecision(decision=chosen[0])
+    made = ctx.api.send(reports.DECIDE, body, id=repo.id, report=found.id)
+    ctx.out.done(f"Report {terminal_safe(made.title)} is {made.state}", made, COLUMNS, Report, value=made.id)
+
+
+def _find(ctx: Ctx, repo: Repo, typed: str) -> Report:
+    """The report that a person means."""
+
+    def names(report: Report) -> Iterable[str]:
+        return (report.id,)
+
+    return named(
+        ctx.api.items(reports.LIST, limit=REPORTS, id=repo.id), typed, names, "report", LIST, state=""
+    )

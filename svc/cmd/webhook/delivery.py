@@ -1,0 +1,142 @@
+"""`svc repo webhook ping|deliveries|delivery|redeliver`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+
+from localstore.core.model.collaboration import webhook as webhooks
+from localstore.core.model.collaboration.webhook import (
+    Delivery,
+    DeliveryQuery,
+    DeliveryState,
+    DeliveryWhole,
+    Webhook,
+)
+from localstore.core.model.repo import Repo
+from localstore.core.paths import terminal_safe
+from svc.cmd.access.shared import named
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.cmd.webhook.webhook import Which, find
+from svc.console import Column, answers
+
+LOOKED_THROUGH = 300  # newest deliveries among which one is found by how its id begins
+
+
+def answer(record: dict[str, Any]) -> str:
+    """The status, or why there is none."""
+    return str(record["status"] or record["reason"] or "")
+
+
+COLUMNS = (
+    Column("id", kind="name"),
+    Column("event"),
+    Column("state", kind="state"),
+    Column("attempts", spare=2),
+    Column("answer", answer),
+    Column("created_at", kind="time"),
+    Column("next_at", kind="time", spare=1),
+)
+PAGE = (
+    *COLUMNS,
+    Column("event_id"),
+    Column("redelivery"),
+    Column("duration_ms"),
+    Column("attempted_at", kind="time"),
+    Column("reason"),
+)
+One = Annotated[str, typer.Argument(metavar="DELIVERY", help="The delivery, by its id or how that begins")]
+
+
+@answers(COLUMNS, Delivery)
+def ping(ctx: Ctx, webhook: Which) -> None:
+    """Send a webhook a message of type ping
+
+    Examples:
+    svc repo webhook ping 0197c3
+    """
+    repo = ctx.repo
+    hook = find(ctx, repo, webhook)
+    _begun(ctx, hook, ctx.api.send(webhooks.PING, id=repo.id, hook=hook.id))
+
+
+@answers(COLUMNS, Delivery)
+def deliveries(
+    ctx: Ctx,
+    webhook: Which,
+    state: Annotated[DeliveryState | None, typer.Option("--state", "-s", help="That stand so")] = None,
+    limit: Limit = 30,
+) -> None:
+    """List what was sent to a webhook within the last week
+
+    The newest first. What waits is tried again, eight times within 28 hours.
+
+    Examples:
+    svc repo webhook deliveries 0197c3 --state failed
+    """
+    repo = ctx.repo
+    hook = find(ctx, repo, webhook)
+    query = DeliveryQuery(state=state)
+    found = ctx.api.items(webhooks.DELIVERIES, query, limit=limit, id=repo.id, hook=hook.id)
+    ctx.out.rows(found, COLUMNS, Delivery, empty="no deliveries")
+
+
+@answers(PAGE, DeliveryWhole)
+def delivery(ctx: Ctx, webhook: Which, delivery: One) -> None:
+    """Show one delivery: what was sent, and what was answered
+
+    Examples:
+    svc repo webhook delivery 0197c3 0197c4a1
+    """
+    repo = ctx.repo
+    hook = find(ctx, repo, webhook)
+    one = _find(ctx, repo, hook, delivery)
+    found = ctx.api.send(webhooks.DELIVERY, id=repo.id, hook=hook.id, delivery=one.id)
+    ctx.out.record(found, PAGE, DeliveryWhole, body=_shown(hook, found))
+
+
+@answers(COLUMNS, Delivery)
+def redeliver(ctx: Ctx, webhook: Which, delivery: One) -> None:
+    """Send the message of a delivery once more
+
+    It keeps its id, so that whoever has it already knows it again.
+
+    Examples:
+    svc repo webhook redeliver 0197c3 0197c4a1
+    """
+    repo = ctx.repo
+    hook = find(ctx, repo, webhook)
+    one = _find(ctx, repo, hook, delivery)
+    _begun(ctx, hook, ctx.api.send(webhooks.REDELIVER, id=repo.id, hook=hook.id, delivery=one.id))
+
+
+def _find(ctx: Ctx, repo: Repo, hook: Webhook, typed: str) -> Delivery:
+    def names(delivery: Delivery) -> Iterable[str]:
+        return (delivery.id,)
+
+    newest = islice(ctx.api.items(webhooks.DELIVERIES, id=repo.id, hook=hook.id), LOOKED_THROUGH)
+    return named(newest, typed, names, "delivery", f"svc repo webhook deliveries {hook.id}", state="")
+
+
+def _begun(ctx: Ctx, hook: Webhook, made: Delivery) -> None:
+    said = f"Sending {made.event} to {terminal_safe(hook.url)} as delivery {made.id}"
+    ctx.out.done(said, made, COLUMNS, Delivery, value=made.id)
+
+
+def _shown(hook: Webhook, found: DeliveryWhole) -> str:
+    """Request and answer, as they went over the wire."""
+    sent = [f"{name}: {value}" for name, value in found.request_headers.items()]
+    lines = [f"POST {hook.url}", *sent, "", json.dumps(json.loads(found.request_body), indent=2)]
+    if found.status is not None:
+        lines += [
+            "",
+            f"{found.status}",
+            *(f"{name}: {value}" for name, value in found.answer_headers.items()),
+        ]
+        lines += ["", found.answer_body]
+    return "\n".join(terminal_safe(line) for line in "\n".join(lines).split("\n")).rstrip()

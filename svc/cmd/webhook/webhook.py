@@ -1,0 +1,170 @@
+"""`svc repo webhook create|list|view|edit|delete`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Annotated, Any, cast
+
+import typer
+
+from localstore.core.errors import UsageError
+from localstore.core.limits import WEBHOOK_SECRET_MAX
+from localstore.core.model.collaboration import webhook as webhooks
+from localstore.core.model.collaboration.webhook import (
+    KINDS,
+    EventKind,
+    Webhook,
+    WebhookCreate,
+    WebhookEdit,
+    check_url,
+    signing_key,
+)
+from localstore.core.model.repo import Repo
+from svc.cmd.access.shared import named
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.console import Column, answers
+from svc.http.checked import checked
+
+LIST = "svc repo webhook list"
+
+
+def state(record: dict[str, Any]) -> str:
+    """active, failing, or why it is off."""
+    if not record["active"]:
+        return str(record["disabled"] or "off") if record["disabled"] != "owner" else "off"
+    return "failing" if record["failing_since"] else "active"
+
+
+COLUMNS = (
+    Column("id", kind="id"),
+    Column("url", kind="name"),
+    Column("events"),
+    Column("state", state, kind="state"),
+    Column("created_at", kind="time", spare=1),
+)
+PAGE = (*COLUMNS, Column("active"), Column("failing_since", kind="time"), Column("updated_at", kind="time"))
+MADE = (*COLUMNS, Column("secret"))
+Which = Annotated[str, typer.Argument(metavar="ID", help="The webhook, by how its id begins, or its address")]
+Events = Annotated[
+    str, typer.Option("--events", metavar="LIST", help=f"Kinds with commas between: {', '.join(KINDS)}")
+]
+
+
+@answers(MADE, Webhook)
+def create(
+    ctx: Ctx,
+    url: Annotated[str, typer.Argument(metavar="URL", help="The address, by http or https")],
+    events: Events,
+    secret: Annotated[
+        str,
+        typer.Option("--secret", metavar="TEXT", help="What signs; - is standard input. Else one is made"),
+    ] = "",
+    inactive: Annotated[bool, typer.Option("--inactive", help="Send nothing yet")] = False,
+) -> None:
+    """Have an address told what happens in a repository
+
+    Each message is signed as Standard Webhooks has it. The secret is shown once, here; a ping follows.
+
+    Examples:
+    svc repo webhook create https://ci.example/hook --events push,proposal
+    svc repo webhook create https://chat.example/x --events release --secret - < secret.txt
+    """
+    if secret == "-":  # noqa: S105  # standard input
+        secret = sys.stdin.read(WEBHOOK_SECRET_MAX + 2).strip("\r\n")
+        if not secret:
+            raise UsageError("standard input has no secret")
+    body = checked(
+        WebhookCreate(url=url, events=kinds_of(events), secret=secret or None, active=not inactive)
+    )
+    check_url(url)
+    if secret:
+        signing_key(secret)
+    made = ctx.api.send(webhooks.CREATE, body, id=ctx.repo.id)
+    ctx.out.done(
+        f"Created webhook {made.id[:12]} for {', '.join(made.events)}", made, MADE, Webhook, value=made.id
+    )
+    if not secret:
+        ctx.out.note(f"its secret, which is shown this once: {made.secret}")
+
+
+@answers(COLUMNS, Webhook)
+def list_webhooks(ctx: Ctx, limit: Limit = 30) -> None:
+    """List webhooks
+
+    Examples:
+    svc repo webhook list
+    svc repo webhook list --json id,url,state
+    """
+    found = ctx.api.items(webhooks.LIST, limit=limit, id=ctx.repo.id)
+    ctx.out.rows(found, COLUMNS, Webhook, empty="no webhooks")
+
+
+@answers(PAGE, Webhook)
+def view(ctx: Ctx, webhook: Which) -> None:
+    """Show a webhook
+
+    Examples:
+    svc repo webhook view 0197c3
+    """
+    repo = ctx.repo
+    found = ctx.api.send(webhooks.GET, id=repo.id, hook=find(ctx, repo, webhook).id)
+    ctx.out.record(found, PAGE, Webhook)
+
+
+@answers(COLUMNS, Webhook)
+def edit(
+    ctx: Ctx,
+    webhook: Which,
+    events: Events = "",
+    active: Annotated[
+        bool | None, typer.Option("--active/--inactive", help="Switch it on, or off", show_default=False)
+    ] = None,
+) -> None:
+    """Change what a webhook is told, or switch it on or off
+
+    One that failed for days was switched off; switched on, it begins anew.
+
+    Examples:
+    svc repo webhook edit 0197c3 --events push,release
+    svc repo webhook edit 0197c3 --active
+    """
+    if not events and active is None:
+        raise UsageError("say what changes: --events, --active or --inactive")
+    body = checked(WebhookEdit(events=kinds_of(events) if events else None, active=active))
+    repo = ctx.repo
+    made = ctx.api.send(webhooks.EDIT, body, id=repo.id, hook=find(ctx, repo, webhook).id)
+    ctx.out.done(f"Changed webhook {made.id[:12]}", made, COLUMNS, Webhook, value=made.id)
+
+
+@answers((Column("id"),))
+def delete(ctx: Ctx, webhook: Which) -> None:
+    """Delete a webhook and its deliveries
+
+    Examples:
+    svc repo webhook delete 0197c3 --yes
+    """
+    repo = ctx.repo
+    found = find(ctx, repo, webhook)
+    ctx.confirm(f"Deleting the webhook for {found.url}")
+    ctx.api.send(webhooks.DELETE, id=repo.id, hook=found.id)
+    ctx.out.done(f"Deleted webhook {found.id[:12]}", {"id": found.id}, (Column("id"),), value=found.id)
+
+
+def find(ctx: Ctx, repo: Repo, typed: str) -> Webhook:
+    """The webhook that a person means."""
+
+    def names(webhook: Webhook) -> Iterable[str]:
+        return webhook.id, webhook.url
+
+    return named(ctx.api.items(webhooks.LIST, id=repo.id), typed, names, "webhook", LIST, state="")
+
+
+def kinds_of(typed: str) -> list[EventKind]:
+    """UsageError for what is no kind of event."""
+    found = list(dict.fromkeys(one.strip() for one in typed.split(",") if one.strip()))
+    wrong = [one for one in found if one not in KINDS]
+    if wrong or not found:
+        raise UsageError(f"--events takes kinds with commas between: {','.join(KINDS)}")
+    return cast(list[EventKind], found)
