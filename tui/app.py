@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from textual.worker import Worker, get_current_worker
 
@@ -29,6 +29,7 @@ from tui.actions import EVERYWHERE, Action, remap
 from tui.client import Client, sentence, state_after
 from tui.display import LeanApp
 from tui.live import Following
+from tui.machine import NOWHERE, Machine, Place
 from tui.reads import Read
 from tui.rights import refusal
 from tui.sending import Sending
@@ -39,16 +40,6 @@ from tui.widgets.lines import Item
 T = TypeVar("T")
 
 
-class Place(NamedTuple):
-    """Where the app was started: the linked folder and its repository, if there is one."""
-
-    folder: Path | None = None
-    repo_id: str = ""
-    full_name: str = ""
-    branch: str = ""
-
-
-NOWHERE = Place()
 NEWS_EVERY = 0.5  # seconds between an event and the request for its changes; events within are one
 QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
 
@@ -71,11 +62,12 @@ class SvcApp(LeanApp, inherit_bindings=False):
         clock: Callable[[], float] = time.time,
         sending: Sending | None = None,
         drafts: Path | None = None,
+        machine: Machine | None = None,
     ) -> None:
         super().__init__(ansi_color=colours == "terminal")
         self.client, self.place, self.keys, self.clock = client, place, dict(keys or {}), clock
         self.colours = colours
-        self.sending, self.drafts = sending, drafts
+        self.sending, self.drafts, self.machine = sending, drafts, machine
         self.entries: list[Entry] = []  # of the outbox, as of the last change
         self._line_state, self.line_since = "unknown", ""
         self.following = Following(lambda: self.client.api, self._heard, self._followed)

@@ -1,4 +1,4 @@
-"""The files of the agent of a SVC_HOME: lock, socket, log, and the list of detached folders."""
+"""The files of the agent of a SVC_HOME: lock, socket, log, lists of detached and of paused folders."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-LOCK, SOCKET, LOG, FOLDERS = "agent.lock", "agent.sock", "agent.log", "agent.json"
+LOCK, SOCKET, LOG = "agent.lock", "agent.sock", "agent.log"
+FOLDERS, PAUSED = "agent.json", "agent-paused.json"
 LOG_BYTES = 1 << 20  # after which the log is rotated
 _SHORT = 100  # bytes of a socket path that every system accepts
 
@@ -28,15 +29,15 @@ def socket_path(root: Path) -> Iterator[str]:
         os.close(opened)
 
 
-def detached(root: Path) -> list[str]:
-    """The folders that are watched without followers; empty if the file is missing or damaged."""
+def folders(root: Path, name: str) -> list[str]:
+    """The folders of one of these lists; empty if the file is missing or damaged."""
     try:
-        return msgspec.json.decode((root / FOLDERS).read_bytes(), type=list[str])
+        return msgspec.json.decode((root / name).read_bytes(), type=list[str])
     except (OSError, msgspec.MsgspecError):
         return []
 
 
-def put_detached(root: Path, folders: list[str]) -> None:
-    temporary = root / f"{FOLDERS}.new"
-    temporary.write_bytes(msgspec.json.encode(folders))
-    temporary.replace(root / FOLDERS)
+def put_folders(root: Path, name: str, found: list[str]) -> None:
+    temporary = root / f"{name}.new"
+    temporary.write_bytes(msgspec.json.encode(found))
+    temporary.replace(root / name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import queue
+import select
 import socket
 import struct
 import sys
@@ -12,12 +13,12 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from localstore.agent.place import SOCKET, socket_path
-from localstore.agent.talk import LINE_BYTES, Reply, Request, Said, encode
+from localstore.agent.talk import LINE_BYTES, RESPONSE_BYTES, ApiResponse, Reply, Request, Said, encode
 
 CONVERSATIONS = 64  # at once; further ones are hung up on
 REQUEST_SECONDS = 30.0  # for a whole request to come
@@ -60,11 +61,17 @@ class Follower:
             self._waiting.put_nowait(None)
 
 
+HungUp = Callable[[], bool]
+
+
 class Desk(Protocol):
     """Answers requests. Called from a thread for each conversation."""
 
     def answer(self, request: Request) -> Reply:
         """Carry out a request; `follow` is answered here as well."""
+
+    def invoke(self, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
+        """Carry out a command; it is ended once its client has `hung_up`."""
 
     def follows(self, request: Request, follower: Follower) -> None:
         """A follower came; events go to it from now on."""
@@ -108,10 +115,10 @@ class Server:
             if not is_ours(peer) or self._count >= CONVERSATIONS:
                 peer.close()
                 continue
+            self._counted(1)  # here, so that a burst cannot pass the limit
             threading.Thread(target=self._converse, args=(peer,), daemon=True).start()
 
     def _converse(self, peer: socket.socket) -> None:
-        self._counted(1)
         try:
             with peer, suppress(OSError, msgspec.MsgspecError):
                 self._requests(peer)
@@ -131,6 +138,9 @@ class Server:
                 request = _requests.decode(line)
             except msgspec.MsgspecError as error:
                 _send(peer, Reply(code="invalid", error=f"this is no request: {str(error)[:200]}"))
+                continue
+            if request.do == "invoke":
+                _respond(peer, self._desk.invoke(request, lambda: _hung_up(peer)))
                 continue
             reply = self._desk.answer(request)
             if request.do != "follow" or reply.error:
@@ -179,6 +189,25 @@ def is_ours(peer: socket.socket) -> bool:
     size = struct.calcsize("3i")
     _, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
     return bool(uid == os.getuid())
+
+
+def _hung_up(peer: socket.socket) -> bool:
+    """Whether the client has gone. One that sends its next request meanwhile has not."""
+    try:
+        readable = select.select([peer], [], [], 0)[0]
+        return bool(readable) and peer.recv(1, socket.MSG_PEEK) == b""
+    except (OSError, ValueError):
+        return True
+
+
+def _respond(peer: socket.socket, response: ApiResponse[Any]) -> None:
+    line = encode(response)
+    if len(line) > RESPONSE_BYTES:
+        line = encode(
+            ApiResponse.refused("too_large", f"the answer has {len(line)} bytes, {RESPONSE_BYTES} at most")
+        )
+    peer.settimeout(SEND_SECONDS)
+    peer.sendall(line + b"\n")
 
 
 def _send(peer: socket.socket, reply: Reply) -> None:

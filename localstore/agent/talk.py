@@ -1,6 +1,7 @@
-"""What is said on the agent's socket: one JSON object a line, at most LINE_BYTES long, in both directions.
+"""What is said on the agent's socket: one JSON object a line. A client's has at most LINE_BYTES.
 
-A client sends a `Request`; `Reply` answers it. After a `follow`, `Said` lines come until somebody hangs up.
+A client sends a `Request`; `Reply` answers it, and `ApiResponse` an `invoke`. After a `follow`, `Said` lines
+come until somebody hangs up.
 """
 
 from __future__ import annotations
@@ -8,27 +9,52 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
 from localstore.agent.place import socket_path
 
 LINE_BYTES = 1 << 20
+RESPONSE_BYTES = 16 << 20  # of an ApiResponse
 ANSWER_SECONDS = 30.0  # for the agent to answer
 Light = Literal["live", "polling", "offline"]
-Do = Literal["about", "watch", "follow", "stop", "send"]
+Do = Literal["about", "watch", "follow", "stop", "send", "invoke"]
+T = TypeVar("T")
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """`do`: `about` the agent; `watch` the folder; `follow` its events (no folder: all); `stop` watching it
-    (no folder: all); `send` what waits in the outbox. `detach`: the folder is watched when nobody follows it
-    as well. `turn`: what an agent calls the turn in which it edits."""
+    (no folder: all); `send` what waits in the outbox; `invoke` a `command` with `args`, in the `folder` and
+    at the `server`. `detach`: the folder is watched when nobody follows it as well. `turn`: what an agent
+    calls the turn in which it edits; it ends when the follower who named it hangs up."""
 
     do: Do
     folder: str | None = None
     detach: bool = False
     turn: str | None = None
+    command: str = ""
+    args: dict[str, Any] = msgspec.field(default_factory=dict)
+    server: str | None = None
+
+
+class ApiError(msgspec.Struct):
+    """Why a command was refused: the code of the error, and a sentence for a person."""
+
+    code: str
+    message: str
+
+
+class ApiResponse(msgspec.Struct, Generic[T]):
+    """What every command of `invoke` answers: `data` if it succeeded, else `error`."""
+
+    success: bool
+    data: T | None = None
+    error: ApiError | None = None
+
+    @classmethod
+    def refused(cls, code: str, message: str) -> ApiResponse[T]:
+        return cls(False, None, ApiError(code, message))
 
 
 class Person(msgspec.Struct, omit_defaults=True):
@@ -44,7 +70,8 @@ class Person(msgspec.Struct, omit_defaults=True):
 
 class Folder(msgspec.Struct, omit_defaults=True):
     """A watched folder. `light`, since when (Unix seconds) and why; `queued`: edits that the relay has not
-    confirmed. `walks`: it is walked, because saves cause no events here."""
+    confirmed. `walks`: it is walked, because saves cause no events here. `paused`: nothing is sent or
+    brought."""
 
     folder: str
     repo: str
@@ -57,6 +84,7 @@ class Folder(msgspec.Struct, omit_defaults=True):
     detached: bool = False
     followers: int = 0
     walks: bool = False
+    paused: bool = False
     people: list[Person] = msgspec.field(default_factory=list)
 
 
@@ -111,6 +139,7 @@ class AgentSilent(Exception):
 encode = msgspec.json.Encoder().encode
 _replies = msgspec.json.Decoder(Reply)
 _said = msgspec.json.Decoder(Said)
+_responses = msgspec.json.Decoder(ApiResponse[Any])
 
 
 class Conversation:
@@ -118,7 +147,7 @@ class Conversation:
 
     def __init__(self, root: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
-        self._received = b""
+        self._received = bytearray()
         try:
             self._socket.settimeout(ANSWER_SECONDS)
             with socket_path(root) as path:
@@ -144,6 +173,24 @@ class Conversation:
         except (OSError, msgspec.MsgspecError):
             raise AgentSilent from None
 
+    def invoke(
+        self,
+        command: str,
+        args: dict[str, Any],
+        folder: str | None = None,
+        server: str | None = None,
+        seconds: float | None = None,
+    ) -> ApiResponse[Any]:
+        """Carry out a command. Raises AgentSilent if the agent hangs up, or says nothing for so many
+        seconds."""
+        request = Request("invoke", folder, command=command, args=args, server=server)
+        try:
+            self._socket.settimeout(seconds)
+            self._socket.sendall(encode(request) + b"\n")
+            return _responses.decode(self._line(RESPONSE_BYTES))
+        except (OSError, msgspec.MsgspecError):
+            raise AgentSilent from None
+
     def events(self) -> Iterator[Said]:
         """What happens after a `follow`, until the agent hangs up."""
         self._socket.settimeout(None)
@@ -153,11 +200,14 @@ class Conversation:
             except (OSError, msgspec.MsgspecError, AgentSilent):
                 return
 
-    def _line(self) -> bytes:
-        while b"\n" not in self._received:
+    def _line(self, most: int = LINE_BYTES) -> bytes:
+        searched = 0
+        while (end := self._received.find(b"\n", searched)) < 0:
+            searched = len(self._received)
             piece = self._socket.recv(1 << 16)
-            if not piece or len(self._received) > LINE_BYTES:
+            if not piece or len(self._received) > most:
                 raise AgentSilent
             self._received += piece
-        line, _, self._received = self._received.partition(b"\n")
+        line = bytes(self._received[:end])
+        del self._received[: end + 1]
         return line

@@ -92,9 +92,10 @@ class Rounds:
             self.barred.pop(path, None)
         return self._send_off(copy, paths, None)
 
-    def saved_below(self, copy: WorkingCopy, folders: Iterable[str]) -> Done:
-        """As `saved`, for everything that changed below these folders."""
-        scan, paths = _walked(copy, folders)
+    def saved_below(self, copy: WorkingCopy, folders: Iterable[str], heard: bool = False) -> Done:
+        """As `saved`, for everything that changed below these folders. `heard`: a watcher names those to
+        visit."""
+        scan, paths = _walked(copy, folders, heard)
         self.barred = {path: why for path, why in self.barred.items() if path not in paths}
         return self._send_off(copy, paths, scan)
 
@@ -233,7 +234,7 @@ def _skipped(composed: Composed, scan: Scan) -> Done:
     return Done(skipped=[*composed.skipped, *scan.skipped])
 
 
-def _walked(copy: WorkingCopy, folders: Iterable[str]) -> tuple[Scan, list[str]]:
+def _walked(copy: WorkingCopy, folders: Iterable[str], heard: bool) -> tuple[Scan, list[str]]:
     """Walk below these folders. Returns the scan and the paths that changed."""
     below = set(folders)
     sinks = ScanSinks(copy.chunk_lists, copy.objects.cache)
@@ -245,4 +246,4 @@ def _walked(copy: WorkingCopy, folders: Iterable[str]) -> tuple[Scan, list[str]]
                 copy.db.put_folders(*news)
             found.read_from_records(lambda: copy.db.folders().values(), copy.db.scan_record.file)
             return found, [*(one.path for one in news.fresh), *news.gone]
-    return copy.scan(), copy.db.may_need_update()
+    return copy.scan(heard=heard), copy.db.may_need_update()

@@ -99,8 +99,8 @@ class DryRunCopy(WorkingCopy):
     def rename(self, repo: str, class_: str) -> None:
         self.repo = renamed(self.repo, repo, class_)
 
-    def scan(self, lean: bool = False) -> Scan:
-        found = super().scan(lean)
+    def scan(self, lean: bool = False, heard: bool = False) -> Scan:
+        found = super().scan(lean, heard)
         touched = self._overlay.touched
         if touched:
             fresh = [one for path in touched if (one := read_stat(self.files, path)) is not None]

@@ -253,15 +253,15 @@ class WorkingCopy:
 
     # --- the folder
 
-    def scan(self, lean: bool = False) -> Scan:
+    def scan(self, lean: bool = False, heard: bool = False) -> Scan:
         """Scan the folder and store what changed.
 
-        `lean`: visit only the folders that a running watcher names. Otherwise texts that changed are cached,
-        and the chunks of large files are kept for sending.
+        `lean` and `heard`: visit only the folders that a running watcher names. Without `lean`, texts that
+        changed are cached, and the chunks of large files are kept for sending.
         """
         sends = self._transport is not None and self.file_cap > limits.BLOB_FILE
         kept = ScanSinks(self.chunk_lists if sends else None, None if lean else self.objects.cache)
-        return rescan(self.db, self.files, self.record, int(self.now().timestamp()), kept, lean)
+        return rescan(self.db, self.files, self.record, int(self.now().timestamp()), kept, lean or heard)
 
     def exists(self, path: str) -> bool:
         """Whether anything is at the path."""

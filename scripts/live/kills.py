@@ -1,14 +1,16 @@
 """Kills agents and the relay while two devices edit, and looks whether a word is lost or doubled.
 
-    python -m scripts.live.kills [--kills 60] [--seed 1]
+    python -m scripts.live.kills [--kills 60] [--seed 1] [--queue]
 
 Both devices append words to files, make files and delete some of their own. Agents and relay are killed with
 SIGKILL at random moments and started again. In the end both folders are equal, each word stands once in its
-file (or in a conflict copy), and what was deleted is gone."""
+file (or in a conflict copy), and what was deleted is gone. With --queue both comment on an issue through
+their outbox as well: each comment is there once, those of a device in its order."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import re
 import sys
@@ -22,6 +24,7 @@ from scripts.live.devices import Device, Relay, paired
 
 FILES = 6
 REST = 180.0  # seconds for both to come to rest
+QUEUE_EVERY = (0.8, 2.0)  # seconds between two comments
 BETWEEN = (0.1, 1.2)  # seconds between two kills
 
 
@@ -62,6 +65,43 @@ class Person(threading.Thread):
         fresh = file.with_name(f".{file.name}.{self._word}.swp")
         fresh.write_text("".join(f"{line}\n" for line in lines))
         fresh.replace(file)
+
+
+class Commenter(threading.Thread):
+    """Queues comments on issue 1, one after the other."""
+
+    def __init__(self, device: Device, word: str, seed: int) -> None:
+        super().__init__()
+        self._device, self._word, self._chance = device, word, random.Random(seed)
+        self.stopped = threading.Event()
+        self.queued: list[str] = []
+
+    def run(self) -> None:
+        while not self.stopped.wait(self._chance.uniform(*QUEUE_EVERY)):
+            body = f"{self._word}{len(self.queued)}"
+            self._device.svc("issue", "comment", "1", "--body", body, "--queue")
+            self.queued.append(body)
+
+
+def misqueued(devices: tuple[Device, Device], commenters: list[Commenter]) -> list[str]:
+    """Wait until nothing is queued. Returns what is lost, doubled or out of order."""
+    until = time.monotonic() + REST
+    while time.monotonic() < until:
+        waiting = [entry for device in devices for entry in json.loads(device.svc("queue", "list", "--json"))]
+        if not waiting:
+            break
+        time.sleep(1)
+    else:
+        return [f"{len(waiting)} actions still wait: {waiting[:2]}"]
+    listed = json.loads(devices[0].svc("repo", "api", "repos/{id}/issues/1/comments", "--paginate"))
+    bodies = [comment["body"] for comment in listed]
+    faults = []
+    for one in commenters:
+        own = [body for body in bodies if body.startswith(one._word)]
+        if own != one.queued:
+            faults.append(f"queued {one.queued}, and on the issue are {own}")
+    sys.stdout.write(f"{len(bodies)} comments queued and sent, {len(faults)} devices with faults; ")
+    return faults
 
 
 def fill(folder: Path) -> None:
@@ -118,7 +158,19 @@ def judged(devices: tuple[Device, Device], people: list[Person], rested: bool) -
     return len(faults)
 
 
-def run(kills: int, seed: int) -> int:
+def kill(victim: str, devices: tuple[Device, Device], relay: Relay) -> None:
+    """Kill an agent, the relay, or all, and start again what was killed."""
+    hit = [device for device in devices if victim in (device.name, "all")]
+    for device in hit:
+        device.end_agent(9)
+    if victim in ("relay", "all"):
+        relay.kill()
+        relay.start()
+    for device in hit:
+        device.svc("watch", "--detach")
+
+
+def run(kills: int, seed: int, queue: bool) -> int:
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix="svc-kills-") as made:
         relay = Relay(Path(made) / "relay")
@@ -128,38 +180,37 @@ def run(kills: int, seed: int) -> int:
             Person(device, word, seed + at)
             for at, (device, word) in enumerate(zip(devices, "ab", strict=True))
         ]
+        commenters = [Commenter(device, word, seed) for device, word in zip(devices, "ab", strict=True)]
         counts: Counter[str] = Counter()
+        if queue:
+            devices[0].svc("issue", "create", "--title", "Talk", "--body", "Here")
+        busy = [*people, *(commenters if queue else [])]
         try:
             for device in devices:
                 device.svc("watch", "--detach")
                 device.wait_for("live")
-            for person in people:
-                person.start()
+            for one in busy:
+                one.start()
             for _ in range(kills):
                 time.sleep(chance.uniform(*BETWEEN))
                 victim = chance.choice(("first", "second", "relay", "all"))
                 counts[victim] += 1
-                hit = [device for device in devices if victim in (device.name, "all")]
-                for device in hit:
-                    device.end_agent(9)
-                if victim in ("relay", "all"):
-                    relay.kill()
-                    relay.start()
-                for device in hit:
-                    device.svc("watch", "--detach")
-            for person in people:
-                person.stopped.set()
-                person.join()
+                kill(victim, devices, relay)
+            for one in busy:
+                one.stopped.set()
+                one.join()
             rested = at_rest(devices)
             sys.stdout.write(f"{kills} kills ({dict(counts)}), seed {seed}: ")
-            faults = judged(devices, people, rested)
+            wrong = misqueued(devices, commenters) if queue else []
+            faults = len(wrong) + judged(devices, people, rested)
             if faults:
+                sys.stdout.write("".join(f"{one[:2000]}\n" for one in wrong))
                 for device in devices:
                     sys.stdout.write(f"{device.state()}\n{(device.home / 'agent.log').read_text()[-3000:]}\n")
             return faults
         finally:
-            for person in people:
-                person.stopped.set()
+            for one in busy:
+                one.stopped.set()
             for device in devices:
                 device.end_agent()
             relay.kill()
@@ -169,8 +220,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--queue", action="store_true", help="queue comments as well")
     given = parser.parse_args()
-    return 1 if run(given.kills, given.seed) else 0
+    return 1 if run(given.kills, given.seed, given.queue) else 0
 
 
 if __name__ == "__main__":

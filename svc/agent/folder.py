@@ -23,6 +23,7 @@ from svc.flows.place.folder import naming_link, rounds
 from svc.flows.place.where import Where
 from svc.http.bounds import Cancel, Deadline, within
 
+PAUSED: tuple[Light, str] = ("offline", "paused")
 REQUEST_SECONDS = 60.0  # for one round's requests
 HEADS = ("seal.create", "ref.update", "ref.delete")
 
@@ -39,9 +40,10 @@ class Watched(Steps):
         say: Callable[[Said], None],
         gone: Callable[[Watched, str], None],
         log: Callable[[str], None],
+        paused: bool = False,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
-        self.detached, self.followers = False, 0
+        self.detached, self.followers, self.paused = False, 0, paused
         self._log, self._environment = log, environment
         self._where = self._new_where(root)
         super().__init__(root, channel, self._where.linked_folder()[1], rounds(self._where), say)
@@ -53,7 +55,7 @@ class Watched(Steps):
         self._walk_at = 0.0
         self._trouble = ""
         self._people: dict[str, Person] = {}
-        self._cancel = Cancel()
+        self._cancel, self._requests = Cancel(), Cancel()  # of the folder, of this round
         self._stopping = False
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"folder {root.name}")
         self._thread.start()
@@ -65,10 +67,22 @@ class Watched(Steps):
 
     def lit(self, light: Light, why: str) -> None:
         self._inbox.put(("lit", (light, why)))
+        if light == "offline":
+            self._requests.cancel()  # they wait for a line that is dead, and hold the folder
 
     def turn(self, turn: str | None) -> None:
         """Set the name of the agent's turn in which this folder is edited from now on."""
         self._inbox.put(("turn", turn))
+
+    def end_turn(self, turn: str) -> None:
+        """The agent has ended this turn; another one may have begun since."""
+        self._inbox.put(("turn_end", turn))
+
+    def pause(self, paused: bool) -> None:
+        """Keep edits here and leave out those of others, or go on. Saves are captured all the same."""
+        if paused != self.paused:
+            self.paused = paused
+            self._inbox.put(("pause", paused))
 
     def stop(self) -> None:
         """Stop watching this folder."""
@@ -95,6 +109,7 @@ class Watched(Steps):
             detached=self.detached,
             followers=self.followers,
             walks=self._ears.walks if self._ears else False,
+            paused=self.paused,
             people=list(self._people.values()),
         )
 
@@ -106,8 +121,7 @@ class Watched(Steps):
             record = self._where.home.record_of(self.root, self.repo_id)
             self._ears = Ears(self.root, record.resolve(), self._put, self._ended, self._log)
             self._walk_at = time.monotonic() + self._ears.walk_seconds
-            self._line = self._line_of(self._link.server)
-            self._line.join(self)
+            self._on_pause(self.paused)
             why = self._loop()
         except Exception as error:  # a bug ends this folder, not the others
             self._log(f"{self.root}: {type(error).__name__}: {error}")
@@ -121,8 +135,13 @@ class Watched(Steps):
             self._owning.close()
             self._gone(self, why)
 
+    @property
+    def _complete(self) -> bool:
+        return self._ears is not None and not self._ears.walks
+
     def _joins(self, line: Line) -> None:
-        line.join(self)
+        if not self.paused:
+            line.join(self)
 
     def _put(self, what: str, path: str) -> None:
         self._inbox.put((what, (path, time.monotonic())))
@@ -132,13 +151,14 @@ class Watched(Steps):
 
     def _loop(self) -> str:
         while True:
+            self._requests = Cancel()
             ended = self._listen(self._pause())
             if ended is not None:
                 return ended
             if time.monotonic() < self._not_before or not self._due():
                 continue
             try:
-                with naming_link(self._link), within(self._cancel, Deadline(REQUEST_SECONDS)):
+                with naming_link(self._link), within(self._cancel, self._requests, Deadline(REQUEST_SECONDS)):
                     self._round()
                     self._post()
                 self._mend()
@@ -214,8 +234,21 @@ class Watched(Steps):
     def _on_turn(self, turn: str | None) -> None:
         self._turn = turn
 
+    def _on_turn_end(self, turn: str) -> None:
+        if self._turn == turn:
+            self._turn = None
+
+    def _on_pause(self, paused: bool) -> None:
+        if paused:
+            if self._line is not None:
+                self._line.leave(self)
+            self._on_lit(PAUSED)
+        else:
+            self._line = self._line_of(self._link.server)
+            self._line.join(self)
+
     def _on_lit(self, value: tuple[Light, str]) -> None:
-        light, why = value
+        light, why = PAUSED if self.paused else value
         self._out = None  # sent over a socket that is closed: send again
         if light == self._light and why == self._why:
             return

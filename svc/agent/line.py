@@ -2,7 +2,7 @@
 
 live: the socket is open
 
-polling: sockets fail, requests get through; the socket is tried every minute
+polling: sockets fail, requests get through; the socket is tried every ten seconds, later every minute
 
 offline: nothing gets through; tried again after 1, 2, 4 … 30 seconds
 """
@@ -42,7 +42,8 @@ FIRST_FRAME = 10.0  # seconds until the first message of a socket
 SOCKET_TRIES = 2  # failures in a row before requests are tried
 POLL_TRIES = 2
 POLL_SECONDS = 10  # that a poll waits for messages, and as many more for its answer to arrive
-SOCKET_EVERY = 60.0  # seconds between two tries of a socket while polling
+SOCKET_SOON, SOCKET_EVERY = 10.0, 60.0  # seconds between two tries of a socket while polling
+SOON_TRIES = 12  # after which they are rarer
 QUICK = 0.5  # an empty answer in fewer seconds means that the server does not wait
 RETRIES = (1, 2, 4, 8, 16, 30)  # seconds
 SPREAD = 0.2
@@ -153,7 +154,7 @@ class Line:
     # --- the thread
 
     def _run(self) -> None:
-        failures = sockets = 0
+        failures = sockets = polled = 0
         dead = False  # whether requests may fail too; if they work again, try a socket at once
         while not self._closing.is_set():
             try:
@@ -174,11 +175,13 @@ class Line:
             if self._closing.is_set():
                 return
             if was_live:
-                failures, sockets, dead = 0, 0, True
+                failures = sockets = polled = 0
+                dead = True
                 continue  # retry at once
             sockets += 1
             if sockets >= SOCKET_TRIES:
-                dead = not self._polls(once=dead)
+                dead = not self._polls(SOCKET_SOON if polled < SOON_TRIES else SOCKET_EVERY, once=dead)
+                polled += 1
                 if not dead:
                     failures, sockets = 0, SOCKET_TRIES - 1
                     continue
@@ -249,10 +252,10 @@ class Line:
 
     # --- polls
 
-    def _polls(self, once: bool) -> bool:
+    def _polls(self, seconds: float, once: bool) -> bool:
         """Poll until it fails or it is time to try a socket; only once if `once`. Returns whether it
         worked."""
-        failed, until, worked = 0, time.monotonic() + SOCKET_EVERY, False
+        failed, until, worked = 0, time.monotonic() + seconds, False
         while not self._closing.is_set() and time.monotonic() < until:
             began = time.monotonic()
             wait = 0 if not worked else max(1, min(POLL_SECONDS, int(until - began)))

@@ -14,15 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from localstore.agent import place
-from localstore.agent.server import Follower, Server
-from localstore.agent.talk import Folder, Reply, Request, Said
-from localstore.core.errors import SvcError
+from localstore.agent.server import Follower, HungUp, Server
+from localstore.agent.talk import ApiResponse, Folder, Reply, Request, Said
+from localstore.core.errors import SvcError, UsageError
 from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
 from svc import __version__
 from svc.agent.folder import Watched
+from svc.agent.invoke import bus
+from svc.agent.invoke.programs import Programs
 from svc.agent.line import Line
 from svc.agent.sender import Sender
+from svc.api import Api, connect
+from svc.http.origin import parse_origin
 from svc.http.session import Sessions
 
 IDLE_SECONDS = 3600.0  # without clients and watched folders until the agent ends
@@ -46,7 +50,8 @@ class _Agent:
     """Answers requests of clients (`localstore.agent.server.Desk`) and owns folders and lines."""
 
     def __init__(self, home: Home) -> None:
-        self._root = home.root
+        self._root, self.home = home.root, home
+        self.programs = Programs(home.root)
         self._sessions = Sessions(home.root)
         self._log = _logger(home.root / place.LOG)
         self._sender = Sender(home, self._sessions, self._log)
@@ -67,7 +72,7 @@ class _Agent:
         os.chdir("/")  # a current folder would keep its file system mounted
         self._log(f"agent of {self._root}, svc {__version__}, process {os.getpid()}")
         server = Server(self._root, self)
-        for folder in place.detached(self._root):
+        for folder in place.folders(self._root, place.FOLDERS):
             with suppress(SvcError, OSError):
                 self._watch(folder, detach=True)
         server.start()
@@ -96,6 +101,7 @@ class _Agent:
         with self._lock:
             folders, lines = list(self._folders.values()), list(self._lines.values())
         self._sender.close()
+        self.programs.close()
         for folder in folders:
             folder.stop()
         for folder in folders:
@@ -125,6 +131,32 @@ class _Agent:
         except OSError as error:
             return Reply(os.getpid(), __version__, "disk_error", str(error))
 
+    def invoke(self, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
+        """See `Desk`."""
+        return bus.invoke(self, request, hung_up)
+
+    def states(self) -> list[Folder]:
+        """See `svc.agent.invoke.table.Host`."""
+        with self._lock:
+            found = list(self._folders.values())
+        return sorted((one.state() for one in found), key=lambda one: one.folder)
+
+    def pause(self, folder: str | None, paused: bool) -> list[Folder]:
+        """See `svc.agent.invoke.table.Host`."""
+        with self._lock:
+            found = [self._known(folder)] if folder is not None else list(self._folders.values())
+            for one in found:
+                one.pause(paused)
+            self._store_paused()
+        return self.states() if folder is None else [one.state() for one in found]
+
+    def reader(self, origin: str | None) -> Api:
+        """See `svc.agent.invoke.table.Host`."""
+        server = origin or self._sessions.default_server()
+        if server is None:
+            raise UsageError("no server is known yet; sign in to one: svc login --server https://NODE")
+        return connect(parse_origin(server), self._sessions)
+
     def follows(self, request: Request, follower: Follower) -> None:
         """See `Desk`."""
         with self._lock:
@@ -139,6 +171,8 @@ class _Agent:
             found = self._followed(request.folder)
             for folder in found:
                 folder.followers -= 1
+                if request.turn is not None:
+                    folder.end_turn(request.turn)
             lonely = [one for one in found if not one.followers and not one.detached]
         if request.folder is not None:
             for folder in lonely:
@@ -171,7 +205,8 @@ class _Agent:
             watched = self._folders.get(str(root))
             if watched is None:
                 channel = next(self._channels)
-                watched = Watched(root, channel, self._line_of, self._say, self._gone, self._log)
+                paused = str(root) in place.folders(self._root, place.PAUSED)
+                watched = Watched(root, channel, self._line_of, self._say, self._gone, self._log, paused)
                 self._folders[str(root)] = watched
                 self._log(f"watching {root}")
             if detach and not watched.detached:
@@ -186,8 +221,9 @@ class _Agent:
         with self._lock:
             found = [self._known(folder)] if folder is not None else list(self._folders.values())
             for one in found:
-                one.detached = False
+                one.detached = one.paused = False
             self._store_detached()
+            self._store_paused()
         for one in found:
             one.stop()
         for one in found:
@@ -198,7 +234,12 @@ class _Agent:
         return found
 
     def _store_detached(self) -> None:
-        place.put_detached(self._root, sorted(key for key, one in self._folders.items() if one.detached))
+        detached = sorted(key for key, one in self._folders.items() if one.detached)
+        place.put_folders(self._root, place.FOLDERS, detached)
+
+    def _store_paused(self) -> None:
+        paused = sorted(key for key, one in self._folders.items() if one.paused)
+        place.put_folders(self._root, place.PAUSED, paused)
 
     def _gone(self, watched: Watched, why: str) -> None:
         """A folder's thread has ended."""

@@ -29,6 +29,7 @@ from svc.flows.pull import pull
 ROUND = 0.2  # seconds of a round, if its work can be divided
 AT_ONCE = 100  # saves of one step
 LOOK = 0.02  # seconds between two checks of a file that a program has open
+TRY_SECONDS = 2.0  # between two tries to connect because of saves
 AGAIN = 5.0  # seconds before a round that failed is tried again
 BARRED_SECONDS = 60.0  # until a protected branch is tried again
 ANSWER_SECONDS = 15.0  # for the answer to updates; then they are sent by request
@@ -47,7 +48,8 @@ class Steps:
         self._work = Rounds()
         self._line: Line | None = None
         self._saves = Saves()
-        self._whole = True  # a pull and a walk are due
+        self._whole = True  # a pull is due, and a walk the first time
+        self._hears = False  # the folder was walked, and what changes is heard of since
         self._behind = False  # a bootstrap is due
         self._light: Light = "offline"
         self._last_seal: str | None = None
@@ -58,11 +60,17 @@ class Steps:
         self._refusing = False  # the relay opens no channel for this folder
         self._waiting: set[str] = set()
         self._look_at = 0.0
+        self._try_at = 0.0  # from when a save makes the line try to connect
         self._out: tuple[int, list[LiveUpdate], float] | None = None  # what was sent over the socket
         self._barred = 0.0  # until when nothing is sent, because the branch is protected; 0.0: it takes edits
         self._flying = 0
         self._turn: str | None = None
         self._here: tuple[str, int] | None = None
+
+    @property
+    def _complete(self) -> bool:
+        """Whether all changes are heard of."""
+        raise NotImplementedError
 
     @property
     def unsent(self) -> bool:
@@ -108,17 +116,24 @@ class Steps:
             if paths:
                 self._tell(copy, self._work.saved(copy, paths))
                 self._here = (paths[-1], 0)
+            self._try_line(now)
             return True
         if self._work.frames.paths and self._light != "offline":
             return self._bring(copy)
         return False
+
+    def _try_line(self, now: float) -> None:
+        """Who saves is there: do not wait for the next try to connect."""
+        if self._light == "offline" and self._line is not None and now >= self._try_at:
+            self._try_at = now + TRY_SECONDS
+            self._line.retry()
 
     def _pull(self, copy: WorkingCopy) -> None:
         """Pull and walk: at the start, and after a seal."""
         self._whole = False
         try:
             before = copy.last_seal
-            done = pull(copy, "merge")
+            done = pull(copy, "merge", heard=self._hears)
         except BaseException:
             self._whole = True
             raise
@@ -137,7 +152,8 @@ class Steps:
             self._say("seal", seal=done.seal, by=", ".join(copy.sealed_by))
         copy.begin_report()
         self._behind = False
-        self._tell(copy, self._work.saved_below(copy, [""]))
+        self._tell(copy, self._work.saved_below(copy, [""], heard=True))
+        self._hears = self._complete
 
     def _catch_up(self, copy: WorkingCopy) -> None:
         self._behind = False
@@ -217,6 +233,10 @@ class Steps:
         """Send the updates in flight by request, without owning the folder."""
         if self._light == "offline" or not self.unsent or self._line is None:
             return
+        if self._here is not None and self._light == "live":  # first: a dead line shows on the socket
+            path, line = self._here
+            self._here = None
+            self._line.here(self.channel, path, line, self._turn)
         with self._owning.round() as copy:
             self._work.begin(copy, self._turn)
             updates = self._work.outgoing(copy)
@@ -225,10 +245,6 @@ class Steps:
         if not updates:
             self._flying = 0
             return
-        if self._here is not None and self._light == "live":
-            path, line = self._here
-            self._here = None
-            self._line.here(self.channel, path, line, self._turn)
         number = self._line.send(self.channel, batch) if self._light == "live" else None
         if number is not None:
             self._out = (number, updates, time.monotonic() + ANSWER_SECONDS)

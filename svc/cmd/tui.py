@@ -52,7 +52,8 @@ def _open(run: Run, theme: str, plain: bool) -> None:
     from svc.flows.outbox.account import account_api
     from svc.flows.outbox.actions import open_outbox
     from tui.actions import read_keys
-    from tui.app import Place, SvcApp
+    from tui.app import SvcApp
+    from tui.machine import Machine, Place
     from tui.screens.tables import require_keys
     from tui.sending import Sending
 
@@ -63,7 +64,9 @@ def _open(run: Run, theme: str, plain: bool) -> None:
     keys = read_keys(root / "keys.toml")
     require_keys(keys, str(root / "keys.toml"))
     sending = Sending(open_outbox(run.home), run.home, session, lambda *named: account_api(run, *named))
-    app = SvcApp(client, place, keys, theme, sending=sending, drafts=root / "drafts")
+    app = SvcApp(
+        client, place, keys, theme, sending=sending, drafts=root / "drafts", machine=Machine(run.home)
+    )
     app.run()
     if app.broken is not None:
         raise app.broken

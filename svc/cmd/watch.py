@@ -66,7 +66,7 @@ def watch(
                 record |= {"folder": found.folder, "state": found.light}
                 ctx.out.done(f"Watching {shown}: {found.repo}, branch {found.branch}", record, EVENTS, Said)
                 return
-            _ask(agent, Request("follow", str(root)))
+            _ask(agent, Request("follow", str(root), turn=turn))
             _begin(ctx, found)
             if _follow(ctx, agent.events()):
                 return

@@ -52,8 +52,8 @@ class Pulled(msgspec.Struct):
     replaced: bool = False
 
 
-def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False) -> Pulled:
-    """Pull the branch into the folder.
+def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: bool = False) -> Pulled:
+    """Pull the branch into the folder. `heard`: a watcher names the folders to visit.
 
     Mode `plain` raises LocalEdits if edits are in the way, `merge` merges them, `force` moves them to the
     trash. `dry_run`: the same result and errors, without effect.
@@ -66,7 +66,7 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False) -> Pull
     if copy.db.flight_kinds():
         send(copy)
         head = begin(copy)  # fetch the rows of the updates that were just accepted
-    scan = copy.scan()
+    scan = copy.scan(heard=heard)
     if mode == "plain":
         in_the_way = edits_in_the_way(copy, scan)
         if in_the_way:

@@ -33,6 +33,8 @@ from svc.http.connection import COUNTED, CountedStream
 from svc.http.connection_limits import NoLimits
 
 PING_SECONDS, PONG_SECONDS = 20.0, 10.0  # between two questions for a sign of life; for one to come
+SENT_SECONDS, HEARD_SECONDS = 1.0, 3.0  # the same after something was sent, to which nothing came
+SLOWEST = 4_000  # bytes a second that a line carries at least: a sign of life waits behind what was sent
 SEND_SECONDS = 10.0  # for what is sent to be taken
 MESSAGE_BYTES = 4 * MIB
 READ_BYTES = 64 * KIB
@@ -55,6 +57,7 @@ class WebSocket:
         self._outgoing: deque[bytes] = deque()
         self._messages: deque[str] = deque()
         self._parts: list[bytes] = []
+        self._unheard = 0  # bytes sent since something came
         self._more = True  # bytes may be here already that the socket will not announce
         self._ping_at, self._pong_by = monotonic() + PING_SECONDS, 0.0  # 0: no answer is due
         self._closed = self._ended = False
@@ -120,7 +123,10 @@ class WebSocket:
     def _flush(self) -> None:
         """Send what others and the protocol have to say."""
         while self._outgoing and self._protocol.state is OPEN:
-            self._protocol.send_text(self._outgoing.popleft())
+            text = self._outgoing.popleft()
+            self._unheard += len(text)
+            self._ping_at = min(self._ping_at, monotonic() + SENT_SECONDS)
+            self._protocol.send_text(text)
         for data in self._protocol.data_to_send():
             if data:
                 self._stream.write(data, SEND_SECONDS)
@@ -136,10 +142,11 @@ class WebSocket:
         """Ask for a sign of life when it is time. ServerUnreachable where none came."""
         if self._pong_by:
             if now >= self._pong_by:
-                raise self._gone(f"gives no sign of life for {PONG_SECONDS:g} seconds")
+                raise self._gone("gives no sign of life")
         elif now >= self._ping_at:
             self._protocol.send_ping(b"")
-            self._ping_at, self._pong_by = now + PING_SECONDS, now + PONG_SECONDS
+            patience = HEARD_SECONDS + self._unheard / SLOWEST if self._unheard else PONG_SECONDS
+            self._ping_at, self._pong_by = now + PING_SECONDS, now + patience
             self._flush()
 
     def _readable(self, now: float, until: float | None) -> bool:
@@ -164,7 +171,7 @@ class WebSocket:
             self._protocol.receive_eof()
             raise self._gone("was closed by the server")
         self._more = True
-        self._pong_by = 0.0
+        self._pong_by, self._unheard, self._ping_at = 0.0, 0, monotonic() + PING_SECONDS
         self._protocol.receive_data(data)
         for event in self._protocol.events_received():
             if isinstance(event, Frame):

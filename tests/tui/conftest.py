@@ -17,8 +17,9 @@ from tests.svc.conftest import Svc
 from tests.svc.conftest import alice as alice
 from tests.svc.conftest import node as node
 from tests.svc.conftest import svc as svc
-from tui.app import Place, SvcApp
+from tui.app import SvcApp
 from tui.client import Client
+from tui.machine import Machine, Place
 from tui.sending import Sending
 
 
@@ -38,7 +39,8 @@ def open_app(alice: Svc, node: str, tmp_path: Path) -> Callable[..., SvcApp]:
             return connect(origin or node, sessions)
 
         sending = Sending(open_outbox(where.home), where.home, session, api)
-        return SvcApp(client, place or Place(), sending=sending, drafts=home / "drafts")
+        drafts, machine = home / "drafts", Machine(where.home)
+        return SvcApp(client, place or Place(), sending=sending, drafts=drafts, machine=machine)
 
     return make
 

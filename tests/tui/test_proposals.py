@@ -15,7 +15,8 @@ from textual.pilot import Pilot
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, settle
 from tests.tui.test_issues import NOWHERE, api, waiting
-from tui.app import Place, SvcApp
+from tui.app import SvcApp
+from tui.machine import Place
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]

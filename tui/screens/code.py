@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
+from localstore.agent.talk import Person
 from localstore.core.model.history import Blame, Blob, Compare, SealSummary, Tree
 from tui import reads
 from tui.actions import Action
@@ -24,7 +25,18 @@ if TYPE_CHECKING:
     from tui.screens.repo import RepoScreen
 
 TREE_WIDTH = 32
+PEOPLE_EVERY = 2.0  # seconds between two questions who is where
 TWO_PANES = 100  # columns from which tree and file stand side by side
+
+
+def who_is_in(people: Sequence[Person], path: str) -> tuple[Part, ...]:
+    """Those in the file, or below the folder, of this path; with the line where somebody is."""
+    found: list[Part] = []
+    for one in people:
+        if one.path == path or one.path.startswith(f"{path}/"):
+            line = f":{one.line}" if one.line and one.path == path else ""
+            found.append((f"@{safe(one.who)}{line} ", "agent" if one.kind == "agent" else "accent"))
+    return tuple(found)
 
 
 class Code(Differing, View):
@@ -52,6 +64,8 @@ class Code(Differing, View):
         self._blaming = False
         self._mode: Literal["file", "history", "diff"] = "file"
         self._seals: list[SealSummary] = []
+        self._tree: Tree | None = None
+        self._people: list[Person] = []
 
     def compose(self) -> ComposeResult:
         with Horizontal(classes="row"):
@@ -65,6 +79,8 @@ class Code(Differing, View):
     def on_mount(self) -> None:
         self.moved()
         self._arrange()
+        self._look_for_people()
+        self.set_interval(PEOPLE_EVERY, self._look_for_people)
 
     @property
     def wide(self) -> bool:
@@ -98,18 +114,39 @@ class Code(Differing, View):
             return
 
         def paint(tree: Tree, at: float) -> None:
-            self.folder = folder
-            entries = sorted(tree.entries, key=lambda entry: (entry.kind != "dir", entry.path))
-            items = [Item(("up", ""), (("../", "dim"),))] if folder else []
-            for entry in entries:
-                name = safe(entry.path.rsplit("/", 1)[-1])
-                if entry.kind == "dir":
-                    items.append(Item(("dir", entry.path), ((f"{name}/", "name"),)))
-                else:
-                    items.append(Item(("file", entry.path), ((name, "text"),)))
-            self.query_one("#tree", Lines).show(sequence(items), cursor)
+            self.folder, self._tree = folder, tree
+            self._paint_tree(cursor)
 
         self.svc.load(reads.tree(repo.id, seal, folder), paint)
+
+    def _paint_tree(self, cursor: Hashable | None = None) -> None:
+        """The entries of the folder, with the people who are in them."""
+        entries = self._tree.entries if self._tree is not None else []
+        items = [Item(("up", ""), (("../", "dim"),))] if self.folder else []
+        for entry in sorted(entries, key=lambda entry: (entry.kind != "dir", entry.path)):
+            name = safe(entry.path.rsplit("/", 1)[-1])
+            here = who_is_in(self._people, entry.path)
+            if entry.kind == "dir":
+                items.append(Item(("dir", entry.path), ((f"{name}/", "name"),), here))
+            else:
+                items.append(Item(("file", entry.path), ((name, "text"),), here))
+        self.query_one("#tree", Lines).show(sequence(items), cursor)
+
+    def _look_for_people(self) -> None:
+        """Ask the agent who is in which file, while this tab is in front."""
+        machine, repo, ref = self.svc.machine, self.of.repo, self.of.ref_name
+        if machine is None or not self.display or not self.screen.is_current:
+            return
+
+        def work() -> None:
+            self.app.call_from_thread(self._met, machine.people(repo.full_name, ref))
+
+        self.app.run_worker(work, thread=True, group="people", exclusive=True, exit_on_error=False)
+
+    def _met(self, people: list[Person]) -> None:
+        if people != self._people and self.is_attached:
+            self._people = people
+            self._paint_tree()
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         event.stop()

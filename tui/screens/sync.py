@@ -1,12 +1,15 @@
-"""The connection to the server in detail: its state, and the queued actions."""
+"""The connection to the server in detail: its state, the watched folders, and the queued actions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 
 from textual.app import ComposeResult
 
+from localstore.agent.talk import Folder, Person
 from localstore.outbox import Entry
+from svc.agent.invoke.sync import Status
 from svc.flows.outbox.actions import described
 from tui.actions import Action
 from tui.screens.base import Base
@@ -14,12 +17,19 @@ from tui.text import Part, ago, safe
 from tui.widgets.frame import LIGHTS
 from tui.widgets.lines import Item, Lines
 
+EVERY = 2.0  # seconds between two questions to the agent, while this screen is shown
+
 
 class Sync(Base):
     ACTIONS = (
         Action("retry", ("u",), "send now", "svc queue retry", footer=True),
         Action("drop", ("x",), "drop", "svc queue drop {id}", "item", footer=True),
+        Action("pause", ("z",), "pause, go on", "svc invoke sync_pause", "item", footer=True),
     )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folders: list[Folder] = []
 
     def content(self) -> ComposeResult:
         yield Lines(id="sync")
@@ -30,9 +40,46 @@ class Sync(Base):
     def on_mount(self) -> None:
         super().on_mount()
         self.paint()
+        self._ask_agent()
+        self.set_interval(EVERY, self._ask_agent)
 
     def do_refresh(self) -> None:
         self.svc.send_queue()
+        self._ask_agent()
+
+    def _ask_agent(self) -> None:
+        machine = self.svc.machine
+        if machine is not None:
+            self._at_agent(machine.status)
+
+    def _at_agent(self, ask: Callable[[], Status | None]) -> None:
+        """Ask the agent on a thread, and paint what it says."""
+
+        def work() -> None:
+            status = ask()
+            self.svc.call_from_thread(self._heard, status.folders if status is not None else [])
+
+        self.svc.run_worker(work, thread=True, group="agent", exclusive=True, exit_on_error=False)
+
+    def _heard(self, folders: list[Folder]) -> None:
+        if self.is_attached and folders != self._folders:
+            self._folders = folders
+            self.paint()
+
+    def do_pause(self) -> None:
+        """Pause the watched folder under the cursor, or go on with it."""
+        machine, key = self.svc.machine, self.query_one("#sync", Lines).key
+        folder = next((one for one in self._folders if ("folder", one.folder) == key), None)
+        if machine is None or folder is None:
+            self.say("put the cursor on a watched folder", "warn")
+            return
+        paused = not folder.paused
+
+        def ask() -> Status | None:
+            machine.invoke("sync_pause", list[Folder], folder=folder.folder, paused=paused)
+            return machine.status()
+
+        self._at_agent(ask)
 
     def news(self) -> None:
         """Does nothing: events change nothing here."""
@@ -52,6 +99,11 @@ class Sync(Base):
         if waiting:
             facts.append((("oldest   ", "dim"), (ago(waiting[0].created_at, now), "text")))
         rows = [Item(None, parts) for parts in facts] + [Item(None, (("", "text"),))]
+        for folder in self._folders:
+            rows.append(self._folder(folder))
+            rows += [Item(None, person) for person in map(_person, folder.people)]
+        if self._folders:
+            rows.append(Item(None, (("", "text"),)))
         for entry in entries:
             rows.append(self._row(entry))
             if entry.reason:
@@ -59,6 +111,17 @@ class Sync(Base):
         if not entries:
             rows.append(Item(None, (("nothing waits", "dim"),)))
         self.query_one("#sync", Lines).show(rows)
+
+    def _folder(self, one: Folder) -> Item:
+        since = datetime.fromtimestamp(one.since, UTC).isoformat()
+        waiting = f" {one.queued} queued" if one.queued else ""
+        why = f"  {safe(one.why)}" if one.why and one.light != "live" else ""
+        left: tuple[Part, ...] = (
+            LIGHTS[one.light],
+            (f"{waiting}  {safe(one.folder)}", "text"),
+            (f"  {safe(one.repo)} {safe(one.branch)}{why}", "dim"),
+        )
+        return Item(("folder", one.folder), left, ((f"{ago(since, self.svc.clock())} ", "dim"),))
 
     def _row(self, entry: Entry) -> Item:
         sign: Part = ("X refused ", "bad") if entry.state == "refused" else ("⋯ queued  ", "warn")
@@ -90,3 +153,13 @@ class Sync(Base):
                 self.svc.drop_entry(entry)
 
         self.ask(f"drop «{described(entry)}» without sending it? y", done)
+
+
+def _person(one: Person) -> tuple[Part, ...]:
+    where = f" in {safe(one.path)}" + (f", line {one.line}" if one.line else "") if one.path else ""
+    on = f" on {safe(one.device)}" if one.device else ""
+    return (
+        ("    ", "text"),
+        (f"@{safe(one.who)}", "agent" if one.kind == "agent" else "name"),
+        (on + where, "dim"),
+    )

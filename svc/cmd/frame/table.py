@@ -41,6 +41,7 @@ COMMANDS: dict[str, Registration] = {
     "watcher start": Registration("watcher:start", "Watch this folder, so that svc status need not walk it"),
     "watcher stop": Registration("watcher:stop", "End the watcher of this folder"),
     "watcher list": Registration("watcher:list_watched", "List the folders that are watched on this machine"),
+    "invoke": Registration("invoke:invoke", "Call a command of the agent, as programs do"),
     "tui": Registration("tui:tui", "Open the terminal app"),
     "completions": Registration("completions:completions", "Print a completion script for your shell"),
     "upgrade": Registration("upgrade:upgrade", "Upgrade this program, or only check"),

@@ -46,7 +46,7 @@ def list_queue(ctx: Ctx) -> None:
     ctx.out.rows(map(_record, entries), COLUMNS, Entry, empty="nothing waits")
 
 
-@answers(FIELDS, Entry, table=COLUMNS)
+@answers((Column("sent"),))
 def retry(
     ctx: Ctx,
     ids: Ids = [],  # noqa: B006 - Typer reads the default
@@ -85,7 +85,7 @@ def retry(
     ctx.out.done(said if report.sent else "Nothing waits", {"sent": len(report.sent)}, (Column("sent"),))
 
 
-@answers(FIELDS, Entry, table=COLUMNS)
+@answers((Column("dropped"),))
 def drop(
     ctx: Ctx,
     ids: Ids = [],  # noqa: B006 - Typer reads the default

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -192,3 +194,79 @@ def test_a_protected_branch_is_told_of_once_and_the_edit_stays(watched: tuple[De
     process.wait()
     told = [one["detail"] for one in said if one["event"] == "trouble" and "protected" in one["detail"]]
     assert len(told) == 1 and "svc switch NAME --merge" in told[0]
+
+
+def test_a_turn_gets_one_checkpoint_and_ends_with_its_watch(
+    watched: tuple[Device, Device], relay: Relay
+) -> None:
+    first, second = watched
+    data = relay._base / "data"
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "svc", "watch", "--json", "event"],
+        cwd=first.folder,
+        env={**first.environment, "SVC_TURN": "turn-7"},
+        stdout=subprocess.DEVNULL,
+        preexec_fn=_heed_interrupts,
+    )
+    until(lambda: json.loads(first.svc("watch", "list", "--json", "followers"))[0]["followers"])
+    for name in ("turn-a.txt", "turn-b.txt"):
+        (first.folder / name).write_text("by an agent\n")
+        until((second.folder / name).exists)
+    process.send_signal(signal.SIGINT)
+    process.wait(20)
+    until(lambda: not json.loads(first.svc("watch", "list", "--json", "followers"))[0]["followers"])
+    (first.folder / "turn-c.txt").write_text("by a person\n")
+    until((second.folder / "turn-c.txt").exists)
+    database = sqlite3.connect(f"file:{next(data.rglob('*.db'))}?mode=ro", uri=True)
+    with closing(database):
+        marks = database.execute("SELECT turn_id FROM checkpoint WHERE reason = 'turn'").fetchall()
+        turns = database.execute("SELECT turn FROM event WHERE kind = 'live' ORDER BY id").fetchall()
+    assert marks == [("turn-7",)]
+    assert turns[-3:] == [("turn-7",), ("turn-7",), (None,)]
+
+
+DEAF = """
+import sys
+from contextlib import closing
+from pathlib import Path
+from localstore.errors import NotWatchable
+from localstore.home import Home
+from svc.agent import process, saves
+
+def deaf(*_):
+    raise NotWatchable("as on a network mount")
+
+saves.watch, saves.WALK_OFTEN = deaf, float(sys.argv[2])
+if sys.argv[3] == "walk":  # and nothing is heard of
+    saves.Ears._notified = lambda self: self._ready.set()
+process.serve(Home(Path(sys.argv[1])))
+"""
+
+
+@pytest.mark.parametrize(("way", "every"), [("watchfiles", "600"), ("walk", "0.5")])
+def test_without_an_inotify_tree_others_hear_and_a_walk_finds_the_rest(
+    watched: tuple[Device, Device], way: str, every: str
+) -> None:
+    first, second = watched
+    first.end_agent()
+    agent = subprocess.Popen(
+        [sys.executable, "-P", "-c", DEAF, str(first.home), every, way], env=first.environment, cwd="/"
+    )
+    try:
+        until(lambda: first.svc("watch", "list"))
+        first.wait_for("live")
+        assert json.loads(first.svc("watch", "list", "--json", "walks")) == [{"walks": True}]
+        (first.folder / way).mkdir()
+        (first.folder / way / "deep.txt").write_text("one\n")
+        until((second.folder / way / "deep.txt").exists)
+        (first.folder / way / "deep.txt").write_text("two\n")
+        until(lambda: (second.folder / way / "deep.txt").read_text() == "two\n")
+        fresh = first.folder / way / ".deep.swp"
+        fresh.write_text("three\n")
+        fresh.replace(first.folder / way / "deep.txt")
+        until(lambda: (second.folder / way / "deep.txt").read_text() == "three\n")
+        (first.folder / way / "deep.txt").unlink()
+        until(lambda: not (second.folder / way / "deep.txt").exists())
+    finally:
+        agent.terminate()
+        agent.wait(20)

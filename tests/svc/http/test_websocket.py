@@ -162,7 +162,22 @@ def test_a_server_without_a_sign_of_life_is_given_up(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(websocket, "PONG_SECONDS", 0.2)
     found = outcome(switching())
     assert isinstance(found, ServerUnreachable)
-    assert "no sign of life for 0.2 seconds" in found.detail
+    assert "no sign of life" in found.detail
+
+
+def test_what_was_sent_into_silence_is_noticed_long_before_the_next_ping(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(websocket, "SENT_SECONDS", 0.1)
+    monkeypatch.setattr(websocket, "HEARD_SECONDS", 0.2)
+    with (
+        hostile(switching(), unread=True) as server,
+        Api(Http(server.origin, CREDENTIAL)).sync.socket() as events,
+    ):
+        assert events.receive(0.5) is None  # a socket on which nothing was sent is asked later
+        events.subscribe("r" * 20)
+        with pytest.raises(ServerUnreachable, match="no sign of life"):
+            events.receive(15)
 
 
 def test_a_deadline_holds_until_the_socket_is_open_and_no_longer() -> None:

@@ -1,0 +1,272 @@
+"""Images of watched folders, of the other linked folders of this machine, and of repositories on a server.
+
+What a scan finds is kept in SVC_HOME, so that it can be listed without a walk and without the network.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+
+from localstore import known
+from localstore.core import paths
+from localstore.core.errors import ClientError, Invalid, NotFound, TooLarge, UsageError
+from localstore.core.ignore import matcher
+from localstore.core.ignore.matcher import SOURCES
+from localstore.core.limits import MIB
+from localstore.core.model import history, ref
+from localstore.core.model.history import TreeQuery
+from localstore.core.model.repo import Repo
+from localstore.core.names import parse_repo
+from localstore.folder.files import Files
+from localstore.folder.walk_rules import LISTED, NESTED, fault_of, rules_in
+from svc.agent.invoke.picture import Metadata, Refused, Thumbnail
+from svc.agent.invoke.table import Args, Asked, command
+from svc.api import Api
+from svc.http.bounds import Deadline, within
+
+KINDS = {
+    **{suffix: suffix for suffix in ("png", "gif", "webp", "bmp")},
+    **{"jpg": "jpeg", "jpeg": "jpeg", "tif": "tiff", "tiff": "tiff"},
+}
+IMAGES_MAX = 50_000  # of one place
+IMAGE_BYTES = 64 * MIB
+DEEP = 64  # folders below each other
+CALL_SECONDS = 60.0
+_SPACE = "gallery"
+_PICTURE = "svc.agent.invoke.picture"
+T = TypeVar("T", Metadata, Thumbnail)
+Kind = Literal["png", "jpeg", "gif", "webp", "bmp", "tiff"]
+
+
+class Image(msgspec.Struct):
+    """`place`: the folder, or OWNER/NAME. `modified_at`: None for one in a repository."""
+
+    place: str
+    path: str
+    kind: str
+    size: int
+    modified_at: str | None = None
+
+
+class Scanned(msgspec.Struct):
+    """What a scan found in one place; `complete` False: there are more than IMAGES_MAX."""
+
+    place: str
+    images: int
+    bytes: int
+    complete: bool
+
+
+class Of(Args, kw_only=True):
+    """One place: a linked `folder` (absolute path), or a `repo` (OWNER/NAME) at the head of its default
+    branch. Left out, all linked folders."""
+
+    folder: str | None = None
+    repo: str | None = None
+
+
+class Listing(Of, kw_only=True):
+    """At most `limit` images, those after the path `after` of one place."""
+
+    kind: Kind | None = None
+    after: str | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
+
+
+class OfImage(Of, kw_only=True):
+    """`path`: below the place, which has to be named."""
+
+    path: str
+
+
+class OfThumbnail(OfImage, kw_only=True):
+    """`size`: pixels at most, in either direction."""
+
+    size: Annotated[int, msgspec.Meta(ge=16, le=1024)] = 256
+
+
+@command("Gallery", Of)
+def gallery_scan(asked: Asked, args: Of) -> list[Scanned]:
+    """Look for images, and keep what was found"""
+    return [_scan(asked, place, args.repo is not None)[0] for place in _places(asked, args)]
+
+
+@command("Gallery", Listing)
+def gallery_list(asked: Asked, args: Listing) -> list[Image]:
+    """The images that the last scan found; scans what never was"""
+    found: list[Image] = []
+    for place in _places(asked, args):
+        with closing(_store(asked)) as store:
+            kept = store.get(_SPACE, _key(asked, place, args.repo is not None), list[Image])
+        images = kept[0] if kept is not None else _scan(asked, place, args.repo is not None)[1]
+        chosen = (one for one in images if args.kind in (None, one.kind))
+        found += [one for one in chosen if args.after is None or one.path > args.after]
+        if len(found) >= args.limit:
+            break
+    return found[: args.limit]
+
+
+@command("Gallery", OfImage)
+def gallery_get_metadata(asked: Asked, args: OfImage) -> Metadata:
+    """Kind, width and height of an image, its frames, and when and with what it was taken"""
+    return _pictured(asked, args, ["metadata"], Metadata)
+
+
+@command("Gallery", OfThumbnail)
+def gallery_thumbnail(asked: Asked, args: OfThumbnail) -> Thumbnail:
+    """A small PNG of an image, upright, in base64"""
+    return _pictured(asked, args, ["thumbnail", str(args.size)], Thumbnail)
+
+
+def _places(asked: Asked, args: Of) -> list[str]:
+    """The folders, or the repository, that are meant. Raises UsageError, NotLinked."""
+    if args.folder is not None and args.repo is not None:
+        raise UsageError("a folder and a repository are two places; name one")
+    if args.repo is not None:
+        named = parse_repo(args.repo)
+        return [f"{named.owner}/{named.name}"]
+    watched = [one.folder for one in asked.host.states()]
+    linked = [record.folder for _, record in asked.host.home.records()]
+    every = sorted({folder for folder in (*watched, *linked) if Path(folder, ".svc").is_dir()})
+    if args.folder is None:
+        return every
+    if args.folder not in every:
+        from localstore.errors import NotLinked
+
+        raise NotLinked(args.folder)
+    return [args.folder]
+
+
+def _scan(asked: Asked, place: str, on_server: bool) -> tuple[Scanned, list[Image]]:
+    found: list[Image] = []
+    complete = True
+    for image in _on_server(asked, place) if on_server else _on_disk(place):
+        if len(found) == IMAGES_MAX:
+            complete = False
+            break
+        found.append(image)
+    found.sort(key=lambda one: one.path)
+    with closing(_store(asked)) as store:
+        store.put(_SPACE, _key(asked, place, on_server), found)
+    return Scanned(place, len(found), sum(one.size for one in found), complete), found
+
+
+def _store(asked: Asked) -> known.Store:
+    return known.Store(asked.host.home.root / known.FILE)
+
+
+def _key(asked: Asked, place: str, on_server: bool) -> str:
+    return f"{asked.host.reader(asked.server).http.origin}/{place}" if on_server else place
+
+
+def _on_disk(root: str) -> Iterator[Image]:
+    """The images below a folder that the ignore rules do not leave out."""
+    open_ = [("", matcher.root(_rules(root, "")))]
+    while open_:
+        prefix, scope = open_.pop()
+        try:
+            with os.scandir(f"{root}/{prefix}") as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        if prefix and any(entry.name in NESTED for entry in entries):
+            continue  # a repository of its own
+        for entry in entries:
+            path = f"{prefix}{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in NESTED and path.count("/") < DEEP and not scope.prune(entry.name):
+                    open_.append((f"{path}/", scope.enter(entry.name, _rules(root, f"{path}/"))))
+                continue
+            kind = kind_of(path)
+            if kind is None or fault_of(path) is not None or scope.ignored(entry.name, False):
+                continue
+            try:
+                info = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue
+            if stat.S_ISREG(info.st_mode):
+                moment = datetime.fromtimestamp(int(info.st_mtime), UTC).isoformat().replace("+00:00", "Z")
+                yield Image(root, path, kind, info.st_size, moment)
+
+
+def _rules(root: str, prefix: str) -> dict[str, str]:
+    try:
+        opened = os.open(f"{root}/{prefix}", LISTED)
+    except OSError:
+        return {}
+    try:
+        return rules_in(opened, prefix, SOURCES)
+    except TooLarge:
+        return {}  # a walk says so
+    finally:
+        os.close(opened)
+
+
+def kind_of(path: str) -> str | None:
+    """The kind of image that the name promises; None if none."""
+    return KINDS.get(path.rpartition(".")[2].lower()) if "." in path else None
+
+
+def _on_server(asked: Asked, place: str) -> Iterator[Image]:
+    with within(Deadline(CALL_SECONDS)):
+        api = asked.host.reader(asked.server)
+        repo, head = _repository(api, place)
+        tree = api.send(history.TREE, query=TreeQuery(recursive=True), id=repo.id, sha=head)
+    for entry in tree.entries:
+        kind = kind_of(entry.path)
+        if kind is not None and entry.kind != "dir":
+            yield Image(place, entry.path, kind, entry.size)
+
+
+def _repository(api: Api, place: str) -> tuple[Repo, str]:
+    """The repository and the head of its default branch."""
+    owner, _, name = place.partition("/")
+    repo = api.repo.find(owner, name)
+    head = api.send(ref.GET, id=repo.id, type="branch", name=repo.default_branch).head
+    if head is None:
+        raise NotFound(f"nothing is sealed in {place} yet")
+    return repo, head
+
+
+def _pictured(asked: Asked, args: OfImage, words: list[str], kind: type[T]) -> T:
+    if args.folder is None and args.repo is None:
+        raise UsageError("name the place of the image: folder, or repo")
+    place, path = _places(asked, args)[0], paths.check(args.path)
+    raw = _from_server(asked, place, path) if args.repo is not None else _from_disk(place, path)
+    said = asked.host.programs.run(_PICTURE, words, raw, asked.host.home.root, asked.hung_up)
+    try:
+        return msgspec.json.decode(said, type=kind)
+    except msgspec.ValidationError:
+        why = msgspec.json.decode(said, type=Refused).error
+        raise Invalid(f"{path} is no image that svc can read: {why}") from None
+
+
+def _from_disk(folder: str, path: str) -> bytes:
+    with closing(Files(Path(folder))) as files:
+        if files.stat(path) is None:
+            raise ClientError(f"there is no file {path} in {folder}")
+        raw = files.read_up_to(path, IMAGE_BYTES)
+    if raw is None:
+        raise TooLarge(f"{path} is no file, or has more than {IMAGE_BYTES // MIB} MiB")
+    return raw
+
+
+def _from_server(asked: Asked, place: str, path: str) -> bytes:
+    with within(Deadline(CALL_SECONDS)):
+        api = asked.host.reader(asked.server)
+        repo, head = _repository(api, place)
+        blob = api.send(history.BLOB, id=repo.id, sha=head, path=path)
+        if blob.content is not None:
+            return base64.b64decode(blob.content) if blob.encoding == "base64" else blob.content.encode()
+        if blob.size > IMAGE_BYTES or blob.kind == "chunked":
+            raise TooLarge(f"{path} has {blob.size} bytes; an image has at most {IMAGE_BYTES}")
+        return api.payload.get(repo.id, bytes.fromhex(blob.blake3), IMAGE_BYTES)

@@ -1,0 +1,121 @@
+"""What this machine is. A figure that the system does not tell is None."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import time
+from pathlib import Path
+
+import msgspec
+
+from svc import __version__
+from svc.agent.invoke.table import Args, Asked, command
+
+_CPU = Path("/proc/cpuinfo")
+_MEMORY = Path("/proc/meminfo")
+_UPTIME = Path("/proc/uptime")
+_NAME = re.compile(r"(?mi)^(?:model name|hardware|cpu model)\s*:\s*(.+)$")
+_KIB = re.compile(r"(?m)^(\w+):\s+(\d+) kB$")
+
+
+class SystemInfo(msgspec.Struct):
+    """`uptime_seconds`: since the machine started."""
+
+    system: str
+    release: str
+    machine: str
+    hostname: str
+    python: str
+    svc: str
+    uptime_seconds: int | None
+
+
+class CpuInfo(msgspec.Struct):
+    """`usable`: cores that this process may use. `load`: processes that ran or waited, on average of the last
+    1, 5 and 15 minutes."""
+
+    model: str
+    architecture: str
+    cores: int
+    usable: int
+    load: list[float] | None
+
+
+class MemoryInfo(msgspec.Struct):
+    """Bytes. `available`: what programs can get without swapping."""
+
+    total: int | None
+    available: int | None
+    swap_total: int | None
+    swap_free: int | None
+
+
+class DiskInfo(msgspec.Struct):
+    """Bytes of the file system that holds `path`."""
+
+    path: str
+    total: int
+    used: int
+    free: int
+
+
+class OfPath(Args):
+    """`path`: an absolute path; left out, SVC_HOME."""
+
+    path: str | None = None
+
+
+@command("Hardware")
+def system_info(_asked: Asked, _args: Args) -> SystemInfo:
+    """The operating system, this machine's name, and the versions of Python and svc"""
+    name = platform.uname()
+    return SystemInfo(
+        name.system, name.release, name.machine, name.node, platform.python_version(), __version__, _uptime()
+    )
+
+
+@command("Hardware")
+def cpu_info(_asked: Asked, _args: Args) -> CpuInfo:
+    """The processor: its model, its cores, and how busy they are"""
+    found = _NAME.search(_text(_CPU))
+    cores = os.cpu_count() or 1
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores
+    load = [round(one, 2) for one in os.getloadavg()] if hasattr(os, "getloadavg") else None
+    model = found[1].strip() if found else platform.processor()
+    return CpuInfo(model, platform.machine(), cores, usable, load)
+
+
+@command("Hardware")
+def memory_info(_asked: Asked, _args: Args) -> MemoryInfo:
+    """The memory: how much there is, and how much is free"""
+    kib = {name: int(amount) * 1024 for name, amount in _KIB.findall(_text(_MEMORY))}
+    total = kib.get("MemTotal")
+    if total is None and hasattr(os, "sysconf"):
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return MemoryInfo(total, kib.get("MemAvailable"), kib.get("SwapTotal"), kib.get("SwapFree"))
+
+
+@command("Hardware", OfPath)
+def disk_info(asked: Asked, args: OfPath) -> DiskInfo:
+    """A file system: how large it is, and how much is free"""
+    path = str(asked.host.home.root) if args.path is None else args.path
+    found = shutil.disk_usage(path)
+    return DiskInfo(path, found.total, found.used, found.free)
+
+
+def _uptime() -> int | None:
+    words = _text(_UPTIME).split()
+    if words:
+        return int(float(words[0]))
+    clock = getattr(time, "CLOCK_UPTIME_RAW", None)
+    return int(time.clock_gettime(clock)) if clock is not None else None
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8", "replace")
+    except OSError:
+        return ""

@@ -1,0 +1,121 @@
+"""`python -m svc.agent.invoke.picture metadata|thumbnail [SIZE]`: one image on stdin, JSON on stdout.
+
+Images are bytes of strangers, so a decoder meets them in a process that has little memory and time and dies
+alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import sys
+import warnings
+from typing import Any
+
+import msgspec
+
+FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
+PIXELS_MAX = 64_000_000  # of an image
+MEMORY_BYTES = 1 << 30
+CPU_SECONDS = 20
+_ORIENTATION, _MAKE, _MODEL, _TIME, _EXIF, _TAKEN = 0x0112, 0x010F, 0x0110, 0x0132, 0x8769, 0x9003
+
+
+class Metadata(msgspec.Struct):
+    """`frames`: of an animation. `orientation`: as EXIF numbers it; 1 is upright. `taken_at` and `camera`: as
+    the camera wrote them."""
+
+    kind: str
+    width: int
+    height: int
+    mode: str
+    frames: int
+    orientation: int
+    taken_at: str | None
+    camera: str | None
+
+
+class Thumbnail(msgspec.Struct):
+    """`data`: base64."""
+
+    media_type: str
+    width: int
+    height: int
+    data: str
+
+
+class Refused(msgspec.Struct):
+    """The bytes are no image of FORMATS, or a damaged or too large one."""
+
+    error: str
+
+
+def metadata(raw: bytes) -> Metadata:
+    """What the image says of itself; nothing is decoded."""
+    image = _opened(raw)
+    exif = image.getexif()
+    words = [_word(exif.get(_MAKE)), _word(exif.get(_MODEL))]
+    width, height = image.size
+    return Metadata(
+        str(image.format).lower(),
+        width,
+        height,
+        image.mode,
+        int(getattr(image, "n_frames", 1)),
+        exif.get(_ORIENTATION, 1) if isinstance(exif.get(_ORIENTATION, 1), int) else 1,
+        _word(exif.get_ifd(_EXIF).get(_TAKEN)) or _word(exif.get(_TIME)) or None,
+        " ".join(word for word in words if word) or None,
+    )
+
+
+def thumbnail(raw: bytes, size: int) -> Thumbnail:
+    """The image, upright, as a PNG of at most `size` pixels in either direction."""
+    from PIL import ImageOps
+
+    image = _opened(raw)
+    image.draft("RGB", (size, size))
+    small = ImageOps.exif_transpose(image)
+    small.thumbnail((size, size))
+    if small.mode not in ("RGB", "RGBA", "L"):
+        small = small.convert("RGBA")
+    small.info = {}
+    made = io.BytesIO()
+    small.save(made, "PNG")
+    return Thumbnail("image/png", *small.size, base64.b64encode(made.getvalue()).decode())
+
+
+def _opened(raw: bytes) -> Any:
+    from PIL import Image
+
+    warnings.simplefilter("error", Image.DecompressionBombWarning)
+    Image.MAX_IMAGE_PIXELS = PIXELS_MAX
+    return Image.open(io.BytesIO(raw), formats=FORMATS)
+
+
+def _word(value: object) -> str:
+    return value.replace("\0", "").strip()[:200] if isinstance(value, str) else ""
+
+
+def _bound() -> None:
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def main(words: list[str]) -> None:
+    raw = sys.stdin.buffer.read()
+    _bound()
+    found: Metadata | Thumbnail | Refused
+    try:
+        found = metadata(raw) if words[0] == "metadata" else thumbnail(raw, int(words[1]))
+    except Exception as error:  # whatever a decoder raises over bytes of strangers
+        found = Refused(f"{type(error).__name__}: {error}"[:200])
+    sys.stdout.buffer.write(msgspec.json.encode(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,82 @@
+"""Processes that carry out an invocation: one line of JSON in, one answer out, ended with their client."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from localstore.agent.server import HungUp
+from localstore.core.errors import Cancelled, ClientError
+
+AT_ONCE = 4  # processes; further invocations wait
+LOOK_SECONDS = 0.2  # between two looks whether the client is still there
+MERCY_SECONDS = 5.0  # between SIGINT and SIGKILL
+SVC = "svc.cmd.frame.invoked"  # above this room: started, not imported
+OWN = ("SVC_TOKEN", "SVC_SERVER", "SVC_REPO", "SVC_TURN", "SVC_DEBUG", "SVC_HOME")
+
+
+class Programs:
+    """Runs them for an agent of the SVC_HOME `root`. Safe to use from several threads."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+        self._slots = threading.Semaphore(AT_ONCE)
+        self._closing = False
+
+    def close(self) -> None:
+        """End what runs."""
+        self._closing = True
+
+    def run(self, module: str, words: list[str], given: bytes, folder: Path | None, hung_up: HungUp) -> bytes:
+        """Run `python -m MODULE WORDS` with `given` as its input. Returns what it wrote. Raises Cancelled
+        once the client has hung up, ClientError with its last words if it failed."""
+        while not self._slots.acquire(timeout=LOOK_SECONDS):
+            if self._closing or hung_up():
+                raise Cancelled
+        try:
+            return self._run(module, words, given, folder or Path.home(), hung_up)
+        finally:
+            self._slots.release()
+
+    def _run(self, module: str, words: list[str], given: bytes, folder: Path, hung_up: HungUp) -> bytes:
+        environment = {name: value for name, value in os.environ.items() if name not in OWN}
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", module, *words],
+            cwd=folder,
+            env={**environment, "SVC_HOME": str(self._root), "SVC_PLAIN": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        left: bytes | None = given
+        try:
+            while True:
+                try:
+                    said, errors = process.communicate(left, timeout=LOOK_SECONDS)
+                except subprocess.TimeoutExpired:
+                    left = None
+                    if self._closing or hung_up():
+                        raise Cancelled from None
+                    continue
+                if process.returncode:
+                    lines = [line for line in errors.decode("utf-8", "replace").splitlines() if line.strip()]
+                    raise ClientError(f"it ended with {process.returncode}: {lines[-1] if lines else ''}")
+                return said
+        finally:
+            if process.poll() is None:
+                _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for number in (signal.SIGINT, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=MERCY_SECONDS)
+            return

@@ -1,0 +1,90 @@
+"""The state of sync on this machine: lights, what waits, and a pause."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Annotated, Any
+
+import msgspec
+
+from localstore.agent.talk import Folder, Light
+from localstore.outbox import Entry
+from svc.agent.invoke.table import Args, Asked, command
+from svc.flows.outbox.actions import described, has_entries, open_outbox
+
+_WORST: tuple[Light, ...] = ("offline", "polling", "live")
+
+
+class OfFolder(Args):
+    """`folder`: an absolute path; left out, all watched folders."""
+
+    folder: str | None = None
+
+
+class Pause(OfFolder):
+    """`paused` False goes on."""
+
+    paused: bool = True
+
+
+class Page(Args):
+    """At most `limit` entries."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
+
+
+class Queued(msgspec.Struct):
+    """Actions that wait, and since when the oldest does; those that a server refused."""
+
+    waiting: int
+    refused: int
+    oldest: str | None
+
+
+class Status(msgspec.Struct):
+    """`light`: the worst of the folders'; None if none is watched."""
+
+    light: Light | None
+    folders: list[Folder]
+    queue: Queued
+
+
+@command("Sync", OfFolder)
+def sync_status(asked: Asked, args: OfFolder) -> Status:
+    """Watched folders with their lights and people, and how much waits in the outbox"""
+    folders = [one for one in asked.host.states() if args.folder in (None, one.folder)]
+    if args.folder is not None and not folders:
+        from localstore.errors import NotWatched
+
+        raise NotWatched(args.folder)
+    lights = {one.light for one in folders}
+    entries = _entries(asked)
+    waiting = [entry for entry in entries if entry.state != "refused"]
+    oldest = waiting[0].created_at if waiting else None
+    return Status(
+        next((light for light in _WORST if light in lights), None),
+        folders,
+        Queued(len(waiting), len(entries) - len(waiting), oldest),
+    )
+
+
+@command("Sync", Page)
+def sync_queue(asked: Asked, args: Page) -> list[dict[str, Any]]:
+    """The actions that wait or were refused, oldest first"""
+    return [
+        {**msgspec.to_builtins(entry), "action": described(entry), "created_at": entry.created_at}
+        for entry in _entries(asked)[: args.limit]
+    ]
+
+
+@command("Sync", Pause)
+def sync_pause(asked: Asked, args: Pause) -> list[Folder]:
+    """Keep edits here and leave out those of others, until it is called with paused false"""
+    return asked.host.pause(args.folder, args.paused)
+
+
+def _entries(asked: Asked) -> list[Entry]:
+    if not has_entries(asked.host.home):
+        return []
+    with closing(open_outbox(asked.host.home)) as outbox:
+        return outbox.list()

@@ -1,0 +1,97 @@
+"""Which commands `invoke` has. Those of svc that are not named here are called by their words: `issue list`
+is `issue_list` in the category System; `svc.cmd.frame.invoked` knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from localstore.agent.server import HungUp
+from localstore.agent.talk import Folder
+from localstore.home import Home
+from svc.agent.invoke.programs import Programs
+from svc.api import Api
+
+
+class Args(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The arguments of a command; without members: it takes none."""
+
+
+class Host(Protocol):
+    """The agent, as commands see it."""
+
+    home: Home
+    programs: Programs
+
+    def states(self) -> list[Folder]:
+        """The watched folders, as they are now."""
+
+    def pause(self, folder: str | None, paused: bool) -> list[Folder]:
+        """Stop or go on with bringing a folder (None: each) and its branch together."""
+
+    def reader(self, origin: str | None) -> Api:
+        """The API of a server, or of the one signed in to last."""
+
+
+class Asked(NamedTuple):
+    """One invocation: where the client stands, its server, and whether it is still there."""
+
+    host: Host
+    folder: Path | None
+    server: str | None
+    hung_up: HungUp
+
+
+class Command(NamedTuple):
+    """`args` declares what it takes; `run` carries it out and returns its data."""
+
+    category: str
+    summary: str
+    args: type[Args]
+    run: Callable[[Asked, Any], Any]
+
+
+F = TypeVar("F", bound=Callable[[Asked, Any], Any])
+COMMANDS: dict[str, Command] = {}
+
+
+def command(category: str, args: type[Args] = Args) -> Callable[[F], F]:
+    """Declare a command by its function; the first line of the docstring is its summary."""
+
+    def declare(function: F) -> F:
+        summary = (function.__doc__ or "").strip().splitlines()[0]
+        COMMANDS[function.__name__] = Command(category, summary, args, function)
+        return function
+
+    return declare
+
+
+SVC_COMMANDS: Mapping[str, tuple[str, str]] = {
+    "sync_push": ("Sync", "push"),
+    "sync_pull": ("Sync", "pull"),
+    "sync_retry": ("Sync", "queue retry"),
+    "sync_conflicts": ("Sync", "conflicts"),
+    "auth_login": ("Auth", "login"),
+    "auth_logout": ("Auth", "logout"),
+    "auth_status": ("Auth", "auth status"),
+    "device_list": ("Auth", "auth device list"),
+    "device_revoke": ("Auth", "auth device revoke"),
+}
+"""Name → category, and the command of svc that it is."""
+
+_APPS = "launch list stop status restart logs install uninstall update manifest open check"
+_MODELS = "discover download delete list show running unload cancel copy verify"
+ABSENT: Mapping[str, str] = {
+    "document_create": "Sync",
+    "device_pair": "Auth",
+    "beekem_init": "Auth",
+    "gpu_detect": "Hardware",
+    "npu_list_models": "Hardware",
+    **{f"app_{name}": "Launcher" for name in _APPS.split()},
+    **{f"model_{name}": "Models" for name in _MODELS.split()},
+}
+"""Name → category of those that this version lacks."""
+CATEGORIES = ("Sync", "Auth", "Hardware", "Gallery", "Launcher", "Models", "System")

@@ -1,0 +1,204 @@
+"""`python -m svc.cmd.frame.invoked`: one command of svc for `invoke`. JSON in, an ApiResponse out.
+
+The arguments are those of the command by name: `{"title": "Typo", "label": ["bug"]}`. They become the words
+of a command line, so that the command's own parameters check them, and its `--json` is the answer.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from typer.exceptions import Abort, TyperException
+
+from localstore.agent.talk import RESPONSE_BYTES, ApiError, ApiResponse
+from localstore.core.errors import EXIT_PENDING, SvcError, UsageError
+from localstore.core.paths import PROSE, terminal_safe
+from svc.agent.invoke.table import SVC_COMMANDS
+from svc.cmd.frame.app import normalise
+from svc.cmd.frame.command import Group, build
+from svc.cmd.frame.context import Run
+from svc.cmd.frame.table import COMMANDS
+from svc.console import Out
+
+GLOBAL = ("repo", "server", "yes", "json")
+NEVER_ENDS = {"watch": ("detach", True), "watcher start": ("foreground", False)}
+"""Command → the flag that it needs to end by itself."""
+OWN = "invoke"  # which is not a command of `invoke`
+
+
+class Body(msgspec.Struct, forbid_unknown_fields=True):
+    command: str
+    args: dict[str, Any] = {}
+    server: str | None = None
+
+
+@cache
+def system_commands() -> dict[str, str]:
+    """Name → command, for those in the category System."""
+    named = {path for _, path in SVC_COMMANDS.values()}
+    others = [path for path in COMMANDS if path != OWN and path not in named]
+    return {path.replace(" ", "_").replace("-", "_"): path for path in others}
+
+
+def path_of(name: str) -> str:
+    """The command of svc that `invoke` knows by this name. Raises UsageError."""
+    if name in SVC_COMMANDS:
+        return SVC_COMMANDS[name][1]
+    path = system_commands().get(name)
+    if path is None:
+        raise _Unknown(f"there is no command '{terminal_safe(name[:60])}'; see: svc invoke --list")
+    return path
+
+
+class _Unknown(UsageError):
+    code = "unknown_command"
+
+
+def parameters(path: str) -> dict[str, Any]:
+    """Name → parameter of a command: as it is written on the command line, with underscores; an option that
+    an argument is called like has its name in the code."""
+    params = build(path).own_params
+    found = {str(param.name): param for param in params if param.param_type_name == "argument"}
+    for param in params:
+        if param.param_type_name == "option":
+            named = _long(param)[2:].replace("-", "_")
+            found[str(param.name) if named in found else named] = param
+    return found
+
+
+def answer(body: Body, environment: Mapping[str, str], folder: Path) -> ApiResponse[Any]:
+    """Carry out a command as if its words had been typed in this folder."""
+    said, errors = io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""), io.StringIO()
+    try:
+        path = path_of(body.command)
+        words = normalise([*path.split(), *_words(path, body.args, body.server)])
+        with redirect_stdout(said), redirect_stderr(errors):
+            state = Run(Out(environment, said, errors), environment, folder)
+            code = Group("").main(words, prog_name="svc", standalone_mode=False, obj=state)
+        if isinstance(code, int) and code:
+            last = errors.getvalue().strip().splitlines()[-1:]
+            sentence = last[0].removeprefix("svc: ") if last else f"it ended with {code}"
+            return ApiResponse.refused("pending" if code == EXIT_PENDING else "failed", sentence)
+        return ApiResponse(True, _data(said, build(path).answers.data))
+    except SvcError as error:
+        return _refused(error.code, error.detail or error.title)
+    except TyperException as error:
+        return _refused(UsageError.code, str(error.format_message()))
+    except (Abort, KeyboardInterrupt):
+        return _refused("interrupted", "it was interrupted")
+    except OSError as error:
+        return _refused("disk_error", f"{error.filename or ''} {error.strerror or error}".strip())
+    except Exception as error:
+        return _refused("failed", f"something broke inside svc ({type(error).__name__}: {error})")
+
+
+def _refused(code: str, sentence: str) -> ApiResponse[Any]:
+    return ApiResponse(False, None, ApiError(code, terminal_safe(sentence.rstrip("."), keep=PROSE)))
+
+
+def _words(path: str, args: Mapping[str, Any], server: str | None) -> list[str]:
+    """The words that these arguments are. Raises UsageError for one that the command lacks, or of another
+    kind."""
+    known = parameters(path)
+    given = {name.replace("-", "_"): value for name, value in args.items() if value is not None}
+    for name in given:
+        if name not in known and name not in GLOBAL:
+            has = ", ".join(sorted((*known, *GLOBAL)))
+            raise UsageError(f"{path} has no argument '{terminal_safe(name[:60])}'; it has: {has}")
+    flag, needed = NEVER_ENDS.get(path, ("", True))
+    if flag and bool(given.get(flag)) != needed:
+        raise UsageError(f"{path} goes on until it is ended; give {flag}: {str(needed).lower()}")
+    words = _global(given, server, build(path).answers.data)
+    typed: list[str] = []
+    skipped = ""
+    for name, param in known.items():
+        if name not in given:
+            skipped = skipped or (name if param.param_type_name == "argument" else "")
+        elif param.param_type_name == "option":
+            words += _option(name, param, given[name])
+        elif skipped:
+            raise UsageError(f"{name} needs {skipped} before it")
+        else:
+            typed += _texts(name, given[name], param.nargs == -1)
+    return [*words, "--", *typed] if typed else words
+
+
+def _global(given: Mapping[str, Any], server: str | None, data: bool) -> list[str]:
+    words = []
+    for name in ("repo", "server"):
+        value = given.get(name, server if name == "server" else None)
+        if value is not None:
+            words += [f"--{name}={one}" for one in _texts(name, value, False)]
+    if _is_set("yes", given.get("yes", False)):
+        words.append("--yes")
+    fields = _texts("json", given.get("json", []), True)
+    return [*words, f"--json={','.join(fields)}"] if data or fields else words
+
+
+def _option(name: str, param: Any, value: Any) -> list[str]:
+    long = _long(param)
+    if param.is_flag:
+        if _is_set(name, value):
+            return [long]
+        return [param.secondary_opts[0]] if param.secondary_opts else []
+    return [f"{long}={text}" for text in _texts(name, value, bool(param.multiple))]
+
+
+def _long(param: Any) -> str:
+    return str(next(text for text in param.opts if text.startswith("--")))
+
+
+def _is_set(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"{name} is true or false")
+    return value
+
+
+def _texts(name: str, value: Any, many: bool) -> list[str]:
+    """The value as words: of a list each, where the parameter takes several."""
+    values = value if isinstance(value, list) else [value]
+    if isinstance(value, list) != many or any(
+        isinstance(one, bool) or not isinstance(one, str | int | float) for one in values
+    ):
+        raise UsageError(f"{name} is {'a list of texts' if many else 'a text'}")
+    return [str(one) for one in values]
+
+
+def _data(said: io.TextIOWrapper, is_data: bool) -> Any:
+    """What a command printed: JSON, several lines of it, or text."""
+    said.flush()
+    raw = bytes(said.buffer.getvalue())  # type: ignore[attr-defined]
+    if len(raw) > RESPONSE_BYTES:
+        raise UsageError(f"the answer has {len(raw)} bytes; ask for less: limit, or json with fields")
+    if is_data:
+        if not raw.strip():
+            return None
+        for read in (msgspec.json.decode, lambda lines: [*map(msgspec.json.decode, lines.splitlines())]):
+            try:
+                return read(raw)
+            except msgspec.DecodeError:
+                continue
+    return {"text": raw.decode("utf-8", "replace")}
+
+
+def main() -> int:
+    body = msgspec.json.decode(sys.stdin.buffer.read(), type=Body)
+    ours = os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1):  # nobody is there to ask, and only the answer is written
+        os.dup2(null, stream)
+    with ours:
+        ours.write(msgspec.json.encode(answer(body, os.environ, Path.cwd())))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""This machine as the app sees it: the folder where it was started, and the agent of live sync.
+
+machine = Machine(home)
+response = machine.invoke("sync_status", SyncStatus)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from localstore.agent.talk import AgentSilent, ApiResponse, Person
+from localstore.home import Home
+from svc.agent.invoke.sync import Status as SyncStatus
+from svc.agent.start import reach
+
+ANSWER_SECONDS = 10.0
+T = TypeVar("T")
+
+
+class Place(NamedTuple):
+    """Where the app was started: the linked folder and its repository, if there is one."""
+
+    folder: Path | None = None
+    repo_id: str = ""
+    full_name: str = ""
+    branch: str = ""
+
+
+NOWHERE = Place()
+
+
+class Machine:
+    """Calls to the agent of a SVC_HOME. They wait; call them on threads."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    def invoke(self, command: str, shape: type[T], **args: Any) -> ApiResponse[T] | None:
+        """What a command answers; None if no agent runs or answers. None is started merely to be asked."""
+        try:
+            agent = reach(self._home)
+            if agent is None:
+                return None
+            with agent:
+                response = agent.invoke(command, args, seconds=ANSWER_SECONDS)
+        except AgentSilent:
+            return None
+        if response.success:
+            return ApiResponse(True, msgspec.convert(response.data, shape))
+        return ApiResponse(False, None, response.error)
+
+    def status(self) -> SyncStatus | None:
+        """The watched folders and what waits."""
+        response = self.invoke("sync_status", SyncStatus)
+        return response.data if response is not None else None
+
+    def people(self, repo: str, branch: str) -> list[Person]:
+        """Who is on a branch, if a folder on it is watched here."""
+        status = self.status()
+        folders = status.folders if status is not None else []
+        return [
+            one
+            for folder in folders
+            if (folder.repo, folder.branch) == (repo, branch)
+            for one in folder.people
+        ]
