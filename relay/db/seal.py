@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sqlalchemy import and_, bindparam, delete, insert, or_, select
+from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
 
 from localstore.core.encoding import HEX_DIGITS
 from relay.db.engine.database import Row, Tx
@@ -14,8 +14,9 @@ from relay.db.schema.ref import ref
 from relay.db.schema.repo import collaborator, repo
 from relay.db.schema.seal import prepare, seal, seal_change, seal_parent, seal_source
 
-Purpose = Literal["seal", "seals", "merge"]
-"""Of what is prepared: a seal of the frontier, seals from explicit trees, a proposal's merge."""
+Purpose = Literal["seal", "seals", "merge", "auto"]
+"""Of what is prepared: a seal of the frontier, seals from explicit trees, a proposal's merge, one that is
+signed and waits."""
 SHORTEST = 8  # hex digits of a seal id that may stand for it
 _ID_DIGITS = 64
 
@@ -128,6 +129,11 @@ PREPARED = select(
     prepare.c.seals,
     prepare.c.expires_at,
 ).where(prepare.c.id == bindparam("prepare_id"))
+REPURPOSE = (
+    update(prepare)
+    .where(prepare.c.id == bindparam("prepare_id"))
+    .values(purpose=bindparam("new_purpose"), expires_at=bindparam("new_expires_at"))
+)
 DROP_PREPARED = delete(prepare).where(prepare.c.id == bindparam("prepare_id"))
 # What is prepared in a repository that takes no seal, or by who may not write there.
 _MAY_SEAL = (

@@ -69,7 +69,7 @@ prepare = Table(
     "prepare",
     metadata,
     Column("id", String, primary_key=True),
-    Column("purpose", String, nullable=False),  # what may land it: seal, seals, merge
+    Column("purpose", String, nullable=False),  # what may land it: seal, seals, merge, auto
     Column("subject", String),  # what it is for beside the branch, as a proposal's number
     Column("branch_id", ForeignKey("ref.id"), nullable=False, index=True),
     Column("account_id", String, nullable=False),

@@ -18,8 +18,8 @@ from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.history import Seal
 from relay.caller import View
 from relay.http.routing import serves
+from relay.service.merging import auto, prepare
 from relay.service.merging import merge as finalize
-from relay.service.merging import prepare
 
 FLAG = "TR_REPO_SEALING"
 GUARDED = "TR_REPO_MERGE_ENABLED"
@@ -35,6 +35,18 @@ async def prepare_merge(view: View, n: str, body: MergePrepareRequest) -> Prepar
 async def finalize_merge(view: View, n: str, body: MergeFinalizeRequest) -> Proposal:
     """Land the signed merge of a proposal"""
     return await finalize.merge(view, n, body)
+
+
+@serves(endpoints.AUTO, operation="proposal.auto_merge", flag=FLAG, max_body=MIB, errors=(409, 410))
+async def enable_auto_merge(view: View, n: str, body: MergeFinalizeRequest) -> Proposal:
+    """Keep the signed merge of a proposal until nothing blocks it"""
+    return await auto.enable(view, n, body)
+
+
+@serves(endpoints.AUTO_OFF, operation="proposal.auto_merge", flag=FLAG)
+async def disable_auto_merge(view: View, n: str) -> Proposal:
+    """Drop the signed merge of a proposal that waits"""
+    return await auto.disable(view, n)
 
 
 @serves(endpoints.UPDATE_PREPARE, operation="proposal.update_branch", flag=FLAG, errors=(409, 413))

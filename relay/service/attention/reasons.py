@@ -40,6 +40,7 @@ RULES: Final[dict[str, Rule]] = {
     "proposal.close": _MOVED,
     "proposal.reopen": _MOVED,
     "proposal.merge": _MOVED,
+    "proposal.auto_drop": Rule(to="ready_to_merge"),
     "proposal.assign": _ASSIGNED,
     "proposal.unassign": _UNASSIGNED,
     "review.request": Rule(to="review_requested"),

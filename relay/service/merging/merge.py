@@ -68,21 +68,27 @@ async def _merged(
     view: View, number: str, body: MergeFinalizeRequest, worked: landing.Worked | None
 ) -> Proposal:
     async with view.write() as tx:
-        row = await states.find(tx, view, number)
-        if await _landed(tx, view, body.prepare_id, body.device_key_id, "merge", row.number) is not None:
-            return await _shown(tx, view, number)
-        about, prepared = await _prepared(tx, view, body.prepare_id, "merge", row.number)
-        await mergeable.require_mergeable(tx, view, row)
-        base, head = await mergeable.branches_of(tx, view, row)
-        if base.id != prepared.branch_id:
-            raise BaseMoved(f"#{row.number} has another base now; merge it again", base=base.head)
-        mergeable.require_heads(row, base, head, prepared.expected_head, about.theirs)
-        key, drafts = await _signed(tx, view, base, body.prepare_id, body.device_key_id, body.signatures)
-        await _land(tx, view, base, drafts, body.signatures, key, prepared, worked)
-        await _settle(tx, view, row, about, head, drafts[-1].id)
-        if body.delete_branch:
-            await branch_service.drop_if_sealed(tx, view, head)
-        return await _shown(tx, view, number)
+        return await merge_in(tx, view, number, body, worked)
+
+
+async def merge_in(
+    tx: Tx, view: View, number: str, body: MergeFinalizeRequest, worked: landing.Worked | None
+) -> Proposal:
+    """The merge, in the caller's transaction."""
+    row = await states.find(tx, view, number)
+    if await _landed(tx, view, body.prepare_id, body.device_key_id, "merge", row.number) is not None:
+        return await shown(tx, view, number)
+    about, prepared = await prepared_for(tx, view, body.prepare_id, "merge", row.number)
+    await mergeable.require_mergeable(tx, view, row)
+    base, head = await mergeable.branches_of(tx, view, row)
+    mergeable.require_base(row, base, prepared.branch_id)
+    mergeable.require_heads(row, base, head, prepared.expected_head, about.theirs)
+    key, drafts = await signed(tx, view, base, body.prepare_id, body.device_key_id, body.signatures)
+    await _land(tx, view, base, drafts, body.signatures, key, prepared, worked)
+    await _settle(tx, view, row, about, head, drafts[-1].id)
+    if body.delete_branch:
+        await branch_service.drop_if_sealed(tx, view, head)
+    return await shown(tx, view, number)
 
 
 async def _updated(
@@ -91,15 +97,15 @@ async def _updated(
     async with view.write() as tx:
         row = await states.find(tx, view, number)
         if await _landed(tx, view, body.prepare_id, body.device_key_id, "update", row.number) is not None:
-            return await _shown(tx, view, number)
-        about, prepared = await _prepared(tx, view, body.prepare_id, "update", row.number)
+            return await shown(tx, view, number)
+        about, prepared = await prepared_for(tx, view, body.prepare_id, "update", row.number)
         mergeable.require_open(row)
         base, head = await mergeable.branches_of(tx, view, row)
         await protection.check(tx, view, head.name, "write")
         mergeable.require_heads(row, base, head, about.theirs, prepared.expected_head)
-        key, drafts = await _signed(tx, view, head, body.prepare_id, body.device_key_id, body.signatures)
+        key, drafts = await signed(tx, view, head, body.prepare_id, body.device_key_id, body.signatures)
         await _land(tx, view, head, drafts, body.signatures, key, prepared, worked)
-        return await _shown(tx, view, number)
+        return await shown(tx, view, number)
 
 
 async def _guarded(view: View, body: MergeRequest, worked: landing.Worked | None) -> shapes.Seal:
@@ -107,7 +113,7 @@ async def _guarded(view: View, body: MergeRequest, worked: landing.Worked | None
         known = await _landed(tx, view, body.preview_id, body.device_key_id, "preview", 0)
         if known is not None:
             return known
-        about, prepared = await _prepared(tx, view, body.preview_id, "preview", 0)
+        about, prepared = await prepared_for(tx, view, body.preview_id, "preview", 0)
         found = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
         if found is None:
             raise NotFound
@@ -122,7 +128,7 @@ async def _guarded(view: View, body: MergeRequest, worked: landing.Worked | None
         for row in matching:
             await mergeable.require_mergeable(tx, view, row)
         signatures = [body.signature]
-        key, drafts = await _signed(tx, view, base, body.preview_id, body.device_key_id, signatures)
+        key, drafts = await signed(tx, view, base, body.preview_id, body.device_key_id, signatures)
         await _land(tx, view, base, drafts, signatures, key, prepared, worked)
         for row in matching:
             _, head = await mergeable.branches_of(tx, view, row)
@@ -140,11 +146,13 @@ async def _landed(
         return None
     await seal.require_landed_by("merge", tx, known[0])
     seal.require_same(view, known[0], device_key_id)
-    await _prepared(tx, view, prepare_id, act, number)
+    await prepared_for(tx, view, prepare_id, act, number)
     return seal.to_wire(known[0])
 
 
-async def _prepared(tx: Tx, view: View, prepare_id: str, act: Act, number: int) -> tuple[About, PrepareRow]:
+async def prepared_for(
+    tx: Tx, view: View, prepare_id: str, act: Act, number: int
+) -> tuple[About, PrepareRow]:
     """What was prepared for this act on this proposal. What was prepared for another is as unknown as what
     nobody prepared."""
     prepared = await seal.prepared_for("merge", tx, prepare_id)
@@ -154,7 +162,7 @@ async def _prepared(tx: Tx, view: View, prepare_id: str, act: Act, number: int) 
     return about, prepared
 
 
-async def _signed(
+async def signed(
     tx: Tx, view: View, onto: RefRow, prepare_id: str, device_key_id: str, signatures: list[str]
 ) -> tuple[KeyRow, list[Draft]]:
     """The caller's key, and the seals that it signed."""
@@ -212,5 +220,5 @@ async def _settle(tx: Tx, view: View, row: ProposalRow, about: About, head: RefR
             await branches.retarget(tx, view, await states.find(tx, view, number), onto)
 
 
-async def _shown(tx: Tx, view: View, number: str) -> Proposal:
+async def shown(tx: Tx, view: View, number: str) -> Proposal:
     return (await wire.proposals(tx, view, [await states.find(tx, view, number)]))[0]

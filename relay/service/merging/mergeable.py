@@ -81,6 +81,12 @@ def head_of(ref: RefRow) -> str:
     return ref.head
 
 
+def require_base(row: ProposalRow, base: RefRow, prepared_onto: str) -> None:
+    """BaseMoved if the proposal was retargeted since the merge was prepared."""
+    if base.id != prepared_onto:
+        raise BaseMoved(f"#{row.number} has another base now; merge it again", base=base.head)
+
+
 def require_heads(
     row: ProposalRow, base: RefRow, head: RefRow, wanted_base: str | None, wanted_head: str | None
 ) -> None:

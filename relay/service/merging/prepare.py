@@ -62,7 +62,10 @@ async def merge(view: View, number: str, body: MergePrepareRequest) -> PreparedM
             raise Invalid("a rebase keeps the messages of its seals; omit the message", pointer="/message")
     async with view.read(snapshot=True) as tx:
         row = await states.find(tx, view, number)
-        await mergeable.require_mergeable(tx, view, row)
+        if body.auto:
+            mergeable.require_open(row)
+        else:
+            await mergeable.require_mergeable(tx, view, row)
         base, head = await mergeable.branches_of(tx, view, row)
         mergeable.require_heads(row, base, head, body.expected_base, body.expected_head)
         key = await seal.signing_key(tx, view, body.device_key_id)

@@ -19,14 +19,16 @@ from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
 from relay.service.discussion import subject
-from relay.service.proposal import states, versions
+from relay.service.proposal import auto, states, versions
 
 
 async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:
     """The head of this branch is `head` from now on."""
+    await auto.base_moved(tx, view, branch_id)
     for number, n, was, base, base_now in await tx.all(rows.OPEN_OF_HEAD, branch_id=branch_id):
         if was == head:
             continue
+        await auto.drop(tx, view.node.hub, view.repo.id, number, "head_moved")
         await versions.add(tx, view, number, n + 1, head, base_now or base)
         await subject.touch(tx, view, "proposal.push", number, version=n + 1, head=head)
 
@@ -50,6 +52,7 @@ async def deleted(tx: Tx, view: View, branch_id: str) -> None:
 async def retarget(tx: Tx, view: View, row: ProposalRow, base: RefRow) -> None:
     """Propose the same head for another base, which has a seal. That is another change: another version."""
     of = {"of_repo": view.repo.id, "of_number": row.number}
+    await auto.drop(tx, view.node.hub, view.repo.id, row.number, "retargeted")
     await tx.run(rows.SET_BASE, **of, new_base=base.name, new_base_id=base.id)
     await versions.add(tx, view, row.number, row.version + 1, row.head_seal, base.head or row.version_base)
     await subject.touch(tx, view, "proposal.retarget", row.number, base=base.name, version=row.version + 1)

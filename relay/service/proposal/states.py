@@ -12,6 +12,7 @@ from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.service.discussion import subject
 from relay.service.discussion.subject import Subject
+from relay.service.proposal import auto
 
 
 async def find(tx: Tx, view: View, number: str | int) -> ProposalRow:
@@ -31,6 +32,7 @@ async def put(
     tx: Tx, view: View, number: int, state: Literal["open", "closed", "merged"], kind: str, **data: Any
 ) -> None:
     """Set the state; `kind` and `data` are of the event that says so. Rules are the caller's."""
+    await auto.forget(tx, view.repo.id, number)
     now = now_ms()
     of = {"of_repo": view.repo.id, "of_number": number, "new_state": state}
     await tx.run(rows.SET_STATE, **of)

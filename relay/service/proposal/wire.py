@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from localstore.core.model.collaboration.proposal import HeadRepo, Proposal, Reviewer
+from localstore.core.model.collaboration.proposal import AutoMerge, HeadRepo, Proposal, Reviewer
 from localstore.core.model.collaboration.review import Review
 from relay.base.clock import rfc3339, rfc3339_or_none
 from relay.caller import View
+from relay.db.collaboration import auto_merge as autos
 from relay.db.collaboration import proposal as rows
 from relay.db.collaboration import review as reviews
 from relay.db.collaboration.proposal import ProposalRow
@@ -38,6 +40,7 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
     checked = await check.rollups(tx, view.repo.id, heads)
     rules = await protection.of_repo(tx, view.repo.id)
     unmet = await check.unmet(tx, view.repo.id, heads)
+    waiting = {one[0]: one[1:] for one in await tx.all(autos.SHOWN, **of)}
     made = []
     for row in found:
         n, stand = row.number, standing.get(row.number, [])
@@ -76,9 +79,17 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
                 updated_at=rfc3339(row.updated_at),
                 closed_at=rfc3339_or_none(row.closed_at),
                 merged_seal=row.merged_seal,
+                auto_merge=_auto(waiting.get(n)),
             )
         )
     return made
+
+
+def _auto(found: Sequence[Any] | None) -> AutoMerge | None:
+    if found is None:
+        return None
+    who, handle, kind, strategy, created_at = found
+    return AutoMerge(by=subject.actor(who, handle, kind), strategy=strategy, created_at=rfc3339(created_at))
 
 
 def review(row: ReviewRow) -> Review:

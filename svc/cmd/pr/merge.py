@@ -36,6 +36,7 @@ COLUMNS = (
     Column("changed"),
     Column("merged"),
     Column("branch_deleted"),
+    Column("auto"),
 )
 HOW = {
     "fast_forward": "moved forward",
@@ -57,6 +58,8 @@ def merge(
         bool, typer.Option("--delete-branch", "-d", help="Delete its branch afterwards")
     ] = False,
     message: Message = "",
+    auto: Annotated[bool, typer.Option("--auto", help="As soon as nothing blocks it")] = False,
+    disable_auto: Annotated[bool, typer.Option("--disable-auto", help="No longer merge by --auto")] = False,
     dry_run: DryRun = False,
 ) -> None:
     """Merge a proposal into its base
@@ -67,8 +70,12 @@ def merge(
     and signs it. What both sides changed is joined by lines; where that is not possible, the files are named
     and nothing lands.
 
+    With --auto the merge of a proposal that waits for approvals, checks or its author is signed now and lands
+    when nothing blocks it. If one of the branches moves first, it is dropped and the inbox asks again.
+
     Examples:
     svc pr merge 12
+    svc pr merge 12 --squash --auto
     svc pr merge 12 --squash --delete-branch -m "Parse dates"
     svc pr merge 12 --rebase --dry-run
     """
@@ -76,9 +83,18 @@ def merge(
         raise UsageError("--squash, --rebase and --merge are three ways; use one of them")
     if rebase and message:
         raise UsageError("a rebase keeps the messages of its seals; omit -m")
+    if auto + disable_auto + dry_run > 1 or (disable_auto and (squash or rebase or merge or delete_branch)):
+        raise UsageError("--auto and --dry-run exclude each other; --disable-auto stands alone")
     strategy: Strategy | None = "squash" if squash else "rebase" if rebase else "merge" if merge else None
     repo = ctx.repo
     found = find(ctx, repo, number)
+    if disable_auto:
+        done = ctx.api.send(merges.AUTO_OFF, id=repo.id, n=str(found.number))
+        was = "no longer merges by itself" if found.auto_merge else "had no auto-merge"
+        sentence = f"{titled(done)} {was}"
+        ctx.out.done(sentence, _unmerged(done), COLUMNS, value=str(found.number))
+        return
+    waits = auto and (found.draft or bool(found.blocked_by))
     ensure_registered(ctx.api, ctx.obj.sessions)
     key = ctx.obj.sessions.identity.device
     body = MergePrepareRequest(
@@ -87,6 +103,7 @@ def merge(
         message=message.strip() or None,
         expected_head=found.head_seal,
         expected_base=found.base_seal,
+        auto=waits,
     )
     path = {"id": repo.id, "n": str(found.number)}
     prepared = ctx.api.send(merges.PREPARE, body, **path)
@@ -99,16 +116,20 @@ def merge(
         sentence = f"Would merge {titled(found)} into {found.base}: {changed or 'no file changes'}"
         ctx.out.done(sentence, record, COLUMNS, value=str(found.number))
         return
-    done = ctx.api.send(
-        merges.FINALIZE,
-        MergeFinalizeRequest(
-            prepare_id=prepared.prepare_id,
-            device_key_id=key.id,
-            signatures=signed,
-            delete_branch=delete_branch,
-        ),
-        **path,
+    finish = MergeFinalizeRequest(
+        prepare_id=prepared.prepare_id,
+        device_key_id=key.id,
+        signatures=signed,
+        delete_branch=delete_branch,
     )
+    if waits:
+        done = ctx.api.send(merges.AUTO, finish, **path)
+        blocks = ", ".join((["draft"] if found.draft else []) + found.blocked_by).replace("_", " ")
+        sentence = f"{titled(found)} lands on {found.base} when nothing blocks it; now: {blocks}"
+        record = {**_record(found, prepared, None, False), "auto": True}
+        ctx.out.done(sentence, record, COLUMNS, value=str(found.number))
+        return
+    done = ctx.api.send(merges.FINALIZE, finish, **path)
     deleted = delete_branch and not _still_there(ctx, repo, found.head)
     if delete_branch and not deleted:
         why = "it is the default branch" if found.head == repo.default_branch else "it has unsealed edits"
@@ -185,4 +206,20 @@ def _record(found: Proposal, prepared: PreparedMerge, seal: str | None, deleted:
         "changed": _changed(prepared),
         "merged": prepared.merged,
         "branch_deleted": deleted,
+        "auto": False,
+    }
+
+
+def _unmerged(found: Proposal) -> dict[str, object]:
+    """The record of a proposal whose auto-merge was turned off."""
+    return {
+        "number": found.number,
+        "strategy": None,
+        "base": found.base,
+        "seal": None,
+        "seals": [],
+        "changed": [],
+        "merged": [],
+        "branch_deleted": False,
+        "auto": False,
     }

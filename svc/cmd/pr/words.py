@@ -44,6 +44,12 @@ def reviewed(record: dict[str, Any]) -> list[str]:
     ]
 
 
+def auto_merge(record: dict[str, Any]) -> str:
+    """Who signed the merge that waits, and how it is made."""
+    waiting = record["auto_merge"]
+    return f"{waiting['strategy']} by {waiting['by'].get('handle') or waiting['by']['id']}" if waiting else ""
+
+
 COLUMNS = (
     Column("number"),
     Column("title", kind="line"),
@@ -62,6 +68,7 @@ ONE = (
     Column("reviewed", reviewed),
     Column("merge_state"),
     Column("blocked_by"),
+    Column("auto", auto_merge),
     Column("version"),
     Column("head_seal", kind="id"),
     Column("assignees", assigned),

@@ -42,6 +42,19 @@ def _update_finalize(world: World) -> Try:
     return Try(f"{url}/finalize", merges.signed(repo, prepared))
 
 
+def _auto(world: World) -> Try:
+    repo, n = _proposed(world)
+    repo.http.patch(f"{repo.url}/proposals/{n}", json={"draft": True})
+    prepared = ok(merges.prepare(repo, n, "squash", auto=True))
+    return Try(f"{repo.url}/proposals/{n}/auto-merge", merges.signed(repo, prepared))
+
+
+def _auto_off(world: World) -> Try:
+    made = _auto(world)
+    ok(world.http.put(made.path, json=made.json))
+    return Try(made.path)
+
+
 _REFS = {"base": "main", "head": "topic"}
 
 
@@ -65,6 +78,8 @@ def _merge(world: World) -> Try:
 MUTATIONS: dict[Named, Callable[[World], Try]] = {
     ("POST", f"{ONE}/merge-prepare"): _merge_prepare,
     ("POST", f"{ONE}/merge-finalize"): _merge_finalize,
+    ("PUT", f"{ONE}/auto-merge"): _auto,
+    ("DELETE", f"{ONE}/auto-merge"): _auto_off,
     ("POST", f"{ONE}/update-branch"): _update_prepare,
     ("POST", f"{ONE}/update-branch/finalize"): _update_finalize,
     ("POST", f"{REPO}/merge-preview"): _preview,

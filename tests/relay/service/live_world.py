@@ -50,6 +50,8 @@ from relay.memory import trees
 from relay.memory.lanes import Lanes
 from relay.node import Node
 from relay.objects.store import ObjectStore
+from relay.outbound.client import Outbound
+from relay.outbound.reach import Reach
 from relay.service.live import lane as lanes
 from relay.service.live import live
 from relay.service.sealing import seal
@@ -317,6 +319,7 @@ async def opened(folder: Path) -> AsyncIterator[Node]:
             lanes=lanes,
             limiter=Limiter(enabled=False),
             metrics=Metrics(),
+            outbound=Outbound(Reach.of((), dev=True), "test"),
         )
         try:
             yield node

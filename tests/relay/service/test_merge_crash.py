@@ -15,12 +15,12 @@ import msgspec
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.model.collaboration.merge import MergeFinalizeRequest, MergePrepareRequest
-from localstore.core.model.collaboration.proposal import ProposalCreate
+from localstore.core.model.collaboration.proposal import ProposalCreate, ProposalPatch
 from localstore.core.model.ref import RefCreate
 from localstore.core.model.seal import FinalizeSealsRequest, PrepareSealsRequest, SealChange, TreeDelta
 from relay.service import ref
+from relay.service.merging import auto, prepare
 from relay.service.merging import merge as finalize
-from relay.service.merging import prepare
 from relay.service.proposal import proposal
 from relay.service.sealing import trees
 from tests.relay.service.live_world import Device, World, opened, world
@@ -67,8 +67,66 @@ async def child(folder: Path) -> None:
         async def killed(*_: Any) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
-        finalize._shown = killed
+        finalize.shown = killed
         await finalize.merge(a.view, "1", done)
+
+
+async def waiting_child(folder: Path) -> None:
+    """Keep a merge that waits, fulfil its last condition, and be killed in the landing."""
+    async with world(folder) as w:
+        a = await w.device()
+        auto.register(w.node)
+        await w.node.followers.start()
+        first = await sealed(a, "main", "first", b"1\n")
+        await ref.create(a.view, RefCreate(type="branch", name="topic", head=first))
+        await sealed(a, "topic", "theirs", b"2\n")
+        await proposal.create(a.view, ProposalCreate(head="topic", base="main", title="t", draft=True))
+        wish = MergePrepareRequest(device_key_id=a.key.id, strategy="squash", auto=True)
+        prepared = await prepare.merge(a.view, "1", wish)
+        done = MergeFinalizeRequest(
+            prepare_id=prepared.prepare_id,
+            device_key_id=a.key.id,
+            signatures=[b64u(a.key.sign(unb64u(one.bytes))) for one in prepared.seals],
+        )
+        await auto.enable(a.view, "1", done)
+        await proposal.update(a.view, "1", ProposalPatch(draft=False))
+        told = [w.repo_id, w.branch_id, w.owner, a.key.seed.hex(), done]
+        sys.stdout.buffer.write(msgspec.json.encode(told) + b"\n")
+        sys.stdout.buffer.flush()
+
+        async def killed(*_: Any) -> None:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        finalize.shown = killed
+        await auto.land_all(w.node, w.repo_id)
+
+
+async def test_a_kill_between_the_condition_and_the_landing_lands_after_a_restart(tmp_path: Path) -> None:
+    async with opened(tmp_path):
+        pass
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.relay.service.test_merge_crash", str(tmp_path), "waiting"],
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    line = await asyncio.to_thread(process.stdout.readline)
+    process.stdout.close()
+    assert process.wait() == -signal.SIGKILL
+    repo_id, branch_id, owner, seed, done = msgspec.json.decode(line)
+    async with opened(tmp_path) as node:
+        w = World(node, repo_id, branch_id, owner)
+        a = Device(w, DeviceKey.generate(bytes.fromhex(seed)), await w.view(owner))
+        before = await proposal.get(a.view, "1")
+        assert (before.state, before.merged_seal) == ("open", None)
+        assert before.auto_merge is not None
+        auto.register(node)
+        while await node.followers.turn(auto.NAME):
+            pass
+        while await node.jobs.run_due():
+            pass
+        after = await proposal.get(a.view, "1")
+        assert (after.state, after.auto_merge) == ("merged", None)
+        assert (await ref.get(a.view, "branch", "main")).head == after.merged_seal == done["prepare_id"]
 
 
 async def test_a_kill_before_the_commit_merges_nothing(tmp_path: Path) -> None:
@@ -98,4 +156,4 @@ async def test_a_kill_before_the_commit_merges_nothing(tmp_path: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(child(Path(sys.argv[1])))
+    asyncio.run((waiting_child if "waiting" in sys.argv else child)(Path(sys.argv[1])))

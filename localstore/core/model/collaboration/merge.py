@@ -53,13 +53,15 @@ Message = Annotated[str, msgspec.Meta(min_length=1)]
 
 class MergePrepareRequest(Model, frozen=True):
     """Without `strategy` the base is fast-forwarded to the head. `message`: of the seal, if one is made.
-    `expected_head`, `expected_base`: what the caller saw."""
+    `expected_head`, `expected_base`: what the caller saw. `auto`: for a merge that may wait; what blocks the
+    proposal is not asked."""
 
     device_key_id: str
     strategy: Strategy | None = None
     message: Message | None = None
     expected_head: SealId | None = None
     expected_base: SealId | None = None
+    auto: bool = False
 
 
 class UpdatePrepareRequest(Model, frozen=True):
@@ -157,6 +159,8 @@ PREPARE = Endpoint(
     cap=LARGE_ANSWER,
 )
 FINALIZE = Endpoint("POST", f"{_ONE}/merge-finalize", body=MergeFinalizeRequest, returns=Proposal)
+AUTO = Endpoint("PUT", f"{_ONE}/auto-merge", body=MergeFinalizeRequest, returns=Proposal)
+AUTO_OFF = Endpoint("DELETE", f"{_ONE}/auto-merge", returns=Proposal)
 UPDATE_PREPARE = Endpoint(
     "POST",
     f"{_ONE}/update-branch",

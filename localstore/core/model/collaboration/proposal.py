@@ -77,6 +77,14 @@ class Reviewer(Model, frozen=True):
     stale: bool = False
 
 
+class AutoMerge(Model, frozen=True):
+    """A merge that `by` signed, which lands when nothing blocks the proposal, if neither branch moves."""
+
+    by: Actor
+    strategy: Literal["fast_forward", "squash", "rebase", "merge"]
+    created_at: str
+
+
 class Proposal(Model, frozen=True):
     """`head_seal`: the head of the newest version, number `version`. `base_seal`: head of the base branch; of
     a closed proposal, that of the newest version. `merge_base`: None while it is not known. `reviews`: the
@@ -113,6 +121,7 @@ class Proposal(Model, frozen=True):
     updated_at: str
     closed_at: str | None = None
     merged_seal: str | None = None
+    auto_merge: AutoMerge | None = None
 
 
 class Version(Model, frozen=True):

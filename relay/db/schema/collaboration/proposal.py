@@ -77,6 +77,21 @@ review = Table(
     Index("ix_review_posted", "account_id", "created_at"),
 )
 
+# A signed merge that lands when nothing blocks it. What was signed is a `prepare` for this purpose.
+auto_merge = Table(
+    "auto_merge",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("prepare_id", String, nullable=False),
+    Column("account_id", ForeignKey("account.id"), nullable=False, index=True),
+    Column("principal", Text, nullable=False),  # JSON: who asked, and under which session
+    Column("body", Text, nullable=False),  # JSON: the request that finalizes
+    Column("strategy", String, nullable=False),
+    at("created_at"),
+    **BY_KEY,
+)
+
 # Issues that merging closes, as the text of the proposal says.
 closing = Table(
     "closing",
