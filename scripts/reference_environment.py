@@ -114,7 +114,7 @@ RELAY: dict[str, Variable] = {
     ),
     "TR_MIRROR_SYNC_ENABLED": Variable("on", "Upstream links. " + _NOT_YET),
     "TR_GIT_CLONE_ENABLED": Variable("on", "Git clone through the relay. " + _NOT_YET),
-    "TR_FORK_ENABLED": Variable("on", "Forks. " + _NOT_YET),
+    "TR_FORK_ENABLED": Variable("on", "Forks."),
     "TR_TIME_MACHINE_ENABLED": Variable("on", "Time travel of documents. " + _NOT_YET),
     "TR_SOCIAL_ENABLED": Variable("off", "Stars and watchers. " + _NOT_YET),
 }

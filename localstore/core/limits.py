@@ -27,6 +27,7 @@ REF_NAME_BYTES = 200
 MESSAGE_BYTES = 64 * KIB  # seal message
 DESCRIPTION_CHARS = 1000
 LABEL_CHARS = 64  # of a device key or token
+FORK_REFS = 10_000  # branches and tags that a fork begins with
 LABELS, LABEL_NAME_CHARS = 1000, 50  # of a repository
 PROTECTIONS, PATTERN_WILDCARDS, APPROVALS = (
     50,

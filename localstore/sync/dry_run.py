@@ -249,6 +249,9 @@ class _DryRunTransport(Transport):
     def tree(self, seal_id: str) -> Tree:
         return self._real.tree(seal_id)
 
+    def proof(self, seal_id: str) -> bytes:
+        return self._real.proof(seal_id)
+
 
 def _to_wire(path: str, row: Row | None) -> WireRow:
     """A row in the relay's wire format; kind `gone` for None."""

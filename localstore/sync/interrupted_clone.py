@@ -33,7 +33,8 @@ def resume_clone(copy: WorkingCopy) -> None:
     except NotFound:  # the branch was deleted, or made again
         recognise(copy)
         return
-    files = verify.tree(tree, verify.seal(seal, begun, copy.repo.repo_id))
+    payload = verify.seal(seal, begun, copy.repo.repo_id)
+    files = verify.files(copy.transport, begun, payload, tree)
     here = files_written(copy, files)
     with copy.db.step():
         for path in here:

@@ -67,7 +67,7 @@ def adopt_state_file(copy: WorkingCopy) -> None:
         seal = copy.transport.seal(named)
     except NotFound:
         return
-    files = verify.tree(copy.transport.tree(named), verify.seal(seal, named, copy.repo.repo_id))
+    files = verify.files(copy.transport, named, verify.seal(seal, named, copy.repo.repo_id))
     # A file that is not here may never have been copied: it must not look deleted.
     present = copy.scan().files.keys() & files.keys()
     with copy.db.step():
@@ -122,5 +122,5 @@ def _trees(copy: WorkingCopy, head: str | None) -> Iterator[tuple[str, dict[str,
         if wanted is None:
             return
         payload = verify.seal(copy.transport.seal(wanted), wanted, copy.repo.repo_id)
-        yield wanted, verify.tree(copy.transport.tree(wanted), payload)
+        yield wanted, verify.files(copy.transport, wanted, payload)
         wanted = payload.parents[0] if payload.parents else None

@@ -11,6 +11,7 @@ from localstore.core.model.history import Seal, Tree
 from localstore.core.model.repo import FilteredView
 from localstore.core.paths import check, terminal_safe
 from localstore.core.tree import TreeEntry, root_digest
+from localstore.core.tree.proof import proven
 from localstore.record.database import SealedFile
 from localstore.sync.transfer.transport import Transport
 
@@ -19,7 +20,8 @@ CHAIN_MAX = 100_000
 
 def seal(one: Seal, wanted: str, repo_id: str) -> seals.SealPayload:
     """Verify the seal `wanted` and return its payload. Raises ServerMisbehaved if id, signature, key or
-    repository do not match."""
+    repository do not match. That a seal of another repository belongs here too (`origin`), as what a fork
+    began with, is the relay's word."""
     if one.id != wanted:
         raise ServerMisbehaved(f"asked for seal {wanted[:12]}, got {terminal_safe(one.id[:12])}")
     try:
@@ -34,7 +36,7 @@ def seal(one: Seal, wanted: str, repo_id: str) -> seals.SealPayload:
         raise ServerMisbehaved(f"seal {one.id[:12]} has other bytes than its id says")
     if key_id(public) != payload.provenance.device_key_id:
         raise ServerMisbehaved(f"seal {one.id[:12]} is not signed by the device that it names")
-    if payload.repo_id != repo_id:
+    if payload.repo_id not in (repo_id, one.origin):
         raise ServerMisbehaved(f"seal {one.id[:12]} belongs to another repository")
     return payload
 
@@ -55,6 +57,23 @@ def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> li
             break
         wanted = payload.parents[0] if payload.parents else None
     return found
+
+
+def files(
+    transport: Transport, wanted: str, payload: seals.SealPayload, answer: Tree | None = None
+) -> dict[str, SealedFile]:
+    """The files of the seal `wanted` that this account sees, verified against its content digest: where paths
+    are hidden, by a proof. `answer`: its tree, if it was asked for. Raises ServerMisbehaved."""
+    answer = answer or transport.tree(wanted)
+    if not answer.filtered:
+        return tree(answer, payload)
+    try:
+        shown = proven(transport.proof(wanted), unhex(payload.content_digest))
+        for path in shown:
+            check(path)
+    except SvcError as error:
+        raise ServerMisbehaved(f"the tree of this seal does not verify: {error.detail}") from None
+    return {path: SealedFile(entry.kind, entry.digest, entry.size) for path, entry in shown.items()}
 
 
 def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:

@@ -13,9 +13,10 @@ from sqlalchemy import CTE, ColumnElement, and_, bindparam, exists, func, or_, s
 
 from relay.db.schema.ref import ref
 from relay.db.schema.seal import seal, seal_change, seal_parent
+from relay.db.seal import held_by
 
 FIRST = 1  # generation of a seal without parents
-_REPO = seal.c.repo_id == bindparam("repo_id")
+_REPO = held_by(bindparam("repo_id"))
 
 
 def _walk(start: ColumnElement[bool]) -> CTE:

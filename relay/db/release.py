@@ -12,6 +12,7 @@ from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
 from relay.db.schema.release import release, release_asset
 from relay.db.schema.seal import seal
+from relay.db.seal import held_by
 
 
 @dataclass(slots=True, frozen=True)
@@ -58,7 +59,7 @@ _ONE_ASSET = and_(_OF_RELEASE, _a.folded == bindparam("folded"))
 PAGE = Keyset(_RELEASES.where(_OF_REPO), "-id")
 ONE = _RELEASES.where(_OF_REPO, _r.version == bindparam("version"))
 COUNT = select(func.count()).select_from(release).where(_OF_REPO)
-SEALED = select(seal.c.id).where(seal.c.repo_id == bindparam("of_repo"), seal.c.id == bindparam("seal_id"))
+SEALED = select(seal.c.id).where(held_by(bindparam("of_repo")), seal.c.id == bindparam("seal_id"))
 INSERT = insert(release)
 EDIT = update(release).where(_r.id == bindparam("of_release")).values(notes=bindparam("new_notes"))
 DELETE = delete(release).where(_r.id == bindparam("of_release"))

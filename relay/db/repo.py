@@ -22,9 +22,10 @@ from sqlalchemy import (
 
 from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
+from relay.db.engine.upsert import InsertNew
 from relay.db.schema.account import account
 from relay.db.schema.collaboration.attention import social
-from relay.db.schema.repo import collaborator, path_policy, repo, repo_alias
+from relay.db.schema.repo import collaborator, path_policy, repo, repo_alias, tree_key
 from relay.db.schema.seal import seal
 
 Role = Literal["owner", "admin", "write", "triage", "read"]
@@ -204,6 +205,18 @@ RESTORE = (
         updated_at=bindparam("now"),
     )
 )
+
+# Tree keys.
+KEY = select(tree_key.c.key).where(
+    tree_key.c.repo_id == bindparam("repo_id"), tree_key.c.id == bindparam("key_id")
+)
+KEYS = (
+    select(tree_key.c.id, tree_key.c.key)
+    .where(tree_key.c.repo_id == bindparam("repo_id"))
+    .union(select(repo.c.tree_key_id, repo.c.tree_key).where(_THIS))
+)
+KEEP_KEY = InsertNew(tree_key)
+NEW_KEY = update(repo).where(_THIS).values(tree_key=bindparam("new_key"), tree_key_id=bindparam("new_key_id"))
 
 # Aliases: where a renamed repository was, and the reservation of that name.
 _ALIAS = and_(repo_alias.c.owner == bindparam("owner"), repo_alias.c.name == bindparam("name"))

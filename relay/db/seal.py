@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
-from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, delete, insert, or_, select, update
 
 from localstore.core.encoding import HEX_DIGITS
 from relay.db.engine.database import Row, Tx
 from relay.db.schema.account import account, device_key
 from relay.db.schema.ref import ref
 from relay.db.schema.repo import collaborator, repo
-from relay.db.schema.seal import prepare, seal, seal_change, seal_parent, seal_source
+from relay.db.schema.seal import prepare, repo_seal, seal, seal_change, seal_parent, seal_source
 
 Purpose = Literal["seal", "seals", "merge", "auto"]
 """Of what is prepared: a seal of the frontier, seals from explicit trees, a proposal's merge, one that is
@@ -85,7 +85,16 @@ COLUMNS = (
 FROM = seal.join(account, account.c.id == seal.c.account_id).join(
     device_key, device_key.c.id == seal.c.device_key_id
 )
-_HERE = seal.c.repo_id == bindparam("repo_id")
+
+
+def held_by(repo_id: Any) -> ColumnElement[bool]:
+    """Whether a row of `seal` belongs to this repository: it was made there, or came with a fork or a
+    proposal."""
+    came = select(repo_seal.c.seal_id).where(repo_seal.c.repo_id == repo_id, repo_seal.c.seal_id == seal.c.id)
+    return or_(seal.c.repo_id == repo_id, came.correlate(seal).exists())
+
+
+_HERE = held_by(bindparam("repo_id"))
 
 MANY = select(*COLUMNS).select_from(FROM).where(_HERE, seal.c.id.in_(bindparam("ids", expanding=True)))
 HEADS = select(seal.c.id, seal.c.generation, seal.c.root).where(

@@ -65,6 +65,30 @@ async def drive(steps: Steps[T], load: Load, paths: int = 0, known: Known | None
         sent = await load(wanted)
 
 
+async def update(
+    root: bytes | None,
+    changes: Mapping[str, tree.TreeEntry | None],
+    key: bytes,
+    load: Load,
+    known: Known | None = None,
+) -> tree.Built:
+    """The tree with these changes, under `key`. One that has another key is built anew, which takes a few µs
+    for each of its files."""
+    if root is not None and root != tree.EMPTY_ROOT:
+        top = known.get(root) if known else None
+        if top is None:
+            top = tree.decode((await load([root]))[root])
+        large = len(top.children) > MANY
+        own = (
+            await asyncio.to_thread(tree.salted_with, top, root, key)
+            if large
+            else tree.salted_with(top, root, key)
+        )
+        if not own:
+            return await drive(tree.rebuild(root, changes, key), load, MANY + 1)
+    return await drive(tree.update(root, changes, key, known), load, len(changes), known)
+
+
 def _bytes_of(sent: Objects | None, known: Known | None) -> int:
     """Approximate bytes of the directories that the next step may visit."""
     entries = sum([len(one.children) + len(one.hidden) for one in (known or {}).values()])

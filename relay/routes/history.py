@@ -29,6 +29,7 @@ from relay.service.history import blame as blames
 from relay.service.history import compare as comparisons
 from relay.service.history import following, history, live_updates
 from relay.service.history import history_pack as packs
+from relay.service.history import proof as proofs
 
 FLAG, SEALING = "TR_REPOS_ENABLED", "TR_REPO_SEALING"
 
@@ -71,6 +72,12 @@ async def get_updates(view: View, seal_id: str, query: UpdatesQuery) -> Page[Sea
 async def get_tree(view: View, sha: str, query: TreeQuery) -> Tree:
     """A directory at a seal, or every file below it"""
     return await history.tree(view, sha, query.path, query.recursive)
+
+
+@serves(endpoints.PROOF, operation="history.proof", flag=FLAG, media="application/octet-stream", cost=10)
+async def get_proof(view: View, sha: str) -> Reply:
+    """The directories of a seal that the caller sees, with which its tree is verified"""
+    return await proofs.proof(view, sha)
 
 
 @serves(endpoints.BLOB, operation="history.blob", flag=FLAG)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from localstore.core.model import repo as endpoints
-from localstore.core.model.base import Page
-from localstore.core.model.repo import Deleted, Repo, RepoCreate, RepoPatch, RepoQuery
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.repo import Deleted, ForkCreate, Repo, RepoCreate, RepoPatch, RepoQuery
 from relay.caller import Caller, View
 from relay.http.routing import Reply, serves
 from relay.service import repo as repos
+from relay.service.forking import fork as forks
 
 FLAG = "TR_REPOS_ENABLED"
+FORKS = "TR_FORK_ENABLED"
 
 
 @serves(endpoints.CREATE, operation="repo.create", flag=FLAG, errors=(409, 503), cost=5)
@@ -47,3 +49,16 @@ async def delete_repo(view: View) -> Deleted:
 async def restore_repo(caller: Caller, id: str) -> Repo:
     """Restore a deleted repository"""
     return await repos.restore(caller, id)
+
+
+@serves(endpoints.FORK, operation="fork.create", flag=FORKS, errors=(409, 503), cost=5)
+async def create_fork(view: View, body: ForkCreate) -> Reply:
+    """Fork a public repository: its history under the caller's name"""
+    made = await forks.create(view, body)
+    return Reply(body=made, status=201, headers={"location": f"/api/v1/repos/{made.id}"})
+
+
+@serves(endpoints.FORKS, operation="fork.list", flag=FORKS)
+async def list_forks(view: View, query: PageQuery) -> Page[Repo]:
+    """Forks of a repository that the caller may see"""
+    return await forks.page(view, query)

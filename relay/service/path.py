@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 from localstore.core import limits, paths
 from localstore.core.errors import Conflict, EditionLacks, Invalid, NotFound, PathInvalid
 from localstore.core.model.base import Actor, Page, PageQuery
@@ -10,6 +12,7 @@ from localstore.core.rights.policy import Visibility
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import View
+from relay.db import repo as repos
 from relay.db.collaboration import path as rows
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
@@ -77,9 +80,19 @@ async def _changed(
         created_at=now_ms(),
     )
     hiding = await tx.value(rows.HIDING, of_repo=view.repo.id)
+    if hiding and became != "open" and became != "public":
+        await _new_key(tx, view)
     number = max(changes, view.repo.policy or 0) + 1
     await tx.run(rows.SET_NUMBER, of_repo=view.repo.id, new_number=number if hiding else None)
     await view.node.hub.announce(tx, view.repo.id, kind, audience="owner", policy=number)
+
+
+async def _new_key(tx: Tx, view: View) -> None:
+    """What is hidden from now on is salted with a key that nobody has who does not see it: the next seal
+    builds its tree anew. Seals so far keep theirs; who read them, read them."""
+    old = {"id": view.repo.tree_key_id, "key": view.repo.tree_key}
+    await tx.many(repos.KEEP_KEY, [{"repo_id": view.repo.id, **old}])
+    await tx.run(repos.NEW_KEY, repo_id=view.repo.id, new_key=secrets.token_bytes(32), new_key_id=new_id())
 
 
 def _require_path(path: str) -> None:

@@ -20,6 +20,7 @@ from relay.db.engine.database import Tx, UniqueViolation
 from relay.db.ref import RefRow
 from relay.http.paging import Cursor, page_size
 from relay.service import protection
+from relay.service.forking import holding
 from relay.service.history import live_updates, sealed
 from relay.service.live import branch_base, frontier, landing
 from relay.service.proposal import branches
@@ -97,6 +98,7 @@ async def _updated(view: View, type: str, name: str, body: RefUpdate, worked: la
             raise StaleHead(name, ref.head)
         await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
         await branches.moved(tx, view, ref.id, head)
+        await holding.adopt(tx, view.node, view.repo.id, [head])
         await _land(tx, view, ref, head, worked)
         await view.node.hub.announce(
             tx, view.repo.id, "ref.update", type=ref.type, name=name, head=head, before=ref.head
@@ -182,6 +184,8 @@ async def _made(tx: Tx, view: View, body: RefCreate) -> RefRow:
     made = RefRow(new_branch_id(), view.repo.id, body.type, body.name, head, 0, 0)
     if body.type == "tag" and head is None:
         raise Invalid("a tag needs a seal; push first", pointer="/head")
+    if head is not None:
+        await holding.adopt(tx, view.node, view.repo.id, [head])
     if body.type == "tag" or head is None:
         return made
     root = await seals.root_of(tx, view.repo.id, head)

@@ -34,6 +34,7 @@ from relay.db.engine.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow, Role
 from relay.http import paging
 from relay.service.attention import social
+from relay.service.proposal import elsewhere
 
 ALIAS_MS = limits.ALIAS * 1000
 
@@ -47,25 +48,30 @@ async def create(caller: Caller, body: RepoCreate) -> Repo:
     async with caller.write() as tx:
         await caller.still(tx)
         caller.node.reserve.require()
-        await _claim_name(tx, made)
-        try:
-            await tx.run(rows.INSERT, **_columns(made))
-        except UniqueViolation:
-            raise NameTaken(f"there is already a repository {made.full_name}") from None
+        await insert(tx, caller, made)
         await _insert_branch(tx, made)
-        await quota.count_repository(tx, me.account_id, made.id, caller.node.config.quota)
-        await social.watch_own(tx, made.id, me.account_id)
-        await caller.node.hub.announce(tx, made.id, "repo.create", name=made.name)
-    return replace(_to_wire(made, "owner"), watchers=1, viewer=Viewer(role="owner", watching=True))
+    return replace(shown(made, "owner"), watchers=1, viewer=Viewer(role="owner", watching=True))
+
+
+async def insert(tx: Tx, caller: Caller, made: RepoRow) -> None:
+    """A new repository of the caller, without branches. NameTaken, QuotaExceeded."""
+    await _claim_name(tx, made)
+    try:
+        await tx.run(rows.INSERT, **_columns(made))
+    except UniqueViolation:
+        raise NameTaken(f"there is already a repository {made.full_name}") from None
+    await quota.count_repository(tx, made.owner_id, made.id, caller.node.config.quota)
+    await social.watch_own(tx, made.id, made.owner_id)
+    await caller.node.hub.announce(tx, made.id, "repo.create", name=made.name)
 
 
 async def get(view: View) -> Repo:
     if view.repo.parent_id is None:
-        shown = _to_wire(view.repo, view.role, signed_in=view.principal is not None)
+        answer = shown(view.repo, view.role, signed_in=view.principal is not None)
     else:
         async with view.read() as tx:
-            shown = await _shown_with_parent(tx, view, view.repo, view.role)
-    return await social.of_one(view, shown)
+            answer = await _shown_with_parent(tx, view, view.repo, view.role)
+    return await social.of_one(view, answer)
 
 
 async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
@@ -138,6 +144,7 @@ async def delete(view: View) -> Deleted:
         if not await tx.run(rows.DELETE, repo_id=view.repo.id, now=now, purge=purge_at):
             raise NotFound
         await quota.delete(tx, view.repo.id)
+        await elsewhere.repository_gone(tx, view)
         await view.node.hub.announce(tx, view.repo.id, "repo.delete")
     return Deleted(restore_id=view.repo.id, purge_at=rfc3339(purge_at))
 
@@ -168,7 +175,7 @@ async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, 
 
 def shown_row(caller: Caller, row: Row) -> Repo:
     """The wire form of a row of a list; a fork's parent is named where one repository is read."""
-    return _to_wire(rows.row(row), caller.role_of(row), signed_in=caller.principal is not None)
+    return shown(rows.row(row), caller.role_of(row), signed_in=caller.principal is not None)
 
 
 # --- creation
@@ -205,9 +212,7 @@ def _class_of(body: RepoCreate) -> Class:
             "see node.e2ee of /api/v1/client-config"
         )
     if wanted == "public_fork":
-        raise Invalid(
-            "a fork is made by forking a repository, which is not in this version", pointer="/class"
-        )
+        raise Invalid("a fork is made from a repository, by POST to its forks", pointer="/class")
     if implied is not None and implied != wanted:
         raise Invalid(f"class {wanted} and visibility {body.visibility} disagree", pointer="/visibility")
     return wanted
@@ -350,10 +355,10 @@ async def _shown_with_parent(tx: Tx, caller: Caller, row: RepoRow, role: Role | 
         found = await tx.one(rows.PARENT, id=row.parent_id, account=me)
         if found is not None:
             parent = ParentRepo(id=found[0], full_name=f"{found[1]}/{found[2]}")
-    return _to_wire(row, role, signed_in=caller.principal is not None, parent=parent)
+    return shown(row, role, signed_in=caller.principal is not None, parent=parent)
 
 
-def _to_wire(
+def shown(
     row: RepoRow, role: Role | None, *, signed_in: bool = True, parent: ParentRepo | None = None
 ) -> Repo:
     return Repo(

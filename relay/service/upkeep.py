@@ -19,10 +19,11 @@ from relay.db.live import event as events
 from relay.db.storage import upkeep as rows
 from relay.events.jobs import SECOND, Pace
 from relay.node import Node
+from relay.service.forking import holding
 from relay.service.history import live_updates
 from relay.service.identity.audit import OPERATOR
 from relay.service.live import checkpoint
-from relay.service.proposal import versions
+from relay.service.proposal import elsewhere, versions
 from relay.service.ref import FREE
 
 JOBS_KEPT = 7 * 24 * 3600_000  # milliseconds that a finished job, or the error of a failed one, can be read
@@ -64,6 +65,10 @@ def register(node: Node, collect: Callable[[], None]) -> None:
     async def version_job(data: dict[str, Any]) -> None:
         await versions.settle_job(node, data)
 
+    async def head_job(data: dict[str, Any]) -> None:
+        await elsewhere.follow(node, data)
+
+    node.jobs.register(elsewhere.JOB, head_job, Pace(slots=2, deadline=60 * SECOND))
     node.jobs.register(versions.JOB, version_job, Pace(slots=2, deadline=60 * SECOND))
     node.jobs.register("checkpoint", checkpoint_job, Pace(slots=4, deadline=30 * SECOND))
     node.jobs.register(live_updates.KIND, join_job, Pace(slots=2, deadline=60 * SECOND))
@@ -186,11 +191,12 @@ async def purge(node: Node) -> int:
 
 
 async def _purge(node: Node, repo_id: str) -> int:
-    """1, or 0 for a repository that was restored, or forked, in between."""
+    """1, or 0 for a repository that was restored in between. Seals that others have stay with them."""
     async with node.db.write(repo_name(repo_id)) as tx:
         if await tx.one(rows.STILL_PURGEABLE, repo_id=repo_id, now=now_ms()) is None:
             return 0
         await quota.purge(tx, repo_id)
+        await holding.hand_over(tx, repo_id)
         for statement in rows.PURGE:
             await tx.run(statement, repo_id=repo_id)
     return 1

@@ -29,6 +29,10 @@ class HistoryCalls:
                 return first_seal(pieces)
         return self._http.send(history.SEAL, id=repo_id, seal_id=seal_id)
 
+    def proof(self, repo_id: str, seal_id: str) -> bytes:
+        """The directories of a seal that are shown, not verified."""
+        return self._http.read(history.PROOF, LARGE_ANSWER, id=repo_id, sha=seal_id)
+
     def raw(self, repo_id: str, sha: str, path: str, cap: int) -> bytes:
         """The bytes of a file, at most `cap`."""
         return self._http.read(history.RAW, cap, id=repo_id, sha=sha, path=path)

@@ -9,6 +9,7 @@ from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import ServerMisbehaved
 from localstore.core.limits import CHUNK_MANIFEST, GIB, HAVE_DIGESTS, TEXT_FILE
 from localstore.core.model import payload
+from localstore.core.model.payload import AtQuery
 from localstore.core.storage.pack import Pack
 from svc.http.client import Http
 
@@ -45,14 +46,19 @@ class PayloadCalls:
             payload.PUT_MANIFEST, lambda: iter((raw,)), len(raw), signed, id=repo_id, blake3=where
         )
 
-    def manifest(self, repo_id: str, digest: bytes) -> bytes:
-        """The chunk manifest of the large file `digest`, not verified."""
-        return self._http.read(payload.GET_MANIFEST, CHUNK_MANIFEST, id=repo_id, blake3=digest.hex())
+    def manifest(self, repo_id: str, digest: bytes, at: str | None = None) -> bytes:
+        """The chunk manifest of the large file `digest`, not verified. `at`: a seal that names it, for whom
+        paths are hidden from."""
+        where = {"id": repo_id, "blake3": digest.hex()}
+        return self._http.read(payload.GET_MANIFEST, CHUNK_MANIFEST, query=AtQuery(at=at), **where)
 
     def get(self, repo_id: str, digest: bytes, cap: int = TEXT_FILE) -> bytes:
         """The bytes with the BLAKE3 `digest`, at most `cap`, not verified."""
         return self._http.read(payload.GET, cap, id=repo_id, blake3=digest.hex())
 
-    def get_pack(self, repo_id: str, digests: Sequence[bytes]) -> AbstractContextManager[Iterator[bytes]]:
-        """A context with the pack of these objects, in pieces."""
-        return self._http.stream(payload.GET_PACK, PACK_MAX, b"".join(digests), id=repo_id)
+    def get_pack(
+        self, repo_id: str, digests: Sequence[bytes], at: str | None = None
+    ) -> AbstractContextManager[Iterator[bytes]]:
+        """A context with the pack of these objects, in pieces. `at`: as for `manifest`."""
+        body, query = b"".join(digests), AtQuery(at=at)
+        return self._http.stream(payload.GET_PACK, PACK_MAX, body, query=query, id=repo_id)

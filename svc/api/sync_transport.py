@@ -31,6 +31,7 @@ class BranchTransport:
     def __init__(self, api: Api, repo_id: str, branch: str) -> None:
         self._api, self._repo, self._branch = api, repo_id, branch
         self._path = {"id": repo_id, "branch": branch}
+        self._at: str | None = None  # the seal that names what is read, where paths are hidden
 
     def bootstrap(self, request: BootstrapRequest) -> Bootstrap:
         with self._naming():
@@ -49,14 +50,14 @@ class BranchTransport:
         self._api.payload.put_pack(self._repo, pack)
 
     def fetch_pack(self, digests: Sequence[bytes]) -> Iterator[bytes]:
-        with self._api.payload.get_pack(self._repo, digests) as pieces:
+        with self._api.payload.get_pack(self._repo, digests, self._at) as pieces:
             yield from pieces
 
     def put_manifest(self, digest: bytes, raw: bytes) -> None:
         self._api.payload.put_manifest(self._repo, digest, raw)
 
     def manifest(self, digest: bytes) -> bytes:
-        return self._api.payload.manifest(self._repo, digest)
+        return self._api.payload.manifest(self._repo, digest, self._at)
 
     def prepare(self, request: PrepareRequest) -> Prepared:
         return self._api.send(seal.PREPARE, request, **self._path)
@@ -76,6 +77,10 @@ class BranchTransport:
 
     def tree(self, seal_id: str) -> Tree:
         return self._api.send(history.TREE, query=TreeQuery(recursive=True), id=self._repo, sha=seal_id)
+
+    def proof(self, seal_id: str) -> bytes:
+        self._at = seal_id
+        return self._api.history.proof(self._repo, seal_id)
 
     @contextmanager
     def _naming(self) -> Iterator[None]:

@@ -90,7 +90,7 @@ def clone(
         with copy.db.step():
             copy.db.put(CLONING, head)
         payload = verify.seal(transport.seal(head), head, repo.repo_id)
-        files = verify.tree(transport.tree(head), payload)
+        files = verify.files(transport, head, payload)
         rows = {row.path: row for row in connect(copy).rows} if key is not None else {}
         here = {} if begun is None else files_written(copy, files)
         with marking(copy):

@@ -78,7 +78,7 @@ def _begin_reading(copy: WorkingCopy) -> str | None:
             copy.db.put("read_branch", now.id)
     if head is not None and head != copy.db.text("read_head"):
         payload = verify.seal(copy.transport.seal(head), head, copy.repo.repo_id)
-        files = verify.tree(copy.transport.tree(head), payload)
+        files = verify.files(copy.transport, head, payload)
         with copy.db.step():
             copy.db.put_rows(_rows(files), (), whole=True)
             copy.db.put("read_head", head)
@@ -112,7 +112,7 @@ def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
     handles = {one.provenance.who.handle for one in seals if one.key.id != copy.device_id}
     copy.sealed_by = sorted(terminal_safe(handle) for handle in handles if handle) if copy.last_seal else []
     payload = verify.seal(seals[0], head, copy.repo.repo_id)
-    return _as_frontier(copy, payload) or NewHead(verify.tree(copy.transport.tree(head), payload), True, None)
+    return _as_frontier(copy, payload) or NewHead(verify.files(copy.transport, head, payload), True, None)
 
 
 def _as_frontier(copy: WorkingCopy, payload: SealPayload) -> NewHead | None:
@@ -159,7 +159,7 @@ def tree_of(copy: WorkingCopy, seal: str | None) -> dict[str, SealedFile]:
     if seal is None or seal == copy.last_seal:
         return copy.db.sealed()
     payload = verify.seal(copy.transport.seal(seal), seal, copy.repo.repo_id)
-    return verify.tree(copy.transport.tree(seal), payload)
+    return verify.files(copy.transport, seal, payload)
 
 
 def update_file_cap(copy: WorkingCopy) -> str | None:

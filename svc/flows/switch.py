@@ -167,7 +167,7 @@ def _files_of(copy: WorkingCopy, target: Target) -> dict[str, bytes]:
     if head is None:
         return {}
     payload = verify.seal(target.transport.seal(head), head, copy.repo.repo_id)
-    return {path: file.digest for path, file in verify.tree(target.transport.tree(head), payload).items()}
+    return {path: file.digest for path, file in verify.files(target.transport, head, payload).items()}
 
 
 def _colliding(edits: Mapping[str, _Edit], there: Mapping[str, bytes]) -> list[str]:

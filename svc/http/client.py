@@ -146,9 +146,9 @@ class Http:
         outgoing = Outgoing(method, path, body, headers=dict(headers), repeatable=method in SAFE_METHODS)
         return self._attempt(outgoing, lambda response: answer.raw(response, cap))
 
-    def read(self, endpoint: Endpoint[bytes], cap: int, **path: str) -> bytes:
+    def read(self, endpoint: Endpoint[bytes], cap: int, query: Any = None, **path: str) -> bytes:
         """The raw bytes of a whole answer, at most `cap`."""
-        outgoing = self._request(endpoint, path)
+        outgoing = self._request(endpoint, path, None, query_of(query))
         return self._attempt(outgoing, lambda response: answer.body(response, cap))
 
     @contextmanager

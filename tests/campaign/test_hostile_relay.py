@@ -68,7 +68,7 @@ def flipped(text: str) -> str:
 
 
 def part(tree: dict[str, Any]) -> None:
-    tree.update(filtered=True, tree_key=None, tree_key_id=None)
+    tree.update(tree_key=None, tree_key_id=None)
     tree["entries"][0]["blake3"] = OTHER
 
 
@@ -109,6 +109,14 @@ def test_a_clone_of_a_lie_writes_nothing(lie: str, lying: Place, liar: Liar) -> 
     assert bob.files() == {}
     assert outside(lying) == before
     liar.twist = None
+    bob.ok("repo", "clone", lying.repo, str(bob.folder), where=lying.base)
+    assert bob.files() == lying.ann.files()
+
+
+def test_what_is_called_a_part_is_what_its_proof_shows(lying: Place, liar: Liar) -> None:
+    pushed(lying)
+    bob = lying.machine("bob", clone=False)
+    liar.twist = in_tree(lambda tree: tree.update(filtered=True, entries=[], tree_key=None, tree_key_id=None))
     bob.ok("repo", "clone", lying.repo, str(bob.folder), where=lying.base)
     assert bob.files() == lying.ann.files()
 

@@ -17,6 +17,7 @@ from tests.campaign import (  # noqa: F401 - they fill the table
     ways_out_branches,
     ways_out_catalog,
     ways_out_checks,
+    ways_out_forks,
     ways_out_merges,
     ways_out_merging,
     ways_out_proposals,

@@ -53,12 +53,15 @@ class SealSummary(Model, frozen=True):
 
 
 class Seal(SealSummary, frozen=True):
-    """`payload`: the signed bytes (b64u). `verified`: the relay's own check; clients verify themselves."""
+    """`payload`: the signed bytes (b64u). `verified`: the relay's own check; clients verify themselves.
+    `origin`: id of the repository that it was sealed in, where that is another one: what a fork began with,
+    or a proposal brought."""
 
     signature: SealSignature
     payload: str
     key: SealKey
     verified: bool | None = None
+    origin: str | None = None
 
 
 class SealUpdate(Model, omit_defaults=True, frozen=True):
@@ -246,6 +249,7 @@ SEAL_UPDATES = Endpoint(
     instead=Page[PathUpdates],
 )
 TREE = Endpoint("GET", f"{REPO}/tree/{{sha}}", query=TreeQuery, returns=Tree, cap=LARGE_ANSWER)
+PROOF = Endpoint("GET", f"{REPO}/tree/{{sha}}/proof", returns=bytes)
 BLOB = Endpoint("GET", f"{REPO}/blob/{{sha}}/{{path...}}", returns=Blob)
 RAW = Endpoint("GET", f"{REPO}/raw/{{sha}}/{{path...}}", returns=bytes)
 ARCHIVE = Endpoint("GET", f"{REPO}/archive/{{sha}}.tar.gz", returns=bytes)

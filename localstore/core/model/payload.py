@@ -33,14 +33,21 @@ class ChunkedStored(Model, frozen=True):
     chunks: Count
 
 
+class AtQuery(Model, frozen=True):
+    """`at`: id of a seal whose tree, as the caller sees it, names what is asked for. Callers from whom paths
+    are hidden get bytes by digest with it alone."""
+
+    at: str | None = None
+
+
 # Bytes are kept by their digest: sent twice they are there once, without an Idempotency-Key.
 _ONE = f"{REPO}/payloads/{{blake3}}"
 PUT = Endpoint("PUT", _ONE, returns=PayloadStored, status=201, repeatable=True, keyed=False)
-GET = Endpoint("GET", _ONE, returns=bytes)
+GET = Endpoint("GET", _ONE, query=AtQuery, returns=bytes)
 PUT_MANIFEST = Endpoint(
     "PUT", f"{_ONE}/manifest", returns=ChunkedStored, status=201, repeatable=True, keyed=False
 )
-GET_MANIFEST = Endpoint("GET", f"{_ONE}/manifest", returns=bytes)
+GET_MANIFEST = Endpoint("GET", f"{_ONE}/manifest", query=AtQuery, returns=bytes)
 HAVE = Endpoint("POST", f"{REPO}/have", returns=HaveAnswer, repeatable=True, keyed=False)
 PUT_PACK = Endpoint("POST", f"{REPO}/packs", returns=PackStored, status=201, repeatable=True, keyed=False)
-GET_PACK = Endpoint("POST", f"{REPO}/packs/fetch", returns=bytes, repeatable=True, keyed=False)
+GET_PACK = Endpoint("POST", f"{REPO}/packs/fetch", query=AtQuery, returns=bytes, repeatable=True, keyed=False)

@@ -42,6 +42,12 @@ class ForkIsPublic(Conflict):
     code = "fork_is_public"
 
 
+class ForkPrivate(Conflict):
+    """Only public repositories are forked: a fork is public."""
+
+    code = "fork_private"
+
+
 Kind = Literal["app", "lib", "model", "modelpack", "dataset"]
 Class = Literal["private_plaintext", "published_public", "private_e2ee", "public_fork"]
 Visibility = Literal["public", "private"]
@@ -63,7 +69,8 @@ class ParentRepo(Model, frozen=True):
 
 
 class Repo(Model, rename={"class_": "class"}, frozen=True):
-    """A repository. `full_name` is OWNER/NAME."""
+    """A repository. `full_name` is OWNER/NAME; `parent`: what it was forked from, where the caller sees
+    that."""
 
     id: str
     owner: str
@@ -80,6 +87,7 @@ class Repo(Model, rename={"class_": "class"}, frozen=True):
     updated_at: str
     stars: int = 0
     watchers: int = 0
+    forks: int = 0
     parent: ParentRepo | None = None
     viewer: Viewer | None = None
     listing_id: str | None = None
@@ -94,6 +102,13 @@ class RepoCreate(Model, rename={"class_": "class"}, frozen=True):
     default_branch: str = "main"
     kind: Kind = "app"
     description: Description = ""
+
+
+class ForkCreate(Model, frozen=True):
+    """`name`: else that of the repository. `default_branch_only`: of its branches and tags only that one."""
+
+    name: RepoName | None = None
+    default_branch_only: bool = False
 
 
 class RepoPatch(Model, omit_defaults=True, frozen=True):
@@ -158,5 +173,7 @@ GET = Endpoint("GET", REPO, returns=Repo)
 UPDATE = Endpoint("PATCH", REPO, body=RepoPatch, returns=Repo)
 DELETE = Endpoint("DELETE", REPO, returns=Deleted)
 RESTORE = Endpoint("POST", f"{REPO}/restore", returns=Repo)
+FORK = Endpoint("POST", f"{REPO}/forks", body=ForkCreate, returns=Repo, status=201)
+FORKS = Endpoint("GET", f"{REPO}/forks", query=PageQuery, returns=Page[Repo])
 SEARCH = Endpoint("GET", "/api/v1/search/repos", query=SearchQuery, returns=Page[Repo])
 COORDINATES = Endpoint("GET", "/api/v1/public/{kind}/{owner}/{name}", returns=Coordinates)

@@ -16,7 +16,7 @@ mapping digest → raw directory object, and return their result. `run` drives t
 """
 
 from localstore.core.tree.build import Built, Hidden, build, check_path, root_digest
-from localstore.core.tree.change import update
+from localstore.core.tree.change import rebuild, salted_with, update
 from localstore.core.tree.directory import (
     EMPTY_ROOT,
     Child,
@@ -72,8 +72,10 @@ __all__ = [
     "list_directory",
     "lookup",
     "path_salt",
+    "rebuild",
     "root_digest",
     "run",
+    "salted_with",
     "update",
     "verify",
     "walk",

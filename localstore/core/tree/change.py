@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from localstore.core.errors import PathInvalid
 from localstore.core.tree.build import (
     Built,
+    build,
     check_path,
     deepest_first,
     parent_of,
@@ -24,8 +25,27 @@ from localstore.core.tree.directory import (
     join,
 )
 from localstore.core.tree.drive import Known, Steps, fetch
+from localstore.core.tree.read import hidden_entries, walk
 
 _NOTHING = Directory(FORMAT, [], [])
+
+
+def salted_with(root: Directory, digest: bytes, key: bytes) -> bool:
+    """Whether the tree whose root is this directory, of this digest, has this tree key: a tree has one."""
+    return directory_digest(root, "", key) == digest
+
+
+def rebuild(root: bytes, changes: Mapping[str, TreeEntry | None], key: bytes) -> Steps[Built]:
+    """As `update`, where the tree at `root` has another key than `key`: every directory is made anew. Entry
+    digests that were hidden stay as they are."""
+    files = yield from walk(root)
+    hidden = yield from hidden_entries(root)
+    for path, entry in changes.items():
+        if entry is None:
+            files.pop(check_path(path), None)
+        else:
+            files[path] = entry
+    return build(files, key, hidden)
 
 
 def update(

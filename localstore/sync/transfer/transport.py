@@ -66,3 +66,7 @@ class Transport(Protocol):
 
     def tree(self, seal_id: str) -> Tree:
         """All files of a seal."""
+
+    def proof(self, seal_id: str) -> bytes:
+        """The directories of a seal that are shown, not verified. What is asked for by digest from now on is
+        named by this seal."""

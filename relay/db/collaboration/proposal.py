@@ -54,6 +54,7 @@ class ProposalRow:
     created_at: int
     updated_at: int
     closed_at: int | None
+    head_repo_id: str | None  # of another repository
 
 
 def row(found: Row) -> ProposalRow:
@@ -86,6 +87,7 @@ COLUMNS = (
     subject.c.created_at,
     subject.c.updated_at,
     subject.c.closed_at,
+    proposal.c.head_repo_id,
 )
 
 
@@ -218,7 +220,14 @@ SAME = select(proposal.c.number).where(
     proposal.c.state == "open",
 )
 OPEN_OF_HEAD = (
-    select(proposal.c.number, proposal.c.version, proposal.c.head_seal, version.c.base, ref.c.head)
+    select(
+        proposal.c.repo_id,
+        proposal.c.number,
+        proposal.c.version,
+        proposal.c.head_seal,
+        version.c.base,
+        ref.c.head,
+    )
     .select_from(
         proposal.join(version, _NEWEST).outerjoin(
             ref, and_(ref.c.id == proposal.c.base_id, ref.c.deleted_at.is_(None))
@@ -226,6 +235,10 @@ OPEN_OF_HEAD = (
     )
     .where(proposal.c.head_id == bindparam("branch_id"), proposal.c.state == "open")
     .order_by(proposal.c.number)
+)
+# Open proposals elsewhere whose branches are in this repository: (repository, number).
+OPEN_FROM_REPO = select(proposal.c.repo_id, proposal.c.number).where(
+    proposal.c.head_repo_id == _REPO, proposal.c.state == "open"
 )
 OPEN_OF_BASE = (
     select(proposal.c.number, proposal.c.head_id)
@@ -243,7 +256,14 @@ _lower: Any = proposal.alias("lower")
 DEPENDS = (
     select(proposal.c.number, _lower.c.number)
     .select_from(
-        proposal.join(_lower, and_(_lower.c.head_id == proposal.c.base_id, _lower.c.state == "open"))
+        proposal.join(
+            _lower,
+            and_(
+                _lower.c.repo_id == proposal.c.repo_id,
+                _lower.c.head_id == proposal.c.base_id,
+                _lower.c.state == "open",
+            ),
+        )
     )
     .where(proposal.c.repo_id == _REPO, proposal.c.number.in_(_NUMBERS), proposal.c.state == "open")
     .order_by(proposal.c.number, _lower.c.number)

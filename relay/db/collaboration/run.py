@@ -13,6 +13,7 @@ from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
 from relay.db.schema.collaboration.run import check_rollup, run
 from relay.db.schema.seal import seal
+from relay.db.seal import held_by
 
 
 @dataclass(slots=True, frozen=True)
@@ -81,9 +82,7 @@ def page(filters: frozenset[str]) -> Keyset:
 ONE = _RUNS.where(_THIS)
 OF_SEAL = _RUNS.where(_NEWEST).order_by(_r.folded)
 NEWEST_OF_NAME = _RUNS.where(_NEWEST, _r.folded == bindparam("folded"))
-BRANCH_OF_SEAL = select(seal.c.branch).where(
-    seal.c.repo_id == bindparam("of_repo"), seal.c.id == bindparam("of_seal")
-)
+BRANCH_OF_SEAL = select(seal.c.branch).where(held_by(bindparam("of_repo")), seal.c.id == bindparam("of_seal"))
 IN_SEAL = select(func.count(), func.count(case((_r.newest, 1)))).select_from(run).where(_OF_SEAL)
 REPORTED_SINCE = select(func.count()).where(
     _r.reporter_id == bindparam("who"), _r.created_at > bindparam("since")

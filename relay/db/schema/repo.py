@@ -28,7 +28,7 @@ repo = Table(
     Column("default_branch", String, nullable=False),
     Column("state", String, nullable=False, default="active"),  # active, archived, deleted, suspended, killed
     Column("resume_state", String),  # what a suspended or deleted repository returns to
-    Column("parent_id", ForeignKey("repo.id")),
+    Column("parent_id", ForeignKey("repo.id"), index=True),  # it was forked from
     Column("tree_key", LargeBinary, nullable=False),
     Column("tree_key_id", String, nullable=False),
     at("created_at"),
@@ -37,6 +37,26 @@ repo = Table(
     at("purge_at", True),
     Column("policy", BigInteger),  # number of its path policy; None: who sees it sees all of it
     UniqueConstraint("owner_id", "name"),
+)
+
+# Repositories whose seals this one may hold: those it descends from, and those that proposals came from. They
+# may be purged since.
+lineage = Table(
+    "lineage",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("of_id", String, primary_key=True, index=True),
+    **BY_KEY,
+)
+
+# Tree keys that seals of this repository were made with, beside the one that it has now.
+tree_key = Table(
+    "tree_key",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("id", String, primary_key=True),
+    Column("key", LargeBinary, nullable=False),
+    **BY_KEY,
 )
 
 repo_alias = Table(

@@ -23,6 +23,16 @@ seal = Table(
     at("created_at"),
 )
 
+# Seals that were made in another repository and belong to this one too: a fork has those that it began with,
+# a base those that are proposed to it. Who has a seal has all that came before it.
+repo_seal = Table(
+    "repo_seal",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("seal_id", ForeignKey("seal.id"), primary_key=True, index=True),
+    **BY_KEY,
+)
+
 seal_parent = Table(
     "seal_parent",
     metadata,

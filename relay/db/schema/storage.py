@@ -61,6 +61,16 @@ repo_object = Table(
     **BY_KEY,
 )
 
+# Objects that a repository reads because a proposal from another one names them. They count for its owner
+# from the merge on.
+lent_object = Table(
+    "lent_object",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("digest", LargeBinary, primary_key=True),
+    **BY_KEY,
+)
+
 # Files above the blob cap: read and compared with their digest once, when the row was made. While a row
 # stands, the collector keeps its manifest and every chunk.
 chunked_file = Table(

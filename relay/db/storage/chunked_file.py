@@ -14,6 +14,7 @@ _ASKED = and_(
 )
 
 INSERT = InsertNew(chunked_file)
+ROWS = select(chunked_file.c.digest, chunked_file.c.manifest, chunked_file.c.size).where(_ASKED)
 ANY = select(chunked_file.c.size).where(chunked_file.c.repo_id == bindparam("repo_id")).limit(1)
 SIZES = select(chunked_file.c.digest, chunked_file.c.size).where(_ASKED)
 MANIFEST = select(chunked_file.c.manifest).where(

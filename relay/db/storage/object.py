@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import and_, bindparam, case, insert, select, update
+from sqlalchemy import and_, bindparam, case, delete, insert, or_, select, update
 
 from relay.db.engine.database import Row
 from relay.db.engine.upsert import InsertNew
-from relay.db.schema.storage import frame, object_, pack, repo_object
+from relay.db.schema.storage import frame, lent_object, object_, pack, repo_object
 
 
 @dataclass(slots=True, frozen=True)
@@ -66,10 +66,27 @@ SCOPE_INSERT = InsertNew(repo_object)
 KNOWN = select(object_.c.digest).where(_ASKED)
 IN_REPO = select(repo_object.c.digest).where(_IN_REPO)
 LOCATE = select(*_COLUMNS).select_from(_PLACED).where(_ASKED)
-LOCATE_IN_REPO = (
-    select(*_COLUMNS)
-    .select_from(_PLACED.join(repo_object, repo_object.c.digest == object_.c.digest))
-    .where(_IN_REPO)
+_HELD_HERE = (
+    select(repo_object.c.digest)
+    .where(repo_object.c.repo_id == bindparam("repo_id"), repo_object.c.digest == object_.c.digest)
+    .exists()
+)
+_LENT_HERE = (
+    select(lent_object.c.digest)
+    .where(lent_object.c.repo_id == bindparam("repo_id"), lent_object.c.digest == object_.c.digest)
+    .exists()
+)
+# What a repository reads: its own objects, and those that a proposal lends it.
+LOCATE_IN_REPO = select(*_COLUMNS).select_from(_PLACED).where(_ASKED, or_(_HELD_HERE, _LENT_HERE))
+LEND = InsertNew(lent_object)
+LENT = select(lent_object.c.digest).where(
+    lent_object.c.repo_id == bindparam("repo_id"),
+    lent_object.c.digest.in_(bindparam("digests", expanding=True)),
+)
+ANY_LENT = select(lent_object.c.digest).where(lent_object.c.repo_id == bindparam("repo_id")).limit(1)
+TAKE_OVER = delete(lent_object).where(
+    lent_object.c.repo_id == bindparam("repo_id"),
+    lent_object.c.digest.in_(bindparam("digests", expanding=True)),
 )
 # The rows are locked in one order, so that two transactions never wait for each other.
 TOUCH = (

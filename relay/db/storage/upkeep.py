@@ -122,13 +122,7 @@ MESSAGES = _some(
 # What happened to accounts and the node; the rest stays as long as its repository.
 OF_NO_REPO = _some(event, and_(event.c.repo_id.is_(None), event.c.created_at < bindparam("before")))
 
-_fork = repo.alias("fork")
-# A fork reads its older seals out of the repository it came from, which therefore stays while it lives.
-_DUE = select(repo.c.id).where(
-    repo.c.state == "deleted",
-    repo.c.purge_at < bindparam("now"),
-    ~select(_fork.c.id).where(_fork.c.parent_id == repo.c.id).exists(),
-)
+_DUE = select(repo.c.id).where(repo.c.state == "deleted", repo.c.purge_at < bindparam("now"))
 _NEXT = or_(
     repo.c.purge_at > bindparam("after_at"),
     and_(repo.c.purge_at == bindparam("after_at"), repo.c.id > bindparam("after_id")),

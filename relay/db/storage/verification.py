@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import and_, bindparam, func, literal, select
+from sqlalchemy import and_, bindparam, func, literal, or_, select
 
 from relay.db.ref import COLUMNS as REF_COLUMNS
 from relay.db.schema.account import device_key
@@ -12,9 +12,9 @@ from relay.db.schema.event import event
 from relay.db.schema.live import lane_dir, lane_final
 from relay.db.schema.ref import ref
 from relay.db.schema.release import release, release_asset
-from relay.db.schema.repo import repo
+from relay.db.schema.repo import lineage, repo, tree_key
 from relay.db.schema.seal import seal, seal_parent
-from relay.db.schema.storage import chunked_file, frame, object_, pack, repo_object
+from relay.db.schema.storage import chunked_file, frame, lent_object, object_, pack, repo_object
 from relay.db.seal import OWN_COLUMNS
 
 _IDS: Any = bindparam("ids", expanding=True)
@@ -52,6 +52,7 @@ PARENTS = (
     .where(seal_parent.c.seal_id.in_(_IDS))
     .order_by(seal_parent.c.seal_id, seal_parent.c.position)
 )
+LINEAGES = select(lineage.c.repo_id, lineage.c.of_id).where(lineage.c.repo_id.in_(_IDS))
 GENERATIONS = select(seal.c.id, seal.c.generation).where(seal.c.id.in_(_IDS))
 LOST_HEADS = (
     select(ref.c.repo_id, ref.c.type, ref.c.name, ref.c.head)
@@ -75,20 +76,24 @@ SHARED_STARTS = (
 REF_EVENTS = select(event.c.data).where(event.c.repo_id == _REPO, event.c.kind == "ref")
 
 # --- trees
+TREE_KEYS = select(tree_key.c.repo_id, tree_key.c.key)
 ROOTS = (
     select(seal.c.root, repo.c.id, repo.c.tree_key)
     .select_from(seal.join(repo, repo.c.id == seal.c.repo_id))
     .where(repo.c["class"] != "private_e2ee")
     .distinct()
 )
-HELD = (
-    select(object_.c.digest, object_.c.size)
-    .select_from(object_.join(repo_object, repo_object.c.digest == object_.c.digest))
-    .where(
-        repo_object.c.repo_id == _REPO,
-        repo_object.c.digest.in_(bindparam("digests", expanding=True)),
-        ~object_.c.directory,
-    )
+HELD = select(object_.c.digest, object_.c.size).where(
+    object_.c.digest.in_(bindparam("digests", expanding=True)),
+    ~object_.c.directory,
+    or_(
+        *(
+            select(scope.c.digest)
+            .where(scope.c.repo_id == _REPO, scope.c.digest == object_.c.digest)
+            .exists()
+            for scope in (repo_object, lent_object)
+        )
+    ),
 )
 
 # --- live frontiers

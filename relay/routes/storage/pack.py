@@ -5,7 +5,7 @@ from __future__ import annotations
 from localstore.core.encoding import DIGEST_SIZE
 from localstore.core.limits import HAVE_DIGESTS, PACK_BYTES
 from localstore.core.model import payload as endpoints
-from localstore.core.model.payload import HaveAnswer, PackStored
+from localstore.core.model.payload import AtQuery, HaveAnswer, PackStored
 from relay.caller import View
 from relay.http.routing import Reply, Upload, serves
 from relay.routes.storage.payload import FLAG
@@ -38,9 +38,9 @@ async def store_pack(view: View, upload: Upload) -> PackStored:
     stream=True,
     media=BYTES,
 )
-async def fetch_pack(view: View, upload: Upload) -> Reply:
+async def fetch_pack(view: View, query: AtQuery, upload: Upload) -> Reply:
     """A pack of these objects (32 bytes a digest); Svc-Remaining counts those that did not fit"""
-    made = await packs.fetch(view, await packs.read_digests(upload))
+    made = await packs.fetch(view, await packs.read_digests(upload), query.at)
     return Reply(
         status=200,
         content_type=BYTES,

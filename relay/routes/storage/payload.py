@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from localstore.core.limits import BLOB_FILE, CHUNK_MANIFEST
 from localstore.core.model import payload as endpoints
+from localstore.core.model.payload import AtQuery
 from relay.caller import View
 from relay.http.routing import Reply, Upload, serves
 from relay.service.storage import payload as payloads
@@ -28,9 +29,9 @@ async def put_payload(view: View, blake3: str, upload: Upload) -> Reply:
 
 
 @serves(endpoints.GET, operation="payload.get", flag=FLAG, others=(206, 304), errors=(416,), media=BYTES)
-async def get_payload(view: View, blake3: str) -> Reply:
+async def get_payload(view: View, blake3: str, query: AtQuery) -> Reply:
     """Bytes by their BLAKE3; with ETag and ranges"""
-    return await payloads.get(view, blake3)
+    return await payloads.get(view, blake3, query.at)
 
 
 @serves(
@@ -48,6 +49,6 @@ async def put_manifest(view: View, blake3: str, upload: Upload) -> Reply:
 
 
 @serves(endpoints.GET_MANIFEST, operation="payload.get_manifest", flag=FLAG, errors=(422,))
-async def get_manifest(view: View, blake3: str) -> Reply:
+async def get_manifest(view: View, blake3: str, query: AtQuery) -> Reply:
     """The chunks of a large file, in order"""
-    return await payloads.get_manifest(view, blake3)
+    return await payloads.get_manifest(view, blake3, query.at)

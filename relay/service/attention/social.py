@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from localstore.core.model.repo import Repo, Viewer
 from relay.base.clock import now_ms
 from relay.caller import Caller, View
+from relay.db.collaboration import fork as forks
 from relay.db.collaboration import social as rows
 from relay.db.engine.database import Row, Tx
 
@@ -60,16 +61,20 @@ async def of_one(caller: Caller, repo: Repo) -> Repo:
     """The repository with its counts and the caller's own star and watch."""
     me = caller.principal.account_id if caller.principal else ""
     row = await caller.node.db.lookup(rows.ONE, of_repo=repo.id, me=me)
+    forked = await caller.node.db.lookup(forks.COUNT, of_repo=repo.id)
+    repo = replace(repo, forks=forked[0] if forked else 0)
     return repo if row is None else _with(repo, row)
 
 
 async def of_several(tx: Tx, caller: Caller, repos: list[Repo]) -> list[Repo]:
-    """The same for a page of a list, in one statement."""
+    """The same for a page of a list, in two statements."""
     if not repos:
         return repos
     me = caller.principal.account_id if caller.principal else ""
-    found = await tx.all(rows.SEVERAL, repo_ids=[one.id for one in repos], me=me)
-    known = {row[0]: row for row in found}
+    ids = [one.id for one in repos]
+    known = {row[0]: row for row in await tx.all(rows.SEVERAL, repo_ids=ids, me=me)}
+    forked: dict[str, int] = dict(map(tuple, await tx.all(forks.COUNTS, ids=ids)))
+    repos = [replace(one, forks=forked.get(one.id, 0)) for one in repos]
     return [_with(one, known[one.id]) if one.id in known else one for one in repos]
 
 

@@ -174,7 +174,7 @@ async def _edit(tx: Tx, view: View, old: Row, patch: IssuePatch, state: str, rea
         now=now,
     )
     if state != old[3]:
-        await subject.set_state(tx, view, old[0], state)
+        await subject.set_state(tx, view.repo.id, old[0], state)
     if (title, body) != (old[1], old[2]):
         this = subject.Subject(old[0], rows.ISSUE, state, old[5])
         await subject.edited(tx, view, this, title, body)

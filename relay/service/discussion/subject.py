@@ -103,10 +103,10 @@ async def take_part(tx: Tx, view: View, of: Subject) -> None:
         await _part(tx, view, of, who, posted=True)
 
 
-async def set_state(tx: Tx, view: View, number: int, state: str) -> None:
+async def set_state(tx: Tx, repo_id: str, number: int, state: str) -> None:
     """Set the state in the row by which lists are filtered."""
     for copied in (rows.LABEL_STATE, rows.PART_STATE, rows.WORD_STATE):
-        await tx.run(copied, of_repo=view.repo.id, of_number=number, new_state=state)
+        await tx.run(copied, of_repo=repo_id, of_number=number, new_state=state)
 
 
 # --- words

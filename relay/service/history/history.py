@@ -71,7 +71,7 @@ async def beginning(view: View, prefix: str, limit: int | None) -> Page[SealSumm
 async def log(view: View, ref: str | None, cursor: str | None, limit: int | None) -> Page[Seal]:
     """The same walk; each seal with the result of verifying its signature."""
     found, next_cursor = await _page(view, ref, None, cursor, limit)
-    return Page(items=[_verified(row) for row in found], next_cursor=next_cursor)
+    return Page(items=[_verified(view, row) for row in found], next_cursor=next_cursor)
 
 
 async def lines(view: View, ref: str | None, cursor: str | None, limit: int | None) -> Page[SealLine]:
@@ -81,7 +81,7 @@ async def lines(view: View, ref: str | None, cursor: str | None, limit: int | No
 
 
 async def seal(view: View, seal_id: str) -> Seal:
-    return _verified(await sealed.seal(view, seal_id))
+    return _verified(view, await sealed.seal(view, seal_id))
 
 
 async def _page(
@@ -171,8 +171,8 @@ def summary(full: Seal) -> SealSummary:
     return SealSummary(**{name: getattr(full, name) for name in SealSummary.__struct_fields__})
 
 
-def _verified(row: SealRow) -> Seal:
-    return msgspec.structs.replace(to_wire(row), verified=verify(row))
+def _verified(view: View, row: SealRow) -> Seal:
+    return msgspec.structs.replace(to_wire(row, view.repo.id), verified=verify(row))
 
 
 def verify(row: SealRow) -> bool:
@@ -198,6 +198,7 @@ def verify(row: SealRow) -> bool:
 async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
     """A directory of the tree at a seal, or every file below it."""
     found = await sealed.seal(view, sha)
+    key_id, key = await sealed.tree_key(view, found)
     path = path.strip("/")
     if path:
         check_path(path)
@@ -215,8 +216,8 @@ async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
         recursive=recursive,
         filtered=view.policy is not None,
         entries=listed,
-        tree_key=b64u(view.repo.tree_key) if view.policy is None else None,
-        tree_key_id=view.repo.tree_key_id if view.policy is None else None,
+        tree_key=b64u(key) if view.policy is None else None,
+        tree_key_id=key_id if view.policy is None else None,
     )
 
 

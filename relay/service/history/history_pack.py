@@ -2,7 +2,8 @@
 
 `manifest.jsonl` comes first, one seal on each line as `Seal`, with more members:
 
-    first line: `tree`, its whole tree as a list of `Entry`, and `tree_key` and `tree_key_id`
+    first line: `tree`, its whole tree as a list of `Entry`, and `tree_key` and `tree_key_id`,
+        which a later line has where they change
     later lines: `changes`, arrays (path, kind or null, digest, size) against the tree of the line above
 
 Then `blobs/<blake3>`, each once, in the order in which the lines first name them. A slice with `skip` leaves
@@ -20,6 +21,7 @@ from typing import IO
 
 import msgspec
 
+from localstore.core import seal as kernel
 from localstore.core.encoding import b64u, is_hex_digest
 from localstore.core.errors import NotFound
 from localstore.core.limits import HISTORY_PACK_DEFAULT, HISTORY_PACK_LINES, MIB
@@ -124,8 +126,8 @@ async def _manifest(view: View, rows: list[SealRow], before: SealRow | None) -> 
 async def _first_line(view: View, manifest: _Manifest, row: SealRow, before: SealRow | None) -> None:
     whole = _said(view)
     if view.policy is None:
-        whole |= {"tree_key": b64u(view.repo.tree_key), "tree_key_id": view.repo.tree_key_id}
-    await manifest.write(_open(row, whole) + b',"tree":[')
+        whole |= await _key(view, row)
+    await manifest.write(_open(view, row, whole) + b',"tree":[')
     comma = b""
     async for path, file in sealed.files(view, row.root):
         await manifest.write(comma + _ENCODER.encode(wire_entry(path, file)))
@@ -151,8 +153,20 @@ async def _line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -
     while len(manifest.blobs) >= manifest.leased:
         await manifest.lease(view)
     listed = await apart(_changes, brought) if len(brought) > MANY else _changes(brought)
-    await manifest.write(_open(row, _said(view)) + b',"changes":' + listed + b"}\n")
+    said = _said(view)
+    if view.policy is None and _key_id(row) != _key_id(above):
+        said |= await _key(view, row)
+    await manifest.write(_open(view, row, said) + b',"changes":' + listed + b"}\n")
     manifest.lines += 1
+
+
+def _key_id(row: SealRow) -> str:
+    return kernel.decode(row.payload).tree_key_id
+
+
+async def _key(view: View, row: SealRow) -> dict[str, object]:
+    key_id, key = await sealed.tree_key(view, row)
+    return {"tree_key": b64u(key), "tree_key_id": key_id}
 
 
 def _said(view: View) -> dict[str, object]:
@@ -178,9 +192,9 @@ def _head(file: TreeEntry) -> bytes:
     return header(f"blobs/{file.digest.hex()}", file.size)
 
 
-def _open(row: SealRow, more: dict[str, object]) -> bytes:
+def _open(view: View, row: SealRow, more: dict[str, object]) -> bytes:
     """The members of the seal and `more`, without the closing brace."""
-    return _ENCODER.encode(to_wire(row))[:-1] + b"," + _ENCODER.encode(more)[1:-1]
+    return _ENCODER.encode(to_wire(row, view.repo.id))[:-1] + b"," + _ENCODER.encode(more)[1:-1]
 
 
 async def _stream(view: View, manifest: _Manifest, length: int) -> AsyncIterator[bytes]:

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from dataclasses import dataclass
 from operator import attrgetter
 
+from localstore.core import seal as kernel
 from localstore.core import tree
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import NotFound
@@ -22,6 +23,7 @@ from localstore.core.tree.read import Change
 from relay.base.batches import batches
 from relay.caller import View
 from relay.db import history as walks
+from relay.db import repo as repos
 from relay.db import seal as seals
 from relay.db.collaboration import proposal as proposals
 from relay.db.engine.database import Tx
@@ -52,6 +54,17 @@ async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
     if row is None:
         raise NotFound
     return seals.row(row)
+
+
+async def tree_key(view: View, row: SealRow) -> tuple[str, bytes]:
+    """Id and bytes of the key that salts the tree of a seal: for whole views alone."""
+    key_id = kernel.decode(row.payload).tree_key_id
+    if key_id == view.repo.tree_key_id:
+        return key_id, view.repo.tree_key
+    found = await view.node.db.lookup(repos.KEY, repo_id=view.repo.id, key_id=key_id)
+    if found is None:
+        raise NotFound
+    return key_id, bytes(found[0])
 
 
 async def head(view: View, tx: Tx, name: str) -> str | None:

@@ -35,6 +35,7 @@ from relay.service import protection
 from relay.service import ref as branch_service
 from relay.service.checks import check
 from relay.service.discussion import issue
+from relay.service.forking import holding
 from relay.service.live import frontier, landing
 from relay.service.merging import mergeable
 from relay.service.merging.subjects import About, Act
@@ -86,7 +87,7 @@ async def merge_in(
     key, drafts = await signed(tx, view, base, body.prepare_id, body.device_key_id, body.signatures)
     await _land(tx, view, base, drafts, body.signatures, key, prepared, worked)
     await _settle(tx, view, row, about, head, drafts[-1].id)
-    if body.delete_branch:
+    if body.delete_branch and row.head_repo_id is None:
         await branch_service.drop_if_sealed(tx, view, head)
     return await shown(tx, view, number)
 
@@ -191,6 +192,9 @@ async def _land(
     """Record the seals, move the branch once, and carry its live edits over."""
     await frontier.lock(tx, onto.id)
     last = drafts[-1]
+    above = {parent for made in drafts for parent in made.parents}
+    named = {digest for made in drafts for _, kind, digest, _ in made.changes if kind}
+    await holding.adopt(tx, view.node, view.repo.id, sorted(above), named)
     try:
         await seal.move(tx, view, onto, prepared.expected_head, last.id, "merge it again")
     except StaleHead as moved:
@@ -211,7 +215,7 @@ async def _settle(tx: Tx, view: View, row: ProposalRow, about: About, head: RefR
     for _, closed in await tx.all(proposals.CLOSES, of_repo=view.repo.id, numbers=[row.number]):
         await issue.close(tx, view, closed, by=row.number)
     base = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=row.base_id)
-    if base is None:
+    if base is None or row.head_repo_id is not None:
         return
     onto = refs.row(base)
     for number, head_id in await tx.all(proposals.OPEN_OF_BASE, branch_id=head.id):

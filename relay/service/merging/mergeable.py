@@ -14,7 +14,7 @@ from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
 from relay.service import protection
 from relay.service.checks import check
-from relay.service.proposal import states, verdict, wire
+from relay.service.proposal import elsewhere, states, verdict, wire
 
 
 def require_open(row: ProposalRow) -> None:
@@ -64,15 +64,20 @@ async def blocked_of(tx: Tx, view: View, base: RefRow, head: str) -> list[str]:
 
 
 async def branches_of(tx: Tx, view: View, row: ProposalRow) -> tuple[RefRow, RefRow]:
-    """(base, head), both living, with seals. ProposalBranchGone."""
-    return await _branch(tx, view, row.base_id, row.base), await _branch(tx, view, row.head_id, row.head)
+    """(base, head), both living, with seals; the head may be of another repository. ProposalBranchGone;
+    HeadMoved while the newest seal of such a head is not a version yet."""
+    base = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=row.base_id)
+    head = await elsewhere.branch_of(tx, view, row)
+    if head is not None and row.head_repo_id is not None and head.head not in (None, row.head_seal):
+        raise HeadMoved(row.number, head_of(head))
+    found = refs.row(base) if base else None
+    return _with_seal(found, row.base), _with_seal(head, row.head)
 
 
-async def _branch(tx: Tx, view: View, ref_id: str, name: str) -> RefRow:
-    found = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=ref_id)
-    if found is None or refs.row(found).head is None:
+def _with_seal(ref: RefRow | None, name: str) -> RefRow:
+    if ref is None or ref.head is None:
         raise ProposalBranchGone(f"branch {name} was deleted, so nothing can be merged")
-    return refs.row(found)
+    return ref
 
 
 def head_of(ref: RefRow) -> str:

@@ -99,6 +99,11 @@ async def update(view: View, number: str, body: UpdatePrepareRequest) -> Prepare
     async with view.read(snapshot=True) as tx:
         row = await states.find(tx, view, number)
         mergeable.require_open(row)
+        if row.head_repo_id is not None:
+            raise NotMergeable(
+                f"the branch of #{row.number} is in another repository; bring {row.base} into it there",
+                blocked_by=["head_elsewhere"],
+            )
         base, head = await mergeable.branches_of(tx, view, row)
         await protection.check(tx, view, head.name, "write")
         mergeable.require_heads(row, base, head, body.expected_base, body.expected_head)
@@ -245,7 +250,7 @@ async def _seal(
     sources: list[str],
     said: Said | None = None,
 ) -> Draft:
-    made = await chain.update(root, dict(worked.changes)) if worked.changes else root
+    made = await chain.update(root, dict(worked.changes))  # without changes too: the key may be another one
     origin = MergeOrigin("merge" if task.way == "update" else task.way, sources, task.number)
     said = said or Said(task.message, task.key.id)
     return draft(chain.view, task.onto.name, parents, made, said, worked.changes, merge=origin)
@@ -273,6 +278,8 @@ async def _stored(
         seals=[_to_wire(one) for one in drafts],
         merged=merged,
         expires_at=rfc3339(expires),
+        tree_key=b64u(view.repo.tree_key),
+        tree_key_id=view.repo.tree_key_id,
     )
 
 

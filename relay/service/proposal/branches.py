@@ -5,6 +5,7 @@ A branch is known by its id: renamed it is the same one, and a new branch with a
 - The head moves: each of its open proposals has a new version.
 - The head is deleted: its open proposals are closed. Their versions can be read, and one is opened again when
   a branch of that name stands at the same seal.
+- A head in another repository moves or goes: a job does the same (`elsewhere`).
 - The base is deleted: where it was merged by a proposal, what was based on it goes to that one's base; else
   it is closed.
 """
@@ -19,14 +20,17 @@ from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
 from relay.service.discussion import subject
-from relay.service.proposal import auto, states, versions
+from relay.service.proposal import auto, elsewhere, states, versions
 
 
 async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:
     """The head of this branch is `head` from now on."""
     await auto.base_moved(tx, view, branch_id)
-    for number, n, was, base, base_now in await tx.all(rows.OPEN_OF_HEAD, branch_id=branch_id):
+    for repo_id, number, n, was, base, base_now in await tx.all(rows.OPEN_OF_HEAD, branch_id=branch_id):
         if was == head:
+            continue
+        if repo_id != view.repo.id:
+            await elsewhere.later(tx, view.node, repo_id, number, view.me.account_id)
             continue
         await auto.drop(tx, view.node.hub, view.repo.id, number, "head_moved")
         await versions.add(tx, view, number, n + 1, head, base_now or base)
@@ -35,7 +39,10 @@ async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:
 
 async def deleted(tx: Tx, view: View, branch_id: str) -> None:
     """This branch was deleted."""
-    for number, *_ in await tx.all(rows.OPEN_OF_HEAD, branch_id=branch_id):
+    for repo_id, number, *_ in await tx.all(rows.OPEN_OF_HEAD, branch_id=branch_id):
+        if repo_id != view.repo.id:
+            await elsewhere.later(tx, view.node, repo_id, number, view.me.account_id)
+            continue
         await states.put(tx, view, number, "closed", "proposal.close", reason="head_deleted")
     based = await tx.all(rows.OPEN_OF_BASE, branch_id=branch_id)
     if not based:
@@ -68,8 +75,13 @@ async def revive(tx: Tx, view: View, row: ProposalRow) -> None:
             f"#{row.number} stays closed: its base {row.base} is gone; "
             f"run: svc pr edit {row.number} --base {view.repo.default_branch}"
         )
-    head = await _living(tx, view, row.head_id)
-    if head is None:
+    head = await elsewhere.branch_of(tx, view, row)
+    if row.head_repo_id is not None:
+        if head is None or head.head is None:
+            raise ProposalBranchGone(f"#{row.number} stays closed: its branch {row.head} of a fork is gone")
+        if head.head != row.head_seal:
+            await elsewhere.later(tx, view.node, view.repo.id, row.number, view.me.account_id)
+    elif head is None:
         head = await _named(tx, view, row.head)
         if head is None or head.head != row.head_seal:
             raise ProposalBranchGone(
@@ -79,7 +91,7 @@ async def revive(tx: Tx, view: View, row: ProposalRow) -> None:
         await tx.run(rows.SET_HEAD, **of, new_head=head.name, new_head_id=head.id)
     if base.id != row.base_id:
         await tx.run(rows.SET_BASE, **of, new_base=base.name, new_base_id=base.id)
-    if head.head is not None and head.head != row.head_seal:
+    if row.head_repo_id is None and head.head is not None and head.head != row.head_seal:
         await versions.add(tx, view, row.number, row.version + 1, head.head, base.head)
         await subject.announce(tx, view, "proposal.push", row.number, version=row.version + 1, head=head.head)
 

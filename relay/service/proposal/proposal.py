@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 from localstore.core import limits
-from localstore.core.errors import Conflict, Invalid
+from localstore.core.errors import Conflict, Invalid, Unavailable
 from localstore.core.model.base import Page
 from localstore.core.model.collaboration.proposal import (
     NothingProposed,
@@ -17,7 +18,7 @@ from localstore.core.model.collaboration.proposal import (
     ProposalQuery,
 )
 from relay.base.clock import now_ms
-from relay.caller import View, account_name
+from relay.caller import View, account_name, repo_name
 from relay.db import ref as refs
 from relay.db.collaboration import issue as subjects
 from relay.db.collaboration import proposal as rows
@@ -26,8 +27,11 @@ from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
 from relay.http.paging import Cursor, page_size
 from relay.service.discussion import posting, subject
+from relay.service.forking import holding
+from relay.service.forking.holding import Taken
 from relay.service.history.ancestry import relation
-from relay.service.proposal import branches, review, states, versions, wire
+from relay.service.proposal import branches, elsewhere, review, states, versions, wire
+from relay.service.proposal.elsewhere import Head
 
 _CLOSES = re.compile(
     r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):? {1,3}#([1-9][0-9]{0,8})\b", re.IGNORECASE | re.ASCII
@@ -74,14 +78,37 @@ async def create(view: View, body: ProposalCreate) -> Proposal:
     posting.require_short(body.body, "/body")
     if body.head == body.base:
         raise Invalid(_SAME, pointer="/base")
-    await _require_news(view, body.head, body.base)
-    async with view.write(account_name(view.me.account_id)) as tx:
+    for _ in range(elsewhere.ATTEMPTS):
+        async with view.read(snapshot=True) as tx:
+            other = await elsewhere.find(tx, view, body.head) if ":" in body.head else None
+            await _require_news(tx, view, body, other)
+        if other is None:
+            return await _created(view, body)
+        taken = await holding.gather(view.node, other.repo.id, view.repo.id, [other.seal])
+        with suppress(_Moved):
+            return await _created(view, body, other, taken)
+    raise Unavailable(f"{body.head} moves too fast to be proposed; try again")
+
+
+async def _created(
+    view: View, body: ProposalCreate, other: Head | None = None, taken: Taken | None = None
+) -> Proposal:
+    """With a head in another repository, whose seals are `taken`; _Moved if it moved since."""
+    names = [account_name(view.me.account_id), *([repo_name(other.repo.id)] if other else [])]
+    async with view.write(*names) as tx:
         if body.labels:
             subject.require(view, "issue.label")
         if body.assignees:
             subject.require(view, "issue.assign")
         await posting.require_room(tx, view)
-        head, head_seal = await _branch(tx, view, body.head, "/head")
+        if other is None or taken is None:
+            head, head_seal = await _branch(tx, view, _local(body.head), "/head")
+        else:
+            again = await elsewhere.find(tx, view, body.head)
+            if again is None or (again.repo.id, again.seal) != (other.repo.id, other.seal):
+                raise _Moved
+            head, head_seal = again.ref, again.seal
+            await holding.borrow(tx, view.node, view.repo.id, taken)
         base, base_seal = await _branch(tx, view, body.base, "/base")
         await _require_first(tx, view, head.id, base)
         made = await subject.insert(tx, view, rows.PROPOSAL, body.title, body.body)
@@ -91,7 +118,7 @@ async def create(view: View, body: ProposalCreate) -> Proposal:
             number=made.number,
             state="open",
             draft=body.draft,
-            head_repo_id=None,
+            head_repo_id=other.repo.id if other else None,
             head_id=head.id,
             head=head.name,
             base_id=base.id,
@@ -106,6 +133,15 @@ async def create(view: View, body: ProposalCreate) -> Proposal:
         await subject.assign(tx, view, made, body.assignees)
         await review.request(tx, view, made, body.reviewers)
         return await _shown(tx, view, await states.find(tx, view, made.number))
+
+
+class _Moved(Exception):
+    """The branch of another repository moved since its seals were read."""
+
+
+def _local(head: str) -> str:
+    """The branch that OWNER:BRANCH names where OWNER has this very repository."""
+    return head.rpartition(":")[2]
 
 
 async def update(view: View, number: str, patch: ProposalPatch) -> Proposal:
@@ -222,16 +258,17 @@ async def _set_state(tx: Tx, view: View, number: str, state: str) -> None:
     await states.put(tx, view, row.number, "open", "proposal.reopen")
 
 
-async def _require_news(view: View, head: str, base: str) -> None:
+async def _require_news(tx: Tx, view: View, body: ProposalCreate, other: Head | None) -> None:
     """NothingProposed if the base has all seals of the head."""
-    async with view.read(snapshot=True) as tx:
-        _, head_seal = await _branch(tx, view, head, "/head")
-        _, base_seal = await _branch(tx, view, base, "/base")
-        if (await relation(tx, base_seal, head_seal)).ahead == 0:
-            raise NothingProposed(
-                f"{base} has every seal of {head}, so there is nothing to propose; "
-                f"push to {head} first: svc push"
-            )
+    head_seal = other.seal if other else (await _branch(tx, view, _local(body.head), "/head"))[1]
+    _, base_seal = await _branch(tx, view, body.base, "/base")
+    if other is None and _local(body.head) == body.base:
+        raise Invalid(_SAME, pointer="/base")
+    if (await relation(tx, base_seal, head_seal)).ahead == 0:
+        raise NothingProposed(
+            f"{body.base} has every seal of {body.head}, so there is nothing to propose; "
+            f"push to {body.head} first: svc push"
+        )
 
 
 async def _branch(tx: Tx, view: View, name: str, pointer: str) -> tuple[RefRow, str]:

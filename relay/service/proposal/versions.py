@@ -46,10 +46,16 @@ async def page(view: View, number: str, query: PageQuery) -> Page[Version]:
 
 
 async def add(tx: Tx, view: View, number: int, n: int, head: str, base: str) -> None:
-    """Version `n`, the newest of the proposal from now on."""
+    """Version `n` by the caller, the newest of the proposal from now on."""
+    await put(tx, view.node, (view.repo.id, number), n, head, base, view.me.account_id)
+
+
+async def put(tx: Tx, node: Node, of: tuple[str, int], n: int, head: str, base: str, by: str) -> None:
+    """The same in a repository by its id, of an account by its id."""
+    repo_id, number = of
     await tx.run(
         rows.INSERT_VERSION,
-        repo_id=view.repo.id,
+        repo_id=repo_id,
         number=number,
         n=n,
         head=head,
@@ -57,11 +63,11 @@ async def add(tx: Tx, view: View, number: int, n: int, head: str, base: str) -> 
         settled=False,
         merge_base=None,
         change_id=None,
-        by_id=view.me.account_id,
+        by_id=by,
         created_at=now_ms(),
     )
-    await tx.run(rows.SET_VERSION, of_repo=view.repo.id, of_number=number, new_n=n, new_seal=head)
-    await view.node.jobs.add(tx, JOB, {"repo_id": view.repo.id, "number": number})
+    await tx.run(rows.SET_VERSION, of_repo=repo_id, of_number=number, new_n=n, new_seal=head)
+    await node.jobs.add(tx, JOB, {"repo_id": repo_id, "number": number})
 
 
 async def settle(node: Node, repo_id: str, number: int) -> None:

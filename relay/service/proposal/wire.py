@@ -10,6 +10,7 @@ from localstore.core.model.collaboration.review import Review
 from relay.base.clock import rfc3339, rfc3339_or_none
 from relay.caller import View
 from relay.db.collaboration import auto_merge as autos
+from relay.db.collaboration import fork as forks
 from relay.db.collaboration import proposal as rows
 from relay.db.collaboration import review as reviews
 from relay.db.collaboration.proposal import ProposalRow
@@ -36,6 +37,7 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
     asked = _reviewers(await tx.all(reviews.REVIEWERS, **of), standing)
     closes = _by_number(await tx.all(rows.CLOSES, **of))
     depends = _by_number(await tx.all(rows.DEPENDS, **of))
+    others = await _others(tx, view, found)
     heads = list({row.head_seal for row in found})
     checked = await check.rollups(tx, view.repo.id, heads)
     rules = await protection.of_repo(tx, view.repo.id)
@@ -59,7 +61,7 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
                 author=subject.actor(row.author_id, row.author_handle, row.author_kind),
                 head=row.head,
                 base=row.base,
-                head_repo=HeadRepo(id=view.repo.id, full_name=view.repo.full_name),
+                head_repo=others.get(row.head_repo_id),
                 head_seal=row.head_seal,
                 base_seal=base_now or row.version_base,
                 merge_base=row.merge_base,
@@ -80,6 +82,7 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
                 closed_at=rfc3339_or_none(row.closed_at),
                 merged_seal=row.merged_seal,
                 auto_merge=_auto(waiting.get(n)),
+                cross_repository=row.head_repo_id is not None,
             )
         )
     return made
@@ -90,6 +93,16 @@ def _auto(found: Sequence[Any] | None) -> AutoMerge | None:
         return None
     who, handle, kind, strategy, created_at = found
     return AutoMerge(by=subject.actor(who, handle, kind), strategy=strategy, created_at=rfc3339(created_at))
+
+
+async def _others(tx: Tx, view: View, found: Sequence[ProposalRow]) -> dict[str | None, HeadRepo]:
+    """Repositories of head branches, by the column that names them: those that the caller sees."""
+    here: dict[str | None, HeadRepo] = {None: HeadRepo(id=view.repo.id, full_name=view.repo.full_name)}
+    if ids := list({row.head_repo_id for row in found if row.head_repo_id is not None}):
+        me = view.principal.account_id if view.principal else ""
+        for repo_id, owner, name in await tx.all(forks.NAMED, ids=ids, account=me):
+            here[repo_id] = HeadRepo(id=repo_id, full_name=f"{owner}/{name}")
+    return here
 
 
 def review(row: ReviewRow) -> Review:

@@ -70,8 +70,12 @@ def capability(view: View) -> str:
 
 
 def require_same_capability(view: View, made: Draft) -> None:
-    """Raise PrepareExpired unless the caller has the authority that the prepared bytes name."""
-    if seals.decode(made.payload).provenance.capability != capability(view):
+    """PrepareExpired unless the caller signs under what the prepared bytes say, and the tree has the key that
+    the repository has now."""
+    payload = seals.decode(made.payload)
+    if payload.tree_key_id != view.repo.tree_key_id:
+        raise PrepareExpired("a path became private since this was prepared; nothing was sealed, push again")
+    if payload.provenance.capability != capability(view):
         raise PrepareExpired(
             "this seal was prepared under another session or role; nothing was sealed, push again"
         )

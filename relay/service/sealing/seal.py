@@ -219,9 +219,9 @@ async def find(tx: Tx, repo_id: str, ids: list[str]) -> list[SealRow]:
     return [by_id[one] for one in ids if one in by_id]
 
 
-def to_wire(row: SealRow) -> shapes.Seal:
-    """The wire form, with the key and registration for verification. Signed members are read from the
-    payload."""
+def to_wire(row: SealRow, here: str | None = None) -> shapes.Seal:
+    """The wire form, with the key and registration that a reader verifies it with. What the payload says is
+    read from the payload itself. `here`: the repository that answers, None: where it was sealed."""
     payload = seals.decode(row.payload)
     git = payload.provenance.git
     return shapes.Seal(
@@ -250,6 +250,7 @@ def to_wire(row: SealRow) -> shapes.Seal:
             registration=b64u(row.key_registration),
         ),
         verified=None,
+        origin=None if here in (None, payload.repo_id) else payload.repo_id,
     )
 
 
@@ -339,8 +340,7 @@ async def _built(
     changes: dict[str, TreeEntry | None],
     known: tree.Known,
 ) -> Built:
-    steps = tree.update(parent, changes, view.repo.tree_key, known)
-    return await trees.drive(steps, load, len(changes), known)
+    return await trees.update(parent, changes, view.repo.tree_key, load, known)
 
 
 @dataclass(slots=True, frozen=True)

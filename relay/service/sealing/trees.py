@@ -75,8 +75,7 @@ class Chain:
     size: int = 0
 
     async def update(self, root: bytes | None, changes: dict[str, TreeEntry | None]) -> bytes:
-        steps = tree.update(root, changes, self.view.repo.tree_key)
-        built: Built = await trees.drive(steps, self.load, len(changes))
+        built: Built = await trees.update(root, changes, self.view.repo.tree_key, self.load)
         self.size += sum(map(len, built.directories.values()))
         if self.size > DIRECTORIES_AT_ONCE:
             raise TooLarge(

@@ -23,6 +23,7 @@ from relay.http.buffers import BEGUN_PATIENCE
 from relay.http.routing import Upload
 from relay.objects.export import Export, export
 from relay.objects.store import FrameAt
+from relay.service.history import proof
 from relay.service.storage import chunked
 
 LONG_LIST = 2000
@@ -60,14 +61,14 @@ async def store(view: View, upload: Upload) -> PackStored:
     return PackStored(objects=len(intake.digests), stored_bytes=intake.stored_bytes)
 
 
-async def fetch(view: View, digests: Sequence[bytes]) -> Export:
-    """One pack with as many of these objects, in order, as fit. Raises PayloadMissing if the repository lacks
-    one. Tree directories are never served here, because they name files that the caller may not see; a caller
-    with hidden paths gets nothing."""
+async def fetch(view: View, digests: Sequence[bytes], at: str | None) -> Export:
+    """One pack with as many of these, from the first on, as it can hold. PayloadMissing if the repository
+    lacks one. Tree directories name files that the caller may not see, so they are never handed out here;
+    nor is anything to a caller from whom paths are hidden, but what the seal `at` shows it."""
     require_plaintext(view)
-    view.require_whole()
     held = await view.lease.wait(len(digests) * PLACE_BYTES)
     async with _turn(view, digests):
+        await proof.require_named(view, at, digests)
         asked = list(dict.fromkeys(digests))
         found = await view.node.objects.locate(asked, view.repo.id)
         missing = [one for one in asked if one not in found or found[one].directory]

@@ -11,6 +11,7 @@ from localstore.core.model.payload import ChunkedStored, PayloadStored
 from relay.caller import View
 from relay.capacity import quota
 from relay.http.routing import Reply, Upload
+from relay.service.history import proof
 from relay.service.storage import chunked
 from relay.service.storage.chunked import BYTES
 from relay.service.storage.pack import require_plaintext
@@ -34,12 +35,12 @@ async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, boo
     return PayloadStored(blake3=name, size=len(data)), new
 
 
-async def get(view: View, name: str) -> Reply:
-    """The payload's bytes. Raises NotFound for payloads of other repositories. A digest says nothing about
-    paths, so only callers from whom no path is hidden get it."""
+async def get(view: View, name: str, at: str | None) -> Reply:
+    """The payload's bytes. What is no payload of this repository is not found, whoever else has it. A digest
+    says nothing of a path, so that only a whole view is answered, or of what the seal `at` shows."""
     require_plaintext(view)
-    view.require_whole()
     digest = unhex(name)
+    await proof.require_named(view, at, [digest])
     store = view.node.objects
     found = await store.locate([digest], view.repo.id)
     if digest in found and not found[digest].directory:
@@ -59,10 +60,10 @@ async def put_manifest(view: View, name: str, upload: Upload) -> tuple[ChunkedSt
     return await chunked.put(view, name, upload)
 
 
-async def get_manifest(view: View, name: str) -> Reply:
-    """The chunks of the large file `name`; for the same callers as `get`."""
+async def get_manifest(view: View, name: str, at: str | None) -> Reply:
+    """Of which chunks the large file `name` is made; for whom it is, as `get`."""
     require_plaintext(view)
-    view.require_whole()
+    await proof.require_named(view, at, [unhex(name)])
     raw = await chunked.manifest(view, name)
     await view.lease.wait(len(raw))
     return Reply(raw, content_type="application/json", etag=f'"{hex_digest(raw)}"')

@@ -35,7 +35,13 @@ def create(
         str, typer.Option("-B", "--base", metavar="BRANCH", help="For which branch; else the default one")
     ] = "",
     head: Annotated[
-        str, typer.Option("-H", "--head", metavar="BRANCH", help="Which branch; else this folder's")
+        str,
+        typer.Option(
+            "-H",
+            "--head",
+            metavar="BRANCH",
+            help="Which branch, or OWNER:BRANCH of a fork; else this folder's",
+        ),
     ] = "",
     draft: Annotated[bool, typer.Option("-d", "--draft", help="It is not ready to be merged")] = False,
     reviewer: Reviewers = None,
@@ -50,21 +56,23 @@ def create(
 
     What is proposed is what the branch has on the server: push first, nothing is pushed here. Without a title
     your editor opens (VISUAL, EDITOR): the first line is the title, the rest the text. "Closes #7" in the
-    text closes that issue when the proposal is merged.
+    text closes that issue when the proposal is merged. In the folder of a fork, its branch is proposed to the
+    repository that it was forked from, unless -R says where.
 
     Examples:
     svc pr create -t "Parse dates" -b "Closes #7" --reviewer bob
     svc pr create --fill --draft
     svc pr create --head parser --base main -t "Parse dates" -R alice/notes
+    svc pr create --head bob:parser -t "Parse dates" -R alice/notes
     """
     text = body_of(body, body_file)
-    repo = ctx.repo
+    repo, mine = _where(ctx, head)
     if web:
         from svc.cmd.frame.browser import open_page
 
         open_page(ctx.out, page_of(ctx, repo))
         return
-    start, end = base or repo.default_branch, head or ctx.obj.branch_of(repo)
+    start, end = base or repo.default_branch, head or f"{mine}{ctx.obj.branch_of(ctx.repo)}"
     if start == end:
         raise UsageError(
             f"{end} would be proposed for itself; make a branch (svc repo branch NAME --from {start}, "
@@ -92,13 +100,25 @@ def create(
     if not head:
         _note_edits(ctx)
     kind = "draft" if made.draft else "proposal"
-    sentence = f"Opened {kind} {titled(made)}: {made.head} → {made.base}"
+    where = f" of {repo.full_name}" if made.cross_repository else ""
+    sentence = f"Opened {kind} {titled(made)}{where}: {end} → {made.base}"
     ctx.out.done(sentence, made, COLUMNS, Proposal, value=str(made.number))
+
+
+def _where(ctx: Ctx, head: str) -> tuple[Repo, str]:
+    """The repository to propose to, and what stands before the name of this folder's branch there."""
+    repo = ctx.repo
+    if ctx.obj.named_repo is not None or repo.parent is None:
+        return repo, ""
+    parent = ctx.api.repo.find(*repo.parent.full_name.split("/", 1))
+    return parent, "" if head else f"{repo.full_name}:"
 
 
 def _from_seals(ctx: Ctx, repo: Repo, base: str, head: str) -> tuple[str, str]:
     """Title and text from the messages of the seals that the base lacks: of one seal its own, of several the
     branch's name and a list."""
+    if ":" in head:
+        return _told(_from_fork(ctx, repo, base, head), head)
     query = CompareQuery(base=base, head=head)
     ahead = ctx.api.send(history.COMPARE, query=query, id=repo.id).ahead
     if ahead == 0:
@@ -106,11 +126,28 @@ def _from_seals(ctx: Ctx, repo: Repo, base: str, head: str) -> tuple[str, str]:
             f"{base} has every seal of {head}, so there is nothing to propose; push to {head} first: svc push"
         )
     walk = ctx.api.items(history.COMMITS, CommitsQuery(ref=head), limit=min(ahead, PAGE_MAX), id=repo.id)
-    messages = [one.message.strip() for one in walk]
+    return _told([one.message.strip() for one in walk], head)
+
+
+def _from_fork(ctx: Ctx, repo: Repo, base: str, head: str) -> list[str]:
+    """Messages of the seals of a fork's branch that the base lacks, the newest first."""
+    place, _, branch = head.rpartition(":")
+    owner, _, name = place.partition("/")
+    fork = ctx.api.repo.find(owner, name or repo.name)
+    there = ctx.api.items(history.COMMITS, CommitsQuery(ref=base), limit=PAGE_MAX, id=repo.id)
+    known = {one.id for one in there}
+    walk = ctx.api.items(history.COMMITS, CommitsQuery(ref=branch), limit=PAGE_MAX, id=fork.id)
+    messages = [one.message.strip() for one in walk if one.id not in known]
+    if not messages:
+        raise NothingProposed(f"{base} has every seal of {head}, so there is nothing to propose")
+    return messages
+
+
+def _told(messages: list[str], head: str) -> tuple[str, str]:
     if len(messages) == 1:
         title, _, text = messages[0].partition("\n")
         return title[:ISSUE_TITLE_CHARS], text.strip()
-    name = head.rpartition("/")[2].replace("-", " ").replace("_", " ")
+    name = head.rpartition(":")[2].rpartition("/")[2].replace("-", " ").replace("_", " ")
     return name[:1].upper() + name[1:], "\n".join(f"- {changes.subject(one)}" for one in messages[::-1])
 
 

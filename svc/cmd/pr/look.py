@@ -90,7 +90,8 @@ def checkout(
 ) -> None:
     """Switch this folder to the branch of a proposal
 
-    If the branch is deleted, the newest version is shown to be read, as svc switch shows a seal.
+    If the branch is deleted, or in a fork, the newest version is shown to be read, as svc switch shows a
+    seal. To work on that: svc repo branch NAME --from pr:12.
 
     Examples:
     svc pr checkout 12
@@ -99,7 +100,7 @@ def checkout(
     ctx.obj.linked_folder()
     repo = ctx.readable_repo
     found = find(ctx, repo, number)
-    target = found.head
+    target = found.head_seal if found.cross_repository else found.head
     try:
         ctx.reader.send(refs.GET, id=repo.id, type="branch", name=found.head)
     except NotFound:

@@ -130,8 +130,11 @@ def merge(
         ctx.out.done(sentence, record, COLUMNS, value=str(found.number))
         return
     done = ctx.api.send(merges.FINALIZE, finish, **path)
-    deleted = delete_branch and not _still_there(ctx, repo, found.head)
-    if delete_branch and not deleted:
+    elsewhere = found.cross_repository
+    deleted = delete_branch and not elsewhere and not _still_there(ctx, repo, found.head)
+    if delete_branch and elsewhere:
+        ctx.out.note(f"branch {found.head} stays: it is in another repository")
+    elif delete_branch and not deleted:
         why = "it is the default branch" if found.head == repo.default_branch else "it has unsealed edits"
         ctx.out.note(f"branch {found.head} stays: {why}")
     if deleted and ctx.obj.linked is not None and ctx.obj.branch_of(repo) == found.head:

@@ -33,7 +33,15 @@ def state(record: dict[str, Any]) -> str:
 
 
 def branches(record: dict[str, Any]) -> str:
-    return f"{record['head']} → {record['base']}"
+    return f"{head_of(record)} → {record['base']}"
+
+
+def head_of(record: dict[str, Any]) -> str:
+    """The head branch, as OWNER:BRANCH where it is in another repository."""
+    if not record["cross_repository"]:
+        return str(record["head"])
+    there = record["head_repo"]
+    return f"{there['full_name'].partition('/')[0] if there else '?'}:{record['head']}"
 
 
 def reviewed(record: dict[str, Any]) -> list[str]:

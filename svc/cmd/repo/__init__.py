@@ -17,6 +17,8 @@ COMMANDS: dict[str, Registration] = {
     "repo view": Registration("repo.view:view", "Show a repository"),
     "repo list": Registration("repo.list:list_repos", "List repositories"),
     "repo search": Registration("repo.list:search", "Search repositories"),
+    "repo fork": Registration("repo.fork:fork", "Fork a public repository"),
+    "repo forks": Registration("repo.fork:forks", "List the forks of a repository"),
     "repo star": Registration("repo.social:star", "Give a repository a star"),
     "repo unstar": Registration("repo.social:unstar", "Remove your star"),
     "repo watch": Registration(

@@ -13,6 +13,12 @@ def role(record: dict[str, object]) -> object:
     return viewer.get("role") if isinstance(viewer, dict) else None
 
 
+def fork_of(record: dict[str, object]) -> object:
+    """What it was forked from."""
+    found = record.get("parent")
+    return found.get("full_name") if isinstance(found, dict) else None
+
+
 COLUMNS = (
     Column("full_name"),
     Column("description", kind="line"),
@@ -20,6 +26,8 @@ COLUMNS = (
     Column("kind"),
     Column("state"),
     Column("default_branch"),
+    Column("fork_of", fork_of),
+    Column("forks"),
     Column("role", role),
     Column("created_at", kind="time"),
     Column("updated_at", kind="time"),

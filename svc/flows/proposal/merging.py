@@ -72,7 +72,6 @@ class _Checked:
         self._payloads: dict[str, SealPayload] = {}
         self._trees: dict[str, Files] = {}
         self.texts: dict[bytes, bytes] = {}
-        self.key = b""
 
     def payload(self, seal: str) -> SealPayload:
         if seal not in self._payloads:
@@ -84,7 +83,6 @@ class _Checked:
             payload = self.payload(seal)
             answer = self._api.send(history.TREE, query=TreeQuery(recursive=True), id=self.repo_id, sha=seal)
             self._trees[seal] = verify.tree(answer, payload)
-            self.key = unb64u(answer.tree_key or "", 32)
         return self._trees[seal]
 
     def load(self, digests: Iterable[bytes]) -> None:
@@ -181,7 +179,6 @@ def _raw(
     """The bytes to sign, after every member was compared."""
     raw, payload = unb64u(told.bytes), _payload(told)
     shown, update = wanted.proposal, prepared.strategy == "update"
-    onto = prepared.head_seal if update else prepared.base_seal
     origin = MergeOrigin("merge" if update else prepared.strategy, [one.source], shown.number)
     expected = {
         "repository": (payload.repo_id, checked.repo_id),
@@ -189,11 +186,14 @@ def _raw(
         "parent": (payload.parents, parents),
         "message": (payload.message, payload.message if one.message is None else one.message),
         "device key": (payload.provenance.device_key_id, key.id),
-        "tree key": (payload.tree_key_id, checked.payload(onto).tree_key_id),
+        "tree key": (payload.tree_key_id, prepared.tree_key_id),
         "author": (payload.provenance.author, one.author),
         "git origin": (payload.provenance.git, None),
         "merge origin": (payload.provenance.merge, origin),
-        "tree": (payload.content_digest, verify.content_digest(one.files, checked.key).hex()),
+        "tree": (
+            payload.content_digest,
+            verify.content_digest(one.files, unb64u(prepared.tree_key, 32)).hex(),
+        ),
         "id": (seals.seal_id(raw), told.digest),
     }
     wrong = [name for name, (said, own) in expected.items() if said != own]

@@ -139,12 +139,13 @@ async def test_what_expired_is_swept_and_what_was_deleted_is_purged(tmp_path):
                 )
         node = Node(db)
         assert await upkeep.sweep(node) == 1
-        assert await upkeep.purge(node) == 1
+        assert await upkeep.purge(node) == 2
         assert await upkeep.purge(node) == 0
         async with db.read() as tx:
-            left = {row[0] for row in await tx.all(select(tables["repo"].c.id))}
-            assert left == {fresh, forked, fork}
-            assert await tx.value(select(func.count()).select_from(tables["repo_object"])) == 2
+            repo = tables["repo"].c
+            left = {row[0]: row[1] for row in await tx.all(select(repo.id, repo.parent_id))}
+            assert left == {fresh: None, fork: None}
+            assert await tx.value(select(func.count()).select_from(tables["repo_object"])) == 1
 
 
 async def test_ended_sessions_lost_guests_and_old_audit_lines_go_a_lot_at_a_time(tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ from blake3 import blake3
 from sqlalchemy import insert, select
 
 from localstore.core.encoding import b64u
+from localstore.core.storage.pack import PackReader
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.http.routing import Route
@@ -54,7 +55,7 @@ class Hidden:
             "mixed/hidden.txt": text("concealed", 77),
             "folded": text("folding", 51),
         }
-        shown = {
+        shown = self.shown = {
             "open/readme.txt": text("readme", 3),
             "open/gone.txt": text("going", 30),
             "mixed/seen.txt": text("seen", 5),
@@ -88,6 +89,9 @@ class Hidden:
         self.digests = [blake3(data).digest() for data in (*self.private.values(), *shown.values())]
         self.told = self._told()
         self.install()
+        self.seals += self.repo.seal({"open/late.txt": b"late\n"})  # under the tree key that hiding began
+        key = self.relay.run(self._tree_key())
+        self.told["tree key since then"] = [b64u(key).encode(), key]
 
     def _told(self) -> dict[str, list[bytes]]:
         """What must not be told, by name: spellings, of which none may occur."""
@@ -154,6 +158,7 @@ class Hidden:
         names = [*seals, "main", "v1", "topic", "pr:1"]
         hexes = [one.hex() for one in self.digests]
         packed = b"".join(self.digests)
+        ats = ["", *(f"?at={one}" for one in seals)]
         both = list(itertools.product(seals, paths))
         return {
             "GET ": lambda: _get([""]),
@@ -180,6 +185,7 @@ class Hidden:
                 for path in ["", *paths]
                 for way in "01"
             ),
+            "GET /tree/{sha}/proof": lambda: _get(f"/tree/{one}/proof" for one in seals),
             "GET /blob/{sha}/{path...}": lambda: _get(f"/blob/{one}/{path}" for one, path in both),
             "GET /raw/{sha}/{path...}": lambda: _get(f"/raw/{one}/{path}" for one, path in both),
             "GET /seals/{seal_id}/blame/{path...}": lambda: _get(
@@ -201,9 +207,13 @@ class Hidden:
             ),
             "GET /refs": lambda: _get(["/refs"]),
             "GET /refs/{type}/{name...}": lambda: _get(["/refs/branch/main", "/refs/tag/v1"]),
-            "GET /payloads/{blake3}": lambda: _get(f"/payloads/{one}" for one in hexes),
-            "GET /payloads/{blake3}/manifest": lambda: _get(f"/payloads/{one}/manifest" for one in hexes),
-            "POST /packs/fetch": lambda: iter([("/packs/fetch", {}, one) for one in (*self.digests, packed)]),
+            "GET /payloads/{blake3}": lambda: _get(f"/payloads/{one}{at}" for one in hexes for at in ats),
+            "GET /payloads/{blake3}/manifest": lambda: _get(
+                f"/payloads/{one}/manifest{at}" for one in hexes for at in ats
+            ),
+            "POST /packs/fetch": lambda: iter(
+                [(f"/packs/fetch{at}", {}, one) for one in (*self.digests, packed) for at in ats]
+            ),
         }
 
     def ask(self, http: httpx.Client, method: str, request: Request) -> httpx.Response:
@@ -226,13 +236,22 @@ class Hidden:
 
 def unpacked(answer: httpx.Response) -> bytes:
     """The body and its headers, unpacked; JSON without spaces."""
-    body = answer.content
+    body = _unframed(answer.content)
     if body[:2] == b"\x1f\x8b":
         body = gzip.decompress(body)
     if answer.headers.get("content-type", "").startswith("application/json"):
         body += json.dumps(answer.json(), separators=(",", ":"), ensure_ascii=False).encode()
         body += _inner(answer.json())
     return body + str(sorted(answer.headers.items())).encode()
+
+
+def _unframed(body: bytes) -> bytes:
+    """A pack with its frames unpacked; other bytes as they are."""
+    if not body.startswith(b"svcpack1"):
+        return body
+    reader = PackReader()
+    frames = list(reader.feed(body))
+    return body + b"".join(bytes(data) for frame in frames for _, data in frame.objects())
 
 
 def _inner(value: Any) -> bytes:

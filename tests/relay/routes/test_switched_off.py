@@ -15,6 +15,7 @@ from relay.http.routing import TABLE
 from tests.relay.conftest import Relay
 
 ALL = "TR_REPOS_ENABLED"  # the other flags of repositories mean nothing without it
+OF_REPOS = ("TR_REPO_", "TR_FORK_ENABLED")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 QUIET = {"TR_RATE_LIMITS": "off", "RUST_LOG": "off"}
 routes.load()
@@ -45,7 +46,7 @@ def shown(answer: httpx.Response) -> tuple[int, bytes, list[tuple[str, str]]]:
 
 
 def test_routes_of_a_flag_that_is_off_are_not_there(relay: Relay, flag: str) -> None:
-    gone = {name for name in FLAGS if name == flag or (flag == ALL and name.startswith("TR_REPO_"))}
+    gone = {name for name in FLAGS if name == flag or (flag == ALL and name.startswith(OF_REPOS))}
     hidden = [route for route in TABLE if route.flag in gone]
     assert hidden
     paths = {filled(route.path, route.params) for route in hidden}
@@ -67,7 +68,7 @@ def test_routes_of_a_flag_that_is_off_are_not_there(relay: Relay, flag: str) -> 
 def test_client_config_says_so(relay: Relay, flag: str) -> None:
     with relay.client() as http:
         flags = http.get("/api/v1/client-config").json()["flags"]
-    gone = {name for name in FLAGS if name == flag or (flag == ALL and name.startswith("TR_REPO_"))}
+    gone = {name for name in FLAGS if name == flag or (flag == ALL and name.startswith(OF_REPOS))}
     gone |= {"TR_REPO_MERGE_ENABLED"} if flag == ALL else set()
     answering = (*FLAGS, "TR_REPO_MERGE_ENABLED")
     assert [name for name in DEFAULTS if flags[name]] == [
@@ -79,9 +80,9 @@ def test_what_is_not_built_is_not_reported_as_on(relay: Relay, flag: str) -> Non
     with relay.client() as http:
         flags = http.get("/api/v1/client-config").json()["flags"]
         described = http.get("/api/v1/openapi.json").json()["paths"]
-    for path in ("/git-proxy/github.com/x", "/api/v1/social", "/api/v1/repos/x/forks"):
+    for path in ("/git-proxy/github.com/x", "/api/v1/social"):
         assert relay.client().get(path).status_code == 404
-    not_built = ("TR_GIT_CLONE_ENABLED", "TR_FORK_ENABLED", "TR_MIRROR_SYNC_ENABLED")
+    not_built = ("TR_GIT_CLONE_ENABLED", "TR_MIRROR_SYNC_ENABLED")
     assert not any(flags[name] for name in not_built), flags
     operations = {one["operationId"] for path in described.values() for one in path.values()}
     assert not operations & {route.name for route in TABLE if route.flag == flag}, "these answer 404"

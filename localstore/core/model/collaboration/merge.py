@@ -87,7 +87,7 @@ class MergeSeal(Model, frozen=True):
 
 class PreparedMerge(Model, frozen=True):
     """`merge_base`: the first of `merge_bases`, the nearest common ancestors of base and head. `merged`:
-    paths that both sides changed, merged by lines."""
+    paths that both sides changed, merged by lines. `tree_key` (b64u): that of the new seals."""
 
     prepare_id: str
     strategy: Way
@@ -97,6 +97,8 @@ class PreparedMerge(Model, frozen=True):
     seals: list[MergeSeal]
     merged: list[str]
     expires_at: str
+    tree_key: str
+    tree_key_id: str
     merge_bases: list[str] = msgspec.field(default_factory=list)
 
 

@@ -56,12 +56,21 @@ class Draft(Conflict):
 
 State = Literal["open", "closed", "merged"]
 MergeState = Literal["clean", "conflicts", "behind", "blocked", "draft", "unknown"]
+REPO_ADDRESS = 200  # characters of OWNER/NAME: in front of a branch
 Branch = Annotated[str, msgspec.Meta(min_length=1, max_length=REF_NAME_BYTES, description="name of a branch")]
+Head = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1,
+        max_length=REF_NAME_BYTES + REPO_ADDRESS,
+        description="name of a branch, or OWNER:BRANCH of a fork",
+    ),
+]
 Reviewers = Annotated[list[Handle], msgspec.Meta(max_length=REVIEWERS)]
 
 
 class HeadRepo(Model, frozen=True):
-    """The repository of the head branch."""
+    """The repository of the head branch: that of the proposal, or another one that shares its history."""
 
     id: str
     full_name: str
@@ -91,7 +100,8 @@ class Proposal(Model, frozen=True):
     review that each verdict among `reviewers` comes from. `checks`: of `head_seal`. `merge_state`: `clean` if
     it can be fast-forwarded, `behind` if its base has moved on. `blocked_by`: codes of what keeps it from
     being merged. `depends_on`: open proposals whose head branch is the base of this one. `closes`: issues
-    that merging closes."""
+    that merging closes. `head_repo`: None where it is gone or hidden;
+    `cross_repository`: it is another one."""
 
     number: int
     title: str
@@ -122,6 +132,7 @@ class Proposal(Model, frozen=True):
     closed_at: str | None = None
     merged_seal: str | None = None
     auto_merge: AutoMerge | None = None
+    cross_repository: bool = False
 
 
 class Version(Model, frozen=True):
@@ -138,9 +149,11 @@ class Version(Model, frozen=True):
 
 
 class ProposalCreate(Model, frozen=True):
-    """Labels and assignees need the role triage; authors may ask for reviews."""
+    """`head`: a branch of the repository, or OWNER:BRANCH of a fork (OWNER/NAME:BRANCH where OWNER has
+    several) that the author may write to. Labels, assignees and reviewers are for whoever may set them; an
+    author may ask for reviews."""
 
-    head: Branch
+    head: Head
     base: Branch
     title: Title
     body: Body = ""

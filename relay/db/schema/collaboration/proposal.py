@@ -28,6 +28,7 @@ proposal = Table(
     Index("ix_proposal_of_draft", "repo_id", "draft", "state", "number"),
     Index("ix_proposal_head_moves", "head_id", "state"),
     Index("ix_proposal_base_moves", "base_id", "state"),
+    Index("ix_proposal_from_repo", "head_repo_id", "state"),
 )
 
 version = Table(

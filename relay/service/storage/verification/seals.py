@@ -26,8 +26,9 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
                 break
             parents = await _parents(tx, [one[0] for one in page])
             generations = await _generations(tx, {one for found in parents.values() for one in found})
+            lineages = await _lineages(tx, {one[1] for one in page})
         after = page[-1][0]
-        for line in await asyncio.to_thread(_wrong, page, parents, generations):
+        for line in await asyncio.to_thread(_wrong, page, parents, generations, lineages):
             yield line
     async with db.read(snapshot=True) as tx:
         for line in await _lost_heads(tx) + await _shared_places(tx):
@@ -45,12 +46,25 @@ async def _generations(tx: Tx, ids: set[str]) -> dict[str, int]:
     return {one[0]: one[1] for one in await tx.all(rows.GENERATIONS, ids=sorted(ids))} if ids else {}
 
 
-def _wrong(page: Sequence[Row], parents: dict[str, list[str]], generations: dict[str, int]) -> list[str]:
+async def _lineages(tx: Tx, ids: set[str]) -> dict[str, set[str]]:
+    """Repositories whose seals each of these may have taken over."""
+    found = {one: {one} for one in ids}
+    for repo_id, of_id in await tx.all(rows.LINEAGES, ids=sorted(ids)):
+        found[repo_id].add(of_id)
+    return found
+
+
+def _wrong(
+    page: Sequence[Row],
+    parents: dict[str, list[str]],
+    generations: dict[str, int],
+    lineages: dict[str, set[str]],
+) -> list[str]:
     found: list[str] = []
     for row in page:
         above = parents[row[0]]
         try:
-            wrong = _wrong_members(row, above)
+            wrong = _wrong_members(row, above, lineages[row[1]])
         except SvcError as error:
             wrong = [error.detail]
         wrong += [f"parent {one[:12]} is missing" for one in above if one not in generations]
@@ -61,14 +75,14 @@ def _wrong(page: Sequence[Row], parents: dict[str, list[str]], generations: dict
     return found
 
 
-def _wrong_members(row: Row, parents: list[str]) -> list[str]:
-    seal_id, repo_id, branch, _, root, raw, signature, account_id, key_id, message, at, public, revoked = row
+def _wrong_members(row: Row, parents: list[str], lineage: set[str]) -> list[str]:
+    seal_id, _, branch, _, root, raw, signature, account_id, key_id, message, at, public, revoked = row
     payload = seals.decode(bytes(raw))
     seals.verify(bytes(raw), bytes(signature), bytes(public))
     provenance = payload.provenance
     agree = {
         "id": seals.seal_id(bytes(raw)) == seal_id,
-        "repository": payload.repo_id == repo_id,
+        "repository": payload.repo_id in lineage,
         "branch": payload.branch == branch,
         "tree": payload.content_digest == bytes(root).hex(),
         "account": provenance.account_id == account_id,

@@ -29,12 +29,18 @@ class _Wanted(NamedTuple):
     digest: bytes
     path: str
     repo_id: str
-    key: bytes
+    keys: tuple[bytes, ...]  # of a root: one of these
 
 
 async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
     async with db.read() as tx:
-        roots = [_Wanted(bytes(root), "", repo, bytes(key)) for root, repo, key in await tx.all(rows.ROOTS)]
+        keys: dict[str, list[bytes]] = {}
+        for repo, key in await tx.all(rows.TREE_KEYS):
+            keys.setdefault(repo, []).append(bytes(key))
+        roots = [
+            _Wanted(bytes(root), "", repo, (bytes(key), *keys.get(repo, ())))
+            for root, repo, key in await tx.all(rows.ROOTS)
+        ]
     marks = Marks()
     try:
         pending = [one for one in roots if one.digest != tree.EMPTY_ROOT]
@@ -88,7 +94,7 @@ def _look(
     for one in lot:
         name = f"tree {one.digest.hex()[:12]} of repository {one.repo_id}, {one.path or 'root'}"
         try:
-            directory = _verified(one, raws.get(one.digest))
+            key, directory = _verified(one, raws.get(one.digest))
         except SvcError as error:
             wrong.append(f"{name}: {error.detail}")
             continue
@@ -98,18 +104,23 @@ def _look(
         for child in directory.children:
             path = join(one.path, child.name)
             if child.kind == "dir":
-                below.append(_Wanted(child.digest, path, one.repo_id, one.key))
+                below.append(_Wanted(child.digest, path, one.repo_id, (key,)))
             else:
                 files.setdefault(one.repo_id, {})[path] = child.entry
     return below, files, wrong
 
 
-def _verified(one: _Wanted, raw: bytes | None) -> Directory | None:
+def _verified(one: _Wanted, raw: bytes | None) -> tuple[bytes, Directory | None]:
+    """The directory, and the key that it has."""
+    first, *others = one.keys
     if raw is None:
-        return None
+        return first, None
     directory = tree.decode(raw)
-    tree.verify(directory, one.digest, one.path, one.key)
-    return directory
+    for key in others if one.path == "" else ():
+        if tree.salted_with(directory, one.digest, key):
+            return key, directory
+    tree.verify(directory, one.digest, one.path, first)
+    return first, directory
 
 
 async def _wrong_files(db: Database, files: dict[str, dict[str, TreeEntry]]) -> list[str]:

@@ -1,0 +1,59 @@
+"""A tree as somebody sees it from whom paths are hidden, so that it can be verified.
+
+A proof is the filtered directory objects of all directories that are seen, each behind its length (u32,
+big-endian). Their children have salts, hidden ones are entry digests, and so every object gives the digest
+that its parent, or the seal, names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from localstore.core.errors import DigestMismatch, Invalid, SvcError
+from localstore.core.tree.directory import EMPTY_ROOT, TreeEntry, decode, directory_digest
+from localstore.core.tree.drive import run
+from localstore.core.tree.read import Verification, walk
+
+LENGTH = 4  # bytes in front of an object
+
+
+def framed(raw: bytes) -> bytes:
+    """A directory object as it stands in a proof."""
+    return len(raw).to_bytes(LENGTH, "big") + raw
+
+
+def proven(proof: bytes, root: bytes) -> dict[str, TreeEntry]:
+    """The files that a proof shows of the tree at `root`, by path. Raises Invalid or DigestMismatch unless
+    every directory that it names is there, and nothing else."""
+    objects: dict[bytes, bytes] = {}
+    for raw in _split(proof):
+        directory = decode(raw)
+        if any(child.salt is None or (child.kind == "dir" and child.size) for child in directory.children):
+            raise Invalid("a child in the proof of a tree has no salt, or a size that nothing proves")
+        objects[directory_digest(directory, "")] = raw
+    used: set[bytes] = set()
+
+    def load(wanted: list[bytes]) -> dict[bytes, bytes]:
+        used.update(wanted)
+        return {one: objects[one] for one in wanted if one in objects}
+
+    try:
+        files = run(walk(None if root == EMPTY_ROOT else root, "", Verification()), load)
+    except DigestMismatch:
+        raise
+    except SvcError:
+        raise DigestMismatch("a directory in the proof of a tree is not the one that was sealed") from None
+    if used != objects.keys():
+        raise Invalid("the proof of a tree has directories that the tree does not name")
+    return files
+
+
+def _split(proof: bytes) -> Iterator[bytes]:
+    at = 0
+    while at < len(proof):
+        start = at + LENGTH
+        end = start + int.from_bytes(proof[at:start], "big")
+        if end > len(proof) or end == start:
+            raise Invalid("the proof of a tree is cut short")
+        yield proof[start:end]
+        at = end

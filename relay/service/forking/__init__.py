@@ -1,0 +1,1 @@
+"""Forks, and what one repository takes of another's history."""

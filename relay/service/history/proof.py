@@ -1,0 +1,77 @@
+"""What a filtered view sees of a sealed tree: proven to it, and by digest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+
+from localstore.core import tree
+from localstore.core.encoding import digest as digest_of
+from localstore.core.errors import NotFound
+from localstore.core.storage import chunks as kernel
+from localstore.core.tree.build import parent_of, with_ancestors
+from localstore.core.tree.directory import Kind, join
+from localstore.core.tree.proof import framed
+from relay.caller import View
+from relay.http.routing import Reply
+from relay.service.history import history, sealed
+from relay.service.storage import chunked
+from relay.service.storage.chunked import BYTES
+
+AT_ONCE = 256  # directories read together
+
+
+async def proof(view: View, sha: str) -> Reply:
+    """The directories of a seal that the caller sees, filtered, with their salts (`core.tree.proof`). A whole
+    view gets all of them."""
+    found = await sealed.seal(view, sha)
+    files = {path async for path, _ in sealed.files(view, found.root)}
+    directories = with_ancestors(map(parent_of, files)) if files else {""}
+    _, key = await sealed.tree_key(view, found)
+
+    def visible(path: str, kind: Kind) -> bool:
+        return path in directories if kind == "dir" else path in files
+
+    async def stream() -> AsyncIterator[bytes]:
+        level = {"": found.root} if found.root != tree.EMPTY_ROOT else {}
+        while level:
+            below: dict[str, bytes] = {}
+            paths = sorted(level)
+            for start in range(0, len(paths), AT_ONCE):
+                lot = paths[start : start + AT_ONCE]
+                raws = await view.node.objects.read_many([level[path] for path in lot])
+                for path in lot:
+                    directory = tree.decode(raws[level[path]])
+                    shown = tree.filtered(directory, path, key, visible)
+                    below |= {join(path, one.name): one.digest for one in shown.children if one.kind == "dir"}
+                    yield framed(tree.encode(shown))
+                await asyncio.sleep(0)  # others have a turn: this may go on for many directories
+            level = below
+
+    headers = {"cache-control": history.caching(view)}
+    return Reply(stream=stream(), content_type=BYTES, headers=headers)
+
+
+async def require_named(view: View, at: str | None, digests: Collection[bytes]) -> None:
+    """NotFound, for a caller from whom paths are hidden, unless the tree of the seal `at` names all of these
+    where the caller sees it: files, and the manifests and chunks of large ones. FilteredView without a
+    seal."""
+    if view.policy is None:
+        return
+    if at is None:
+        view.require_whole()
+        return
+    found = await sealed.seal(view, at)
+    left = set(digests)
+    large: set[bytes] = set()
+    async for _, file in sealed.files(view, found.root):
+        left.discard(file.digest)
+        if file.kind == "chunked":
+            large.add(file.digest)
+    for digest in sorted(large) if left else ():
+        raw = await chunked.manifest(view, digest.hex())
+        left.discard(digest_of(raw))
+        listed = await asyncio.to_thread(kernel.decode, raw)
+        left -= {bytes.fromhex(chunk.blake3) for chunk in listed.chunks}
+    if left:
+        raise NotFound

@@ -1,0 +1,87 @@
+"""`svc repo fork`, `svc repo forks`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+import typer
+
+from localstore.core.model import repo as repos
+from localstore.core.model.base import PageQuery
+from localstore.core.model.repo import ForkCreate, Repo
+from localstore.core.names import repository_name
+from localstore.errors import FolderNotEmpty
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit, Repository
+from svc.cmd.repo.create import CREATED, any_inside
+from svc.console import Column, answers
+from svc.flows.place.target import clone_into
+from svc.http.checked import argument, checked
+
+COLUMNS = (
+    Column("full_name", kind="name"),
+    Column("description", kind="line", spare=1),
+    Column("stars", spare=3),
+    Column("forks", spare=4),
+    Column("state", kind="state", spare=2),
+    Column("updated_at", kind="time"),
+)
+
+
+@answers(CREATED, Repo)
+def fork(
+    ctx: Ctx,
+    repository: Repository = "",
+    name: Annotated[
+        str, typer.Option("--name", "--fork-name", metavar="NAME", help="Its name; else that of the original")
+    ] = "",
+    clone: Annotated[
+        bool, typer.Option("-c", "--clone", help="Also make a folder of its name here, linked to it")
+    ] = False,
+    default_branch_only: Annotated[
+        bool, typer.Option("--default-branch-only", help="Without the other branches and tags")
+    ] = False,
+) -> None:
+    """Fork a repository
+
+    A repository of yours with the seals, branches and tags that the original has now; nothing is copied, and
+    it counts for your quota like any other. Only public repositories are forked, and a fork stays public.
+    What you make of it you propose with `svc pr create -R OWNER/NAME --head YOU:BRANCH`.
+
+    Examples:
+    svc repo fork alice/notes --clone
+    svc repo fork alice/notes --name my-notes
+    """
+    ctx.obj.set_repository(repository)
+    wanted = argument(repository_name, name) if name else None
+    original = ctx.repo
+    folder = ctx.obj.folder / (wanted or original.name)
+    if clone and any_inside(folder):
+        raise FolderNotEmpty(folder)
+    body = checked(ForkCreate(name=wanted, default_branch_only=default_branch_only))
+    made = ctx.api.send(repos.FORK, body, id=original.id)
+    record = msgspec.to_builtins(made) | {"folder": None}
+    said = f"Forked {original.full_name} as {made.full_name}"
+    if clone:
+        record["folder"] = str(clone_into(ctx.obj, made, made.default_branch, folder).folder)
+        said += f", and linked the new folder {folder} to it"
+    else:
+        said += f". Copy it to a folder: svc repo clone {made.full_name}"
+    ctx.out.done(said, record, CREATED, Repo, value=made.full_name)
+
+
+@answers(COLUMNS, Repo)
+def forks(ctx: Ctx, repository: Repository = "", limit: Limit = 30) -> None:
+    """List the forks of a repository
+
+    The newest first. Those of public repositories need no session.
+
+    Examples:
+    svc repo forks alice/notes
+    svc repo forks --json full_name,updated_at
+    """
+    ctx.obj.set_repository(repository)
+    repo = ctx.readable_repo
+    found = ctx.reader.items(repos.FORKS, PageQuery(), limit=limit, id=repo.id)
+    ctx.out.rows(found, COLUMNS, Repo, empty=f"nobody has forked {repo.full_name}")
