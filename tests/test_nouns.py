@@ -34,7 +34,6 @@ UNCALLED = {
     "node.READYZ": "monitors",
     "proposal.TIMELINE": "the app and pages, to come",
     "ref.UPDATE": "importers",
-    "seal.FINALIZE_SEALS": "importers",
     "seal.PREPARE_SEALS": "importers",
 }
 # Commands that no transcript shows: what they print depends on the machine, or the ones beside them tell it.

@@ -27,6 +27,7 @@ from localstore.core.model.collaboration import proposal as proposals_
 from localstore.core.model.collaboration import protection as protections_
 from localstore.core.model.collaboration import review as reviews_
 from localstore.core.model.collaboration import run as runs_
+from localstore.core.model.collaboration import thread as threads_
 from localstore.core.model.collaboration.access import AccessRequest, Collaborator, Invite
 from localstore.core.model.collaboration.check import Check, SealChecks
 from localstore.core.model.collaboration.inbox import InboxItem
@@ -36,6 +37,7 @@ from localstore.core.model.collaboration.proposal import Proposal, ProposalQuery
 from localstore.core.model.collaboration.protection import Protection
 from localstore.core.model.collaboration.review import Review
 from localstore.core.model.collaboration.run import Run
+from localstore.core.model.collaboration.thread import Thread
 from localstore.core.model.history import (
     Blame,
     Blob,
@@ -163,6 +165,14 @@ def comments(repo_id: str, number: int) -> Read[list[Comment]]:
         f"repos/{repo_id}/comments/{number}",
         list[Comment],
         lambda api: list(api.items(issues_.COMMENTS, limit=COMMENTS, id=repo_id, n=str(number))),
+    )
+
+
+def threads(repo_id: str, number: int) -> Read[list[Thread]]:
+    return Read(
+        f"repos/{repo_id}/threads/{number}",
+        list[Thread],
+        lambda api: list(api.items(threads_.LIST, limit=COMMENTS, id=repo_id, n=str(number))),
     )
 
 

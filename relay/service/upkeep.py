@@ -23,7 +23,7 @@ from relay.service.forking import holding
 from relay.service.history import live_updates
 from relay.service.identity.audit import OPERATOR
 from relay.service.live import checkpoint
-from relay.service.proposal import elsewhere, versions
+from relay.service.proposal import elsewhere, placing, versions
 from relay.service.ref import FREE
 
 JOBS_KEPT = 7 * 24 * 3600_000  # milliseconds that a finished job, or the error of a failed one, can be read
@@ -63,7 +63,7 @@ def register(node: Node, collect: Callable[[], None]) -> None:
         await live_updates.join(node, data)
 
     async def version_job(data: dict[str, Any]) -> None:
-        await versions.settle_job(node, data)
+        await placing.settle_job(node, data)
 
     async def head_job(data: dict[str, Any]) -> None:
         await elsewhere.follow(node, data)

@@ -116,3 +116,23 @@ def _a_verdict_of_nobody(place: Place) -> None:
     _proposed(place)
     refused(place.ann, "pr", "review", "1", "--dismiss", "nobody", says="pr view 1")
     assert place.ann.ok("pr", "view", "1", "--json", "reviewers").json() == {"reviewers": []}
+
+
+@row("suggestion_moved", "pr threads")
+def _lines_were_edited_since_they_were_suggested(place: Place) -> None:
+    _proposed(place)
+    place.ann.ok("pr", "comment", "1", "--path", "a.txt", "--line", "2", "--suggest", "2")
+    place.write(place.ann, "a.txt", "one\nzwei\n")
+    place.ann.ok("push", "-m", "zwei")
+    (one,) = place.ann.ok("pr", "threads", "1", "--json", "id").json()
+    refused(place.ann, "pr", "apply", "1", one["id"], says="pr threads 1")
+    assert "edited" in place.ann.ok("pr", "threads", "1").out
+
+
+@row("not_found", "pr threads")
+def _no_comment_on_lines_has_this_id(place: Place) -> None:
+    _proposed(place)
+    place.ann.ok("pr", "comment", "1", "--path", "a.txt", "--line", "2", "-b", "why?")
+    refused(place.ann, "pr", "resolve", "1", "nothing", says="pr threads 1")
+    (one,) = place.ann.ok("pr", "threads", "1", "--json", "id").json()
+    place.ann.ok("pr", "resolve", "1", one["id"])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from rich.cells import cell_len
 
@@ -26,6 +26,14 @@ class Key(NamedTuple):
     new: int
 
 
+class Spot(NamedTuple):
+    """A line of a file, on the old or the new side."""
+
+    path: str
+    side: Literal["old", "new"]
+    line: int
+
+
 class _Line(NamedTuple):
     kind: str
     old: int
@@ -42,15 +50,22 @@ class Diff(Lines):
         self.split, self.blanks = False, True
         self.seen: set[str] = set()
         self._files: tuple[ChangedFile, ...] = ()
+        self._notes: Mapping[Spot, Sequence[Item]] = {}
 
     def show_files(self, files: Iterable[ChangedFile]) -> None:
         self._files = tuple(files)
         self.rebuild()
 
+    def show_notes(self, notes: Mapping[Spot, Sequence[Item]]) -> None:
+        """Rows that stand under lines of the files."""
+        self._notes = notes
+        self.rebuild()
+
     def rebuild(self) -> None:
         """Make the rows again; the cursor stays on its line."""
         half = (self.size.width - 3) // 2 if self.split else 0
-        self.show(sequence(rows(self._files, half, blanks=self.blanks, seen=self.seen)))
+        found = rows(self._files, half, blanks=self.blanks, seen=self.seen)
+        self.show(sequence(noted(found, self._notes) if self._notes else found))
 
     def on_resize(self) -> None:
         if self.split:
@@ -116,6 +131,17 @@ def rows(
             )
             found += _side_by_side(file.path, shown, half) if half else _one_column(file.path, shown)
     return found
+
+
+def noted(found: Iterable[Item], notes: Mapping[Spot, Sequence[Item]]) -> list[Item]:
+    """The rows, with notes under those that show their lines."""
+    made: list[Item] = []
+    for item in found:
+        made.append(item)
+        if isinstance(item.key, Key) and item.key.kind not in ("file", "hunk"):
+            for spot in (Spot(item.key.path, "old", item.key.old), Spot(item.key.path, "new", item.key.new)):
+                made += notes.get(spot, ())
+    return made
 
 
 def _hunks(patch: str) -> list[tuple[str, list[_Line]]]:

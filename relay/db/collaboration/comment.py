@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import and_, bindparam, case, delete, func, insert, select, update
+from sqlalchemy import and_, bindparam, case, delete, func, insert, or_, select, update
 
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
@@ -21,17 +21,42 @@ _COLUMNS = (
     comment.c.body,
     comment.c.created_at,
     comment.c.updated_at,
+    comment.c.draft,
+    comment.c.thread_id,
 )
 _LIVING = and_(comment.c.repo_id == _REPO, comment.c.number == _NUMBER, comment.c.deleted_at.is_(None))
 _COMMENTS = (
     select(*_COLUMNS).select_from(comment.join(account, account.c.id == comment.c.author_id)).where(_LIVING)
 )
-PAGE = Keyset(_COMMENTS, "created_at", "id")
+PAGE = Keyset(_COMMENTS.where(comment.c.thread_id.is_(None)), "created_at", "id")
 _THIS = comment.c.id == bindparam("comment")
 ONE = _COMMENTS.where(_THIS)
 INSERT = insert(comment)
 EDIT = update(comment).where(_LIVING, _THIS).values(body=bindparam("new_body"), updated_at=bindparam("now"))
 DELETE = update(comment).where(_LIVING, _THIS).values(body="", deleted_at=bindparam("now"))
+
+# Of threads: what everybody sees, and what waits for the review of `me`.
+_SHOWN = or_(comment.c.draft.is_(False), comment.c.author_id == bindparam("me"))
+OF_THREADS = _COMMENTS.where(comment.c.thread_id.in_(bindparam("threads", expanding=True)), _SHOWN).order_by(
+    comment.c.created_at, comment.c.id
+)
+COUNT_OF_THREAD = select(func.count()).where(comment.c.thread_id == bindparam("thread"))
+LEFT_IN_THREAD = COUNT_OF_THREAD.where(comment.c.deleted_at.is_(None))
+PENDING = (
+    select(comment.c.id, comment.c.thread_id)
+    .where(_LIVING, comment.c.draft, comment.c.author_id == bindparam("me"))
+    .order_by(comment.c.created_at, comment.c.id)
+)
+SEND = (
+    update(comment)
+    .where(_LIVING, comment.c.draft, comment.c.author_id == bindparam("me"))
+    .values(draft=False)
+)
+WENT_WITH = (
+    update(comment)
+    .where(_LIVING, comment.c.id.in_(bindparam("comments", expanding=True)))
+    .values(review_id=bindparam("review"))
+)
 
 # Reactions. `mine`: whether the caller is among those who gave it.
 _MINE = func.max(case((reaction.c.account_id == bindparam("me"), 1), else_=0))

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     ColumnElement,
     FromClause,
     String,
@@ -105,7 +106,16 @@ MARK_ALL = update(inbox).where(inbox.c.account_id == _ME, inbox.c.done == false(
 # --- rows for others: accounts that see the repository and are not the author of the event
 _REPO: Any = bindparam("of_repo")
 _NUMBER: Any = bindparam("of_number", type_=BigInteger)
-_SEES = and_(ALIVE, or_(PUBLIC, repo.c.owner_id == account.c.id, collaborator.c.role.is_not(None)))
+_SEES = and_(
+    ALIVE,
+    or_(PUBLIC, repo.c.owner_id == account.c.id, collaborator.c.role.is_not(None)),
+    # What only writers hear of, others are not told.
+    or_(
+        bindparam("all_hear", type_=Boolean),
+        repo.c.owner_id == account.c.id,
+        collaborator.c.role.in_(("write", "admin", "owner")),
+    ),
+)
 _LIVING = and_(account.c.kind != "guest", account.c.disabled_at.is_(None))
 
 
@@ -161,4 +171,9 @@ CLEAR = delete(inbox).where(
 )
 COMMENTS = select(comment.c.id, comment.c.body).where(comment.c.id.in_(bindparam("ids", expanding=True)))
 REVIEWS = select(review.c.id, review.c.body).where(review.c.id.in_(bindparam("ids", expanding=True)))
+REVIEW_COMMENTS = (
+    select(comment.c.review_id, comment.c.body)
+    .where(comment.c.review_id.in_(bindparam("ids", expanding=True)), comment.c.deleted_at.is_(None))
+    .order_by(comment.c.created_at, comment.c.id)
+)
 BODY = select(subject.c.body).where(subject.c.repo_id == _REPO, subject.c.number == _NUMBER)

@@ -334,3 +334,4 @@ _TIMELINE = (
     )
 )
 TIMELINE = Keyset(_TIMELINE, "id")
+TIMELINE_WITHOUT_THREADS = Keyset(_TIMELINE.where(event.c.kind.not_like("thread.%")), "id")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from localstore.core.limits import MENTIONS
 from relay.db.collaboration import inbox as rows
 from relay.db.engine.database import Tx
 from relay.events.log import Logged
@@ -34,10 +35,11 @@ async def follow(tx: Tx, events: Sequence[Logged]) -> None:
             if rule.text is None:
                 continue
             if rule.text in _POSTS:
-                text = bodies.get(str(data.get("id")), "")
+                texts = bodies.get(str(data.get("id")), [])
             else:
-                text = await tx.value(rows.BODY, **about) or ""
-            if handles := mentioned(text):
+                texts = [await tx.value(rows.BODY, **about) or ""]
+            named = dict.fromkeys(handle for text in texts for handle in mentioned(text))
+            if handles := list(named)[:MENTIONS]:
                 await tx.run(rows.TO_HANDLES, **about, **_of(event), reason="mention", handles=handles)
 
 
@@ -49,13 +51,17 @@ def _by_subject(events: Sequence[Logged]) -> dict[tuple[str, int], list[Logged]]
     return groups
 
 
-async def _comments(tx: Tx, events: Sequence[Logged]) -> dict[str, str]:
-    """The texts of posted comments and reviews; deleted ones have none."""
-    found: dict[str, str] = {}
+async def _comments(tx: Tx, events: Sequence[Logged]) -> dict[str, list[str]]:
+    """The texts of the comments and reviews that were posted, of a review those on lines too; none of
+    comments that are deleted by now."""
+    found: dict[str, list[str]] = {}
     for kind, statement in _POSTS.items():
         ids = [str(one.fields().get("id")) for one in events if RULES[one.kind].text == kind]
-        if ids:
-            found |= {row[0]: row[1] for row in await tx.all(statement, ids=ids)}
+        for name, body in await tx.all(statement, ids=ids) if ids else ():
+            found.setdefault(name, []).append(body)
+        if ids and kind == "review":
+            for name, body in await tx.all(rows.REVIEW_COMMENTS, ids=ids):
+                found.setdefault(name, []).append(body)
     return found
 
 
@@ -63,10 +69,10 @@ async def _to_all(
     tx: Tx, statement: Any, about: dict[str, Any], group: list[Logged], meant: Callable[[Rule], bool]
 ) -> None:
     loud = [one for one in group if meant(RULES[one.kind])]
-    if not loud:
-        return
-    for event in _latest_for_everybody(loud):
-        await tx.run(statement, **about, **_of(event))
+    among = [[one for one in loud if _all_hear(one) == everybody] for everybody in (True, False)]
+    for some in sorted(filter(None, among), key=lambda one: one[-1].id):
+        for event in _latest_for_everybody(some):
+            await tx.run(statement, **about, **_of(event))
 
 
 def _latest_for_everybody(loud: list[Logged]) -> list[Logged]:
@@ -85,4 +91,14 @@ async def _to_one(tx: Tx, rule: Rule, about: dict[str, Any], event: Logged, who:
 
 
 def _of(event: Logged) -> dict[str, Any]:
-    return {"actor": event.actor, "event": event.id, "now": event.created_at}
+    return {
+        "actor": event.actor,
+        "event": event.id,
+        "now": event.created_at,
+        "all_hear": _all_hear(event),
+    }
+
+
+def _all_hear(event: Logged) -> bool:
+    """Whether whoever sees the repository may hear of it; else its writers."""
+    return event.audience != "writer"

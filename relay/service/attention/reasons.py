@@ -24,6 +24,7 @@ class Rule(NamedTuple):
 
 _NEW = Rule(watchers=True, text="subject")
 _MOVED = Rule(watchers=True, parts=True)
+_SAID = Rule(watchers=True, parts=True, text="comment")
 _ASSIGNED = Rule(to="assigned")
 _UNASSIGNED = Rule(to="assigned", clears=True)
 _UNINVITED = Rule(to="invited", clears=True)
@@ -35,7 +36,9 @@ RULES: Final[dict[str, Rule]] = {
     "issue.reopen": _MOVED,
     "issue.assign": _ASSIGNED,
     "issue.unassign": _UNASSIGNED,
-    "comment.create": Rule(watchers=True, parts=True, text="comment"),
+    "comment.create": _SAID,
+    "thread.create": _SAID,
+    "thread.comment": _SAID,
     "proposal.create": _NEW,
     "proposal.close": _MOVED,
     "proposal.reopen": _MOVED,

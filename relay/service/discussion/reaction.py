@@ -8,9 +8,11 @@ from localstore.core.errors import NotFound
 from localstore.core.model.collaboration.issue import REACTIONS, Reacted
 from relay.caller import View
 from relay.db.collaboration import comment as rows
+from relay.events.log import Audience
 from relay.service.discussion import comment as comments
 from relay.service.discussion import reaction_counts as counts
 from relay.service.discussion import subject
+from relay.service.proposal import sight
 
 
 async def put(view: View, number: str, name: str, comment: str | None = None) -> Reacted:
@@ -28,10 +30,12 @@ async def _set(view: View, number: str, name: str, comment: str | None, given: b
         raise NotFound
     me, key = view.me.account_id, comment or ""
     async with view.write() as tx:
+        thread = None
         if comment is None:
             n = (await subject.find(tx, view, number)).number
         else:
-            n = (await comments.find(tx, view, number, comment))[0].number
+            of, row = await comments.find(tx, view, number, comment)
+            n, thread = of.number, row[8]
         about: dict[str, Any] = {"of_repo": view.repo.id, "of_number": n, "comment": key}
         has = await tx.one(rows.HAS_REACTED, **about, reaction=name, me=me) is not None
         if given and not has:
@@ -41,7 +45,10 @@ async def _set(view: View, number: str, name: str, comment: str | None, given: b
         if has != given:
             kind = "reaction.add" if given else "reaction.remove"
             data = {"name": name, "comment": comment} if comment else {"name": name}
-            await view.node.hub.announce(tx, view.repo.id, kind, number=n, **data)
+            heard: Audience = "reader"
+            if thread is not None:
+                heard = await sight.audience(tx, view, await sight.find(tx, view, n, thread))
+            await view.node.hub.announce(tx, view.repo.id, kind, number=n, audience=heard, **data)
         if comment is None:
             return Reacted(reactions=(await counts.on_issues(tx, view, [n]))[n])
         return Reacted(reactions=(await counts.on_comments(tx, view, n, [key]))[key])

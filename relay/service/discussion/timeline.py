@@ -16,13 +16,15 @@ from relay.service.discussion import subject
 
 
 async def page(view: View, number: str, query: PageQuery) -> Page[TimelineItem]:
-    """The oldest first; what the caller may hear."""
+    """The oldest first; what the caller may hear. Paths of threads may be hidden since: a filtered view hears
+    of none."""
     hears = LEVEL[audience_of(view.role)]
     audiences = [name for name, level in LEVEL.items() if level <= hears]
     async with view.read() as tx:
         n = (await subject.find(tx, view, number)).number
         of = {"of_repo": view.repo.id, "of_number": n, "audiences": audiences}
-        return await paging.page(tx, rows.TIMELINE, query, _to_wire, **of)
+        listed = rows.TIMELINE if view.policy is None else rows.TIMELINE_WITHOUT_THREADS
+        return await paging.page(tx, listed, query, _to_wire, **of)
 
 
 def _to_wire(row: Row) -> TimelineItem:

@@ -33,7 +33,7 @@ async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
         raise Draft(f"#{row.number} is a draft; when it is ready, run: svc pr ready {row.number}")
     (shown,) = await wire.proposals(tx, view, [row])
     unmet = await check.unmet(tx, view.repo.id, [row.head_seal])
-    come_to = verdict.standing(shown.reviews, not unmet[row.head_seal])
+    come_to = verdict.standing(shown.reviews, not unmet[row.head_seal], shown.threads.open)
     await protection.check(tx, view, row.base, "merge", come_to)
     if shown.blocked_by:
         reasons = ", ".join(protection.WAITS[code] for code in shown.blocked_by)

@@ -16,7 +16,7 @@ from relay.db.engine.database import Tx
 from relay.http import paging
 from relay.service.discussion import posting, subject
 from relay.service.discussion.subject import Subject
-from relay.service.proposal import states, versions, wire
+from relay.service.proposal import pending, states, versions, wire
 
 
 async def page(view: View, number: str, query: PageQuery) -> Page[Review]:
@@ -30,14 +30,19 @@ async def page(view: View, number: str, query: PageQuery) -> Page[Review]:
 
 
 async def create(view: View, number: str, body: ReviewCreate) -> Review:
-    """About the newest version. A verdict of somebody with a role replaces their last one."""
+    """About the newest version, with the comments on lines that wait for it. A verdict of somebody with a
+    role replaces their last one."""
     posting.require_short(body.body, "/body")
-    if body.verdict != "approve" and not body.body.strip():
-        raise Invalid("say what is to change, or what you think; the body is empty", pointer="/body")
     me = view.me.account_id
     async with view.write(account_name(me)) as tx:
         row = await states.find(tx, view, number)
         _require_sayable(view, row, body)
+        if (
+            body.verdict != "approve"
+            and not body.body.strip()
+            and not await pending.waiting(tx, view, row.number)
+        ):
+            raise Invalid("say what is to change, or what you think; the body is empty", pointer="/body")
         await posting.require_room(tx, view)
         of = {"of_repo": view.repo.id, "of_number": row.number}
         if await tx.value(rows.COUNT, **of) >= limits.REVIEWS:
@@ -62,6 +67,7 @@ async def create(view: View, number: str, body: ReviewCreate) -> Review:
         elif view.role is not None and not await tx.run(rows.SET_VERDICT, **of, who=me, new_review=made):
             await _insert(tx, view, states.subject_of(row), me, made)
         await subject.take_part(tx, view, states.subject_of(row))
+        await pending.send(tx, view, row.number, made)
         said = {"id": made, "verdict": body.verdict, "version": row.version}
         await subject.touch(tx, view, "review.create", row.number, **said)
         return await _one(tx, view, row.number, made)

@@ -10,15 +10,16 @@ from localstore.core.model.collaboration.review import Review
 from relay.service.protection import Standing, blockers
 
 
-def standing(stand: Collection[Review], checks: bool) -> Standing:
+def standing(stand: Collection[Review], checks: bool, open_threads: int = 0) -> Standing:
     """What the verdicts that stand come to: those of people who may not write do nothing. `checks`: whether
-    the required checks of the head seal have passed."""
+    the required checks of the head seal have passed; `open_threads`: on lines, not resolved."""
     counted = [one for one in stand if one.counts]
     approvals = [one for one in counted if one.verdict == "approve"]
     return Standing(
         approvals=len(approvals),
         fresh=sum(not one.stale for one in approvals),
         refused=sum(one.verdict == "request_changes" for one in counted),
+        open_threads=open_threads,
         checks=checks,
     )
 

@@ -7,7 +7,6 @@ whoever needs them first: that reads the files of both trees.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from localstore.core import tree
 from localstore.core.diff.change_id import FileChange, change_id, file_id
@@ -84,10 +83,6 @@ async def settle(node: Node, repo_id: str, number: int) -> None:
                 await tx.run(rows.SETTLE, **of, **values)
         if len(found) < AT_ONCE:
             return
-
-
-async def settle_job(node: Node, data: dict[str, Any]) -> None:
-    await settle(node, data["repo_id"], data["number"])
 
 
 async def _worked_out(

@@ -20,7 +20,7 @@ from relay.service import protection
 from relay.service.checks import check
 from relay.service.discussion import reaction_counts as reaction
 from relay.service.discussion import subject
-from relay.service.proposal import verdict
+from relay.service.proposal import sight, verdict
 
 
 async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Proposal]:
@@ -43,12 +43,13 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
     rules = await protection.of_repo(tx, view.repo.id)
     unmet = await check.unmet(tx, view.repo.id, heads)
     waiting = {one[0]: one[1:] for one in await tx.all(autos.SHOWN, **of)}
+    talk = await sight.counts(tx, view, numbers)
     made = []
     for row in found:
         n, stand = row.number, standing.get(row.number, [])
         blocked: list[str] = []
         if row.state == "open":
-            come_to = verdict.standing(stand, not unmet[row.head_seal])
+            come_to = verdict.standing(stand, not unmet[row.head_seal], talk[n].open)
             blocked = verdict.blocked_by(protection.matching(rules, row.base), come_to)
         base_now = row.base_now if row.state == "open" else None
         made.append(
@@ -73,6 +74,7 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
                 reviewers=asked.get(n, []),
                 reviews=stand,
                 checks=checked[row.head_seal],
+                threads=talk[n],
                 merge_state=verdict.merge_state(row.state, row.draft, blocked, row.merge_base, base_now),
                 blocked_by=blocked,
                 depends_on=depends.get(n, []),

@@ -40,6 +40,7 @@ from relay.service.history import content
 from relay.service.live import frontier, landing
 from relay.service.live.epochs import Texts
 from relay.service.live.rules import file_cap, over_cap
+from relay.service.proposal import applied
 from relay.service.sealing import heard, seal
 from relay.service.sealing.payload import (
     Draft,
@@ -151,6 +152,7 @@ async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Wor
             await require_bytes(tx, view, made)
             await record(tx, view, ref, made, signature, key)
         await heard.announce(tx, view, ref, drafts[-1].id, prepared.expected_head)
+        await applied.landed(tx, view, prepared.subject, drafts[-1].id)
         found = await seal.find(tx, view.repo.id, [one.id for one in drafts])
         return Page(items=[seal.to_wire(one) for one in found])
 

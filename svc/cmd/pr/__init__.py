@@ -22,7 +22,10 @@ COMMANDS: dict[str, Registration] = {
     "pr update-branch": Registration(
         "pr.merge:update_branch", "Bring the base of a proposal into its branch"
     ),
-    "pr comment": Registration("pr.talk:comment", "Comment on a proposal"),
+    "pr comment": Registration("pr.talk:comment", "Comment on a proposal, or on lines of it"),
+    "pr threads": Registration("pr.threads:list_threads", "List the comments on lines of a proposal"),
+    "pr resolve": Registration("pr.threads:resolve", "Resolve comments on lines, or open them again"),
+    "pr apply": Registration("pr.threads:apply", "Seal suggested lines onto the branch of a proposal"),
     "pr react": Registration("pr.talk:react", "React to a proposal or a comment"),
     "pr edit": Registration("pr.change:edit", "Change the title, text, base or people of a proposal"),
     "pr close": Registration("pr.change:close", "Close a proposal"),

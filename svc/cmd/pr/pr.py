@@ -18,6 +18,7 @@ from localstore.core.model.collaboration.review import Review
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.cmd.issue.words import Web, prose
+from svc.cmd.pr.threads import told
 from svc.cmd.pr.words import COLUMNS, ONE, Number, find, page_of, person
 from svc.console import Column, answers
 from svc.flows.place.known_subjects import listing
@@ -147,6 +148,7 @@ def view(
     record = {**msgspec.to_builtins(found), "thread": msgspec.to_builtins(thread) if comments else None}
     parts = [prose(found.body)] if found.body.strip() else []
     parts += [_said(ctx, one) for one in thread]
+    parts += told(ctx, repo, n) if comments else []
     columns = ONE if ctx.out.terminal and not ctx.out.format.as_data else THREAD[: None if comments else -1]
     ctx.out.record(record, columns, Proposal, body="\n\n".join(parts))
 

@@ -13,6 +13,8 @@ from localstore.core.model.collaboration.review import Review, ReviewCreate, Rev
 from localstore.core.model.repo import Repo
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
+from svc.cmd.frame.working_copy import count
+from svc.cmd.pr import threads
 from svc.cmd.pr.words import Number, find, titled
 from svc.console import Column, answers
 from svc.flows.proposal.finding import known
@@ -57,7 +59,8 @@ def review(
     """Approve a proposal, request changes, or say something
 
     The verdict is about the newest version and replaces your last one; it goes stale when the change becomes
-    another one. Nobody gives a verdict on a proposal of their own. --dismiss needs the role admin.
+    another one. Comments on lines that you made with --draft go out with it; svc pr threads --draft lists
+    them. Nobody gives a verdict on a proposal of their own. --dismiss needs the role admin.
 
     Examples:
     svc pr review 12 --approve
@@ -73,10 +76,11 @@ def review(
         raise UsageError("--dismiss takes a verdict away and gives none; use it alone")
     if not dismiss and len(wanted) != 1:
         raise UsageError("say one of --approve, --request-changes and --comment")
-    if not dismiss and wanted != ["approve"] and not (text or "").strip():
-        raise UsageError("say what is to change, or what you think: -b TEXT or -F FILE")
     repo = ctx.repo
     found = find(ctx, repo, number)
+    waiting = [] if dismiss else threads.waiting(ctx, repo, found)
+    if not dismiss and wanted != ["approve"] and not (text or "").strip() and not waiting:
+        raise UsageError("say what is to change, or what you think: -b TEXT or -F FILE")
     if dismiss:
         _dismiss(ctx, repo, found, dismiss.removeprefix("@"))
         return
@@ -84,6 +88,7 @@ def review(
     with known(repo, str(found.number)):
         made = ctx.api.send(reviews.CREATE, said, id=repo.id, n=str(found.number))
     sentence = f"{_DID[made.verdict]} {titled(found)} at {made.seal_id[:12]}"
+    sentence += f", with {count(len(waiting), 'comment')} on lines" if waiting else ""
     ctx.out.done(sentence, made, COLUMNS, Review, value=made.id)
     if not made.counts and made.verdict != "comment":
         ctx.out.note(f"verdicts of those who may write to {repo.full_name} count; yours is advice")

@@ -8,10 +8,13 @@ import typer
 
 from localstore.core.errors import UsageError
 from localstore.core.model.collaboration.issue import REACTIONS, Comment
+from localstore.core.model.collaboration.thread import Side
+from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.text_options import Body, BodyFile
+from svc.cmd.frame.text_options import Body, BodyFile, body_of
 from svc.cmd.issue import comment as on_issue
-from svc.cmd.pr.words import Named, Number, number_of
+from svc.cmd.pr import threads
+from svc.cmd.pr.words import Named, Number, find, number_of
 from svc.console import answers
 
 
@@ -21,21 +24,60 @@ def comment(
     number: Number = "",
     body: Body = None,
     body_file: BodyFile = None,
+    path: Annotated[str, typer.Option("-p", "--path", metavar="FILE", help="On lines of this file")] = "",
+    line: Annotated[str, typer.Option("-l", "--line", metavar="A[-B]", help="The line, or lines")] = "",
+    side: Annotated[Side, typer.Option("--side", help="Before the change, or after it")] = "new",
+    suggest: Annotated[
+        str | None,
+        typer.Option("--suggest", metavar="TEXT|-", help="Put this in their place; - is standard input"),
+    ] = None,
+    thread: Annotated[str, typer.Option("--thread", metavar="ID", help="Answer to a comment on lines")] = "",
+    draft: Annotated[bool, typer.Option("-d", "--draft", help="Send it with your next review")] = False,
     edit_last: Annotated[bool, typer.Option("--edit-last", help="Change your last comment instead")] = False,
     delete_last: Annotated[bool, typer.Option("--delete-last", help="Delete your last comment")] = False,
 ) -> None:
-    """Comment on a proposal
+    """Comment on a proposal, or on lines of it
 
-    Without a text your editor opens. @HANDLE tells somebody who can read the repository.
+    Without a text your editor opens. @HANDLE tells somebody who can read the repository. With --path and
+    --line it is about lines of the newest version; it follows them when they move. Others put --suggest in
+    their place with svc pr apply.
 
     Examples:
     svc pr comment 12 -b "It works here"
-    svc pr comment -b "Rebased"
+    svc pr comment 12 --path src/a.py --line 12-14 -b "Why twice?" --draft
+    svc pr comment 12 --path src/a.py --line 12 --suggest "    return value"
     """
-    if body is None and body_file is None and not delete_last and not ctx.out.interactive:
-        raise UsageError("say the text: -b TEXT or -F FILE; there is no terminal for an editor")
-    n = number_of(ctx, ctx.repo, number)
-    on_issue.comment(ctx, n, body, body_file, edit_last, delete_last)
+    on_lines = bool(path or line or thread or draft or suggest is not None)
+    if not on_lines:
+        if body is None and body_file is None and not delete_last and not ctx.out.interactive:
+            raise UsageError("say the text: -b TEXT or -F FILE; there is no terminal for an editor")
+        n = number_of(ctx, ctx.repo, number)
+        on_issue.comment(ctx, n, body, body_file, edit_last, delete_last)
+        return
+    if edit_last or delete_last:
+        raise UsageError("--edit-last and --delete-last are for comments on the proposal itself")
+    if thread and (path or line or suggest is not None):
+        raise UsageError("--thread answers on the lines of that thread; omit --path, --line and --suggest")
+    if not thread and not (path and line):
+        raise UsageError("say which lines: --path FILE and --line A or A-B")
+    if suggest is not None and side == "old":
+        raise UsageError("a suggestion replaces lines as they are after the change; omit --side old")
+    text = body_of(body, body_file)
+    if text is None and suggest is None:
+        raise UsageError("say the text: -b TEXT or -F FILE, or other lines: --suggest TEXT")
+    if line:
+        threads.lines_of(line)
+    repo = ctx.repo
+    found = find(ctx, repo, number)
+    if thread:
+        said = threads.answer(ctx, repo, found, thread, text or "", draft)
+        spot = f"thread {thread}"
+    else:
+        made = threads.on_lines(ctx, repo, found, path, line, side, text, suggest, draft)
+        said, spot = made.comments[0], f"{terminal_safe(path)}:{line}"
+    when = "; it goes out with your review" if said.draft else ""
+    sentence = f"{'Suggested' if suggest is not None else 'Commented on'} {spot} of #{found.number}{when}"
+    ctx.out.done(sentence, said, on_issue.COLUMNS, Comment, value=said.id)
 
 
 @answers(on_issue.REACTED)

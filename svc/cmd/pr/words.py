@@ -58,6 +58,10 @@ def auto_merge(record: dict[str, Any]) -> str:
     return f"{waiting['strategy']} by {waiting['by'].get('handle') or waiting['by']['id']}" if waiting else ""
 
 
+def _talk(counts: dict[str, int]) -> str:
+    return ", ".join(f"{many} {state}" for state, many in counts.items() if many) or "none"
+
+
 COLUMNS = (
     Column("number"),
     Column("title", kind="line"),
@@ -83,6 +87,7 @@ ONE = (
     Column("labels", label_names),
     Column("reacted", reacted),
     Column("comments"),
+    Column("threads", lambda one: _talk(one["threads"])),
     Column("depends_on"),
     Column("closes"),
     Column("created_at", kind="time"),

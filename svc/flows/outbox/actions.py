@@ -34,7 +34,17 @@ from localstore.core.errors import (
     UsageError,
 )
 from localstore.core.model import repo
-from localstore.core.model.collaboration import access, check, inbox, issue, label, proposal, review, run
+from localstore.core.model.collaboration import (
+    access,
+    check,
+    inbox,
+    issue,
+    label,
+    proposal,
+    review,
+    run,
+    thread,
+)
 from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
 from localstore.outbox import Entry, Outbox
@@ -76,6 +86,9 @@ ACTIONS: tuple[Action, ...] = (
     Action(proposal.ADD_LABEL, "label proposal #{n} {name}"),
     Action(proposal.REMOVE_LABEL, "remove label {name} from proposal #{n}"),
     Action(review.CREATE, "review #{n}: {verdict}"),
+    Action(thread.CREATE, "comment on {path} in #{n}"),
+    Action(thread.COMMENT, "answer on lines of #{n}"),
+    Action(thread.UPDATE, "mark a comment on lines of #{n} as {state}"),
     Action(inbox.UPDATE, "mark as {state} in the inbox"),
     Action(inbox.UPDATE_ALL, "mark all in the inbox as {state}"),
     Action(run.RERUN, "run a check again"),

@@ -44,7 +44,7 @@ class Wanted(msgspec.Struct, frozen=True):
 def signatures(api: Api, repo_id: str, wanted: Wanted, prepared: PreparedMerge, key: DeviceKey) -> list[str]:
     """Signatures of the prepared seals, in their order. Raises ServerMisbehaved, with nothing signed, if a
     seal is another one than this machine would make."""
-    checked = _Checked(api, repo_id)
+    checked = Checked(api, repo_id)
     expected = _expected(checked, wanted, prepared)
     if len(expected) != len(prepared.seals):
         raise _other("number of seals")
@@ -64,7 +64,7 @@ class _Seal(msgspec.Struct, frozen=True):
     author: str | None = None
 
 
-class _Checked:
+class Checked:
     """Seals, trees and texts of the server, each verified and read once."""
 
     def __init__(self, api: Api, repo_id: str) -> None:
@@ -110,7 +110,7 @@ class _Checked:
         return _applied(ours, found.changes)
 
 
-def _start(prepared: PreparedMerge, checked: _Checked) -> list[str]:
+def _start(prepared: PreparedMerge, checked: Checked) -> list[str]:
     """The parents of the first seal."""
     base, head = prepared.base_seal, prepared.head_seal
     if prepared.strategy == "update":
@@ -124,7 +124,7 @@ def _start(prepared: PreparedMerge, checked: _Checked) -> list[str]:
     return [base]
 
 
-def _expected(checked: _Checked, wanted: Wanted, prepared: PreparedMerge) -> list[_Seal]:
+def _expected(checked: Checked, wanted: Wanted, prepared: PreparedMerge) -> list[_Seal]:
     shown = wanted.proposal
     if (prepared.base_seal, prepared.head_seal) != (shown.base_seal, shown.head_seal):
         raise _other("base or head")
@@ -142,7 +142,7 @@ def _expected(checked: _Checked, wanted: Wanted, prepared: PreparedMerge) -> lis
     return [_Seal(prepared.head_seal, checked.merged(bases, base, head, apart), wanted.message)]
 
 
-def _rebased(checked: _Checked, prepared: PreparedMerge, files: Files) -> list[_Seal]:
+def _rebased(checked: Checked, prepared: PreparedMerge, files: Files) -> list[_Seal]:
     """Each seal of the branch again, without those that change nothing."""
     made = []
     for seal in _line(checked, prepared.head_seal, prepared.merge_bases)[0]:
@@ -155,7 +155,7 @@ def _rebased(checked: _Checked, prepared: PreparedMerge, files: Files) -> list[_
     return made
 
 
-def _line(checked: _Checked, head: str, ends: Sequence[str]) -> tuple[list[str], bool]:
+def _line(checked: Checked, head: str, ends: Sequence[str]) -> tuple[list[str], bool]:
     """The seals from `head` back to one of `ends`, exclusive, along first parents, oldest first; and whether
     they lead there."""
     found: list[str] = []
@@ -168,7 +168,7 @@ def _line(checked: _Checked, head: str, ends: Sequence[str]) -> tuple[list[str],
 
 
 def _raw(
-    checked: _Checked,
+    checked: Checked,
     wanted: Wanted,
     prepared: PreparedMerge,
     key: DeviceKey,
@@ -203,8 +203,13 @@ def _raw(
 
 
 def _payload(told: MergeSeal) -> SealPayload:
+    return payload_of(told.bytes)
+
+
+def payload_of(prepared: str) -> SealPayload:
+    """What prepared bytes (b64u) say. ServerMisbehaved for what is no seal."""
     try:
-        return seals.decode(unb64u(told.bytes))
+        return seals.decode(unb64u(prepared))
     except SvcError as error:
         raise ServerMisbehaved(f"the server prepared an invalid seal: {error.detail}") from None
 

@@ -89,6 +89,12 @@ class Hidden:
         self.digests = [blake3(data).digest() for data in (*self.private.values(), *shown.values())]
         self.told = self._told()
         self.install()
+        thread = {"path": "vault/plan.txt", "start": 1, "end": 1, "seal_id": self.seals[-1]}
+        thread["body"] = "whispered @nobody"
+        self.thread = ok(self.http.post(f"{self.repo.url}/proposals/1/threads", json=thread))
+        self.told["words of a thread"] = [b"whispered"]
+        ids = [self.thread["id"], self.thread["comments"][0]["id"]]
+        self.told["a thread, and its comment"] = [*(one.encode() for one in ids), b'"open":1']
         self.seals += self.repo.seal({"open/late.txt": b"late\n"})  # under the tree key that hiding began
         key = self.relay.run(self._tree_key())
         self.told["tree key since then"] = [b64u(key).encode(), key]

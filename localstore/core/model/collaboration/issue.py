@@ -85,7 +85,8 @@ class Issue(Model, frozen=True):
 
 
 class Comment(Model, frozen=True):
-    """`updated_at`: the last change of its text."""
+    """`updated_at`: when its text changed last. `draft`: it stands in a thread and waits for its author's
+    review, who alone sees it."""
 
     id: str
     author: Actor
@@ -93,6 +94,7 @@ class Comment(Model, frozen=True):
     reactions: Reactions
     created_at: str
     updated_at: str
+    draft: bool = False
 
 
 class IssueCreate(Model, frozen=True):

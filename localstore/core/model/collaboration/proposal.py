@@ -76,6 +76,13 @@ class HeadRepo(Model, frozen=True):
     full_name: str
 
 
+class ThreadCounts(Model, frozen=True):
+    """How many threads on lines there are."""
+
+    open: int = 0
+    resolved: int = 0
+
+
 class Reviewer(Model, frozen=True):
     """An account that was asked to review, or whose verdict counts. `seal_id`: the head that the verdict is
     about; `stale`: the change is a different one since."""
@@ -123,6 +130,7 @@ class Proposal(Model, frozen=True):
     reviewers: list[Reviewer]
     reviews: list[Review]
     checks: Rollup
+    threads: ThreadCounts
     merge_state: MergeState
     blocked_by: list[str]
     depends_on: list[int]

@@ -87,7 +87,12 @@ comment = Table(
     at("created_at"),
     at("updated_at"),
     at("deleted_at", True),
+    Column("thread_id", String),  # None: on the issue or proposal itself
+    Column("draft", Boolean, nullable=False, default=False),  # it waits for its author's review
+    Column("review_id", String),  # with which it went out
     Index("ix_comment_listed", "repo_id", "number", "created_at", "id"),
+    Index("ix_comment_of_thread", "thread_id", "created_at", "id"),
+    Index("ix_comment_of_review", "review_id"),
     Index("ix_comment_posted", "author_id", "created_at"),
 )
 

@@ -3,7 +3,17 @@ a list is filtered by it."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, String, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+)
 
 from relay.db.schema.base import BY_KEY, at, metadata
 
@@ -101,4 +111,37 @@ closing = Table(
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("issue", BigInteger, primary_key=True, autoincrement=False),
     **BY_KEY,
+)
+
+# A thread on lines. What it says are rows of `comment`. `at_…`: where its lines were found last;
+# `carried_to`: the seal in which they were looked for last.
+thread = Table(
+    "thread",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("repo_id", ForeignKey("repo.id"), nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("author_id", ForeignKey("account.id"), nullable=False),
+    Column("path", String, nullable=False),
+    Column("side", String, nullable=False),  # old, new
+    Column("first_line", BigInteger, nullable=False),
+    Column("last_line", BigInteger, nullable=False),
+    Column("seal_id", String, nullable=False),  # the head that was looked at
+    Column("quote", LargeBinary, nullable=False),  # digest of the lines
+    Column("state", String, nullable=False),  # open, resolved
+    Column("draft", Boolean, nullable=False),  # it waits for the author's review
+    Column("suggestion", Text),
+    Column("applied_seal", String),
+    Column("at_seal", String, nullable=False),
+    Column("at_path", String, nullable=False),
+    Column("at_from", BigInteger, nullable=False),  # bytes
+    Column("at_to", BigInteger, nullable=False),
+    Column("at_first", BigInteger, nullable=False),  # lines
+    Column("at_last", BigInteger, nullable=False),
+    Column("how", String, nullable=False),  # same, moved, edited
+    Column("carried_to", String, nullable=False),
+    at("created_at"),
+    at("updated_at"),
+    Index("ix_thread_listed", "repo_id", "number", "created_at", "id"),
+    Index("ix_thread_of_state", "repo_id", "number", "draft", "state"),
 )

@@ -1,0 +1,176 @@
+"""Where lines of a text are after the text was edited: what a comment on lines is carried along by.
+
+A range of bytes goes through edits: what is inserted at its ends stays outside, what replaces text inside it
+is inside. Where the edits are known as they were made, the range ends up where its author would look for it;
+a comparison of the two texts (`follow`) is the second best. Lines that were taken away and stand elsewhere,
+once, are found there."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from localstore.core.diff import text_edits
+from localstore.core.diff.line_diff import lines
+from localstore.core.diff.text_edits import TOKEN, Edit
+
+TELLING = 8  # bytes without blanks that lines have at least, to be looked for elsewhere
+SLIDE = 1000  # bytes of a line that are looked back through for where it begins
+ALIKE = 0.5  # share of words of a line that replaces another one, to be taken for it
+
+
+class Span(NamedTuple):
+    """Bytes `start` to `end` of a text, exclusive; empty: what stood there is gone."""
+
+    start: int
+    end: int
+
+
+def of_lines(text: bytes, first: int, last: int) -> Span | None:
+    """The bytes of lines `first` to `last`, counted from 1, without the end of the last one; None for lines
+    that the text does not have."""
+    starts = _starts(text)
+    if not 1 <= first <= last <= len(starts):
+        return None
+    end = starts[last] if last < len(starts) else len(text)
+    return Span(starts[first - 1], max(starts[first - 1], _before_newline(text, end)))
+
+
+def lines_of(text: bytes, span: Span) -> tuple[int, int]:
+    """The lines, from 1, that the bytes are on; an empty span is on one line."""
+    starts = _starts(text) or [0]
+    first = bisect_right(starts, span.start)
+    last = bisect_right(starts, max(span.start, span.end - 1))
+    return max(1, first), max(1, first, last)
+
+
+def content(text: bytes, first: int, last: int) -> bytes:
+    """Lines `first` to `last` as they stand, without the end of the last one; b"" for lines not there."""
+    span = of_lines(text, first, last)
+    return text[span.start : span.end] if span is not None else b""
+
+
+def through(span: Span, edits: Iterable[Edit]) -> Span:
+    """The span after one change of its text; `edits` ascend and are disjoint."""
+    by = 0  # how far the edits so far have moved what comes behind them
+    start: int | None = None
+    for offset, deleted, inserted in edits:
+        if offset + deleted <= span.start:
+            by += len(inserted) - deleted
+            continue
+        if offset >= span.end:
+            break
+        if start is None:
+            start = min(offset, span.start) + by
+        if offset + deleted > span.end:
+            return Span(start, offset + by + len(inserted))
+        by += len(inserted) - deleted
+    if start is None:
+        start = span.start + by
+    return Span(start, max(start, span.end + by))
+
+
+def follow(old: bytes, new: bytes, spans: Sequence[Span], edits: Sequence[Edit] | None = None) -> list[Span]:
+    """The spans of `old` in `new`, by the edits that were made, or else by those that a comparison finds."""
+    made = _by_lines(old, text_edits.edits(old, new) if edits is None else edits)
+    return [_narrowed(old, new, span, through(span, made), made) for span in spans]
+
+
+def elsewhere(old: bytes, new: bytes, span: Span, lost: bytes) -> Span | None:
+    """Where the lines `lost`, which the span of `old` was, stand in `new`; None unless they stand there once,
+    and stood once in `old` where it has them."""
+    if len(lost.replace(b" ", b"")) < TELLING or lost == new[span.start : span.end]:
+        return None
+    wanted = lines(lost)
+    if len(found := _places(new, wanted)) != 1 or len(_places(old, wanted)) > 1:
+        return None
+    return of_lines(new, found[0] + 1, found[0] + len(wanted))
+
+
+def _by_lines(old: bytes, edits: Sequence[Edit]) -> list[Edit]:
+    """The same change, where whole lines came or went: a comparison of characters may begin in a line what
+    began before it."""
+    made: list[Edit] = []
+    for offset, deleted, inserted in edits:
+        one = Edit(offset, deleted, inserted)
+        if not (deleted and inserted):
+            floor = made[-1].offset + made[-1].deleted if made else 0
+            gone = old[offset : offset + deleted] or inserted
+            if b"\n" in gone:
+                by = _back(old, max(floor, offset - SLIDE), offset, gone)
+                turned = gone[len(gone) - by % len(gone) :] + gone[: len(gone) - by % len(gone)]
+                one = Edit(offset - by, deleted, turned if inserted else b"")
+        made.append(one)
+    return made
+
+
+def _back(old: bytes, floor: int, offset: int, moved: bytes) -> int:
+    """By how many bytes a run that was put in or taken out at `offset` can begin earlier, at a line; 0 if it
+    cannot."""
+    for by in range(offset - floor + 1):
+        at = offset - by
+        if at == 0 or old[at - 1 : at] == b"\n":
+            return by
+        if old[at - 1] != moved[-1 - by % len(moved)]:
+            break
+    return 0
+
+
+def _narrowed(old: bytes, new: bytes, span: Span, made: Span, edits: Sequence[Edit]) -> Span:
+    """Where one edit replaced more than the span: of what it put there the lines that are most alike."""
+    whole = next(
+        (one for one in edits if one.offset <= span.start and one.offset + one.deleted >= span.end), None
+    )
+    if whole is None or span.start == span.end or not whole.inserted:
+        return made
+    if whole.offset == span.start and whole.offset + whole.deleted == span.end:
+        return made
+    wanted = Counter(TOKEN.findall(old[span.start : span.end]))
+    first, last = lines_of(new, made)
+    best, score = None, ALIKE
+    for number in range(first, min(last, first + 200) + 1):
+        line = of_lines(new, number, number)
+        if line is None:
+            break
+        have = Counter(TOKEN.findall(new[line.start : line.end]))
+        alike = 2 * (wanted & have).total() / max(1, wanted.total() + have.total())
+        if alike > score:
+            best, score = line, alike
+    if best is None:
+        return Span(made.start, made.start)
+    return best
+
+
+def _places(text: bytes, wanted: Sequence[bytes]) -> list[int]:
+    """Lines, from 0, at which these begin; at most two."""
+    have = [line.rstrip(b"\r\n") for line in lines(text)]
+    plain = [line.rstrip(b"\r\n") for line in wanted]
+    found: list[int] = []
+    at = -1
+    while len(found) < 2:
+        try:
+            at = have.index(plain[0], at + 1)
+        except ValueError:
+            break
+        if have[at : at + len(plain)] == plain:
+            found.append(at)
+    return found
+
+
+def _starts(text: bytes) -> list[int]:
+    """The offset of each line."""
+    starts, at = [], 0
+    for line in lines(text):
+        starts.append(at)
+        at += len(line)
+    return starts
+
+
+def _before_newline(text: bytes, end: int) -> int:
+    if end and text[end - 1 : end] == b"\n":
+        end -= 1
+        if end and text[end - 1 : end] == b"\r":
+            end -= 1
+    return end

@@ -1,0 +1,59 @@
+"""Suggested lines in the place of others, and the message of the seal that takes them in. Relay and device
+make the same of them, so that the device signs what it worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from localstore.core.diff import anchors
+from localstore.core.errors import Conflict
+
+
+class SuggestionsOverlap(Conflict):
+    """Two suggestions replace the same line."""
+
+    code = "suggestions_overlap"
+
+
+class Suggested(NamedTuple):
+    """Lines `first` to `last`, from 1, become `text`; an empty one takes them away."""
+
+    first: int
+    last: int
+    text: str
+
+
+def applied(text: bytes, suggestions: Iterable[Suggested]) -> bytes:
+    """The text with all of them. Lines end as those that they replace. SuggestionsOverlap; IndexError for
+    lines that the text does not have."""
+    ordered = sorted(suggestions)
+    parts: list[bytes] = []
+    kept = after = 0
+    for first, last, new in ordered:
+        if first <= after:
+            raise SuggestionsOverlap(f"two suggestions replace line {first}; apply one of them")
+        span = anchors.of_lines(text, first, last)
+        if span is None:
+            raise IndexError(last)
+        end = _end(text, span.end)
+        made = new.replace("\r\n", "\n").removesuffix("\n")
+        newline = text[span.end : end] or b"\n"
+        lines = made.encode().replace(b"\n", newline)
+        parts += [text[kept : span.start], lines + text[span.end : end] if new else b""]
+        kept, after = end, last
+    return b"".join([*parts, text[kept:]])
+
+
+def message(number: int, count: int, authors: Iterable[str], text: str | None = None) -> str:
+    """The message of the seal, which credits the authors of the suggestions by their handles."""
+    title = text or f"Apply {'a suggestion' if count == 1 else f'{count} suggestions'} to #{number}"
+    credits = [f"Co-authored-by: {handle}" for handle in dict.fromkeys(authors)]
+    return "\n\n".join([title.rstrip(), "\n".join(credits)]) if credits else title.rstrip()
+
+
+def _end(text: bytes, at: int) -> int:
+    """Behind the end of the line."""
+    if text[at : at + 2] == b"\r\n":
+        return at + 2
+    return at + 1 if text[at : at + 1] == b"\n" else at

@@ -1,0 +1,25 @@
+"""What landing a seal of suggestions means for their threads."""
+
+from __future__ import annotations
+
+from relay.base.clock import now_ms
+from relay.caller import View
+from relay.db.collaboration import thread as rows
+from relay.db.engine.database import Tx
+from relay.service.proposal import sight
+
+SUBJECT = "suggestions"
+
+
+async def landed(tx: Tx, view: View, subject: str | None, seal: str) -> None:
+    """In the transaction that moves the head: the threads that were prepared are resolved, and name the
+    seal."""
+    what, *rest = (subject or "").split(" ")
+    if what != SUBJECT:
+        return
+    number, *ids = rest
+    of = {"of_repo": view.repo.id, "of_number": int(number)}
+    for found in await tx.all(rows.SOME, **of, among=ids, me=""):
+        one = rows.row(found)
+        await tx.run(rows.APPLIED, **of, thread=one.id, seal=seal, now=now_ms())
+        await sight.announce(tx, view, "thread.apply", int(number), one, seal=seal)

@@ -1,0 +1,38 @@
+"""Comments on lines that wait for the review of their author, and go out with it."""
+
+from __future__ import annotations
+
+from relay.base.clock import now_ms
+from relay.caller import View
+from relay.db.collaboration import comment as comments
+from relay.db.collaboration import thread as rows
+from relay.db.engine.database import Tx
+from relay.service.proposal import sight
+
+
+async def waiting(tx: Tx, view: View, number: int) -> bool:
+    """Whether comments of the caller wait."""
+    of = {"of_repo": view.repo.id, "of_number": number, "me": view.me.account_id}
+    return bool(await tx.all(comments.PENDING, **of))
+
+
+async def send(tx: Tx, view: View, number: int, review: str) -> None:
+    """Everything of the caller that waits on this proposal, with this review. One event tells of all of it;
+    comments that only writers see have events of their own, for writers."""
+    of = {"of_repo": view.repo.id, "of_number": number}
+    mine = {**of, "me": view.me.account_id}
+    found = await tx.all(comments.PENDING, **mine)
+    if not found:
+        return
+    wanted = sorted({thread for _, thread in found})
+    threads = {one.id: one for one in map(rows.row, await tx.all(rows.SOME, **mine, among=wanted))}
+    await tx.run(rows.SEND, **mine, now=now_ms())
+    await tx.run(comments.SEND, **mine)
+    with_it: list[str] = []
+    for comment, thread in found:
+        if await sight.audience(tx, view, threads[thread]) == "reader":
+            with_it.append(comment)
+        else:
+            await sight.announce(tx, view, "thread.comment", number, threads[thread], id=comment)
+    if with_it:
+        await tx.run(comments.WENT_WITH, **of, comments=with_it, review=review)

@@ -1,0 +1,115 @@
+"""Suggestions of threads become one seal of the head branch: worked out here, signed by the device that
+asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localstore.core import tree
+from localstore.core.diff.suggestions import Suggested, applied, message
+from localstore.core.encoding import b64u, digest
+from localstore.core.errors import Conflict, NotFound, TooLarge
+from localstore.core.limits import TEXT_FILE
+from localstore.core.model.collaboration.review import HeadMoved
+from localstore.core.model.collaboration.thread import SuggestionMoved, SuggestionsPrepareRequest
+from localstore.core.model.seal import PreparedSeal, PreparedSeals
+from localstore.core.tree import TreeEntry
+from relay.base.clock import rfc3339
+from relay.caller import View
+from relay.db import seal as seals
+from relay.db.collaboration.thread import ThreadRow
+from relay.db.engine.database import Tx
+from relay.memory import trees
+from relay.service import protection
+from relay.service.history import content, sealed
+from relay.service.live.epochs import Texts
+from relay.service.merging import mergeable
+from relay.service.proposal import placing, sight, states
+from relay.service.proposal.applied import SUBJECT
+from relay.service.sealing import seal
+from relay.service.sealing.payload import check_message, draft
+from relay.service.sealing.trees import Chain, Said, require_budget
+
+
+async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> PreparedSeals:
+    """Fix the bytes of the seal; `seals/finalize` lands it. SuggestionMoved where the lines are not those
+    that were commented on, SuggestionsOverlap, HeadMoved, BranchProtected."""
+    if body.message is not None:
+        check_message(body.message)
+    sealed.require_plaintext(view)
+    async with view.read() as tx:
+        n = (await states.find(tx, view, number)).number
+    await placing.settle(view.node, view.repo.id, n)
+    async with view.read(snapshot=True) as tx:
+        row = await states.find(tx, view, number)
+        mergeable.require_open(row)
+        _, head = await mergeable.branches_of(tx, view, row)
+        tip = mergeable.head_of(head)
+        if body.expected_head not in (None, tip):
+            raise HeadMoved(row.number, tip)
+        key = await seal.signing_key(tx, view, body.device_key_id)
+        await protection.check(tx, view, head.name, "write")
+        threads = await _threads(tx, view, row.number, body.threads, tip)
+        root = await seals.root_of(tx, view.repo.id, tip)
+        chain = Chain(view, tx)
+        changes, texts = await _changed(chain, root, threads)
+        made_root = await chain.update(root, changes)
+        authors = [
+            one.author_handle or one.author_id for one in threads if one.author_id != view.me.account_id
+        ]
+        said = Said(message(row.number, len(threads), authors, body.message), key.id)
+        made = draft(view, head.name, [tip], made_root, said, changes)
+        await require_budget(chain, made.root)
+    subject = " ".join([SUBJECT, str(row.number), *(one.id for one in threads)])
+    plan = seal.Plan("seals", head, key, [made], subject=subject)
+    expires = await seal.store(view, plan, Texts(), chain.written, files=texts)
+    shown = PreparedSeal(bytes=b64u(made.payload), digest=made.id, content_digest=made.root.hex())
+    return PreparedSeals(prepare_id=made.id, seals=[shown], expires_at=rfc3339(expires))
+
+
+async def _threads(tx: Tx, view: View, number: int, ids: Sequence[str], tip: str) -> list[ThreadRow]:
+    """The threads in the order in which they were asked for. NotFound for what the caller does not see."""
+    found = [await sight.find(tx, view, number, one) for one in dict.fromkeys(ids)]
+    for one in found:
+        if one.suggestion is None or one.draft:
+            raise Conflict(f"thread {one.id} suggests no other lines, or waits for a review")
+        if one.applied_seal is not None:
+            raise Conflict(f"the suggestion of thread {one.id} is in {one.applied_seal[:12]} already")
+    moved = [one.id for one in found if one.at_seal != tip or one.how == "edited"]
+    if moved:
+        raise SuggestionMoved(
+            f"the lines of {', '.join(moved[:5])} were edited since; nothing was applied; "
+            f"see: svc pr threads {number}",
+            moved,
+        )
+    return found
+
+
+async def _changed(
+    chain: Chain, root: bytes | None, threads: Sequence[ThreadRow]
+) -> tuple[dict[str, TreeEntry | None], dict[bytes, bytes]]:
+    """The entries of the changed files, and their texts by digest."""
+    view, tx = chain.view, chain.tx
+    paths = sorted({one.at_path for one in threads})
+    entries = await trees.drive(tree.lookup(root, paths), chain.load, len(paths))
+    changes: dict[str, TreeEntry | None] = {}
+    texts: dict[bytes, bytes] = {}
+    for path in paths:
+        old = entries.get(path)
+        if old is None or old.kind != "text" or not view.sees(path):
+            raise NotFound
+        text = (await content.read(view.node, tx, view.repo.id, [old.digest]))[old.digest]
+        wanted = [
+            Suggested(one.at_first, one.at_last, one.suggestion or "")
+            for one in threads
+            if one.at_path == path
+        ]
+        new = applied(text, wanted)
+        if len(new) > TEXT_FILE:
+            raise TooLarge(f"{path}: a text file holds at most {TEXT_FILE} bytes")
+        if new != text:
+            texts[digest(new)] = new
+            changes[path] = TreeEntry("text", digest(new), len(new))
+    if not changes:
+        raise Conflict("the lines are as suggested already, so there is nothing to seal")
+    return changes, texts

@@ -1,0 +1,302 @@
+"""`svc pr threads|resolve|apply`, and comments on lines for `svc pr comment`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Annotated, Any, Literal
+
+import typer
+
+from localstore.core.diff import anchors
+from localstore.core.errors import NotFound, SvcError, UsageError
+from localstore.core.limits import ISSUE_BODY_BYTES
+from localstore.core.model import auth, history
+from localstore.core.model import seal as seals
+from localstore.core.model.collaboration import thread as threads
+from localstore.core.model.collaboration.issue import Comment
+from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.model.collaboration.thread import (
+    Side,
+    SuggestionsPrepareRequest,
+    Thread,
+    ThreadComment,
+    ThreadCreate,
+    ThreadPatch,
+    ThreadQuery,
+)
+from localstore.core.model.repo import Repo
+from localstore.core.model.seal import FinalizeSealsRequest
+from localstore.core.paths import terminal_safe
+from svc.api import Api
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.cmd.frame.text_options import text_of
+from svc.cmd.issue.words import prose
+from svc.cmd.pr.words import Named, Number, find, titled
+from svc.console import Column, answers
+from svc.flows.proposal.finding import known
+from svc.flows.proposal.suggesting import signature
+from svc.flows.sign_in.register_device import ensure_registered
+from svc.http.checked import checked
+
+_LINES = re.compile(r"L?([1-9][0-9]{0,8})(?:[-:,]L?([1-9][0-9]{0,8}))?")
+_SHOWN = 12  # lines of one thread
+
+
+def where(record: dict[str, Any]) -> str:
+    """Where the lines are now; else where they were."""
+    at = record["place"] or record
+    lines = f"{at['start']}" if at["start"] == at["end"] else f"{at['start']}-{at['end']}"
+    return f"{at['path']}:{lines}"
+
+
+def state(record: dict[str, Any]) -> str:
+    """`waits`: for its author's review. `open` goes with what became of the lines."""
+    if record["draft"]:
+        return "waits"
+    place = record["place"]
+    how = "gone" if place is None else place["how"]
+    return f"open, {how}" if record["state"] == "open" and how != "same" else str(record["state"])
+
+
+def _first(record: dict[str, Any]) -> str:
+    said = record["comments"]
+    return str(said[0]["body"]) if said else ""
+
+
+COLUMNS = (
+    Column("id", kind="id"),
+    Column("where", where),
+    Column("state", state, kind="state"),
+    Column("by", lambda one: one["author"].get("handle") or one["author"]["id"], spare=2),
+    Column("said", lambda one: len(one["comments"]), spare=3),
+    Column("text", _first, kind="line"),
+)
+APPLIED = (Column("number"), Column("seal", kind="id"), Column("threads"), Column("paths"))
+Ids = Annotated[list[str], typer.Argument(metavar="ID…", help="Threads, by their id or its beginning")]
+
+
+@answers(COLUMNS, Thread)
+def list_threads(
+    ctx: Ctx,
+    number: Number = "",
+    state: Annotated[
+        Literal["open", "resolved", "all"], typer.Option("-s", "--state", help="Which of them")
+    ] = "all",
+    path: Annotated[str, typer.Option("-p", "--path", metavar="FILE", help="On this file")] = "",
+    draft: Annotated[bool, typer.Option("-d", "--draft", help="What waits for your review")] = False,
+    limit: Limit = 100,
+) -> None:
+    """List the comments on lines of a proposal
+
+    Where their lines are in the newest version: moved, edited since, or gone.
+
+    Examples:
+    svc pr threads 12 --state open
+    svc pr threads 12 --draft
+    """
+    query = checked(ThreadQuery(state=state, path=path or None, draft="1" if draft else "0"))
+    repo = ctx.readable_repo
+    found = find(ctx, repo, number)
+    rows = ctx.reader.items(threads.LIST, query, limit=limit, id=repo.id, n=str(found.number))
+    ctx.out.rows(rows, COLUMNS, Thread, empty=f"no comments on lines of #{found.number} match")
+
+
+@answers(COLUMNS, Thread)
+def resolve(
+    ctx: Ctx,
+    number: Named,
+    ids: Ids,
+    reopen: Annotated[bool, typer.Option("--reopen", help="Open them again")] = False,
+) -> None:
+    """Resolve comments on lines, or open them again
+
+    Who began a thread may, who wrote the proposal, and who may write.
+
+    Examples:
+    svc pr resolve 12 3f9a
+    svc pr resolve 12 3f9a --reopen
+    """
+    repo = ctx.repo
+    found = find(ctx, repo, number)
+    patch = ThreadPatch(state="open" if reopen else "resolved")
+    path = {"id": repo.id, "n": str(found.number)}
+    for one in _named(ctx.api, repo, found, ids):
+        made = ctx.api.send(threads.UPDATE, patch, **path, thread=one.id)
+        did = "Reopened" if reopen else "Resolved"
+        ctx.out.done(f"{did} {_spot(made)} of {titled(found)}", made, COLUMNS, Thread, value=made.id)
+
+
+@answers(APPLIED)
+def apply(
+    ctx: Ctx,
+    number: Named,
+    ids: Ids,
+    message: Annotated[str, typer.Option("-m", "--message", metavar="MSG", help="What the seal says")] = "",
+) -> None:
+    """Seal suggested lines onto the branch of a proposal
+
+    All of them become one seal, which credits who suggested them. This machine works it out itself and signs
+    it. Lines that were edited since are named, and nothing is applied.
+
+    Examples:
+    svc pr apply 12 3f9a
+    svc pr apply 12 3f9a 77c1 -m "Take in the review"
+    """
+    repo = ctx.repo
+    found = find(ctx, repo, number)
+    some = _named(ctx.api, repo, found, ids)
+    ensure_registered(ctx.api, ctx.obj.sessions)
+    key = ctx.obj.sessions.identity.device
+    text = message.strip() or None
+    body = SuggestionsPrepareRequest(
+        threads=[one.id for one in some],
+        device_key_id=key.id,
+        message=text,
+        expected_head=found.head_seal,
+    )
+    prepared = ctx.api.send(threads.PREPARE, checked(body), id=repo.id, n=str(found.number))
+    some = _named(ctx.api, repo, found, ids)
+    me = ctx.api.send(auth.USER_INFO).user_id
+    signed = signature(ctx.api, repo.id, found, some, text, prepared, key, me)
+    done = FinalizeSealsRequest(prepare_id=prepared.prepare_id, device_key_id=key.id, signatures=[signed])
+    (made,) = ctx.api.send(seals.FINALIZE_SEALS, done, id=repo.id).items
+    paths = sorted({one.place.path for one in some if one.place is not None})
+    record = {
+        "number": found.number,
+        "seal": made.id,
+        "threads": [one.id for one in some],
+        "paths": paths,
+    }
+    what = "a suggestion" if len(some) == 1 else f"{len(some)} suggestions"
+    ctx.out.done(f"Applied {what} to {titled(found)}: {made.id[:12]}", record, APPLIED, value=made.id)
+
+
+def on_lines(
+    ctx: Ctx,
+    repo: Repo,
+    found: Proposal,
+    path: str,
+    line: str,
+    side: Side,
+    text: str | None,
+    suggest: str | None,
+    draft: bool,
+) -> Thread:
+    """Begin a thread. `suggest`: the lines to put there; - reads them from standard input."""
+    first, last = lines_of(line)
+    other = None if suggest is None else suggestion(suggest)
+    wish = ThreadCreate(
+        path=path,
+        start=first,
+        end=last,
+        seal_id=found.head_seal,
+        body=text if text is not None else "I suggest other lines",
+        side=side,
+        suggestion=other,
+        draft=draft,
+    )
+    with known(repo, str(found.number)):
+        return ctx.api.send(threads.CREATE, checked(wish), id=repo.id, n=str(found.number))
+
+
+def answer(ctx: Ctx, repo: Repo, found: Proposal, thread: str, text: str, draft: bool) -> Comment:
+    (one,) = _named(ctx.api, repo, found, [thread])
+    said = checked(ThreadComment(body=text, draft=draft))
+    return ctx.api.send(threads.COMMENT, said, id=repo.id, n=str(found.number), thread=one.id)
+
+
+def waiting(ctx: Ctx, repo: Repo, found: Proposal) -> list[Comment]:
+    """The caller's comments on lines that wait for their review."""
+    every = ctx.api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(found.number))
+    return [said for one in every for said in one.comments if said.draft]
+
+
+def lines_of(typed: str) -> tuple[int, int]:
+    """A line, or a range of lines. UsageError."""
+    found = _LINES.fullmatch(typed.strip())
+    if found is None:
+        raise UsageError(f"{terminal_safe(typed)} is no line; say --line 12 or --line 12-15")
+    first, last = int(found[1]), int(found[2] or found[1])
+    if last < first:
+        raise UsageError(f"line {last} stands before line {first}")
+    return first, last
+
+
+def suggestion(typed: str) -> str:
+    if typed != "-":
+        return typed
+    names = ("--suggest", "--suggest")
+    return text_of(None, "-", names, "a suggestion", ISSUE_BODY_BYTES) or "" if sys.stdin else ""
+
+
+def told(ctx: Ctx, repo: Repo, n: str) -> Iterator[str]:
+    """Each thread as people read it: its lines, and what was said."""
+    files: dict[tuple[str, str], bytes] = {}
+    for one in ctx.reader.items(threads.LIST, ThreadQuery(), id=repo.id, n=n):
+        at = one.place
+        gone = "" if at is not None else ", gone from the newest version"
+        how = f", {at.how}" if at is not None and at.how != "same" else gone
+        waits = ", waits for your review" if one.draft else ""
+        parts = [f"--- {_spot(one)} ({one.id[:12]}), {one.state}{how}{waits}"]
+        if at is not None:
+            parts.append(_quoted(ctx, repo, files, at.seal_id, at.path, at.start, at.end))
+        if one.suggestion is not None:
+            seal = one.suggestion.applied_seal
+            parts.append("\n".join(f"    + {prose(line)}" for line in one.suggestion.text.splitlines()))
+            parts += [f"    applied in {seal[:12]}"] if seal else []
+        for said in one.comments:
+            who = said.author.handle or said.author.id
+            parts.append(f"{who}, {ctx.out.when(said.created_at)}\n\n{prose(said.body)}")
+        yield "\n\n".join(filter(None, parts))
+
+
+def _quoted(
+    ctx: Ctx,
+    repo: Repo,
+    files: dict[tuple[str, str], bytes],
+    seal: str,
+    path: str,
+    start: int,
+    end: int,
+) -> str:
+    """The lines themselves, with their numbers; nothing where the file is not shown."""
+    if (seal, path) not in files:
+        files[seal, path] = b""
+        with suppress(SvcError):
+            blob = ctx.reader.send(history.BLOB, id=repo.id, sha=seal, path=path)
+            if blob.encoding == "utf-8" and blob.content is not None:
+                files[seal, path] = blob.content.encode()
+    shown = []
+    for number in range(start, min(end, start + _SHOWN - 1) + 1):
+        if anchors.of_lines(files[seal, path], number, number) is not None:
+            line = anchors.content(files[seal, path], number, number).decode("utf-8", "replace")
+            shown.append(f"    {number:>4}  {terminal_safe(line)}")
+    return "\n".join(shown)
+
+
+def _spot(one: Thread) -> str:
+    at = one.place
+    path, start, end = (at.path, at.start, at.end) if at is not None else (one.path, one.start, one.end)
+    return f"{terminal_safe(path)}:{start}" + (f"-{end}" if end != start else "")
+
+
+def _named(api: Api, repo: Repo, found: Proposal, ids: list[str]) -> list[Thread]:
+    """The threads that these beginnings of ids name. NotFound, or UsageError for one that names several."""
+    every = list(api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(found.number)))
+    named: dict[str, Thread] = {}
+    for typed in ids:
+        matching = [one for one in every if one.id.startswith(typed)] if typed else []
+        if len(matching) > 1:
+            raise UsageError(
+                f"{len(matching)} threads begin with {terminal_safe(typed)}; type more of the id"
+            )
+        if not matching:
+            raise NotFound(
+                f"#{found.number} has no thread {terminal_safe(typed)}; see: svc pr threads {found.number}"
+            )
+        named[matching[0].id] = matching[0]
+    return list(named.values())

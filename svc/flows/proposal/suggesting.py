@@ -1,0 +1,99 @@
+"""Suggestions as a seal: the server prepares it, this machine works it out itself, then signs.
+
+The server says where the lines of a thread are by now. That is checked too: the lines that a suggestion
+replaces are those that it was made for, as the verified seals of then and now have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localstore.core import seal as seals
+from localstore.core.diff import anchors
+from localstore.core.diff.suggestions import Suggested, applied, message
+from localstore.core.encoding import b64u, digest, unb64u
+from localstore.core.errors import ServerMisbehaved
+from localstore.core.identity.keys import DeviceKey
+from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.model.collaboration.thread import Thread
+from localstore.core.model.seal import PreparedSeals
+from localstore.core.paths import terminal_safe
+from localstore.record.database import SealedFile
+from localstore.sync import verify
+from svc.api import Api
+from svc.flows.proposal.merging import Checked, payload_of
+
+
+def signature(
+    api: Api,
+    repo_id: str,
+    proposal: Proposal,
+    threads: Sequence[Thread],
+    text: str | None,
+    prepared: PreparedSeals,
+    key: DeviceKey,
+    me: str,
+) -> str:
+    """The signature of the prepared seal of these suggestions; `text`: the message that was asked for, `me`:
+    the caller's account. Raises ServerMisbehaved, with nothing signed, if it is another seal than this
+    machine would make."""
+    if len(prepared.seals) != 1:
+        raise _other("number of seals")
+    checked = Checked(api, repo_id)
+    made = _changed(checked, proposal.head_seal, threads)
+    files = {**checked.files(proposal.head_seal), **made}
+    told = prepared.seals[0]
+    raw, payload = unb64u(told.bytes), payload_of(told.bytes)
+    authors = [one.author.handle or one.author.id for one in threads if one.author.id != me]
+    before = checked.payload(proposal.head_seal)
+    expected = {
+        "repository": (payload.repo_id, repo_id),
+        "branch": (payload.branch, proposal.head),
+        "parent": (payload.parents, [proposal.head_seal]),
+        "message": (payload.message, message(proposal.number, len(threads), authors, text)),
+        "device key": (payload.provenance.device_key_id, key.id),
+        "tree key": (payload.tree_key_id, before.tree_key_id),
+        "author": (payload.provenance.author, None),
+        "git origin": (payload.provenance.git, None),
+        "merge origin": (payload.provenance.merge, None),
+        "tree": (payload.content_digest, verify.content_digest(files, checked.key).hex()),
+        "id": (seals.seal_id(raw), told.digest),
+    }
+    wrong = [name for name, (said, own) in expected.items() if said != own]
+    if wrong:
+        raise _other(", ".join(wrong))
+    return b64u(key.sign(raw))
+
+
+def _changed(checked: Checked, head: str, threads: Sequence[Thread]) -> dict[str, SealedFile]:
+    """The files with the suggested lines."""
+    made: dict[str, SealedFile] = {}
+    wanted: dict[str, list[Suggested]] = {}
+    for one in threads:
+        at = one.place
+        if at is None or one.suggestion is None or at.seal_id != head:
+            raise _other("place")
+        was = anchors.content(_text(checked, one.seal_id, one.path), one.start, one.end)
+        if anchors.content(_text(checked, head, at.path), at.start, at.end) != was:
+            raise _other("place")
+        wanted.setdefault(at.path, []).append(Suggested(at.start, at.end, one.suggestion.text))
+    for path, some in wanted.items():
+        try:
+            text = applied(_text(checked, head, path), some)
+        except IndexError:
+            raise _other("place") from None
+        made[path] = SealedFile("text", digest(text), len(text))
+    return made
+
+
+def _text(checked: Checked, seal: str, path: str) -> bytes:
+    file = checked.files(seal).get(path)
+    if file is None or file.kind != "text":
+        raise _other("file")
+    checked.load([file.digest])
+    return checked.texts[file.digest]
+
+
+def _other(what: str) -> ServerMisbehaved:
+    return ServerMisbehaved(
+        f"the server prepared suggestions with another {terminal_safe(what)}; nothing was signed"
+    )
