@@ -119,6 +119,7 @@ class Config:
     quota: Quota
     reserve: Space
     audit_days: int
+    client_builds: Path | None
     outbound_allow: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 
     def at(self, port: int) -> Config:
@@ -205,8 +206,17 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
             env.number("TR_RESERVE_INODES", RESERVE_INODES, 0, 2**62),
         ),
         audit_days=env.number("TR_AUDIT_DAYS", AUDIT_DAYS, 1, 36_500),
+        client_builds=_client_builds(env),
         outbound_allow=_networks(env, "TR_OUTBOUND_ALLOW"),
     )
+
+
+def _client_builds(env: Environment) -> Path | None:
+    told = env.get("TR_CLIENT_BUILDS")
+    folder = Path(told).absolute() if told else None
+    if folder is not None and not (folder / "release.json").is_file():
+        raise StartRefused(f"TR_CLIENT_BUILDS={folder} has no release.json")
+    return folder
 
 
 def _networks(env: Environment, name: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:

@@ -67,6 +67,9 @@ RELAY: dict[str, Variable] = {
         "536870912", "Free bytes of the data folder's disk below which uploads are refused (512 MiB)."
     ),
     "TR_RESERVE_INODES": Variable("1000", "Likewise, files that can still be made."),
+    "TR_CLIENT_BUILDS": Variable(
+        "none", "Folder with builds of `svc` and their `release.json`, which `/cli` hands out."
+    ),
     "TR_AUDIT_DAYS": Variable("365", "Days after which events of accounts are swept."),
     "TR_OUTBOUND_ALLOW": Variable(
         "–",

@@ -24,6 +24,7 @@ UNCALLED = {
     "history.ARCHIVE": "other programs",
     "history.LOG": "other programs",
     "history.SEAL_UPDATES": "other programs",
+    "listing.SOCIAL": "pages, to come",
     "live.PROOF_CONTEXT": "other programs; ours makes these bytes itself",
     "merge.MERGE": "other programs",
     "merge.PREVIEW": "other programs",
@@ -49,7 +50,11 @@ TESTED = {
 }
 
 
-MODELS = ("localstore.core.model", "localstore.core.model.collaboration")
+MODELS = (
+    "localstore.core.model",
+    "localstore.core.model.catalog",
+    "localstore.core.model.collaboration",
+)
 
 
 def used_by_the_client() -> set[str]:

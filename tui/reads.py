@@ -14,12 +14,17 @@ from localstore.core.model import history as histories
 from localstore.core.model import ref as refs_
 from localstore.core.model import release as releases_
 from localstore.core.model import repo as repos_
+from localstore.core.model.catalog import advisory as advisories_
+from localstore.core.model.catalog import dependency as dependencies_
+from localstore.core.model.catalog.advisory import Advisory, AdvisoryQuery
+from localstore.core.model.catalog.dependency import Dependencies, DependencyQuery, Dependent
 from localstore.core.model.collaboration import access as access_
 from localstore.core.model.collaboration import check as checks_
 from localstore.core.model.collaboration import inbox as inbox_
 from localstore.core.model.collaboration import issue as issues_
 from localstore.core.model.collaboration import label as labels_
 from localstore.core.model.collaboration import proposal as proposals_
+from localstore.core.model.collaboration import protection as protections_
 from localstore.core.model.collaboration import review as reviews_
 from localstore.core.model.collaboration import run as runs_
 from localstore.core.model.collaboration import thread as threads_
@@ -29,6 +34,7 @@ from localstore.core.model.collaboration.inbox import InboxItem
 from localstore.core.model.collaboration.issue import Comment, Issue, IssueQuery
 from localstore.core.model.collaboration.label import Label
 from localstore.core.model.collaboration.proposal import Proposal, ProposalQuery, Version
+from localstore.core.model.collaboration.protection import Protection
 from localstore.core.model.collaboration.review import Review
 from localstore.core.model.collaboration.run import Run
 from localstore.core.model.collaboration.thread import Thread
@@ -56,6 +62,7 @@ COMMENTS = 1_000  # of one issue
 RELEASES, LABELS = 200, 1_000
 INBOX, RUNS = 500, 500
 PEOPLE, VERSIONS = 500, 100
+ADVISORIES, PROTECTIONS, DEPENDENTS = 200, 50, 200
 
 
 class Read(NamedTuple, Generic[T]):
@@ -190,6 +197,41 @@ def release(repo_id: str, version: str) -> Read[Release]:
         f"repos/{repo_id}/release/{version}",
         Release,
         lambda api: api.send(releases_.GET, id=repo_id, v=version),
+    )
+
+
+def advisories(full_name: str) -> Read[list[Advisory]]:
+    query = AdvisoryQuery(repo=full_name)
+    return Read(
+        f"advisories/{full_name}",
+        list[Advisory],
+        lambda api: list(api.items(advisories_.LIST, query, limit=ADVISORIES)),
+    )
+
+
+def protections(repo_id: str) -> Read[list[Protection]]:
+    return Read(
+        f"repos/{repo_id}/protections",
+        list[Protection],
+        lambda api: list(api.items(protections_.LIST, limit=PROTECTIONS, id=repo_id)),
+    )
+
+
+def dependencies(repo_id: str, seal_id: str) -> Read[Dependencies]:
+    """Not final: advisories come, and who sees which repository changes."""
+    query = DependencyQuery(ref=seal_id)
+    return Read(
+        f"repos/{repo_id}/dependencies/{seal_id}",
+        Dependencies,
+        lambda api: api.send(dependencies_.LIST, query=query, id=repo_id),
+    )
+
+
+def dependents(repo_id: str) -> Read[list[Dependent]]:
+    return Read(
+        f"repos/{repo_id}/dependents",
+        list[Dependent],
+        lambda api: list(api.items(dependencies_.DEPENDENTS, limit=DEPENDENTS, id=repo_id)),
     )
 
 

@@ -37,6 +37,14 @@ PROTECTIONS, PATTERN_WILDCARDS, APPROVALS = (
 RELEASES, VERSION_CHARS, NOTES_BYTES = 10_000, 100, 64 * KIB  # of a repository; of one release
 ASSETS, ASSET_NAME_BYTES, ASSET_TYPE_CHARS = 100, 200, 255  # of a release; of one asset
 
+# --- the catalog
+LISTING_NAME_CHARS, CATEGORY_CHARS, SCREENSHOTS = 100, 50, 10  # of a listing
+MANIFEST_FILE, MANIFESTS, DEPENDENCIES = 256 * KIB, 50, 2000  # that are read: bytes of one; of one seal
+MANIFEST_FOLDERS, MANIFEST_LEVELS = 500, 4  # folders that are looked through for manifests, and how deep
+ADVISORIES, ADVISORY_TEXT_BYTES, ADVISORY_PACKAGES, ADVISORY_VERSIONS = 1000, 64 * KIB, 50, 1000
+# of a repository; details of one; packages of one; versions and events of one package
+CLIENT_BUILD = 256 * MIB  # one build of the client that a node hands out
+
 # --- issues
 ISSUES = 1_000_000  # numbers of one repository, for issues and proposals
 ISSUE_TITLE_CHARS, ISSUE_BODY_BYTES = 256, 64 * KIB  # a body: of an issue or comment

@@ -44,6 +44,7 @@ from relay.run.maintenance import Keeper
 from relay.service import access_ends, upkeep
 from relay.service.access import request as access_requests
 from relay.service.attention import follow as attention
+from relay.service.catalog import dependents
 from relay.service.merging import auto
 from relay.service.webhook import delivery as webhook_delivery
 from relay.service.webhook import follow as webhooks
@@ -144,6 +145,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         stack.push_async_callback(keeper.stop)
         upkeep.register(node, keeper.start_daily)
         access_requests.register(node)
+        dependents.register(node)
         auto.register(node)
         node.followers.register(access_ends.NAME, access_ends.follow, access_ends.KINDS)
         webhook_delivery.register(node)

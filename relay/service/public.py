@@ -8,6 +8,7 @@ from localstore.core.errors import NotFound
 from localstore.core.model.repo import Coordinates, Kind
 from relay.caller import Caller
 from relay.db import ref as refs
+from relay.db.catalog import listing as listings
 from relay.db.repo import RepoRow
 from relay.service import repo as repos
 
@@ -25,12 +26,13 @@ async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> tuple
         if found is None:
             raise NotFound
         row, _ = found
+        listing_id = await tx.value(listings.ID, of_repo=row.id)
         ref = await tx.one(refs.ONE, repo_id=row.id, type="branch", name=row.default_branch)
     head = refs.row(ref).head if ref is not None else None
-    return _to_wire(caller, row, head), row.kind if kind not in (row.kind, ANY) else None
+    return _to_wire(caller, row, head, listing_id), row.kind if kind not in (row.kind, ANY) else None
 
 
-def _to_wire(caller: Caller, row: RepoRow, head: str | None) -> Coordinates:
+def _to_wire(caller: Caller, row: RepoRow, head: str | None, listing_id: str | None) -> Coordinates:
     page = f"{caller.node.config.public_url}/{ANY if row.kind == 'app' else row.kind}/{row.full_name}"
     return Coordinates(
         id=row.id,
@@ -45,4 +47,5 @@ def _to_wire(caller: Caller, row: RepoRow, head: str | None) -> Coordinates:
         archived=row.state == "archived",
         page_url=page,
         dev_url=f"{page}/dev",
+        listing_id=listing_id,
     )

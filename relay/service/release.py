@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
+from localstore.core.encoding import b64u
 from localstore.core.errors import Conflict, Invalid, NotFound, TooLarge
 from localstore.core.limits import ASSETS, NOTES_BYTES, RELEASES
 from localstore.core.model.base import Actor, Page, PageQuery
 from localstore.core.model.release import (
+    UNSIGNED,
     Asset,
     AssetExists,
+    Publication,
     Release,
     ReleaseCreate,
     ReleaseExists,
@@ -22,6 +25,8 @@ from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import View
 from relay.db import release as rows
+from relay.db.catalog import publication as publications
+from relay.db.catalog.publication import PublicationRow
 from relay.db.engine.database import Tx
 from relay.db.release import AssetRow, ReleaseRow
 from relay.http import paging
@@ -43,6 +48,12 @@ async def page(view: View, query: PageQuery) -> Page[Release]:
 async def get(view: View, version: str) -> Release:
     async with view.read() as tx:
         return await _whole(tx, await _find(tx, view, version))
+
+
+async def whole(tx: Tx, view: View, version: str) -> tuple[str, Release]:
+    """The release of this version and its id. NotFound."""
+    found = await _find(tx, view, version)
+    return found.id, await _whole(tx, found)
 
 
 async def create(view: View, body: ReleaseCreate) -> Release:
@@ -84,6 +95,7 @@ async def delete(view: View, version: str) -> None:
     """Delete a release and its assets; the collector frees their bytes."""
     async with view.write() as tx:
         found = await _find(tx, view, version)
+        await tx.run(publications.DROP, of_release=found.id)
         await tx.run(rows.ASSETS_DELETE, of_release=found.id)
         await tx.run(rows.DELETE, of_release=found.id)
         await _announce(tx, view, "release.delete", version, seal=found.seal_id)
@@ -111,6 +123,7 @@ async def upload(view: View, version: str, name: str, media: str, body: Upload) 
         found = await _find(tx, view, version)
         await _require_free(tx, found, name)
         await taken.admit(tx, view)
+        await tx.run(publications.DROP, of_release=found.id)  # it was signed without this asset
         await tx.run(
             rows.ASSET_INSERT,
             release_id=found.id,
@@ -143,6 +156,7 @@ async def delete_asset(view: View, version: str, name: str) -> None:
     async with view.write() as tx:
         found = await _find(tx, view, version)
         asset = await _find_asset(tx, found, name)
+        await tx.run(publications.DROP, of_release=found.id)
         await tx.run(rows.ASSET_DELETE, of_release=found.id, folded=asset.folded)
         await _announce(tx, view, "asset.delete", version, name=name)
 
@@ -201,11 +215,15 @@ async def _whole(tx: Tx, found: ReleaseRow) -> Release:
 
 
 async def to_wire(tx: Tx, found: Sequence[ReleaseRow]) -> list[Release]:
-    """The wire forms; the assets of all releases are read in one statement."""
+    """The wire forms; one statement reads the assets of all releases, another one the signatures."""
     by_release: dict[str, list[Asset]] = {one.id: [] for one in found}
     for row in await tx.all(rows.ASSETS_OF, ids=list(by_release)) if found else []:
         asset = rows.asset_row(row)
         by_release[asset.release_id].append(_asset(asset))
+    signed = {
+        row[0]: _publication(publications.row(row))
+        for row in (await tx.all(publications.OF_RELEASES, ids=list(by_release)) if found else [])
+    }
     return [
         Release(
             version=one.version,
@@ -214,9 +232,21 @@ async def to_wire(tx: Tx, found: Sequence[ReleaseRow]) -> list[Release]:
             author=_actor(one.author_id, one.author_handle, one.author_kind),
             assets=by_release[one.id],
             created_at=rfc3339(one.created_at),
+            publication=signed.get(one.id, UNSIGNED),
         )
         for one in found
     ]
+
+
+def _publication(found: PublicationRow) -> Publication:
+    return Publication(
+        signed=True,
+        key_id=found.key_id,
+        public_key=b64u(found.key_ed25519),
+        signature=b64u(found.signature),
+        signed_by=_actor(found.account_id, found.handle, found.kind),
+        signed_at=rfc3339(found.created_at),
+    )
 
 
 def _listed(row: Any) -> Asset:

@@ -15,6 +15,7 @@ from scripts.reference_remedies import remedies, sentences
 from tests.campaign import (  # noqa: F401 - they fill the table
     ways_out,
     ways_out_branches,
+    ways_out_catalog,
     ways_out_checks,
     ways_out_forks,
     ways_out_merges,

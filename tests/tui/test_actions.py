@@ -14,6 +14,7 @@ from tui.app import SvcApp
 from tui.screens.code import Code
 from tui.screens.home import Home
 from tui.screens.inbox import Inbox
+from tui.screens.insights import Insights
 from tui.screens.issue import IssueScreen
 from tui.screens.issues import Issues
 from tui.screens.overview import Overview
@@ -22,6 +23,7 @@ from tui.screens.proposal.screen import ProposalScreen
 from tui.screens.releases import Releases, ReleaseScreen
 from tui.screens.repo import RepoScreen
 from tui.screens.runs import RunScreen, Workflows
+from tui.screens.security import Security
 from tui.screens.settings.settings import Settings
 from tui.screens.sync import Sync
 from tui.screens.tables import PLACES, actions_in, require_keys
@@ -42,6 +44,8 @@ OWNERS = {
     "files": (Files, SvcApp),
     "workflows": (Workflows, RepoScreen, SvcApp),
     "run": (RunScreen, SvcApp),
+    "security": (Security, RepoScreen, SvcApp),
+    "insights": (Insights, RepoScreen, SvcApp),
     "settings": (Settings, RepoScreen, SvcApp),
     "sync": (Sync, SvcApp),
 }

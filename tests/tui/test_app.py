@@ -86,11 +86,14 @@ async def test_overview_shows_readme_and_seal(project: str, open_app: Open) -> N
         assert "Read me." in text
 
 
-async def test_a_tab_that_is_not_built_says_so(project: str, open_app: Open) -> None:
+async def test_security_and_insights_say_what_there_is(project: str, open_app: Open) -> None:
     async with open_app().run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "enter")
-        assert "Insights is not in this version" in await press(pilot, "7")
+        text = await press(pilot, "6")
+        assert "Advisories 0" in text and "Protection rules 0" in text
+        text = await press(pilot, "7")
+        assert "Dependencies 0" in text and "Dependents 0" in text
 
 
 async def test_find_file_filters_as_one_types(project: str, open_app: Open) -> None:

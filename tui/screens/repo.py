@@ -14,24 +14,26 @@ from tui import reads
 from tui.actions import Action
 from tui.screens.base import Base
 from tui.screens.code import Code
+from tui.screens.insights import Insights
 from tui.screens.issues import Issues
 from tui.screens.overview import Overview
 from tui.screens.releases import Releases
 from tui.screens.runs import Workflows
+from tui.screens.security import Security
 from tui.screens.settings.settings import Settings
 from tui.screens.view import View
 from tui.text import Part, safe
 from tui.widgets.frame import Line
 from tui.widgets.lines import Lines
 
-TABS: tuple[tuple[str, type[View] | None], ...] = (
+TABS: tuple[tuple[str, type[View]], ...] = (
     ("Overview", Overview),
     ("Code", Code),
     ("Issues", Issues),
     ("Workflows", Workflows),
     ("Releases", Releases),
-    ("Security", None),
-    ("Insights", None),
+    ("Security", Security),
+    ("Insights", Insights),
     ("Settings", Settings),
 )
 
@@ -106,17 +108,14 @@ class RepoScreen(Base):
     def show_frame(self) -> None:
         super().show_frame()
         parts: list[Part] = [(" ", "text")]
-        for number, (name, kind) in enumerate(TABS, 1):
-            role = "title" if number == self._tab else "text" if kind else "dim"
+        for number, (name, _) in enumerate(TABS, 1):
+            role = "title" if number == self._tab else "text"
             mark = "▸" if number == self._tab else " "
             parts.append((f"{mark}{number}{name}", role))
         self.query_one("#tabs", Line).put(parts)
 
     def show_tab(self, number: int) -> None:
-        name, kind = TABS[number - 1]
-        if kind is None:
-            self.say(f"{name} is not in this version", "warn")
-            return
+        _, kind = TABS[number - 1]
         if self.view is not None:
             self.view.display = False
         self._tab = number

@@ -9,6 +9,7 @@ from tui.actions import EVERYWHERE, Action, clashes, remap
 from tui.screens.code import Code
 from tui.screens.home import Home
 from tui.screens.inbox import Inbox
+from tui.screens.insights import Insights
 from tui.screens.issue import IssueScreen
 from tui.screens.issues import Issues
 from tui.screens.overview import Overview
@@ -17,6 +18,7 @@ from tui.screens.proposal.screen import ProposalScreen
 from tui.screens.releases import Releases, ReleaseScreen
 from tui.screens.repo import RepoScreen
 from tui.screens.runs import RunScreen, Workflows
+from tui.screens.security import Security
 from tui.screens.settings.settings import Settings
 from tui.screens.sync import Sync
 
@@ -33,6 +35,8 @@ PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
     "files": (Files.ACTIONS, EVERYWHERE),
     "workflows": (Workflows.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "run": (RunScreen.ACTIONS, EVERYWHERE),
+    "security": (Security.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
+    "insights": (Insights.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "settings": (Settings.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "sync": (Sync.ACTIONS, EVERYWHERE),
 }

@@ -56,6 +56,21 @@ class Asset(Model, frozen=True):
     created_at: str
 
 
+class Publication(Model, frozen=True):
+    """Whether a writer signed the release with the assets that it has, and with which device key.
+    `public_key`, `signature`: base64url."""
+
+    signed: bool = False
+    key_id: str | None = None
+    public_key: str | None = None
+    signature: str | None = None
+    signed_by: Actor | None = None
+    signed_at: str | None = None
+
+
+UNSIGNED = Publication()
+
+
 class Release(Model, frozen=True):
     """`notes`: text as its author wrote it. `assets`: by name."""
 
@@ -65,6 +80,7 @@ class Release(Model, frozen=True):
     author: Actor
     assets: list[Asset]
     created_at: str
+    publication: Publication = UNSIGNED
 
 
 class ReleaseCreate(Model, frozen=True):

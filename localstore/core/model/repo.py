@@ -90,6 +90,7 @@ class Repo(Model, rename={"class_": "class"}, frozen=True):
     forks: int = 0
     parent: ParentRepo | None = None
     viewer: Viewer | None = None
+    listing_id: str | None = None
 
 
 class RepoCreate(Model, rename={"class_": "class"}, frozen=True):

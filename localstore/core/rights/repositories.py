@@ -15,11 +15,13 @@ OPERATIONS: tuple[Operation, ...] = (
     writing("transfer.create", "owner", archived=True),
     reading("listing.get"),
     writing("listing.set", "owner"),
+    writing("listing.remove", "owner"),
     reading("upstream.get"),
     writing("upstream.set", "owner"),
     writing("upstream.remove", "owner"),
     writing("publication.create", grows=True),
     reading("repo.dependencies"),
+    reading("repo.dependents"),
     reading("seal.artifacts"),
     # --- refs
     reading("ref.list"),

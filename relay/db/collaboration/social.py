@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Table, and_, bindparam, delete, func, insert, or_, select, update
 
 from relay.db.repo import ALIVE, PUBLIC
+from relay.db.schema.catalog.listing import listing
 from relay.db.schema.collaboration.attention import social, star, watch
 from relay.db.schema.repo import collaborator, repo
 
@@ -28,14 +29,17 @@ COUNT = {
 }
 FIRST = insert(social)
 
-# Columns: repository, stars, watchers, whether the caller gave a star, whether they watch.
+# Columns: repository, stars, watchers, whether the caller gave a star, whether they watch, listing.
 OF_REPOS = select(
     repo.c.id,
     func.coalesce(social.c.stars, 0),
     func.coalesce(social.c.watchers, 0),
     select(star.c.repo_id).where(star.c.repo_id == repo.c.id, star.c.account_id == _ME).exists(),
     select(watch.c.repo_id).where(watch.c.repo_id == repo.c.id, watch.c.account_id == _ME).exists(),
-).select_from(repo.outerjoin(social, social.c.repo_id == repo.c.id))
+    listing.c.id,
+).select_from(
+    repo.outerjoin(social, social.c.repo_id == repo.c.id).outerjoin(listing, listing.c.repo_id == repo.c.id)
+)
 ONE = OF_REPOS.where(repo.c.id == _REPO)
 SEVERAL = OF_REPOS.where(repo.c.id.in_(bindparam("repo_ids", expanding=True)))
 

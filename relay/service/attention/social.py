@@ -79,9 +79,9 @@ async def of_several(tx: Tx, caller: Caller, repos: list[Repo]) -> list[Repo]:
 
 
 def _with(repo: Repo, row: Row) -> Repo:
-    _, stars, watchers, starred, watching = row
+    _, stars, watchers, starred, watching, listing_id = row
     viewer = repo.viewer and Viewer(role=repo.viewer.role, starred=bool(starred), watching=bool(watching))
-    return replace(repo, stars=stars, watchers=watchers, viewer=viewer)
+    return replace(repo, stars=stars, watchers=watchers, viewer=viewer, listing_id=listing_id)
 
 
 async def _announce(tx: Tx, view: View, kind: Kind, verb: str) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from localstore.core import limits
 from localstore.core.errors import Conflict, EditionLacks, NotFound
 from localstore.core.model.base import Page
+from localstore.core.model.catalog.advisory import AdvisoryDraft
 from localstore.core.model.collaboration.report import (
     Report,
     ReportCreate,
@@ -21,6 +22,7 @@ from relay.db.collaboration import report as rows
 from relay.db.collaboration.report import ReportRow
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
+from relay.service.catalog import advisory
 from relay.service.discussion import posting
 from relay.service.discussion.subject import actor
 
@@ -62,8 +64,8 @@ async def create(view: View, body: ReportCreate) -> Report:
 
 
 async def decide(view: View, report: str, body: ReportDecision) -> Report:
-    """A decision that is made already is no error. EditionLacks for publishing: no edition of this version
-    keeps advisories."""
+    """A decision that is made already is no error. Publishing makes an advisory of the report; EditionLacks
+    where the edition has none."""
     state = body.decision
     async with view.write() as tx:
         old = await _find(tx, view, report)
@@ -73,10 +75,13 @@ async def decide(view: View, report: str, body: ReportDecision) -> Report:
                     f"this report is {old.state}, and does not become {state}", state=old.state
                 )
             if state == "published":
-                raise EditionLacks(
-                    f"{edition.EDITION} publishes no advisories; the report stays {old.state}, and can be "
-                    "triaged or dismissed"
-                )
+                if not advisory.PUBLISHING.in_edition(edition.EDITION):
+                    raise EditionLacks(
+                        f"{edition.EDITION} publishes no advisories; the report stays {old.state}, and can "
+                        "be triaged or dismissed"
+                    )
+                draft = AdvisoryDraft(summary=old.title, details=old.body, severity=old.severity)
+                await advisory.publish(tx, view, draft)
             await tx.run(rows.DECIDE, of_repo=view.repo.id, of_report=report, new_state=state, now=now_ms())
             await view.node.hub.announce(
                 tx, view.repo.id, "report.decide", audience="owner", id=report, decision=state

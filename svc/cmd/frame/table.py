@@ -44,6 +44,7 @@ COMMANDS: dict[str, Registration] = {
     "invoke": Registration("invoke:invoke", "Call a command of the agent, as programs do"),
     "tui": Registration("tui:tui", "Open the terminal app"),
     "completions": Registration("completions:completions", "Print a completion script for your shell"),
+    "upgrade": Registration("upgrade:upgrade", "Upgrade this program, or only check"),
     "version": Registration("version:version", "Show the versions of this program and of the server"),
 }
 

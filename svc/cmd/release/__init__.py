@@ -9,6 +9,7 @@ COMMANDS: dict[str, Registration] = {
     "repo release create": Registration("release.release:create", "Create a release of an exact seal"),
     "repo release view": Registration("release.release:view", "Show a release"),
     "repo release edit": Registration("release.release:edit", "Rewrite the notes of a release"),
+    "repo release sign": Registration("release.sign:sign", "Sign a release with the files that it has"),
     "repo release delete": Registration("release.release:delete", "Delete a release and its assets"),
     "repo release upload": Registration("release.asset:upload", "Upload files to a release"),
     "repo release download": Registration("release.asset:download", "Download assets into a folder"),

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from localstore.core.errors import ServerMisbehaved
 from localstore.core.model import release as releases
 from localstore.core.model.release import Asset
 from svc.cmd.frame.context import Ctx
@@ -64,16 +65,19 @@ def download(
     """Download assets into a folder
 
     Each file has its name when all of it is there and is what the release names. Run again after an
-    interruption, it goes on where it stopped.
+    interruption, it goes on where it stopped. A signature that does not verify is refused.
 
     Examples:
     svc repo release download v1.0.0 -R alice/notes -D dist
     svc repo release download --pattern '*.tar.gz'
     """
     from svc.flows import assets
+    from svc.flows.catalog import publication
 
     repo = ctx.readable_repo
     found = find(ctx, repo, version)
+    if (fault := publication.fault_of(repo.id, found)) is not None:
+        raise ServerMisbehaved(f"{fault}; nothing was downloaded")
     wanted = assets.chosen(found, pattern or [])
     received = assets.download(
         ctx.reader, repo.id, found.version, wanted, Path(folder), clobber, ctx.obj.progress

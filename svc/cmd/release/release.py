@@ -32,10 +32,15 @@ def files(record: dict[str, Any]) -> int:
     return len(record["assets"])
 
 
+def signed(record: dict[str, Any]) -> bool:
+    return bool(record["publication"]["signed"])
+
+
 COLUMNS = (
     Column("version", kind="name"),
     Column("seal_id", kind="id"),
     Column("files", files),
+    Column("signed", signed),
     Column("author", author, spare=1),
     Column("created_at", kind="time"),
 )
@@ -72,6 +77,7 @@ def create(
     ] = "",
     notes: Notes = None,
     notes_file: NotesFile = None,
+    sign: Annotated[bool, typer.Option("--sign", help="Sign it with its files")] = False,
 ) -> None:
     """Create a release of an exact seal
 
@@ -83,11 +89,14 @@ def create(
     svc repo release create v1.0.1 --seal 3f2a91 --notes-file CHANGES.md
     """
     from svc.flows.assets import local_files, upload
+    from svc.flows.catalog import publication
 
     if seal and ref:
         raise UsageError("--seal and --from both name a seal; use one of them")
     text = notes_of(notes, notes_file) or ""
     local = local_files(paths or [])
+    if sign and not local:
+        raise UsageError("--sign signs files; name those of the release")
     repo = ctx.repo
     at = _seal(ctx, repo, seal) if seal else seal_of(ctx.obj, repo, ref or default_ref(ctx.obj, repo))
     body = checked(ReleaseCreate(version=version, seal_id=at, notes=text))
@@ -100,6 +109,8 @@ def create(
         raise
     if local:
         made = ctx.api.send(releases.GET, id=repo.id, v=version)
+    if sign:
+        made = publication.sign(ctx.api, repo.id, made, ctx.obj.sessions.identity.device, local)
     what = f" with {len(local)} files" if len(local) > 1 else " with 1 file" if local else ""
     sentence = f"Created release {made.version} of {made.seal_id[:12]}{what}"
     ctx.out.done(sentence, made, COLUMNS, Release, value=made.version)
@@ -112,13 +123,18 @@ def view(
 ) -> None:
     """Show a release
 
-    Its seal, its notes and its files.
+    Its seal, its notes and its files. A signature is verified.
 
     Examples:
     svc repo release view v1.0.0
     svc repo release view --json assets
     """
-    found = find(ctx, ctx.readable_repo, version)
+    from svc.flows.catalog import publication
+
+    repo = ctx.readable_repo
+    found = find(ctx, repo, version)
+    if (fault := publication.fault_of(repo.id, found)) is not None:
+        ctx.out.note(f"svc: {fault}")
     lines = [found.notes.rstrip()] if found.notes.strip() else []
     if found.assets:
         width = max(len(terminal_safe(one.name)) for one in found.assets)

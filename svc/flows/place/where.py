@@ -47,12 +47,16 @@ class Where:
         self.environment, self.folder = environment, folder
         self.note, self.progress, self.command = note, progress, command
         self.given: dict[str, Any] = {}
+        self.held: int | None = None  # the state folder, against upgrades
 
     @cached_property
     def home(self) -> Home:
         from localstore.home import Home
+        from svc.flows.place import in_use
 
-        return Home.default(self.environment)
+        found = Home.default(self.environment)
+        self.held = in_use.hold(found.root)
+        return found
 
     @cached_property
     def sessions(self) -> Sessions:

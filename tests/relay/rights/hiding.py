@@ -178,6 +178,7 @@ class Hidden:
             ),
             "GET /log": lambda: _get(["/log", "/log?unverified=1"]),
             "GET /seals/{seal_id}": lambda: _get(f"/seals/{one}" for one in seals),
+            "GET /seals/{seal_id}/artifacts": lambda: _get(f"/seals/{one}/artifacts" for one in seals),
             "GET /seals/{seal_id}/checks": lambda: _get(f"/seals/{one}/checks" for one in seals),
             "GET /seals/{seal_id}/updates": lambda: _get(
                 itertools.chain.from_iterable(

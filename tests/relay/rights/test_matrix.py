@@ -47,11 +47,13 @@ BODIES = {
     "proposal.update": b'{"state": "open"}',
     "thread.resolve": b'{"state": "open"}',
 }
-# A large file takes 16 MiB; without one the answer to whoever may ask is the one for what is missing.
+# What is not there (a large file takes 16 MiB): whoever may ask gets the answer for what is missing.
 MISSING = {
     "GET /api/v1/repos/{id}/payloads/{blake3}/manifest",
     "DELETE /api/v1/repos/{id}/invites/{invite}",
     "DELETE /api/v1/repos/{id}/protections/{pattern...}",
+    "GET /api/v1/repos/{id}/listing",
+    "DELETE /api/v1/repos/{id}/listing",
     "GET /api/v1/repos/{id}/webhooks/{hook}/deliveries/{delivery}",
 }
 # Whoever has the role may give it up: tests/relay/access.

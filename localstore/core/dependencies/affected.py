@@ -1,0 +1,64 @@
+"""Whether a version is one that an advisory speaks of, by the rules of OSV."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from packaging.version import InvalidVersion, Version
+
+from localstore.core.model.catalog.advisory import Event, Range
+
+_SEMVER = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
+
+
+def is_affected(
+    ecosystem: str, version: str, ranges: Sequence[Range], versions: Sequence[str]
+) -> bool | None:
+    """Whether the version is affected: named among `versions`, or within a range. Ranges and versions that
+    are both absent mean all. None where it cannot be told, because a version does not follow the rules of its
+    ecosystem."""
+    if version in versions or not (ranges or versions):
+        return True
+    known = [one for one in ranges if one.type in ("SEMVER", "ECOSYSTEM")]
+    answers = [_within(ecosystem, version, one.events) for one in known]
+    if True in answers:
+        return True
+    return None if None in answers or len(known) < len(ranges) else False
+
+
+def _within(ecosystem: str, version: str, events: Sequence[Event]) -> bool | None:
+    at = _order(ecosystem, version)
+    if at is None:
+        return None
+    affected = False
+    for event in events:
+        told = event.introduced or event.fixed or event.last_affected or ""
+        if told == "0":
+            affected = event.introduced is not None or affected
+            continue
+        limit = _order(ecosystem, told)
+        if limit is None:
+            return None
+        if event.introduced is not None and at >= limit:
+            affected = True
+        elif (event.fixed is not None and at >= limit) or (event.last_affected is not None and at > limit):
+            affected = False
+    return affected
+
+
+def _order(ecosystem: str, text: str) -> Any:
+    """What versions of an ecosystem are compared by; None for what is no version of it."""
+    if ecosystem == "PyPI":
+        try:
+            return Version(text)
+        except InvalidVersion:
+            return None
+    found = _SEMVER.fullmatch(text.removeprefix("v")) if len(text) <= 200 else None
+    if found is None:
+        return None
+    before = tuple(
+        (0, int(part), "") if part.isdecimal() else (1, 0, part) for part in (found[4] or "").split(".")
+    )
+    return tuple(map(int, found.group(1, 2, 3))), found[4] is None, before

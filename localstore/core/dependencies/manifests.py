@@ -1,0 +1,246 @@
+"""Readers of manifests. Ecosystems have the names that OSV gives them; `svc` are repositories of a node."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+import msgspec
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from localstore.core import manifest
+from localstore.core.errors import Invalid
+from localstore.core.limits import DEPENDENCIES, MANIFEST_FILE
+from localstore.core.model.catalog.dependency import Ecosystem
+from localstore.core.names import MANIFEST
+
+_CHARS = 200  # of a name; of what is asked of its version
+_REQUIREMENTS = re.compile(r"requirements([-_.][\w.-]+)?\.(txt|in)")
+_GO_REQUIRE = re.compile(r"(?:require\s+)?([^\s()]+)\s+(v[^\s]+)")
+_LINE = 2000  # characters of one requirement of Python
+_LINES = 4 * DEPENDENCIES  # of one file of requirements
+_NESTED = 50  # brackets within brackets
+_KEY_STEPS = 2_000_000  # of reading dotted keys: each part is kept with all before it, and below its table
+
+
+class Declared(msgspec.Struct, frozen=True):
+    """A dependency as a manifest declares it. `requirement`: what it asks of the version, in the words of the
+    ecosystem; empty: nothing. `version`: the one version that it can be; None where several can."""
+
+    ecosystem: Ecosystem
+    name: str
+    requirement: str = ""
+    version: str | None = None
+    development: bool = False
+
+
+def is_manifest(path: str) -> bool:
+    """Whether a file at this path is one that `read` reads."""
+    return _reader(path) is not None
+
+
+def read(path: str, data: bytes) -> list[Declared]:
+    """What the manifest declares, each once, in its order, at most `DEPENDENCIES`. Invalid for what cannot be
+    read."""
+    reader = _reader(path)
+    if reader is None:
+        raise Invalid("this is no manifest of dependencies")
+    if len(data) > MANIFEST_FILE:
+        raise Invalid(f"the manifest is larger than {MANIFEST_FILE} bytes")
+    try:
+        found = list(islice(reader(data), DEPENDENCIES))
+    except (UnicodeDecodeError, ValueError, RecursionError, AttributeError, TypeError) as error:
+        raise Invalid(f"the manifest cannot be read: {type(error).__name__}") from None
+    return list(dict.fromkeys(one for one in found if _plain(one)))
+
+
+def key(ecosystem: str, name: str) -> str:
+    """The name as its ecosystem compares it."""
+    if ecosystem == "PyPI":
+        return canonicalize_name(name)
+    return name.lower() if ecosystem in ("svc", "npm") else name
+
+
+def _plain(one: Declared) -> bool:
+    texts = (one.name, one.requirement or "x")
+    return all(0 < len(text) <= _CHARS and text.isprintable() for text in texts)
+
+
+def _reader(path: str) -> Callable[[bytes], Iterator[Declared]] | None:
+    name = path.rpartition("/")[2]
+    if path == MANIFEST:
+        return _svc
+    if _REQUIREMENTS.fullmatch(name):
+        return _requirements
+    return _BY_NAME.get(name)
+
+
+def _svc(data: bytes) -> Iterator[Declared]:
+    for name in manifest.parse(data).depends:
+        yield Declared("svc", name)
+
+
+# --- Python
+
+
+def _requirements(data: bytes) -> Iterator[Declared]:
+    """Options, files and addresses are not followed."""
+    text = data.decode("utf-8-sig").replace("\\\r\n", " ").replace("\\\n", " ")
+    for line in text.splitlines()[:_LINES]:
+        plain = line.partition(" #")[0].strip()
+        if not plain or plain.startswith(("#", "-")):
+            continue
+        if (one := _python(plain.partition(" --")[0])) is not None:
+            yield one
+
+
+def _pyproject(data: bytes) -> Iterator[Declared]:
+    top = _toml(data)
+    project = _table(top, "project")
+    for text in _list(project, "dependencies"):
+        yield from _one(_python(text))
+    for group in _table(project, "optional-dependencies").values():
+        for text in group:
+            yield from _one(_python(text))
+    for text in _list(_table(top, "build-system"), "requires"):
+        yield from _one(_python(text, development=True))
+    for group in _table(top, "dependency-groups").values():
+        for text in group:
+            if isinstance(text, str):
+                yield from _one(_python(text, development=True))
+    for name, wanted in _table(_table(_table(top, "tool"), "poetry"), "dependencies").items():
+        if name != "python":
+            yield Declared("PyPI", name, _version_of(wanted), _poetry_pin(_version_of(wanted)))
+
+
+def _python(text: Any, development: bool = False) -> Declared | None:
+    if not isinstance(text, str) or len(text) > _LINE:
+        return None
+    try:
+        found = Requirement(text)
+    except InvalidRequirement:
+        return None
+    pins = [one.version for one in found.specifier if one.operator in ("==", "===")]
+    exact = pins[0] if len(pins) == 1 and "*" not in pins[0] else None
+    return Declared("PyPI", found.name, str(found.specifier), exact, development)
+
+
+def _poetry_pin(wanted: str) -> str | None:
+    """Poetry reads a bare version as that version."""
+    plain = wanted.removeprefix("==").strip()
+    return plain if re.fullmatch(r"\d[\w.+!-]*", plain) else None
+
+
+# --- JavaScript
+
+
+def _package_json(data: bytes) -> Iterator[Declared]:
+    _refuse_depth(data)
+    top = msgspec.json.decode(data)
+    for member in ("dependencies", "optionalDependencies", "peerDependencies", "devDependencies"):
+        for name, wanted in _table(top, member).items():
+            exact = re.fullmatch(r"=?v?(\d+\.\d+\.\d+[\w.+-]*)", wanted.strip())
+            dev = member == "devDependencies"
+            yield Declared("npm", name, wanted.strip(), exact[1] if exact else None, dev)
+
+
+# --- Rust
+
+
+def _cargo(data: bytes) -> Iterator[Declared]:
+    top = _toml(data)
+    places = [top, _table(top, "workspace"), *_table(top, "target").values()]
+    for place in places:
+        for member in ("dependencies", "build-dependencies", "dev-dependencies"):
+            for name, wanted in _table(place, member).items():
+                real = wanted.get("package", name) if isinstance(wanted, dict) else name
+                text = _version_of(wanted)
+                exact = re.fullmatch(r"=\s*(\d+\.\d+\.\d+[\w.+-]*)", text)
+                version = exact[1] if exact else None
+                yield Declared("crates.io", real, text, version, member != "dependencies")
+
+
+# --- Go
+
+
+def _go(data: bytes) -> Iterator[Declared]:
+    """`require` alone: what `replace` and `exclude` say is about this module's own builds. Go takes the least
+    version that is asked for, so one manifest says the version."""
+    block = ""
+    for line in data.decode("utf-8-sig").splitlines():
+        plain, _, _ = line.partition("//")
+        plain = plain.strip()
+        if plain.endswith("("):
+            block = plain[:-1].strip()
+        elif plain == ")":
+            block = ""
+        elif (block or plain.partition(" ")[0]) == "require":
+            found = _GO_REQUIRE.fullmatch(plain)
+            if found:
+                yield Declared("Go", found[1].strip('"'), found[2], found[2].removeprefix("v"))
+
+
+_BY_NAME: dict[str, Callable[[bytes], Iterator[Declared]]] = {
+    "pyproject.toml": _pyproject,
+    "package.json": _package_json,
+    "Cargo.toml": _cargo,
+    "go.mod": _go,
+}
+
+
+# --- what they are made of
+
+
+def _toml(data: bytes) -> dict[str, Any]:
+    _refuse_depth(data)
+    _refuse_long_keys(data)
+    return tomllib.loads(data.decode("utf-8-sig"))
+
+
+def _refuse_depth(data: bytes) -> None:
+    """Raises Invalid for brackets within brackets, before anything is built. Those in texts count too, which
+    no manifest comes near."""
+    depth = 0
+    for found in re.finditer(rb"[][{}]", data):
+        depth += 1 if found[0] in b"[{" else -1
+        if depth > _NESTED:
+            raise Invalid(f"the manifest is nested deeper than {_NESTED} levels")
+        depth = max(depth, 0)
+
+
+def _refuse_long_keys(data: bytes) -> None:
+    """Raises Invalid for keys of so many parts that reading them takes gigabytes. Every dot counts, wherever
+    it stands."""
+    table = steps = 0
+    for line in data.split(b"\n"):
+        dots = line.count(b".")
+        if line.lstrip().startswith(b"["):
+            table = max(table, dots)
+        steps += (dots + 1) * (dots + table)
+    if steps > _KEY_STEPS:
+        raise Invalid("the keys of the manifest have too many parts")
+
+
+def _table(of: Any, member: str) -> dict[str, Any]:
+    found = of.get(member) if isinstance(of, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _list(of: dict[str, Any], member: str) -> list[Any]:
+    found = of.get(member)
+    return found if isinstance(found, list) else []
+
+
+def _version_of(wanted: Any) -> str:
+    """Of a dependency that is a text or a table."""
+    found = wanted.get("version", "") if isinstance(wanted, dict) else wanted
+    return found.strip() if isinstance(found, str) else ""
+
+
+def _one(found: Declared | None) -> Iterator[Declared]:
+    if found is not None:
+        yield found

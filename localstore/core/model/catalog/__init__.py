@@ -1,0 +1,1 @@
+"""What a repository shows of itself to the catalog, and what it stands on."""

@@ -1,0 +1,109 @@
+"""Security advisories: what everybody may know about a repository, as OSV records."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from localstore.core.endpoint import Endpoint
+from localstore.core.limits import ADVISORY_PACKAGES, ADVISORY_TEXT_BYTES, ADVISORY_VERSIONS
+from localstore.core.model.base import Model, Page, PageQuery, visible
+
+SCHEMA = "1.6.0"
+
+_Short = Annotated[str, visible(200)]
+_Aliases = Annotated[list[_Short], msgspec.Meta(max_length=20)]
+
+
+class Event(Model, frozen=True, omit_defaults=True):
+    """One of them: from this version on it is affected, or not any more; `last_affected` is so itself."""
+
+    introduced: _Short | None = None
+    fixed: _Short | None = None
+    last_affected: _Short | None = None
+
+
+_Events = Annotated[list[Event], msgspec.Meta(min_length=1, max_length=ADVISORY_VERSIONS)]
+
+
+class Range(Model, frozen=True):
+    """Events in the order of the versions, by the rules of `type`."""
+
+    type: Literal["SEMVER", "ECOSYSTEM", "GIT"]
+    events: _Events
+
+
+class Package(Model, frozen=True):
+    ecosystem: _Short
+    name: _Short
+
+
+_Ranges = Annotated[list[Range], msgspec.Meta(max_length=20)]
+_Versions = Annotated[list[_Short], msgspec.Meta(max_length=ADVISORY_VERSIONS)]
+
+
+class Affected(Model, frozen=True):
+    """A package that an advisory speaks of."""
+
+    package: Package
+    ranges: _Ranges = msgspec.field(default_factory=list)
+    versions: _Versions = msgspec.field(default_factory=list)
+
+
+class Reference(Model, frozen=True):
+    """An address where more is said."""
+
+    type: Literal["ADVISORY", "ARTICLE", "FIX", "REPORT", "WEB"]
+    url: Annotated[
+        str,
+        msgspec.Meta(
+            pattern=r"^https?://[^\s\x00-\x1f]+(?!\n)$", max_length=2000, description="an address of the web"
+        ),
+    ]
+
+
+class NodeFields(Model, frozen=True):
+    """What OSV has no member for. `repo`: OWNER/NAME on this node."""
+
+    repo: str
+    severity: Literal["low", "medium", "high", "critical"]
+
+
+class Advisory(Model, frozen=True):
+    """An OSV record."""
+
+    schema_version: str
+    id: str
+    modified: str
+    published: str
+    summary: str
+    details: str
+    aliases: list[str]
+    affected: list[Affected]
+    references: list[Reference]
+    database_specific: NodeFields
+
+
+class AdvisoryDraft(Model, frozen=True, forbid_unknown_fields=True):
+    """An advisory as the owner of a repository writes it. Without `affected` it speaks of every version of
+    the repository."""
+
+    summary: _Short
+    details: Annotated[str, msgspec.Meta(max_length=ADVISORY_TEXT_BYTES)] = ""
+    severity: Literal["low", "medium", "high", "critical"] = "medium"
+    aliases: _Aliases = msgspec.field(default_factory=list)
+    affected: Annotated[list[Affected], msgspec.Meta(max_length=ADVISORY_PACKAGES)] = msgspec.field(
+        default_factory=list
+    )
+    references: Annotated[list[Reference], msgspec.Meta(max_length=20)] = msgspec.field(default_factory=list)
+
+
+class AdvisoryQuery(PageQuery, frozen=True):
+    """`repo`: those of one repository of this node, OWNER/NAME."""
+
+    repo: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+
+
+LIST = Endpoint("GET", "/api/v1/advisories", query=AdvisoryQuery, returns=Page[Advisory])
+GET = Endpoint("GET", "/api/v1/advisories/{advisory}", returns=Advisory)

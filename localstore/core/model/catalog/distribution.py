@@ -1,0 +1,38 @@
+"""Builds of the client that a node hands out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from localstore.core.endpoint import Endpoint
+from localstore.core.limits import CLIENT_BUILD
+from localstore.core.model.base import Model, visible
+
+BUILD_NAME = r"^[0-9A-Za-z][0-9A-Za-z._+-]{0,99}(?!\n)$"
+_Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}(?!\n)$")]
+
+
+class Build(Model, frozen=True):
+    """One file that runs as `svc` on one kind of machine. `url`: set by the node."""
+
+    name: Annotated[str, msgspec.Meta(pattern=BUILD_NAME)]
+    os: Literal["linux", "macos", "windows"]
+    arch: Literal["x86_64", "aarch64", "universal"]
+    size: Annotated[int, msgspec.Meta(ge=1, le=CLIENT_BUILD)]
+    sha256: _Sha256
+    source_commit: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{7,64}(?!\n)$")]
+    url: str = ""
+
+
+class ClientRelease(Model, frozen=True):
+    """A version of the client, with its builds."""
+
+    version: Annotated[str, msgspec.Meta(pattern=r"^[0-9][0-9A-Za-z.+-]{0,49}(?!\n)$")]
+    published_at: Annotated[str, visible(40)]
+    artifacts: Annotated[list[Build], msgspec.Meta(max_length=100)]
+
+
+RELEASE = Endpoint("GET", "/cli/release.json", returns=ClientRelease)
+DOWNLOAD = Endpoint("GET", "/cli/download/{artifact}", returns=bytes)

@@ -1,0 +1,65 @@
+"""The listing of a repository: its row of the catalog. A repository has at most one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from localstore.core.endpoint import REPO, Endpoint
+from localstore.core.errors import Conflict
+from localstore.core.limits import CATEGORY_CHARS, LISTING_NAME_CHARS, PATH_BYTES, SCREENSHOTS
+from localstore.core.model.base import Model, visible
+from localstore.core.model.repo import ParentRepo
+
+
+class NotListable(Conflict):
+    """A listing is public, and the repository is not."""
+
+    code = "not_listable"
+
+
+Images = Literal["none", "upstream", "all"]
+IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+
+_Name = Annotated[str, visible(LISTING_NAME_CHARS)]
+_Category = Annotated[str, visible(CATEGORY_CHARS)]
+_Path = Annotated[str, msgspec.Meta(min_length=1, max_length=PATH_BYTES)]
+_Screenshots = Annotated[list[_Path], msgspec.Meta(max_length=SCREENSHOTS)]
+
+
+class ListingSet(Model, frozen=True, forbid_unknown_fields=True):
+    """A listing, whole: what is absent is off. `screenshots`: paths of pictures in the repository.
+    `readme_images`: which pictures of the README its page shows; `upstream`: those of the repository that it
+    follows elsewhere."""
+
+    name: _Name
+    category: _Category | None = None
+    screenshots: _Screenshots = msgspec.field(default_factory=list)
+    readme_images: Images = "none"
+
+
+class Listing(ListingSet, frozen=True, kw_only=True):
+    """`screenshots`: those that the caller sees. `installable`: a release of the repository has a signed
+    publication."""
+
+    id: str
+    repo: ParentRepo
+    installable: bool
+    created_at: str
+    updated_at: str
+
+
+class SocialCounts(Model, frozen=True):
+    """Stars and watchers of the repository behind a listing."""
+
+    listing_id: str
+    stars: int
+    watchers: int
+
+
+_LISTING = f"{REPO}/listing"
+GET = Endpoint("GET", _LISTING, returns=Listing)
+SET = Endpoint("PUT", _LISTING, body=ListingSet, returns=Listing)
+REMOVE: Endpoint[None] = Endpoint("DELETE", _LISTING, status=204)
+SOCIAL = Endpoint("GET", "/api/v1/social/{listing_id}", returns=SocialCounts)

@@ -1,0 +1,34 @@
+"""Signed publications: a writer's signature under what a release hands out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from localstore.core.endpoint import REPO, Endpoint
+from localstore.core.errors import Conflict
+from localstore.core.model.base import Model
+from localstore.core.model.release import Release, Version
+
+
+class NothingPublished(Conflict):
+    """A release without assets has nothing to sign."""
+
+    code = "nothing_published"
+
+
+class PublicationCreate(Model, frozen=True):
+    """`signature`: by the caller's device key, of `localstore.core.publication.payload`."""
+
+    version: Version
+    device_key_id: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+    signature: Annotated[
+        str,
+        msgspec.Meta(
+            pattern=r"^[A-Za-z0-9_-]{86}(?!\n)$", description="64 bytes in base64url without padding"
+        ),
+    ]
+
+
+CREATE = Endpoint("POST", f"{REPO}/publications", body=PublicationCreate, returns=Release, status=201)

@@ -1,0 +1,20 @@
+"""A signed publication: what a release hands out, in bytes that a device key signs.
+
+    payload(repo_id, "v1.0.0", seal_id, [("app.zip", digest, 1024)])
+
+The first line says what is signed, the rest is canonical JSON with the assets by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from localstore.core.encoding import jcs
+
+DOMAIN = b"svc-publication-v1\n"
+
+
+def payload(repo_id: str, version: str, seal_id: str, assets: Iterable[tuple[str, str, int]]) -> bytes:
+    """The bytes to sign for a release of this seal with these assets: name, BLAKE3 in hex, bytes."""
+    listed = [{"name": name, "blake3": digest, "size": size} for name, digest, size in sorted(assets)]
+    return DOMAIN + jcs({"repo_id": repo_id, "version": version, "seal_id": seal_id, "assets": listed})

@@ -1,0 +1,1 @@
+"""Statements on listings, publications, dependencies and advisories."""

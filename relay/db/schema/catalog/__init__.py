@@ -1,0 +1,1 @@
+"""Tables of listings, publications, dependencies and advisories."""

@@ -1,0 +1,1 @@
+"""Routes of listings, publications, dependencies, advisories and builds of the client."""

@@ -1,0 +1,1 @@
+"""Rules of listings, publications, dependencies and advisories."""

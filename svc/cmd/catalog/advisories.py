@@ -1,0 +1,71 @@
+"""`svc advisories`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from localstore.core.errors import NotFound, UsageError
+from localstore.core.model.catalog import advisory as endpoints
+from localstore.core.model.catalog.advisory import Advisory, AdvisoryQuery
+from localstore.core.paths import terminal_safe
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.console import Column, answers
+
+
+def _repo(record: dict[str, Any]) -> str:
+    return str(record["database_specific"]["repo"])
+
+
+def _severity(record: dict[str, Any]) -> str:
+    return str(record["database_specific"]["severity"])
+
+
+def _packages(record: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{one['package']['name']} ({one['package']['ecosystem']})" for one in record["affected"]
+    )
+
+
+COLUMNS = (
+    Column("id", kind="name"),
+    Column("severity", _severity),
+    Column("summary", kind="line"),
+    Column("repo", _repo),
+    Column("affected", _packages, spare=1),
+    Column("published", kind="time"),
+)
+
+
+@answers(COLUMNS, Advisory)
+def advisories(
+    ctx: Ctx,
+    advisory: Annotated[str, typer.Argument(metavar="[ID]", help="The advisory to show")] = "",
+    limit: Limit = 30,
+) -> None:
+    """List security advisories, or show one
+
+    Those of the server, newest first; with -R those of one repository. Everybody may read them. They are OSV
+    records: --json shows all of one.
+
+    Examples:
+    svc advisories
+    svc advisories -R alice/notes
+    """
+    named = ctx.obj.named_repo
+    if advisory and named is not None and ctx.obj.given.get("repo"):
+        raise UsageError("an advisory is named by its id alone; omit -R")
+    if not advisory:
+        query = AdvisoryQuery(repo=f"{named.owner}/{named.name}" if named else None)
+        found = ctx.reader.items(endpoints.LIST, query, limit=limit)
+        ctx.out.rows(found, COLUMNS, Advisory, empty="no advisories")
+        return
+    try:
+        one = ctx.reader.send(endpoints.GET, advisory=advisory)
+    except NotFound:
+        raise NotFound(
+            f"{ctx.reader.origin} has no advisory {terminal_safe(advisory[:60])}; see: svc advisories"
+        ) from None
+    ctx.out.record(one, COLUMNS, Advisory, body=one.details)

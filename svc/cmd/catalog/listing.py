@@ -1,0 +1,108 @@
+"""`svc repo listing`."""
+
+from __future__ import annotations
+
+from typing import Annotated, get_args
+
+import typer
+from msgspec.structs import asdict
+
+from localstore.core.errors import NotFound, UsageError
+from localstore.core.model.catalog import listing as endpoints
+from localstore.core.model.catalog.listing import Images, Listing, ListingSet
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Repository
+from svc.console import Column, answers
+from svc.flows.place.refs import explained_not_found
+from svc.http.checked import checked
+
+
+def _lines(record: dict[str, list[str]]) -> str:
+    return ", ".join(record["screenshots"])
+
+
+COLUMNS = (
+    Column("name"),
+    Column("category"),
+    Column("pictures", _lines, kind="line"),
+    Column("readme_images"),
+    Column("installable"),
+    Column("updated_at", kind="time"),
+    Column("id"),
+)
+
+
+@answers(COLUMNS, Listing)
+def listing(
+    ctx: Ctx,
+    repository: Repository = "",
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="TEXT", help="What the catalog calls it")
+    ] = None,
+    category: Annotated[
+        str | None, typer.Option("--category", metavar="TEXT", help="Its category; '' for none")
+    ] = None,
+    screenshot: Annotated[
+        list[str] | None,
+        typer.Option("--screenshot", metavar="PATH", help="A picture in the repository; again for more"),
+    ] = None,
+    no_screenshots: Annotated[bool, typer.Option("--no-screenshots", help="Show no pictures")] = False,
+    readme_images: Annotated[
+        str | None,
+        typer.Option("--readme-images", metavar="none|upstream|all", help="Pictures of the README to show"),
+    ] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Take the listing away")] = False,
+) -> None:
+    """Show or change the listing of a repository
+
+    Without an option it is shown; everybody may read that of a public repository. The owner changes it: what
+    is not named stays, and a first listing has the name of the repository.
+
+    Examples:
+    svc repo listing
+    svc repo listing --name "Field notes" --category Writing --screenshot docs/app.png
+    svc repo listing --remove --yes
+    """
+    ctx.obj.set_repository(repository)
+    changes = [name, category, screenshot, readme_images]
+    changing = no_screenshots or any(one is not None for one in changes)
+    if remove and changing:
+        raise UsageError("--remove takes the listing away; omit the other options")
+    if no_screenshots and screenshot:
+        raise UsageError("--screenshot and --no-screenshots contradict each other")
+    if readme_images is not None and readme_images not in get_args(Images):
+        raise UsageError(f"--readme-images is one of {', '.join(get_args(Images))}")
+    if not (remove or changing):
+        ctx.out.record(_shown(ctx), COLUMNS, Listing)
+        return
+    repo = ctx.repo
+    if remove:
+        with explained_not_found(repo, "listing", "svc repo listing --name NAME"):
+            found = ctx.api.send(endpoints.GET, id=repo.id)
+            ctx.confirm(f"Taking {repo.full_name} out of the catalog")
+            ctx.api.send(endpoints.REMOVE, id=repo.id)
+        ctx.out.done(f"Removed the listing of {repo.full_name}", found, COLUMNS, Listing, value=found.id)
+        return
+    try:
+        now = asdict(ctx.api.send(endpoints.GET, id=repo.id))
+    except NotFound:
+        now = {"name": repo.name}
+    if name is not None:
+        now["name"] = name
+    if category is not None:
+        now["category"] = category or None
+    if screenshot or no_screenshots:
+        now["screenshots"] = screenshot or []
+    if readme_images is not None:
+        now["readme_images"] = readme_images
+    body = checked(
+        ListingSet(**{key: one for key, one in now.items() if key in ListingSet.__struct_fields__})
+    )
+    made = ctx.api.send(endpoints.SET, body, id=repo.id)
+    ctx.out.done(f"Listed {repo.full_name} as {made.name}", made, COLUMNS, Listing, value=made.id)
+
+
+def _shown(ctx: Ctx) -> Listing:
+    repo = ctx.readable_repo
+    with explained_not_found(repo, "listing", "svc repo listing --name NAME"):
+        return ctx.reader.send(endpoints.GET, id=repo.id)

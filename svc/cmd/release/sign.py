@@ -1,0 +1,41 @@
+"""`svc repo release sign`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.model import release as releases
+from localstore.core.model.release import Release
+from svc.cmd.frame.context import Ctx
+from svc.cmd.release.release import COLUMNS, LIST, Version
+from svc.console import answers
+from svc.flows.place.refs import explained_not_found
+
+
+@answers(COLUMNS, Release)
+def sign(
+    ctx: Ctx,
+    version: Version,
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILES]...", help="The files here that it has to have")
+    ] = None,
+) -> None:
+    """Sign a release with the files that it has
+
+    With this machine's device key, as somebody who may write. With FILES nothing is signed unless the release
+    has these very files. A file that comes or goes later ends the signature.
+
+    Examples:
+    svc repo release sign v1.0.0 dist/*
+    """
+    from svc.flows.assets import local_files
+    from svc.flows.catalog import publication
+
+    local = local_files(paths) if paths else None
+    repo = ctx.repo
+    with explained_not_found(repo, f"release {version}", LIST):
+        found = ctx.api.send(releases.GET, id=repo.id, v=version)
+    made = publication.sign(ctx.api, repo.id, found, ctx.obj.sessions.identity.device, local)
+    ctx.out.done(f"Signed release {made.version}", made, COLUMNS, Release, value=made.version)

@@ -1,0 +1,64 @@
+"""`svc upgrade`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import Conflict
+from svc import __version__
+from svc.cmd.frame.context import Ctx
+from svc.console import Column, answers
+
+COLUMNS = (
+    Column("version"),
+    Column("newest"),
+    Column("behind"),
+    Column("verified"),
+    Column("artifact"),
+    Column("sha256", kind="id"),
+    Column("source_commit", kind="id"),
+    Column("server"),
+)
+
+
+@answers(COLUMNS)
+def upgrade(
+    ctx: Ctx,
+    check: Annotated[bool, typer.Option("--check", help="Say what there is; change nothing")] = False,
+) -> None:
+    """Upgrade this program, or only check
+
+    From the builds that the server hands out. The new one replaces this file after its SHA-256 was compared
+    and it said its version; whatever fails, the old one stays. Not while another svc command or the watcher
+    runs. `verified`: whether this file is the server's build of its version.
+
+    Examples:
+    svc upgrade --check
+    svc upgrade
+    """
+    from svc.flows.catalog import upgrade as flow
+    from svc.flows.place import in_use
+
+    found = flow.standing(ctx.reader, __version__)
+    record = {
+        "version": found.version,
+        "newest": found.newest,
+        "behind": found.behind,
+        "verified": found.verified,
+        "artifact": found.build and found.build.name,
+        "sha256": found.build and found.build.sha256,
+        "source_commit": found.build and found.build.source_commit,
+        "server": ctx.reader.origin,
+    }
+    if check:
+        ctx.out.record(record, COLUMNS)
+        return
+    if not found.behind:
+        ctx.out.done(f"svc {found.version} is the newest", record, COLUMNS, value=found.version)
+        return
+    if not in_use.is_alone(ctx.obj.held):
+        raise Conflict("another command, or a watcher, runs on this machine; end it and try again")
+    file = flow.install(ctx.reader, found, ctx.obj.progress)
+    ctx.out.done(f"Upgraded {file} to svc {found.newest}", record, COLUMNS, value=found.newest)

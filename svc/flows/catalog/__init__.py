@@ -1,0 +1,1 @@
+"""Signed publications, and upgrades of this program."""

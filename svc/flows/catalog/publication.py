@@ -1,0 +1,57 @@
+"""Signing what a release hands out, and verifying who did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localstore.core import publication
+from localstore.core.encoding import b64u, unb64u
+from localstore.core.errors import Conflict, Invalid, ServerMisbehaved
+from localstore.core.identity import keys
+from localstore.core.identity.keys import DeviceKey
+from localstore.core.model.catalog import publication as endpoints
+from localstore.core.model.catalog.publication import PublicationCreate
+from localstore.core.model.release import Release
+from localstore.core.paths import terminal_safe
+from svc.api import Api
+from svc.flows.assets import LocalFile
+
+
+def sign(
+    api: Api, repo_id: str, release: Release, key: DeviceKey, files: Sequence[LocalFile] | None
+) -> Release:
+    """The release with this machine's signature. `files`: what it must have, each with these bytes; Conflict,
+    with nothing signed, where the server says otherwise. None: whatever it has."""
+    told = {one.name: (one.blake3, one.size) for one in release.assets}
+    if files is not None and told != {one.name: (one.digest.hex(), one.size) for one in files}:
+        raise Conflict(
+            f"release {release.version} does not have these files and no others; see: svc repo release view"
+        )
+    signature = b64u(key.sign(_payload(repo_id, release)))
+    body = PublicationCreate(version=release.version, device_key_id=key.id, signature=signature)
+    made = api.send(endpoints.CREATE, body, id=repo_id)
+    if (fault := fault_of(repo_id, made)) is not None or not made.publication.signed:
+        raise ServerMisbehaved(fault or "the server did not keep the signature")
+    return made
+
+
+def fault_of(repo_id: str, release: Release) -> str | None:
+    """Why the signature that the server shows is none of this release with its files; None for a good one,
+    and for a release without."""
+    shown = release.publication
+    if not shown.signed:
+        return None
+    try:
+        public = unb64u(shown.public_key or "", keys.KEY_BYTES)
+        signature = unb64u(shown.signature or "", keys.SIGNATURE_BYTES)
+    except Invalid:
+        public, signature = b"", b""
+    good = keys.verify(public, _payload(repo_id, release), signature)
+    if good and keys.key_id(public) == shown.key_id:
+        return None
+    return f"the signature of release {terminal_safe(release.version)} does not verify"
+
+
+def _payload(repo_id: str, release: Release) -> bytes:
+    assets = [(one.name, one.blake3, one.size) for one in release.assets]
+    return publication.payload(repo_id, release.version, release.seal_id, assets)

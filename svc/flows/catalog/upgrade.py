@@ -1,0 +1,157 @@
+"""Replacing this program with the build that a server hands out, once its SHA-256 is proven."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+from packaging.version import InvalidVersion, Version
+
+from localstore.core.errors import Conflict, NotFound, ServerMisbehaved
+from localstore.core.model.catalog import distribution
+from localstore.core.model.catalog.distribution import Build
+from localstore.disk_errors import translated_disk_errors
+from localstore.progress import Progress
+from svc.api import Api
+
+STARTS_WITHIN = 60  # seconds in which a new build says its version
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """`newest`: the server's version. `build`: for this machine, None where there is none. `file`: the one
+    file that this program is, None where it was installed in another way. `verified`: whether that file is
+    the server's build of the same version; None where that cannot be told."""
+
+    version: str
+    newest: str
+    build: Build | None
+    file: Path | None
+    verified: bool | None
+
+    @property
+    def behind(self) -> bool:
+        return _version(self.newest) > _version(self.version)
+
+
+def standing(api: Api, version: str) -> Standing:
+    """What the server hands out and what runs here. NotFound if it hands out nothing."""
+    try:
+        told = api.send(distribution.RELEASE)
+    except NotFound:
+        raise NotFound(f"{api.origin} hands out no builds of svc") from None
+    build, file = _for_this_machine(told.artifacts), one_file()
+    verified = None
+    if file is not None and build is not None and told.version == version:
+        with file.open("rb") as opened:
+            verified = hashlib.file_digest(opened, "sha256").hexdigest() == build.sha256
+    return Standing(version, told.version, build, file, verified)
+
+
+def install(api: Api, wanted: Standing, progress: Progress) -> Path:
+    """Replace the program's file. Conflict where it is not one file, NotFound without a build for this
+    machine, ServerMisbehaved for other bytes than were announced; then nothing is changed."""
+    if wanted.build is None:
+        raise NotFound(f"{api.origin} has no build of svc {wanted.newest} for {_system()} on {_machine()}")
+    if wanted.file is None:
+        raise Conflict(
+            "this program was installed as a Python package; upgrade it with what installed it, "
+            "such as pip install --upgrade svc"
+        )
+    with translated_disk_errors(wanted.file.parent, wanted.file.parent), _beside(wanted.file) as part:
+        _receive(api, wanted.build, part, progress)
+        _require_runs(part, wanted.newest)
+        part.replace(wanted.file)
+    return wanted.file
+
+
+def one_file() -> Path | None:
+    """The file that this program is: a frozen build or an archive that Python runs. None for a package."""
+    if getattr(sys, "frozen", False):
+        return Path(sys.executable).resolve()
+    started = Path(sys.argv[0])
+    if started.is_file() and zipfile.is_zipfile(started):
+        return started.resolve()
+    return None
+
+
+def _for_this_machine(builds: list[Build]) -> Build | None:
+    fitting = [one for one in builds if one.os == _system() and one.arch in (_machine(), "universal")]
+    return min(fitting, key=lambda one: one.arch == "universal", default=None)
+
+
+def _system() -> str:
+    name = platform.system().lower()
+    return "macos" if name == "darwin" else name
+
+
+def _machine() -> str:
+    name = platform.machine().lower()
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(name, name)
+
+
+def _version(text: str) -> Version:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        raise ServerMisbehaved("the server hands out a build whose version is none") from None
+
+
+@contextmanager
+def _beside(file: Path) -> Iterator[Path]:
+    """An empty file in the same folder, gone afterwards unless it was renamed."""
+    fd, name = tempfile.mkstemp(prefix=".svc-", dir=file.parent)
+    os.close(fd)
+    try:
+        yield Path(name)
+    finally:
+        with suppress(FileNotFoundError):
+            Path(name).unlink()
+
+
+def _receive(api: Api, build: Build, part: Path, progress: Progress) -> None:
+    whole, size = hashlib.sha256(), 0
+    with (
+        api.http.stream_from(distribution.DOWNLOAD, 0, build.size, None, None, artifact=build.name) as (
+            _,
+            pieces,
+        ),
+        part.open("wb") as file,
+    ):
+        for piece in pieces:
+            size += len(piece)
+            whole.update(piece)
+            file.write(piece)
+            progress("receiving", 0, 1, size)
+        file.flush()
+        os.fsync(file.fileno())
+    if size != build.size or whole.hexdigest() != build.sha256:
+        raise ServerMisbehaved(
+            f"what arrived is not the build {build.name} that the server announced; nothing was changed"
+        )
+    part.chmod(0o755)
+
+
+def _require_runs(part: Path, version: str) -> None:
+    """ServerMisbehaved unless the new program starts here and is of that version."""
+    try:
+        done = subprocess.run(
+            [part, "--version"],
+            capture_output=True,
+            timeout=STARTS_WITHIN,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        told = done.stdout.decode("utf-8", "replace").split()
+    except (OSError, subprocess.TimeoutExpired):
+        told = []
+    if version not in told:
+        raise ServerMisbehaved(f"the new build, {version}, does not start here; nothing was changed")

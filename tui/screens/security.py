@@ -1,0 +1,100 @@
+"""The Security tab: advisories about a repository, and the rules that protect its branches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+
+from localstore.core.model.catalog.advisory import Advisory
+from localstore.core.model.collaboration.protection import Protection
+from tui import reads
+from tui.actions import Action
+from tui.screens.view import View
+from tui.text import Part, ago, safe
+from tui.widgets.lines import Item, Lines, sequence
+
+if TYPE_CHECKING:
+    from tui.screens.repo import RepoScreen
+
+_FLAGS = (
+    ("require_review", "review"),
+    ("require_checks", "checks"),
+    ("require_resolution", "resolved threads"),
+    ("fresh_approvals", "fresh approvals"),
+    ("lock_writes", "no writes"),
+    ("lock_deletions", "no deletion"),
+)
+_ROLES = {"critical": "bad", "high": "bad", "medium": "warn", "low": "text"}
+
+
+class Security(View):
+    ACTIONS = (Action("open", ("enter",), "open", "svc advisories {advisory}", footer=True),)
+
+    def __init__(self, of: RepoScreen) -> None:
+        super().__init__(of)
+        self._advisories: list[Advisory] | None = None
+        self._rules: list[Protection] | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Lines(id="security")
+
+    def shown(self) -> None:
+        self.do_refresh()
+
+    def do_refresh(self) -> None:
+        self.svc.load(reads.advisories(self.of.repo.full_name), self._advised)
+        self.svc.load(reads.protections(self.of.repo.id), self._protected)
+
+    def _advised(self, found: list[Advisory], at: float) -> None:
+        self._advisories = found
+        self._paint()
+
+    def _protected(self, found: list[Protection], at: float) -> None:
+        self._rules = found
+        self._paint()
+
+    def _paint(self) -> None:
+        rows: list[Item] = []
+        if self._advisories is not None:
+            rows.append(_heading("Advisories", len(self._advisories)))
+            rows += [self._advisory(one) for one in self._advisories]
+            if not self._advisories:
+                rows.append(Item(None, (("no advisories about this repository", "dim"),)))
+        if self._rules is not None:
+            rows += [Item(None, (("", "text"),)), _heading("Protection rules", len(self._rules))]
+            rows += [_rule(one) for one in self._rules]
+            if not self._rules:
+                rows.append(Item(None, (("no rules; make one: svc repo protect set BRANCH", "dim"),)))
+        self.query_one("#security", Lines).show(sequence(rows))
+
+    def _advisory(self, one: Advisory) -> Item:
+        severity = one.database_specific.severity
+        left: tuple[Part, ...] = (
+            (f"{severity:<9}", _ROLES.get(severity, "text")),
+            (safe(one.summary), "text"),
+        )
+        right = ((f"{ago(one.published, self.svc.clock())} ", "dim"),)
+        return Item(one.id, left, right, f"{one.id} {one.summary}")
+
+    def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        import shlex
+
+        if any(one.id == event.key for one in self._advisories or ()):
+            self.svc.run_line(shlex.join(["advisories", str(event.key)]))
+
+
+def _heading(name: str, count: int) -> Item:
+    return Item(None, ((f"{name} ", "title"), (str(count), "dim")))
+
+
+def _rule(one: Protection) -> Item:
+    said = [words for flag, words in _FLAGS if getattr(one, flag)]
+    if one.required_approvals:
+        said.append(f"{one.required_approvals} approval{'' if one.required_approvals == 1 else 's'}")
+    pattern = safe(one.pattern)
+    left: tuple[Part, ...] = (
+        (f"{pattern:<24} ", "accent"),
+        (", ".join(said) or "kept from deletion", "text"),
+    )
+    return Item(f"rule {one.pattern}", left, (), one.pattern)
