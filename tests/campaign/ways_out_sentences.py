@@ -37,7 +37,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
     },
     ("forbidden", "login"): {
         "is not registered to you, or was revoked": _KEY,
-        "may not … on its own": _KEY,
+        "may not … without a token": _KEY,
         "a device joins for good": _KEY,
         "a repository needs an owner with a handle": _KEY,
         "came with a script token": _KEY,
@@ -49,7 +49,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
     },
     ("invalid_grant", "login"): {
         "is unknown, was claimed or has expired": ROW,
-        "is not one of ours": "a code that is no code at all, refused before it is looked up",
+        "this device code is invalid": "a code that is no code at all, refused before it is looked up",
     },
     ("not_found", "login"): {
         "does not offer the sign-in by device key": "the browser is left, which the row shows",
@@ -95,7 +95,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "this device key was revoked": "a new key is made, as in the row of forbidden and login",
     },
     ("stale_head", "pull"): {
-        "live edits arrived since": "others were first, as in the row, with an edit instead of a seal",
+        "live edits arrived after the prepare": "others were first, with an edit instead of a seal",
     },
     ("usage", "log"): {
         "--follow takes one file": ROW,

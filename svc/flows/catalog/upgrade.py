@@ -60,7 +60,9 @@ def install(api: Api, wanted: Standing, progress: Progress) -> Path:
     """Replace the program's file. Conflict where it is not one file, NotFound without a build for this
     machine, ServerMisbehaved for other bytes than were announced; then nothing is changed."""
     if wanted.build is None:
-        raise NotFound(f"{api.origin} has no build of svc {wanted.newest} for {_system()} on {_machine()}")
+        raise NotFound(
+            f"{api.origin} has no build of version {wanted.newest} for {_system()} on {_machine()}"
+        )
     if wanted.file is None:
         raise Conflict(
             "this program was installed as a Python package; upgrade it with what installed it, "

@@ -15,13 +15,15 @@ Step = Callable[[Path], object]
 
 
 class Row(NamedTuple):
-    """`before`: done in ann's folder first. `keep`: member of the data."""
+    """`before`: done in ann's folder first. `keep`: member of the data. `refused`: the code of the error,
+    where a relay like this one can only refuse."""
 
     name: str
     args: Mapping[str, Any] = MappingProxyType({})
     who: str = "ann"
     keep: str = ""
     before: Step | None = None
+    refused: str = ""
 
 
 def write(name: str, text: str) -> Step:
@@ -65,6 +67,14 @@ ROWS = (
     Row("repo_api", {"path": "repos/{id}/refs"}),
     Row("repo_device_status"),
     Row("repo_executable"),
+    Row("repo_artifacts"),
+    Row("repo_deps"),
+    Row("repo_dependents"),
+    Row("repo_listing", {"name": "App", "category": "tools"}),
+    Row("advisories"),
+    Row("upgrade", {"check": True}, refused="not_found"),
+    Row("repo_fork", {"repository": "ipc-ann/app", "name": "fork"}, "bob"),
+    Row("repo_forks"),
     Row("status"),
     Row("repo_status", {"offline": True}),
     Row("log", {"limit": 3}),
@@ -116,6 +126,20 @@ ROWS = (
     Row("repo_access_grant", {"which": "ipc-bob"}),
     Row("repo_collaborator_list"),
     Row("repo_collaborator_role", {"handle": "ipc-bob", "role": "write"}),
+    # reports and webhooks
+    Row("repo_reports_create", {"title": "Leak", "body": "x", "repo": "ipc-ann/app"}, "bob"),
+    Row("repo_reports_list", keep="id"),
+    Row("repo_reports_view", {"report": "$id"}),
+    Row("repo_reports_decide", {"report": "$id", "dismissed": True}),
+    Row("repo_webhook_create", {"url": "http://127.0.0.1:9/", "events": "push"}, keep="id as hook"),
+    Row("repo_webhook_list"),
+    Row("repo_webhook_view", {"webhook": "$hook"}),
+    Row("repo_webhook_edit", {"webhook": "$hook", "events": "push,issue"}),
+    Row("repo_webhook_ping", {"webhook": "$hook"}),
+    Row("repo_webhook_deliveries", {"webhook": "$hook"}, keep="id as delivery"),
+    Row("repo_webhook_delivery", {"webhook": "$hook", "delivery": "$delivery"}),
+    Row("repo_webhook_redeliver", {"webhook": "$hook", "delivery": "$delivery"}),
+    Row("repo_webhook_delete", {"webhook": "$hook", "yes": True}),
     # branches, tags, proposals
     Row("repo_tag_create", {"name": "v0"}),
     Row("repo_tag_list"),
@@ -132,6 +156,11 @@ ROWS = (
     Row("pr_ready", {"number": "$number"}),
     Row("pr_edit", {"number": "$number", "title": "Count to four"}),
     Row("pr_comment", {"number": "$number", "body": "Good"}),
+    Row("pr_comment", {"number": "$number", "path": "a.txt", "line": "4", "suggest": "FOUR", "body": "Loud"}),
+    Row("pr_threads", {"number": "$number"}, keep="id as thread"),
+    Row("pr_apply", {"number": "$number", "ids": ["$thread"]}),
+    Row("pr_resolve", {"number": "$number", "ids": ["$thread"]}),
+    Row("sync_pull"),
     Row("pr_react", {"number": "$number", "reaction": "heart"}),
     Row("pr_label_add", {"number": "$number", "labels": ["bug"]}),
     Row("pr_label_remove", {"number": "$number", "labels": ["bug"]}),
@@ -172,6 +201,7 @@ ROWS = (
     Row("repo_release_view", {"version": "v1"}),
     Row("repo_release_edit", {"version": "v1", "notes": "The first"}),
     Row("repo_release_upload", {"version": "v1", "paths": ["a.txt"]}),
+    Row("repo_release_sign", {"version": "v1", "paths": ["a.txt"]}),
     Row("repo_release_download", {"version": "v1", "dir": "assets"}),
     Row("repo_release_delete_asset", {"version": "v1", "name": "a.txt", "yes": True}),
     Row("repo_release_delete", {"version": "v1", "yes": True}),
