@@ -18,7 +18,10 @@ from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.http.routing import TABLE
 from relay.service import upkeep
+from relay.service.catalog.dependents import JOB as DEPENDENTS
+from relay.service.merging.auto import JOB as AUTO_MERGE
 from relay.service.webhook.delivery import AGAIN
+from relay.service.webhook.delivery import JOB as WEBHOOK
 from tests.relay.auth.people import Device
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import ok
@@ -28,7 +31,7 @@ __all__ = ["world"]  # the fixture
 KEYED = sorted(named for named, route in CHANGING.items() if route.keyed and named not in READS)
 # What each request uses, a repeat too; and what a follower of the log writes in its own time.
 USED = ("nonce", "idempotency", "inbox")
-LATER = {"job": (tables["job"].c.kind != AGAIN,)}  # a webhook that nobody listens to is tried again
+LATER = {"job": (tables["job"].c.kind.not_in((AGAIN, WEBHOOK, AUTO_MERGE, DEPENDENTS)),)}
 
 
 def counted(world: World) -> dict[str, int]:
