@@ -80,7 +80,7 @@ def view(ctx: Ctx, report: Id) -> None:
 @answers(COLUMNS, Report)
 def create(
     ctx: Ctx,
-    title: Annotated[str, typer.Option("-t", "--title", metavar="TEXT", help="The title, on one line")],
+    title: Annotated[str, typer.Option("-t", "--title", metavar="TEXT", help="The title, on one line")] = "",
     body: Body = None,
     body_file: BodyFile = None,
     severity: Annotated[Severity, typer.Option("--severity", help="How bad it is")] = "medium",
@@ -96,6 +96,8 @@ def create(
     text = body_of(body, body_file)
     if text is None:
         raise UsageError("say what is wrong: --body TEXT or --body-file FILE")
+    if not title:
+        raise UsageError("give the report a title: -t TEXT")
     wish = checked(ReportCreate(title=title, body=text, severity=severity))
     repo = ctx.repo
     made = ctx.api.send(reports.CREATE, wish, id=repo.id)

@@ -137,7 +137,7 @@ def test_a_repository_with_something_in_every_table_is_purged(
     assert relay.run(purge(relay.node)) == 1
     assert relay.run(counts(relay)) == before
     assert http.get(gone.url).status_code == 404
-    assert len(kept.get("/log")["items"]) == 3
+    assert len(kept.get("/log")["items"]) == 4
     assert ok(http.post("/api/v1/repos", json={"name": "gone"}))["name"] == "gone"
 
 
