@@ -56,7 +56,7 @@ Events = Annotated[
 def create(
     ctx: Ctx,
     url: Annotated[str, typer.Argument(metavar="URL", help="The address, by http or https")],
-    events: Events,
+    events: Events = "push",
     secret: Annotated[
         str,
         typer.Option("--secret", metavar="TEXT", help="What signs; - is standard input. Else one is made"),
