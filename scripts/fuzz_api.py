@@ -73,6 +73,7 @@ VARIABLES = {
     "TR_RATE_LIMITS": "off",
     "RUST_LOG": "error",
     "TR_REPO_MERGE_ENABLED": "on",
+    "TR_SOCIAL_ENABLED": "on",
 }
 _POSITIVE, _NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
 

@@ -168,7 +168,7 @@ def test_sign_in(hosts: tuple[Host, Host, str]) -> None:
 def test_scripting(hosts: tuple[Host, Host, str]) -> None:
     first, second, address = hosts
     found = blocks("scripting")
-    piped, values, questions, routes = (console(text) for kind, text in found if kind == "console")
+    piped, values, invoked, questions, routes = (console(text) for kind, text in found if kind == "console")
     (job,) = (yaml.safe_load(text) for kind, text in found if kind == "yaml")
     with served(first, address) as at:
         token = script_token(second, at)
@@ -190,6 +190,8 @@ def test_scripting(hosts: tuple[Host, Host, str]) -> None:
         assert re.search(
             r"^carol/notes [A-Z0-9-]{14}$", first.shell([ACTIVATE, *typed, "echo $repo $code"]), re.M
         )
+        words = [line.typed.split()[2] for line in invoked]  # test_invoke.py carries each out
+        assert words == ["sync_status", "issue_list", "gallery_thumbnail", "--list"]
         play(first, "mine", questions[0])
         asks = Line("", questions[0].typed.removesuffix(" --yes") + " -R carol/notes", "svc: ")
         assert "--yes" in first.shell([ACTIVATE, f"! {asks.typed}"])
@@ -260,6 +262,6 @@ def test_no_block_of_these_pages_is_left_out() -> None:
         "two-devices": ["console"] * 4,
         "relay": ["console", "sh", "sh", "sh", "nginx", "console", "console", "sh", "sh"],
         "sign-in": ["console"] * 2,
-        "scripting": ["console", "console", "console", "yaml", "console"],
+        "scripting": ["console", "console", "console", "console", "yaml", "console"],
     }
     assert NAMED

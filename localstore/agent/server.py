@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import queue
-import select
+import selectors
 import socket
 import struct
 import sys
@@ -194,8 +194,10 @@ def is_ours(peer: socket.socket) -> bool:
 def _hung_up(peer: socket.socket) -> bool:
     """Whether the client has gone. One that sends its next request meanwhile has not."""
     try:
-        readable = select.select([peer], [], [], 0)[0]
-        return bool(readable) and peer.recv(1, socket.MSG_PEEK) == b""
+        # select.select takes no descriptor above 1023.
+        with selectors.DefaultSelector() as waiting:
+            waiting.register(peer, selectors.EVENT_READ)
+            return bool(waiting.select(0)) and peer.recv(1, socket.MSG_PEEK) == b""
     except (OSError, ValueError):
         return True
 

@@ -207,7 +207,12 @@ class Relay:
 @pytest.fixture(scope="module")
 def relay_variables() -> dict[str, str]:
     """Environment of the relay; a module overrides this fixture to serve with other variables."""
-    return {"TR_RATE_LIMITS": "off", "RUST_LOG": "off", "TR_REPO_MERGE_ENABLED": "on"}
+    return {
+        "TR_RATE_LIMITS": "off",
+        "RUST_LOG": "off",
+        "TR_REPO_MERGE_ENABLED": "on",
+        "TR_SOCIAL_ENABLED": "on",
+    }
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from relay.http.routing import Reply, route, serves
 from relay.service.catalog import distribution
 
 
-@serves(endpoints.RELEASE, operation="distribution.get", errors=(503,))
+@serves(endpoints.RELEASE, operation="distribution.get", errors=(404, 503))
 async def client_release(caller: Caller) -> ClientRelease:
     """The newest builds of the client: size, SHA-256 and source commit of each"""
     return await distribution.release(caller)

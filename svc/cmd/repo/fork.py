@@ -43,7 +43,7 @@ def fork(
         bool, typer.Option("--default-branch-only", help="Without the other branches and tags")
     ] = False,
 ) -> None:
-    """Fork a repository
+    """Fork a public repository
 
     A repository of yours with the seals, branches and tags that the original has now; nothing is copied, and
     it counts for your quota like any other. Only public repositories are forked, and a fork stays public.

@@ -21,7 +21,7 @@ from tests.svc.api.hostile import hostile, http
 from tests.svc.http.test_client import CREDENTIAL
 
 # Calls to which such an answer may be one: bytes that are verified later, or a status that says it all.
-BYTES = {"history.raw", "payload.get", "payload.get_pack", "payload.manifest"}
+BYTES = {"history.raw", "payload.get", "payload.get_pack", "payload.manifest", "history.proof"}
 BYTES |= {name for name, one in endpoints().items() if one.returns in (bytes, type(None), AccessRequested)}
 
 NONSENSE = {

@@ -103,8 +103,8 @@ REFUSED: list[tuple[int, list[str]]] = [
     (2, ["pr", "diff", "--stat", "--name-only"]),
     (2, ["pr", "review"]),
     (2, ["pr", "review", "--approve", "--request-changes", "-b", "x"]),
-    (2, ["pr", "review", "--request-changes"]),
-    (2, ["pr", "review", "--comment", "-b", " "]),
+    (1, ["pr", "review", "--request-changes"]),  # there is none; comments may wait on one
+    (1, ["pr", "review", "--comment", "-b", " "]),
     (2, ["pr", "review", "--approve", "--dismiss", "bob"]),
     (2, ["pr", "comment"]),
     (2, ["pr", "edit"]),
@@ -123,6 +123,7 @@ def test_refusals_of_the_server_keep_their_words(linked: Svc) -> None:
     opened(linked, "--fill", "--draft")
     for words, said in (
         (("pr", "review", "--approve"), "#1 is yours"),
+        (("pr", "review", "--request-changes"), "say what is to change"),
         (("pr", "create", "--fill"), "#1 proposes"),
         (("pr", "range-diff", "1"), "one version"),
         (("pr", "range-diff", "1", "2"), "names no two versions"),

@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import pty
-import select
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -17,6 +16,7 @@ import msgspec
 import pytest
 
 from svc.http.session import Sessions
+from tests.svc.cmd.frame.test_complete import readable
 from tests.svc.conftest import ROOT, Svc, clean_environment
 
 
@@ -56,7 +56,7 @@ def test_the_page_opens_where_somebody_sits(node: str, tmp_path: Path) -> None:
         [sys.executable, "-m", "svc", "login"], stdin=far, stdout=far, stderr=far, env=environment, cwd=ROOT
     )
     try:
-        assert select.select([pipe], [], [], 60)[0]
+        assert readable(pipe, 60)
         assert os.read(pipe, 1000).decode().startswith(f"{node}/cli/authorize")
     finally:
         process.kill()

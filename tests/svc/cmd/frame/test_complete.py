@@ -146,6 +146,13 @@ def test_in_a_real_shell(shell: str, folder: Path, tools: Path) -> None:
         typist.type("\x15svc completions powers\t\r", "Register-ArgumentCompleter")
 
 
+def readable(fd: int, seconds: float) -> bool:
+    """Whether something can be read within so many seconds; of whatever number the descriptor is."""
+    waiting = select.poll()
+    waiting.register(fd, select.POLLIN)
+    return bool(waiting.poll(seconds * 1000))
+
+
 class Typist:
     """Somebody at a shell's terminal."""
 
@@ -168,7 +175,7 @@ class Typist:
         os.write(self._near, keys.encode())
         seen, until = b"", time.monotonic() + 30
         while wanted.encode() not in seen and time.monotonic() < until:
-            if select.select([self._near], [], [], 1)[0]:
+            if readable(self._near, 1):
                 seen += os.read(self._near, 65536)
         assert wanted.encode() in seen, seen.decode("utf-8", "replace")
 
