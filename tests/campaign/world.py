@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import pkgutil
@@ -151,7 +152,10 @@ class Fork:
                 os.environ.clear()
                 os.environ.update(environment)
                 os.chdir(ROOT)
-                os._exit(relay.run.cli.main(words))
+                code = relay.run.cli.main(words)
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
             finally:
                 os._exit(70)
         os.close(into)
@@ -240,8 +244,10 @@ class Machine:
                 signal.signal(
                     handled, signal.default_int_handler if handled == signal.SIGINT else signal.SIG_DFL
                 )
+            from svc.__main__ import COLLECTED_AFTER
             from svc.cmd.frame.app import run
 
+            gc.set_threshold(COLLECTED_AFTER)
             if before is not None:
                 before()
             if die_at is not None:
