@@ -15,7 +15,6 @@ import pty
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -115,21 +114,15 @@ def on_terminal(command: str, environment: dict[str, str], folder: Path) -> tupl
     return code, seen.decode().replace("\r\n", "\n")
 
 
-@pytest.fixture(scope="session")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with forks.forking(tmp_path_factory.mktemp("forks")) as path:
-        yield path
-
-
 @pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.glob("*.md")))
-def test_transcript(name: str, node: str, loaded: Path, tmp_path: Path) -> None:
+def test_transcript(name: str, node: str, tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
     if name in INTERPRETED:
         (tools / "svc").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m svc "$@"\n')
         (tools / "svc").chmod(0o755)
     else:
-        forks.program(tools, loaded)
+        forks.program(tools, forks.forking())
     known = {"server": node}
     steps = steps_of((FOLDER / name).read_text())
     assert steps
