@@ -235,17 +235,26 @@ class WorkingCopy:
         return None
 
     def _fetch_group(self, group: list[bytes], keep: bool) -> Iterator[tuple[bytes, bytes]]:
-        wanted = set(group)
+        """Ask for the objects until all have come, or an answer has none of those still missing: one answer
+        may hold only a part of them."""
+        wanted = dict.fromkeys(group)
+        left = 0
+        while wanted and len(wanted) != left:
+            left = len(wanted)
+            yield from self._fetch_once(wanted, keep)
+
+    def _fetch_once(self, wanted: dict[bytes, None], keep: bool) -> Iterator[tuple[bytes, bytes]]:
+        """Yields the objects that one request brings, and removes them from `wanted`."""
         frames: list[Frame] = []
         reader = PackReader()
-        for piece in self.transport.fetch_pack(group):
+        for piece in self.transport.fetch_pack(list(wanted)):
             for frame in reader.feed(piece):
                 objects = [(name, bytes(data)) for name, data in frame.objects()]
                 if keep:
                     frames.append(frame)
                 for name, data in objects:
                     if name in wanted:
-                        wanted.discard(name)
+                        del wanted[name]
                         yield name, data
         reader.close()
         if frames:
