@@ -246,6 +246,10 @@ class Database:
         new, found = tuple.__new__, self._sql.execute("SELECT path, kind, digest, size FROM sealed")
         return {row[0]: new(SealedFile, row[1:]) for row in found}
 
+    def sealed_among(self, paths: Iterable[str]) -> set[str]:
+        """Those of the paths that the last seal has."""
+        return {row[0] for row in select_in(self._sql, "SELECT path FROM sealed WHERE path", paths)}
+
     def frontier_since_seal(self) -> dict[str, SealedFile | None]:
         """Path → file of the frontier where it differs from the last seal; None: no file."""
         changes: dict[str, SealedFile | None] = dict.fromkeys(differences.gone_from_branch(self._sql))
