@@ -150,10 +150,8 @@ def _editor_remarks(planned: Pushed) -> list[str]:
 
 
 def _sentence(done: Pushed) -> str:
-    removed = f"{len(done.removed)} removed" if done.removed else ""
-    sent = count(len(done.sent), "file") if done.sent or not removed else ""
-    files = ", ".join(part for part in (sent, removed) if part)
     if done.dry_run:
+        files = _counted(done.sent, done.removed)
         listed = [*done.sent, *(f"{path} (removed)" for path in done.removed)]
         if not done.unsealed:
             return "Nothing to seal: the branch equals this folder"
@@ -161,8 +159,14 @@ def _sentence(done: Pushed) -> str:
     if done.seal is None:
         return "Nothing to seal: the branch equals this folder"
     others = "; ".join(f"{handles(who)} in {path}" for path, who in sorted(done.live_by.items()))
-    also = f"; also live edits by {others} (svc pull brings them)" if others else ""
-    return f"Sealed {done.seal[:12]}: {files}{also}"
+    also = f"; also live edits by {others}" if others else ""
+    brings = " (svc pull brings them)" if done.lacking else ""
+    return f"Sealed {done.seal[:12]}: {_counted(done.sealed, done.unmade)}{also}{brings}"
+
+
+def _counted(files: list[str], removed: list[str]) -> str:
+    kept = count(len(files), "file") if files or not removed else ""
+    return ", ".join(part for part in (kept, f"{len(removed)} removed" if removed else "") if part)
 
 
 def _traffic(done: Pushed, seconds: float) -> str:

@@ -32,7 +32,8 @@ MARKED = "it still holds conflict markers; run: svc resolve, or take them out, t
 
 class Pushed(msgspec.Struct):
     """`seal` None: nothing to seal. `refused`: path → the relay's reason. `live_by`: path → handles of
-    others' live edits in the seal. `merged`: path merged with others' edits → a handle, None if unknown.
+    others' live edits in the seal, of which the folder lacks `lacking`. `sealed`, `unmade`: files that the seal
+    changes and removes, without those that others alone edited. `merged`: path merged with others' edits → a handle, None if unknown.
     `bytes` were uploaded for `size` bytes of files. `kind`: of `.svc.yaml`, on a first push. `where`:
     repository and branch. `unsealed`, of a dry run: whether there is anything to seal. `warnings`: names that
     some systems cannot hold. `tracked`: ignored files that git tracks; `ignored`, of a dry run: all ignored
@@ -48,6 +49,9 @@ class Pushed(msgspec.Struct):
     conflicts: list[ConflictCopy] = msgspec.field(default_factory=list)
     merged: dict[str, str | None] = msgspec.field(default_factory=dict)
     live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    lacking: list[str] = msgspec.field(default_factory=list)
+    sealed: list[str] = msgspec.field(default_factory=list)
+    unmade: list[str] = msgspec.field(default_factory=list)
     bytes: int = 0
     size: int = 0
     kind: str | None = None
@@ -88,7 +92,9 @@ def push(copy: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool
         raise NotSealed(copy.repo.branch) from None
     if result.merges:
         keep(copy, None)
-    result.seal, result.live_by = sealed.seal, sealed.live_by
+    result.seal, result.live_by, result.lacking = sealed.seal, sealed.live_by, sealed.lacking
+    ours = {*sealed.changed} - (sealed.live_by.keys() - {*result.sent, *result.removed})
+    result.sealed, result.unmade = sorted(ours - {*sealed.removed}), sorted(ours & {*sealed.removed})
     return result
 
 
