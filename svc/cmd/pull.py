@@ -68,7 +68,9 @@ def pull(
     note_merged(ctx, done.merged)
     note_conflicts(ctx, done.conflicts, done.dry_run)
     for path, moved in done.returned.items():
-        back = f"{path}: you deleted it and others edited it, so it {'would be' if done.dry_run else 'is'} back"
+        back = (
+            f"{path}: you deleted it and others edited it, so it {'would be' if done.dry_run else 'is'} back"
+        )
         renamed = f"; {moved}, which has its former text, lacks their edit" if moved else ""
         ctx.out.note(terminal_safe(back + renamed))
     if done.live:

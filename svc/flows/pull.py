@@ -94,7 +94,9 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
         trash=trash,
         given_up=given_up,
         replaced=replaced,
-        returned={path: deleted[path] for path in sorted(changed) if path in deleted and path in copy.entries},
+        returned={
+            path: deleted[path] for path in sorted(changed) if path in deleted and path in copy.entries
+        },
     )
 
 
