@@ -18,7 +18,7 @@ from svc.flows.place.folder import copy_for_reading
 from svc.flows.status import WAIT_SECONDS, Status
 from svc.flows.status import status as look_at
 
-ROWS = (Column("state", kind="state"), Column("path", kind="name"), Column("reason"))
+ROWS = (Column("state", kind="state"), Column("path", kind="name"), Column("reason", kind="line"))
 FIELDS = tuple(
     Column(name)
     for name in (
@@ -87,6 +87,8 @@ def status(
     if found.uncompared and ctx.out.interactive:  # each file would be listed as new
         return
     ctx.out.rows(_rows(found), ROWS, empty="no edits")
+    if found.unresolved and not short:
+        ctx.out.note("to end a conflict: svc resolve PATH; svc conflicts lists them")
 
 
 def _headline(found: Status) -> str:

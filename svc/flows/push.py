@@ -32,14 +32,14 @@ MARKED = "it still holds conflict markers; run: svc resolve, or take them out, t
 
 class Pushed(msgspec.Struct):
     """`seal` None: nothing to seal. `refused`: path → the relay's reason. `live_by`: path → handles of
-    others' live edits in the seal, of which the folder lacks `lacking`. `sealed`, `unmade`: files that the seal
-    changes and removes, without those that others alone edited. `merged`: path merged with others' edits → a handle, None if unknown.
-    `bytes` were uploaded for `size` bytes of files. `kind`: of `.svc.yaml`, on a first push. `where`:
-    repository and branch. `unsealed`, of a dry run: whether there is anything to seal. `warnings`: names that
-    some systems cannot hold. `tracked`: ignored files that git tracks; `ignored`, of a dry run: all ignored
-    files. `executable`, of a first push: files whose executable bit is lost. `unresolved`: sent copies of
-    unresolved conflicts → the path that each conflicts with. `merges`: seals that the seal names as
-    merged."""
+    others' live edits in the seal, of which the folder lacks `lacking`. `sealed`, `unmade`: files that
+    the seal changes and removes, without those that others alone edited. `merged`: path merged with
+    others' edits → a handle, None if unknown. `bytes` were uploaded for `size` bytes of files. `kind`:
+    of `.svc.yaml`, on a first push. `where`: repository and branch. `unsealed`, of a dry run: whether
+    there is anything to seal. `warnings`: names that some systems cannot hold. `tracked`: ignored
+    files that git tracks; `ignored`, of a dry run: all ignored files. `executable`, of a first push:
+    files whose executable bit is lost. `unresolved`: sent copies of unresolved conflicts → the path
+    that each conflicts with. `merges`: seals that the seal names as merged."""
 
     seal: str | None = None
     sent: list[str] = msgspec.field(default_factory=list)

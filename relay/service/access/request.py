@@ -42,8 +42,8 @@ def register(node: Node) -> None:
 
 
 async def create(caller: Caller, body: AccessRequestCreate) -> AccessRequested:
-    """Ask the owner of a repository for a role in it, or for a further one. AlreadyCollaborator for whoever has
-    it."""
+    """Ask the owner of a repository for a role in it, or for a further one. AlreadyCollaborator for whoever
+    has it."""
     me = caller.me
     _ASKED.count(caller.node.limiter, me.account_id)
     owner, _, name = body.repo.lower().partition("/")
@@ -74,9 +74,7 @@ async def grant(caller: Caller, request: str, body: AccessGrant) -> AccessReques
         collaborator = await tx.one(rows.COLLABORATOR, of_repo=repo_id, who=who)
         if collaborator is None:
             await add_collaborator(tx, caller, repo_id, who, role)
-        elif (
-            body.role is not None or RANK[role] > RANK[collaborator[3]]
-        ):  # never less without the owner's word
+        elif body.role is not None or RANK[role] > RANK[collaborator[3]]:  # less only if the owner says so
             await tx.run(rows.SET_ROLE, of_repo=repo_id, who=who, new_role=role)
             await caller.node.hub.announce(
                 tx, repo_id, "access.change", audience="owner", account=who, role=role
