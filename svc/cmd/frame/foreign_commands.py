@@ -28,7 +28,7 @@ WORDS: dict[str, str] = {
     "clone": "svc repo clone OWNER/NAME copies a repository into a new folder",
     "commit": 'a commit is called a seal: svc push -m "What changed" sends and seals your changes',
     "completion": "svc completions SHELL prints a script for bash, zsh or fish",
-    "config": "there are no settings to keep; flags are in svc --help, variables in docs/reference/environment.md",
+    "config": "there are no settings to keep; flags are in svc --help, variables in docs/reference",
     "describe": "svc repo tag list shows which seals have names",
     "download": "svc repo clone OWNER/NAME",
     "extension": "there are no extensions; svc invoke lets programs call every command",

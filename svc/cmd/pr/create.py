@@ -177,4 +177,7 @@ def _note_edits(ctx: Ctx) -> None:
     with suppress(SvcError, Conflict):
         files = compare_folder(ctx.obj)
         if files:
-            ctx.out.note(f"{len(files)} changed files of this folder are not part of it; run: svc push")
+            changed = (
+                "1 changed file of this folder is" if len(files) == 1 else f"{len(files)} changed files are"
+            )
+            ctx.out.note(f"{changed} not part of it; run: svc push")
