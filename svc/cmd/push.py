@@ -90,6 +90,11 @@ def push(
             f"{count(len(done.executable), 'file')} will not be executable elsewhere ({terminal_safe(shown)})"
         )
         ctx.out.note(f"{lose}; to list them in .svc.yaml: svc repo executable --write")
+    if done.built_in and not done.dry_run:
+        rules = ", ".join(
+            f"{rule.removeprefix('built-in ')} ({many})" for rule, many in done.built_in.items()
+        )
+        ctx.out.note(f"left out by built-in rules: {rules}; svc status --ignored lists them")
     for item in done.ignored:
         ctx.out.note(f"ignored {item.path}: {item.rule}")
     for kept_as, path in done.unresolved.items():

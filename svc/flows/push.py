@@ -38,7 +38,8 @@ class Pushed(msgspec.Struct):
     of `.svc.yaml`, on a first push. `where`: repository and branch. `unsealed`, of a dry run: whether
     there is anything to seal. `warnings`: names that some systems cannot hold. `tracked`: ignored
     files that git tracks; `ignored`, of a dry run: all ignored files. `executable`, of a first push:
-    files whose executable bit is lost. `unresolved`: sent copies of unresolved conflicts → the path
+    files whose executable bit is lost. `built_in`, likewise: built-in rule → how many files and folders it
+    left out. `unresolved`: sent copies of unresolved conflicts → the path
     that each conflicts with. `merges`: seals that the seal names as merged."""
 
     seal: str | None = None
@@ -62,6 +63,7 @@ class Pushed(msgspec.Struct):
     tracked: list[IgnoredFile] = msgspec.field(default_factory=list)
     ignored: list[IgnoredFile] = msgspec.field(default_factory=list)
     executable: list[str] = msgspec.field(default_factory=list)
+    built_in: dict[str, int] = msgspec.field(default_factory=dict)
     unresolved: dict[str, str] = msgspec.field(default_factory=dict)
     merges: list[str] = msgspec.field(default_factory=list)
 
@@ -111,7 +113,9 @@ def _sent(copy: WorkingCopy, no_delete: bool) -> Pushed:
     sealed = copy.db.sealed_among(result.sent)
     new = [path for path in result.sent if path not in sealed]
     result.warnings = unportable(copy, new, copy.entries)
-    result.executable = unlisted(copy, result.sent) if head is None else []
+    if head is None:
+        result.executable = unlisted(copy, result.sent)
+        result.built_in = Counter(item.rule for item in ignored(copy) if item.built_in)
     result.conflicts, result.merged = conflict_copies(copy), merged_with(copy)
     result.unresolved = unresolved_copies(copy, result.sent)
     return result

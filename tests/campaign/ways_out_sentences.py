@@ -100,7 +100,9 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
     ("usage", "log"): {
         "--follow takes one file": ROW,
         "is git's": "svc log lists the ids that are asked for",
+        "names two; svc diff": "of two names one is listed, as in the row",
     },
+    ("not_found", "status"): {"is neither in this folder nor": ROW, "is not in this seal": ROW},
     ("usage", "repo branch"): {
         "--from needs the name": ROW,
         "would be proposed for itself": "said in the row of usage and switch, which makes the branch so",

@@ -217,6 +217,19 @@ def test_a_file_over_the_cap_is_named_with_its_size(linked: Svc) -> None:
     ]
 
 
+def test_a_first_push_names_the_built_in_rules_that_left_files_out(alice: Svc) -> None:
+    assert alice("repo", "create", "out").code == 0
+    assert alice("repo", "init", f"{os.environ['TEST_HANDLE']}/out").code == 0
+    for path in ("build/main.c", "src/a.tmp", "src/b.tmp", "src/a.c", "logs/x.log"):
+        Path(path).parent.mkdir(exist_ok=True)
+        Path(path).write_text("x\n")
+    Path(".gitignore").write_text("*.log\n")
+    rules = "left out by built-in rules: build/ (1), *.tmp (2); svc status --ignored lists them"
+    assert rules in alice("push", "-m", "First").err
+    Path("src/a.c").write_text("y\n")
+    assert "left out" not in alice("push", "-m", "Second").err
+
+
 def test_a_large_push_says_what_it_sent(linked: Svc) -> None:
     Path("noise.bin").write_bytes(b"\0" + os.urandom(2 * 1024 * 1024))
     Path("zeros.bin").write_bytes(bytes(4 * 1024 * 1024))
