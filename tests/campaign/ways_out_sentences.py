@@ -59,7 +59,11 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "has no branch, tag or seal": ROW,
         "is not in the seal": "said in another row's scenario",
     },
-    ("not_found", "status"): {"is neither in this folder": ROW, "is not in the seal": ROW},
+    ("not_found", "status"): {
+        "is neither in this folder": ROW,
+        "is not in the seal": ROW,
+        "is not in this seal": ROW,
+    },
     ("not_watchable", "status"): dict.fromkeys(
         ("another file system is mounted", "on Linux only", "is on a file system"),
         "there is no watcher then, and svc status works without one as in the row",
@@ -100,6 +104,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
     ("usage", "log"): {
         "--follow takes one file": ROW,
         "is git's": "svc log lists the ids that are asked for",
+        "names two; svc diff": "of two names one is listed, as in the row",
     },
     ("usage", "repo branch"): {
         "--from needs the name": ROW,
