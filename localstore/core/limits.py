@@ -139,6 +139,8 @@ HISTORY_PACK_LINES = 64 * MIB  # of changes: a slice ends with the seal whose li
 
 # --- live updates
 UPDATES_PER_BATCH, UPDATE_BATCH_BYTES = 500, 1 * MIB
+EDITED_TEXTS = 64 * MIB  # texts that the edits of one batch change, as clients count them; one may be longer
+LOADED_TEXTS = 2 * EDITED_TEXTS  # texts that one request makes the relay load
 UPDATE_BYTES = 64 * MIB  # sum of the operations of one update; larger edits become a new file version
 UPDATE_STRUCTS = 200_000
 UPDATE_STRING_BYTES = 64 * KIB
@@ -151,6 +153,7 @@ LANE_WORK = 10_000_000  # steps to load a whole lane: about 1 s at worst
 LANE_STATE_BYTES, LANE_STATE_STRUCTS = 512 * MIB, 4_000_000  # a whole lane with its tombstones
 LIVE_OPERATIONS = 16 * KIB  # of one edit that travels to listeners; longer ones are read from the lane
 LIVE_FRAME = 128 * KIB  # one frame of a channel; what is more has to be read by a bootstrap
+LIVE_FRAME_PATHS = 100  # paths that it names; more, such as a first push, have to be read by a bootstrap
 LIVE_FRAMES_KEPT = 3600  # seconds in which a listener that was away still gets the frames it missed
 HERE_A_SECOND, HERE_LIVES = 5, 30  # messages of one channel that say where somebody is; seconds they count
 PEOPLE_EACH = 0.05  # seconds between two messages of who is here

@@ -227,6 +227,10 @@ class Database:
         found = self._sql.execute("SELECT * FROM rows WHERE path=?", (path,)).fetchone()
         return Row(*found) if found else None
 
+    def row_sizes(self, paths: Iterable[str]) -> dict[str, int]:
+        """Path → bytes of those of the paths that the frontier has."""
+        return dict(select_in(self._sql, "SELECT path, size FROM rows WHERE path", paths))
+
     def blob_sizes(self) -> dict[str, int]:
         """Path → bytes of each byte file of the frontier."""
         return dict(self._sql.execute("SELECT path, size FROM rows WHERE kind<>'text'").fetchall())
@@ -245,6 +249,10 @@ class Database:
     def sealed(self) -> dict[str, SealedFile]:
         new, found = tuple.__new__, self._sql.execute("SELECT path, kind, digest, size FROM sealed")
         return {row[0]: new(SealedFile, row[1:]) for row in found}
+
+    def sealed_among(self, paths: Iterable[str]) -> set[str]:
+        """Those of the paths that the last seal has."""
+        return {row[0] for row in select_in(self._sql, "SELECT path FROM sealed WHERE path", paths)}
 
     def frontier_since_seal(self) -> dict[str, SealedFile | None]:
         """Path → file of the frontier where it differs from the last seal; None: no file."""

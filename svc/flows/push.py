@@ -101,10 +101,10 @@ def _sent(copy: WorkingCopy, no_delete: bool) -> Pushed:
     merges = sources_to_seal(copy)
     kind = update_file_cap(copy)
     result = Pushed(kind=kind if head is None else None, merges=merges)
-    sealed_before = copy.db.sealed()
     _send_all(copy, result, not no_delete)
-    new = [path for path in result.sent if path not in sealed_before]
-    result.warnings = unportable(copy, new, copy.entries.keys())
+    sealed = copy.db.sealed_among(result.sent)
+    new = [path for path in result.sent if path not in sealed]
+    result.warnings = unportable(copy, new, copy.entries)
     result.executable = unlisted(copy, result.sent) if head is None else []
     result.conflicts, result.merged = conflict_copies(copy), merged_with(copy)
     result.unresolved = unresolved_copies(copy, result.sent)

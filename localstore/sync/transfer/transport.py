@@ -40,7 +40,7 @@ class Transport(Protocol):
         """Store the objects of a pack."""
 
     def fetch_pack(self, digests: Sequence[bytes]) -> Iterator[bytes]:
-        """A pack, in pieces, with those of the objects that the caller may read."""
+        """A pack, in pieces, with the first of the objects, as many as fit into one answer."""
 
     def put_manifest(self, digest: bytes, raw: bytes) -> None:
         """Store the chunk manifest of the large file `digest`. Raises PayloadMissing if a chunk is

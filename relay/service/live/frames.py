@@ -111,7 +111,7 @@ def signed(
 def _body(before: int, after: Frontier, replica: int, updates: Sequence[Signed]) -> bytes | None:
     """The frame; without the updates if they are too large, None if even the rows are."""
     changed = sorted((after.rows[path] for path in after.changed), key=lambda row: row.ver)
-    if len(changed) > limits.UPDATES_PER_BATCH:
+    if len(changed) > limits.LIVE_FRAME_PATHS:
         return None
     found = [_to_all(row) for row in changed]
     for told in (list(updates), []):

@@ -102,10 +102,20 @@ def test_long_operations_stay_out_and_are_read_from_the_lane(copies: Copies) -> 
 
 def test_a_frame_that_is_too_long_has_rows_alone(copies: Copies) -> None:
     ann, bob = copies(), copies()
-    files = [ann.create(f"{number:03}-{'x' * 180}.txt", b"%d" % number) for number in range(200)]
+    count = limits.LIVE_FRAME_PATHS
+    files = [ann.create(f"{'x' * 200}/{'y' * 200}/{number}.txt", b"%d" % number) for number in range(count)]
     ann.reach(ann.post(*files)[-1].seq)
     bob.reach(ann.seq)
-    assert [(len(frame.rows), len(frame.updates)) for frame in bob.told] == [(200, 0)]
+    assert [(len(frame.rows), len(frame.updates)) for frame in bob.told] == [(count, 0)]
+    bob.equals_bootstrap()
+
+
+def test_many_paths_at_once_are_read_by_a_bootstrap(copies: Copies) -> None:
+    ann, bob = copies(), copies()
+    files = [ann.create(f"{number}.txt", b"%d" % number) for number in range(limits.LIVE_FRAME_PATHS + 1)]
+    ann.reach(ann.post(*files)[-1].seq)
+    bob.reach(ann.seq)
+    assert (bob.told, bob.gaps) == ([], 1)
     bob.equals_bootstrap()
 
 
