@@ -99,7 +99,8 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
     patterns = [rule.pattern for rule in found]
     if act == "delete":
         raise BranchProtected(
-            f"{branch} is protected by the rule {patterns[0]} and cannot be deleted",
+            f"{branch} is protected by the rule {patterns[0]} and cannot be deleted; the owner takes the "
+            f"rule away with: svc repo protect clear {patterns[0]}",
             branch=branch,
             patterns=patterns,
             rules=["lock_deletions"],

@@ -106,11 +106,6 @@ INVITES = Keyset(_INVITES.where(member_invite.c.org_id == _ORG, _OPEN), "-id")
 MY_INVITES = Keyset(_INVITES.where(member_invite.c.account_id == _WHO, _OPEN), "-id")
 OPEN_INVITE = _INVITES.where(member_invite.c.org_id == _ORG, member_invite.c.account_id == _WHO, _OPEN)
 OPEN_INVITES = select(func.count()).select_from(member_invite).where(member_invite.c.org_id == _ORG, _OPEN)
-INVITED_SINCE = (
-    select(func.count())
-    .select_from(member_invite)
-    .where(member_invite.c.inviter_id == _WHO, member_invite.c.created_at > bindparam("since"))
-)
 ADD_INVITE = insert(member_invite)
 END_INVITE = (
     update(member_invite)

@@ -57,7 +57,6 @@ def upgrade() -> None:
         postgresql_where=pending,
     )
     op.create_index("ix_member_invite_of_account", "member_invite", ["account_id", "id"])
-    op.create_index("ix_member_invite_of_inviter", "member_invite", ["inviter_id", "created_at"])
     op.create_table(
         "through",
         _column("repo_id"),

@@ -70,6 +70,7 @@ async def invite(caller: Caller, org: str, body: MemberInviteCreate) -> MemberIn
         there += await tx.value(rows.OPEN_INVITES, of_org=org_id, now=now)
         if there >= limits.MEMBERS:
             raise Conflict(f"an organisation has at most {limits.MEMBERS} members; remove one first")
+        await caller.count_created(tx, "invitations")
         made = new_id()
         await tx.run(
             rows.ADD_INVITE,

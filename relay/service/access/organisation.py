@@ -38,6 +38,7 @@ async def create(caller: Caller, body: OrganisationCreate) -> Organisation:
     async with caller.write(f"handle {handle}") as tx:
         await caller.still(tx)
         await require_few(tx, me.account_id)
+        await caller.count_created(tx, "organisations")
         made = await accounts.create(tx, handle, new_account_id(), kind="org")
         now = now_ms()
         await tx.run(rows.ADD, org_id=made.id, account_id=me.account_id, role="admin", created_at=now)

@@ -39,7 +39,6 @@ member_invite = Table(
         postgresql_where=_PENDING,
     ),
     Index("ix_member_invite_of_account", "account_id", "id"),
-    Index("ix_member_invite_of_inviter", "inviter_id", "created_at"),
 )
 
 # The source of a collaborator's role owner: the organisation whose admin it is.
