@@ -11,11 +11,12 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import select
+from sqlalchemy import bindparam, delete, insert, select
 
 from localstore.core import limits
 from relay.db.collaboration import organisation as rows
 from relay.db.schema import tables
+from relay.service.storage.verification import memberships
 from tests.relay.auth.people import Browser
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import ok
@@ -354,3 +355,29 @@ def test_organisations_have_a_limit(world: World, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(limits, "MEMBERS", 1)
     refused = world.ann.http.post(f"{world.url}/invites", json={"handle": world.person().handle})
     assert code(refused) == (409, "conflict")
+
+
+def test_the_audit_finds_roles_that_no_membership_gives(world: World) -> None:
+    repo, bob = world.repo()["id"], world.person()
+    collaborator = tables["collaborator"]
+    stray = {"repo_id": repo, "account_id": bob.who.id, "role": "owner", "created_at": 1}
+
+    async def findings() -> list[str]:
+        node = world.relay.node
+        return [one async for one in memberships.check(node.db, node.objects)]
+
+    async def write(statement: Any, **values: Any) -> None:
+        async with world.relay.node.db.write() as tx:
+            await tx.run(statement, **values)
+
+    assert world.relay.run(findings()) == []
+    world.relay.run(write(insert(collaborator), **stray))
+    (found,) = world.relay.run(findings())
+    assert bob.who.id in found and "no admin" in found
+    theirs = collaborator.c.account_id == bindparam("who")
+    world.relay.run(write(delete(collaborator).where(theirs), who=bob.who.id))
+    world.relay.run(write(delete(collaborator).where(theirs), who=world.ann.who.id))
+    (found,) = world.relay.run(findings())
+    assert world.ann.who.id in found and "no role by it" in found
+    mine = {"repo_id": repo, "account_id": world.ann.who.id, "role": "owner", "created_at": 1}
+    world.relay.run(write(insert(collaborator), **mine))
