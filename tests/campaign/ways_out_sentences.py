@@ -40,6 +40,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "may not … without a token": _KEY,
         "a device joins for good": _KEY,
         "a repository needs an owner with a handle": _KEY,
+        "an organisation needs an admin with a handle": _KEY,
         "came with a script token": _KEY,
         "does not sign people in by device key": "the browser is left, as in the row of not_found and login",
     },
