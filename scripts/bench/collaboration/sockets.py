@@ -1,4 +1,4 @@
-"""What an event costs the relay for each of 120 sockets that hear of it, of 128 that an address may open; and how
+"""What an event costs the relay for each of 120 sockets that hear of it (an address may open 128), and how
 long a comment waits while somebody pushes 10,000 files.
 
     python -m scripts.bench.collaboration.sockets [--sockets 120] [--events 100] [--files 10000] [--write]
