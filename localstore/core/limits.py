@@ -137,6 +137,8 @@ HISTORY_PACK_LINES = 64 * MIB  # of changes: a slice ends with the seal whose li
 
 # --- live updates
 UPDATES_PER_BATCH, UPDATE_BATCH_BYTES = 500, 1 * MIB
+EDITED_TEXTS = 64 * MIB  # texts that the edits of one batch change, as clients count them; one may be longer
+LOADED_TEXTS = 2 * EDITED_TEXTS  # texts that one request makes the relay load
 UPDATE_BYTES = 64 * MIB  # sum of the operations of one update; larger edits become a new file version
 UPDATE_STRUCTS = 200_000
 UPDATE_STRING_BYTES = 64 * KIB

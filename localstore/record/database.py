@@ -227,6 +227,10 @@ class Database:
         found = self._sql.execute("SELECT * FROM rows WHERE path=?", (path,)).fetchone()
         return Row(*found) if found else None
 
+    def row_sizes(self, paths: Iterable[str]) -> dict[str, int]:
+        """Path → bytes of those of the paths that the frontier has."""
+        return dict(select_in(self._sql, "SELECT path, size FROM rows WHERE path", paths))
+
     def blob_sizes(self) -> dict[str, int]:
         """Path → bytes of each byte file of the frontier."""
         return dict(self._sql.execute("SELECT path, size FROM rows WHERE kind<>'text'").fetchall())

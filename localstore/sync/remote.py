@@ -13,7 +13,6 @@ from localstore.core.model.live import (
     Bootstrap,
     BootstrapRequest,
     ClockReused,
-    LanesRequest,
     LaneState,
     ReplicaUnknown,
 )
@@ -24,9 +23,8 @@ from localstore.errors import BranchReplaced
 from localstore.record.database import STALE_EPOCH, Row
 from localstore.record.entry import PathRecord
 from localstore.sync.recognise import recognise
+from localstore.sync.transfer.lane_states import lane_states
 from localstore.sync.working_copy import REUSED, WorkingCopy
-
-LANES_PER_REQUEST = 200
 
 
 class Remote(msgspec.Struct):
@@ -179,9 +177,6 @@ def read_remote(copy: WorkingCopy, rows: Iterable[Row]) -> Iterator[Remote]:
             continue
         if row.kind == "text" and _needs_state(copy.entries.get(row.path), row):
             asked.append(row)
-            if len(asked) == LANES_PER_REQUEST:
-                yield from _states(copy, asked)
-                asked = []
         else:
             yield Remote(row, row.digest)
     if asked:
@@ -197,7 +192,7 @@ def _needs_state(entry: PathRecord | None, row: Row) -> bool:
 def _states(copy: WorkingCopy, rows: list[Row]) -> Iterator[Remote]:
     names = [LaneName(path=row.path, gen=row.gen) for row in rows]
     asked = {row.path: row for row in rows}
-    for state in copy.transport.lanes(LanesRequest(lanes=names)).lanes:
+    for state in lane_states(copy.transport, names):
         known = asked.get(state.path)
         if known is None or known.gen != state.gen:
             raise ServerMisbehaved("the server sent a lane that was not asked for; try again")

@@ -12,14 +12,15 @@ from localstore.core.encoding import b64u, unb64u, unhex
 from localstore.core.errors import Invalid, ServerMisbehaved, SvcError, Unauthorized
 from localstore.core.lane.lane import Lane
 from localstore.core.model.live import Lane as LaneName
-from localstore.core.model.live import LanesRequest, LaneState
+from localstore.core.model.live import LaneState
 from localstore.core.model.seal import FinalizeRequest, Prepared, PrepareRequest, SealChange
 from localstore.core.paths import check
 from localstore.core.seal import MergeOrigin
 from localstore.record.database import SealedFile, SealedTree
 from localstore.record.entry import Kind, PathRecord
 from localstore.sync import sealed_tree
-from localstore.sync.remote import LANES_PER_REQUEST, state_bytes
+from localstore.sync.remote import state_bytes
+from localstore.sync.transfer.lane_states import lane_states
 from localstore.sync.working_copy import WorkingCopy
 
 KINDS = get_args(Kind)
@@ -178,12 +179,10 @@ def _check_shared(copy: WorkingCopy, prepared: Prepared, changes: dict[str, Seal
         and entry.want != file.digest
     }
     names = [LaneName(path=path, gen=entry.gen, epoch=entry.epoch) for path, entry in mine.items()]
-    for start in range(0, len(names), LANES_PER_REQUEST):
-        asked = LanesRequest(lanes=names[start : start + LANES_PER_REQUEST])
-        for state in copy.transport.lanes(asked).lanes:
-            entry = mine.get(state.path)
-            if entry is not None and not _holds(copy, entry, state):
-                raise ServerMisbehaved(f"the branch lost edits of {state.path}; nothing was signed")
+    for state in lane_states(copy.transport, names):
+        entry = mine.get(state.path)
+        if entry is not None and not _holds(copy, entry, state):
+            raise ServerMisbehaved(f"the branch lost edits of {state.path}; nothing was signed")
 
 
 def _holds(copy: WorkingCopy, entry: PathRecord, state: LaneState) -> bool:

@@ -14,7 +14,6 @@ from localstore.core.identity.keys import DeviceKey
 from localstore.core.lane.first_edit import FirstEdit
 from localstore.core.lane.genesis import genesis
 from localstore.core.lane.lane import Lane
-from localstore.core.storage.pack import Frame, PackReader
 from localstore.folder import link
 from localstore.folder.chunking import ChunkLists
 from localstore.folder.files import Fetched, Files
@@ -30,10 +29,9 @@ from localstore.record.entry import PathRecord, known_by_bytes
 from localstore.record.objects import Objects
 from localstore.record.state_file import StateFile
 from localstore.sync.edited_lanes import EditedLanes
+from localstore.sync.transfer.fetch import fetch
 from localstore.sync.transfer.transport import Transport
 
-FETCH_BYTES = 32 * limits.MIB  # announced size of the objects asked for at once
-FETCH_OBJECTS = 4096
 RECORDED = "recorded"  # set once the record knows the folder better than `state.json`
 Placed = Callable[[str, bytes | None, bytes], object]
 """Called within the step that records a file written here: its path, the digest before (None: no file) and
@@ -219,46 +217,11 @@ class WorkingCopy:
     def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
         """Yields verified objects (digest, bytes) from the relay, each once. `keep` also stores them in the
         record. The `sizes` (bytes) group requests."""
-        group: list[bytes] = []
-        announced = 0
-        for digest, size in sizes.items():
-            if group and (announced + size > FETCH_BYTES or len(group) == FETCH_OBJECTS):
-                yield from self._fetch_group(group, keep)
-                group, announced = [], 0
-            group.append(digest)
-            announced += size
-        if group:
-            yield from self._fetch_group(group, keep)
+        return fetch(self.transport, self.objects if keep else None, sizes)
 
     def placeholder_for(self, digest: bytes, size: int) -> Fetched | None:
         """A stand-in for a large file that need not be fetched; None: it must be fetched."""
         return None
-
-    def _fetch_group(self, group: list[bytes], keep: bool) -> Iterator[tuple[bytes, bytes]]:
-        """Ask for the objects until all have come, or an answer has none of those still missing: one answer
-        may hold only a part of them."""
-        wanted = dict.fromkeys(group)
-        left = 0
-        while wanted and len(wanted) != left:
-            left = len(wanted)
-            yield from self._fetch_once(wanted, keep)
-
-    def _fetch_once(self, wanted: dict[bytes, None], keep: bool) -> Iterator[tuple[bytes, bytes]]:
-        """Yields the objects that one request brings, and removes them from `wanted`."""
-        frames: list[Frame] = []
-        reader = PackReader()
-        for piece in self.transport.fetch_pack(list(wanted)):
-            for frame in reader.feed(piece):
-                objects = [(name, bytes(data)) for name, data in frame.objects()]
-                if keep:
-                    frames.append(frame)
-                for name, data in objects:
-                    if name in wanted:
-                        del wanted[name]
-                        yield name, data
-        reader.close()
-        if frames:
-            self.objects.add_frames(frames)
 
     # --- the folder
 

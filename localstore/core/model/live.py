@@ -134,10 +134,12 @@ class FinalState(Model, frozen=True):
 
 
 class LaneStates(Model, frozen=True):
-    """`missing`: asked paths that are gone or have another generation."""
+    """`missing`: asked paths that are gone or have another generation. `left`: how many of the asked lanes,
+    from the end of the list, did not fit into this answer and have to be asked for again."""
 
     lanes: list[LaneState]
     missing: list[str]
+    left: Count = 0
 
 
 class ProofContextRequest(Model, frozen=True):

@@ -17,7 +17,6 @@ from localstore.core.lane.update import LiveUpdate, decoded_ops
 from localstore.core.model.live import (
     ClockReused,
     LaneMoved,
-    LanesRequest,
     UpdateAnswer,
     UpdateAnswers,
     UpdateBatch,
@@ -32,6 +31,7 @@ from localstore.record.database import Row
 from localstore.record.entry import Kind, PathRecord
 from localstore.sync.remote import state_bytes
 from localstore.sync.transfer.chunked_upload import upload
+from localstore.sync.transfer.lane_states import lane_states
 from localstore.sync.working_copy import REUSED, WorkingCopy
 
 NEW_FILES = ("create_text", "set_blob")  # kinds of update that begin a lane
@@ -64,7 +64,7 @@ def send(copy: WorkingCopy) -> Sent:
     flights = _flights(copy)
     sent.bytes = upload_bytes(copy, [update for update, _ in flights])
     done = 0
-    for updates in _batches(flights):
+    for updates in _batches(copy, flights):
         answers = copy.transport.updates(batch_of(copy, updates))
         record_answers(copy, updates, answers, sent)
         done += len(updates)
@@ -74,7 +74,7 @@ def send(copy: WorkingCopy) -> Sent:
 
 def batches(copy: WorkingCopy) -> list[list[LiveUpdate]]:
     """The updates in flight, in the order in which they are sent, as many together as one request takes."""
-    return list(_batches(_flights(copy)))
+    return list(_batches(copy, _flights(copy)))
 
 
 def batch_of(copy: WorkingCopy, updates: list[LiveUpdate]) -> UpdateBatch:
@@ -101,15 +101,19 @@ def _flights(copy: WorkingCopy) -> list[tuple[LiveUpdate, int]]:
     return flights
 
 
-def _batches(flights: list[tuple[LiveUpdate, int]]) -> Iterator[list[LiveUpdate]]:
+def _batches(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> Iterator[list[LiveUpdate]]:
+    """The updates in groups that one request takes: by number, by their bytes, and by the bytes of the texts
+    that the relay loads for them."""
+    edited = copy.db.row_sizes(update.path for update, _ in flights if update.kind == "edit_text")
     batch: list[LiveUpdate] = []
-    room = limits.UPDATE_BATCH_BYTES - ENVELOPE
+    room, texts = limits.UPDATE_BATCH_BYTES - ENVELOPE, limits.EDITED_TEXTS
     for update, size in flights:
-        if batch and (size > room or len(batch) == limits.UPDATES_PER_BATCH):
+        text = edited.get(update.path, 0)
+        if batch and (size > room or text > texts or len(batch) == limits.UPDATES_PER_BATCH):
             yield batch
-            batch, room = [], limits.UPDATE_BATCH_BYTES - ENVELOPE
+            batch, room, texts = [], limits.UPDATE_BATCH_BYTES - ENVELOPE, limits.EDITED_TEXTS
         batch.append(update)
-        room -= size + 1
+        room, texts = room - size - 1, texts - text
     if batch:
         yield batch
 
@@ -325,10 +329,8 @@ def _adopted_states(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAn
         for update, answer in answered
         if update.kind == "create_text" and answer.result == "ok" and answer.seq != answer.gen
     ]
-    if not names:
-        return {}
     found = {}
-    for state in copy.transport.lanes(LanesRequest(lanes=names)).lanes:
+    for state in lane_states(copy.transport, names):
         with suppress(Invalid):  # without a state, edits are sent as new versions of the file
             raw = state_bytes(state.state)
             if raw is not None and Lane.load(raw).digest().hex() == state.digest:

@@ -306,9 +306,9 @@ async def _texts(
         if old is not None and new is not None:
             wanted |= {old.digest: old.size, new.digest: new.size}
         texts.append(row)
-    if sum(wanted.values()) > frontier.LOADED_AT_ONCE:
+    if sum(wanted.values()) > limits.LOADED_TEXTS:
         raise TooLarge(
-            f"the texts that meet live edits here have more than {frontier.LOADED_AT_ONCE} bytes together; "
+            f"the texts that meet live edits here have more than {limits.LOADED_TEXTS} bytes together; "
             "land fewer changes at once"
         )
     sources = await frontier.sources(node, tx, ref.repo_id, ref.id, texts)

@@ -10,7 +10,7 @@ from localstore.core import limits
 from localstore.core.encoding import b64u
 from localstore.core.errors import TooLarge
 from localstore.core.lane.lane import Lane
-from localstore.core.limits import EPOCHS_RETAINED
+from localstore.core.limits import EPOCHS_RETAINED, MIB
 from localstore.core.model.live import FinalState, LanesRequest, LaneState, LaneStates, UpdateInvalid
 from localstore.core.model.live import Lane as LaneAsked
 from relay.caller import View
@@ -22,6 +22,8 @@ from relay.service.live.branch_base import Base
 from relay.service.live.epochs import Finals
 
 LANES_PER_REQUEST = 1000
+ANSWERED = 32 * MIB  # of texts whose states one answer holds; a longer text has an answer of its own
+HELD = 4  # bytes in memory for each of them: the state, its text for the wire, and what is being sent
 READS = 3  # tries, if others change the lanes meanwhile
 
 
@@ -45,9 +47,8 @@ async def _read(view: View, branch: str, body: LanesRequest) -> LaneStates:
         named = {one.path for one in body.lanes if _sane(one)}
         known = await frontier.loaded(node, tx, ref, ref.seq, (), Base(), staying=named)
         by_path = {path: row for path, row in known.rows.items() if row.living}
-        there = [
-            (asked, row) for asked in body.lanes if (row := by_path.get(asked.path)) and row.gen == asked.gen
-        ]
+        fit, size = _fitting(body.lanes, by_path)
+        there = [(asked, row) for asked in fit if (row := by_path.get(asked.path)) and row.gen == asked.gen]
         edited = {row.path: row for _, row in there if row.kind == "text" and row.edited}
         desk = await frontier.desk(node, tx, view.repo.id, ref.id, edited.values())
         behind = {
@@ -56,6 +57,7 @@ async def _read(view: View, branch: str, body: LanesRequest) -> LaneStates:
             if asked.epoch is not None and asked.epoch < row.epoch
         }
         kept = await epochs.ends(tx, node, view.repo.id, ref.id, behind)
+    await view.lease.wait(HELD * size)
     reading = _Reading(ref.id, list(edited.values()), desk, list(kept.logs.items()))
     try:
         await node.share.finish(view.me.account_id, reading.go_on)
@@ -69,11 +71,25 @@ async def _read(view: View, branch: str, body: LanesRequest) -> LaneStates:
             for asked, row in there
         ],
         missing=[
-            asked.path
-            for asked in body.lanes
-            if (row := by_path.get(asked.path)) is None or row.gen != asked.gen
+            asked.path for asked in fit if (row := by_path.get(asked.path)) is None or row.gen != asked.gen
         ],
+        left=len(body.lanes) - len(fit),
     )
+
+
+def _fitting(lanes: list[LaneAsked], by_path: dict[str, LaneRow]) -> tuple[list[LaneAsked], int]:
+    """The first of the lanes, at least one, as many as an answer may hold; and the bytes of their texts."""
+    held = 0
+    for number, asked in enumerate(lanes):
+        row = by_path.get(asked.path)
+        size = 0
+        if row is not None and row.gen == asked.gen and row.kind == "text":
+            older = 0 if asked.epoch is None else min(max(row.epoch - asked.epoch, 0), EPOCHS_RETAINED)
+            size = row.size * (row.edited + older)
+        if number and held + size > ANSWERED:
+            return lanes[:number], held
+        held += size
+    return lanes, held
 
 
 def _state(row: LaneRow, state: bytes | None, ends: dict[str, FinalState], asker: int) -> LaneState:

@@ -27,7 +27,6 @@ from relay.db.engine.database import Tx
 from relay.memory import trees
 from relay.service.history import content
 from relay.service.history.merge_base import merge_bases
-from relay.service.live import frontier
 from relay.service.sealing.trees import Chain
 
 
@@ -132,9 +131,9 @@ class Working:
         """Texts by digest. TooLarge."""
         if not wanted:
             return {}
-        if sum(wanted.values()) > frontier.LOADED_AT_ONCE:
+        if sum(wanted.values()) > limits.LOADED_TEXTS:
             raise TooLarge(
-                f"the texts that both sides changed have more than {frontier.LOADED_AT_ONCE} bytes "
+                f"the texts that both sides changed have more than {limits.LOADED_TEXTS} bytes "
                 "together; merge fewer seals at once"
             )
         view, here = self.chain.view, {one: self.texts[one] for one in wanted if one in self.texts}

@@ -1,4 +1,4 @@
-"""`svc repo reports decide --affected` refuses words before it sends any, and says packages as advisories do."""
+"""`svc repo reports decide --affected` refuses words before it sends any, and says packages as OSV does."""
 
 from __future__ import annotations
 

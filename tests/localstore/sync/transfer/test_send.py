@@ -217,3 +217,26 @@ def test_the_first_edit_of_a_lane_is_kept_as_its_update(relay: ModelRelay, tmp_p
         assert device.confirmed_state(entry) == lane.state()
     assert ann.push().seal
     assert relay.tree("main") == {"a.txt": ann.read("a.txt")}
+
+
+def test_edits_of_long_texts_go_in_several_batches(
+    relay: ModelRelay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The relay loads every text that a batch edits."""
+    ann = Place(tmp_path, relay, "ann")
+    for number in range(5):
+        ann.write(f"{number}.txt", "a line\n" * 100)
+    ann.push()
+    monkeypatch.setattr(limits, "EDITED_TEXTS", 1500)
+    sent: list[int] = []
+
+    class Counted(ModelTransport):
+        def updates(self, batch: UpdateBatch) -> UpdateAnswers:
+            sent.append(len(batch.updates))
+            return super().updates(batch)
+
+    ann.wrap = lambda _: Counted(relay, "main")
+    for number in range(5):
+        ann.write(f"{number}.txt", f"{number}\n" + "a line\n" * 100)
+    ann.push()
+    assert sent[:3] == [2, 2, 1]

@@ -1,0 +1,61 @@
+"""Objects from the relay, as many answers as they take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from localstore.core.limits import MIB
+from localstore.core.storage.pack import Frame, PackReader
+from localstore.record.objects import Objects
+from localstore.sync.transfer.transport import Transport
+
+FETCH_BYTES = 32 * MIB  # announced size of the objects asked for at once
+FETCH_OBJECTS = 4096
+
+
+def fetch(
+    transport: Transport, keep: Objects | None, sizes: Mapping[bytes, int]
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yields verified objects (digest, bytes), each once. Those that the relay
+    does not send are missing. `keep`: stores what comes. The `sizes` (bytes) group requests."""
+    group: dict[bytes, None] = {}
+    announced = 0
+    for digest, size in sizes.items():
+        if group and (announced + size > FETCH_BYTES or len(group) == FETCH_OBJECTS):
+            yield from _whole_group(transport, keep, group)
+            group, announced = {}, 0
+        group[digest] = None
+        announced += size
+    if group:
+        yield from _whole_group(transport, keep, group)
+
+
+def _whole_group(
+    transport: Transport, keep: Objects | None, wanted: dict[bytes, None]
+) -> Iterator[tuple[bytes, bytes]]:
+    """Ask until all have come, or an answer has none of those still missing: one answer may hold only a part
+    of them."""
+    left = 0
+    while wanted and len(wanted) != left:
+        left = len(wanted)
+        yield from _one_answer(transport, keep, wanted)
+
+
+def _one_answer(
+    transport: Transport, keep: Objects | None, wanted: dict[bytes, None]
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yields the objects that one answer brings, and removes them from `wanted`."""
+    frames: list[Frame] = []
+    reader = PackReader()
+    for piece in transport.fetch_pack(list(wanted)):
+        for frame in reader.feed(piece):
+            objects = [(name, bytes(data)) for name, data in frame.objects()]
+            if keep is not None:
+                frames.append(frame)
+            for name, data in objects:
+                if name in wanted:
+                    del wanted[name]
+                    yield name, data
+    reader.close()
+    if keep is not None and frames:
+        keep.add_frames(frames)

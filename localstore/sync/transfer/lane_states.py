@@ -1,0 +1,25 @@
+"""States of lanes, fetched in as many answers as they take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from localstore.core.errors import ServerMisbehaved
+from localstore.core.model.live import Lane as LaneName
+from localstore.core.model.live import LanesRequest, LaneState
+from localstore.sync.transfer.transport import Transport
+
+LANES_PER_REQUEST = 200
+
+
+def lane_states(transport: Transport, names: Sequence[LaneName]) -> Iterator[LaneState]:
+    """Yields the states of those of the lanes that the relay still has. Raises ServerMisbehaved if an answer
+    brings nothing."""
+    start = 0
+    while start < len(names):
+        asked = list(names[start : start + LANES_PER_REQUEST])
+        answer = transport.lanes(LanesRequest(lanes=asked))
+        if answer.left >= len(asked):
+            raise ServerMisbehaved("the server left out every lane that was asked for; try again")
+        yield from answer.lanes
+        start += len(asked) - answer.left
