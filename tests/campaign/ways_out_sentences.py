@@ -20,6 +20,10 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "say which: svc inbox": ROW,
         "names no row of the inbox": ROW,
     },
+    ("not_found", "pr threads"): {
+        "has no thread": ROW,
+        "waits for a review": "an id that names nothing that waits, as in the row; the list shows what does",
+    },
     ("usage", "queue list"): {"name the actions to drop": ROW, "… …; see": ROW},
     ("client", "login"): {
         "the session in … cannot be opened": ROW,
