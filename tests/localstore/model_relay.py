@@ -69,7 +69,7 @@ Files = dict[str, tuple[str, bytes, int]]
 
 
 class Mixed(NamedTuple):
-    """A text before a typed edit that did not know it, the text that the sender had, and both by characters."""
+    """A text before a typed edit that did not know it, what the sender had, and both by characters."""
 
     theirs: bytes
     mine: bytes

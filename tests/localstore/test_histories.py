@@ -37,5 +37,5 @@ def test_typed_edits_cost_only_the_words_that_they_tear(monkeypatch: pytest.Monk
     """In this history a typed edit meets an edit that it did not know, inside a word."""
     assert play(TORN, typing=1.0).tears > 0
     monkeypatch.setattr(World, "note_mixed", lambda world: world.relay.mixed.clear())
-    with pytest.raises(AssertionError, match="lost|which nobody wrote|twice"):
+    with pytest.raises(AssertionError, match=r"lost|which nobody wrote|twice"):
         play(TORN, typing=1.0)
