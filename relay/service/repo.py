@@ -92,11 +92,11 @@ async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
             if query.name is not None:
                 raise Invalid("name is only read together with owner", pointer="/name")
             found = await paging.page(tx, rows.ALL, query, to_wire, account=me)
+        elif query.name is not None:  # under a former handle of the owner's too
+            one = await _named(tx, caller, query.owner, query.name)
+            found = Page(items=[one] if one else [])
         elif owner_id is None:
             return Page(items=[])
-        elif query.name is not None:
-            one = await _named(tx, caller, owner_id, query.owner, query.name)
-            found = Page(items=[one] if one else [])
         else:
             found = await paging.page(tx, rows.OF_OWNER, query, to_wire, account=me, owner_id=owner_id)
         return replace(found, items=await social.of_several(tx, caller, found.items))
@@ -351,7 +351,7 @@ async def _deleted(tx: Tx, caller: Caller, owner_id: str | None, query: RepoQuer
     return await paging.page(tx, rows.DELETED_OF_OWNER, query, to_wire, **values, now=now_ms())
 
 
-async def _named(tx: Tx, caller: Caller, owner_id: str, owner: str, name: str) -> Repo | None:
+async def _named(tx: Tx, caller: Caller, owner: str, name: str) -> Repo | None:
     handle = (caller.me.handle or "") if owner == "@me" else owner.removeprefix("@").lower()
     found = await find(tx, caller, handle, name.lower())
     if found is None:

@@ -241,7 +241,7 @@ def test_a_renamed_organisation_is_found_under_its_old_name(world: World) -> Non
     repo, new = world.repo(), name()
     assert ok(world.ann.http.patch(world.url, json={"handle": new}))["handle"] == new
     found = ok(world.ann.http.get("/api/v1/repos", params={"owner": world.org, "name": repo["name"]}))
-    assert [one["full_name"] for one in found["items"]] in ([], [f"{new}/{repo['name']}"])
+    assert [one["full_name"] for one in found["items"]] == [f"{new}/{repo['name']}"]
     assert code(world.person().http.post(ORGS, json={"handle": world.org})) == (409, "name_taken")
     assert ok(world.ann.http.get(f"{ORGS}/{new}"))["role"] == "admin"
 
