@@ -166,7 +166,7 @@ class World:
             with self.killable(place) as device:
                 if choice == "live" and self.typing and self.random.random() < self.typing:
                     choice = "typed"
-                _run(device, choice)
+                run(device, choice)
         except (SvcError, Killed):
             pass
         self.nothing_mixed(place)
@@ -306,7 +306,7 @@ class World:
                 assert device.last_seal == self.relay.branches["main"].head
 
 
-def _run(device: WorkingCopy, choice: str) -> None:
+def run(device: WorkingCopy, choice: str) -> None:
     from svc.flows.common import begin
     from svc.flows.pull import pull
     from svc.flows.push import push

@@ -69,7 +69,7 @@ Files = dict[str, tuple[str, bytes, int]]
 
 
 class Mixed(NamedTuple):
-    """A text before a typed edit that did not know it, what the sender had, and both by characters."""
+    """A text, the one that a sender had who did not know it, and what a typed edit made of both."""
 
     theirs: bytes
     mine: bytes
