@@ -22,6 +22,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -136,6 +137,7 @@ def main() -> int:
     parser.add_argument("part", nargs="*", default=parts, choices=parts)
     parser.add_argument("-v", "--verbose", action="store_true", help="print what each command says")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the relay is ended too
     failed: dict[str, str] = {}
     seen: dict[str, None] = {}
     for part in options.part:
