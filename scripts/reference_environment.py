@@ -117,13 +117,13 @@ RELAY: dict[str, Variable] = {
     "TR_REPO_LIVE_TEXT": Variable("on", "Live updates of branches."),
     "TR_REPO_SEALING": Variable("on", "Seals, compare, blame."),
     "TR_REPO_MERGE_ENABLED": Variable(
-        "off", "Seals with two parents (`seals/prepare`); off: one parent. Merging of proposals is not built."
+        "off", "Seals with two parents: `svc pr merge --merge`, `merge-preview` and `merge`; off: one parent."
     ),
     "TR_MIRROR_SYNC_ENABLED": Variable("on", "Upstream links. " + _NOT_YET),
     "TR_GIT_CLONE_ENABLED": Variable("on", "Git clone through the relay. " + _NOT_YET),
     "TR_FORK_ENABLED": Variable("on", "Forks."),
     "TR_TIME_MACHINE_ENABLED": Variable("on", "Time travel of documents. " + _NOT_YET),
-    "TR_SOCIAL_ENABLED": Variable("off", "Stars and watchers. " + _NOT_YET),
+    "TR_SOCIAL_ENABLED": Variable("off", "The counts of stars and watchers: `/api/v1/social`."),
 }
 
 CLIENT: dict[str, Variable] = {

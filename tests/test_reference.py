@@ -46,3 +46,15 @@ def test_every_route_and_every_limit_has_a_row() -> None:
     units = {"KIB", "MIB", "GIB"}
     named = [name for name, value in vars(limits).items() if name.isupper() and isinstance(value, int)]
     assert [name for name in named if f"`{name}`" not in numbers and name not in units] == []
+
+
+def test_no_flag_of_a_route_is_called_missing() -> None:
+    from relay.http.routing import TABLE
+
+    reference.routes()  # fills the table
+    flags = {route.flag for route in TABLE if route.flag}
+    assert "TR_SOCIAL_ENABLED" in flags
+    described = {name: reference_environment.RELAY[name].meaning for name in flags}
+    assert [
+        name for name, meaning in described.items() if "not built" in meaning or "no such" in meaning
+    ] == []
