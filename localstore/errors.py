@@ -137,8 +137,9 @@ class MergeUnresolved(ClientError):
 
     def __init__(self, name: str, paths: list[str]) -> None:
         more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+        conflict = "conflicts" if len(paths) == 1 else "conflict"
         super().__init__(
-            f"not sealed: {', '.join(paths[:3])}{more} conflict with {name}; run: svc resolve {paths[0]}, "
+            f"not sealed: {', '.join(paths[:3])}{more} {conflict} with {name}; run: svc resolve {paths[0]}, "
             "then: svc merge --continue",
             paths=paths,
         )

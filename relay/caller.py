@@ -24,6 +24,7 @@ from localstore.core.model.repo import FilteredView, RepositoryArchived
 from localstore.core.rights import RANK, Operation
 from localstore.core.rights.policy import Policy
 from relay.base.clock import now_ms
+from relay.capacity import creation
 from relay.db import repo as repos
 from relay.db.engine.database import Author, Row, Tx, UniqueViolation
 from relay.db.identity import gate
@@ -155,6 +156,10 @@ class Caller:
         await held.__aexit__(None, None, None)
         self.nonce = None
 
+    async def count_created(self, tx: Tx, what: str, new: int = 1) -> None:
+        """Count what the caller creates in this transaction (`relay.capacity.creation`). RateLimited."""
+        await creation.count(tx, self.me.account_id, what, self.node.config.quota.creations, new)
+
     async def conclude(self, said: Said | None) -> None:
         """Commit the effect and, if given, the answer with it. None: do not store an answer."""
         if self._held is None:
@@ -252,6 +257,8 @@ class View(Caller):
             raise NotFound
         self.repo, self.role = repos.row(found), self.role_of(found)
         self.require_allowed()
+        if (what := creation.COUNTED.get(self.operation.name)) is not None:
+            await self.count_created(tx, what)
         await self.load_policy(tx)
 
     def require_allowed(self) -> None:

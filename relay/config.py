@@ -22,6 +22,7 @@ from relay.base import database_url as urls
 from relay.base import edition
 from relay.base.environment import Environment, StartRefused
 from relay.base.flags import ConditionalPut, Flags, switch
+from relay.capacity import creation
 from relay.capacity.quota import Quota
 from relay.capacity.reserve import Space
 
@@ -239,7 +240,19 @@ def _quota(env: Environment, dev: bool) -> Quota:
         objects=env.number("TR_QUOTA_OBJECTS", QUOTA_OBJECTS, 0, 2**61),
         repositories=env.number("TR_QUOTA_REPOSITORIES", QUOTA_REPOSITORIES, 0, 2**61),
         accounts=env.number("TR_QUOTA_ACCOUNTS", DEV_ACCOUNTS if dev else QUOTA_ACCOUNTS, 0, 2**31),
+        creations=_creations(env),
     )
+
+
+def _creations(env: Environment) -> dict[str, int]:
+    """The defaults, and what TR_QUOTA_CREATIONS says instead: `labels=100,refs=1000`."""
+    name, found = "TR_QUOTA_CREATIONS", dict(creation.DEFAULTS)
+    for one in filter(None, (env.get(name) or "").split(",")):
+        kind, _, most = (part.strip() for part in one.partition("="))
+        if kind not in found or not (most.isascii() and most.isdigit() and len(most) < 16):
+            raise StartRefused(f"{name}={one!r}: write KIND=NUMBER, with a kind of: {', '.join(found)}")
+        found[kind] = int(most)
+    return found
 
 
 def migration_urls(variables: Mapping[str, str], data: Path | None) -> tuple[str, str]:

@@ -43,6 +43,7 @@ class Person:
         self.http = requests_of(self.account, url)
         self.repo: Repository = create(self.http, self.account, "thing")
         self.repo.seal({"a.txt": b"one\n"})
+        self._sealed: Repository | None = None
         self._plain = httpx.Client(base_url=url, trust_env=False, timeout=60)
 
     def __enter__(self) -> Person:
@@ -73,6 +74,12 @@ class Person:
     def view(self) -> None:
         answer = self.http.get(self.repo.url)
         assert answer.status_code == 200, answer.text
+
+    def seal(self) -> None:
+        """Seal a new file in a repository that nobody edits live; four requests."""
+        if self._sealed is None:
+            self._sealed = create(self.http, self.account, "sealed")
+        self._sealed.seal({"s.txt": secrets.token_bytes(8)})
 
     def text(self, data: bytes) -> Edited:
         """A new text file on main, to be edited live."""

@@ -41,7 +41,7 @@ from localstore.core.identity.bearer import authorization
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, sign
 from localstore.core.model.seal import E2eeUnavailable
 from relay.http.problems import NOT_FOUND_BODY
-from tests.relay.auth.people import Browser, Device, Terminal
+from tests.relay.auth.people import TRUST, Browser, Device, Terminal
 from tests.relay.conftest import Account, Signed
 from tests.relay.histories import Repository, create
 
@@ -75,6 +75,19 @@ VARIABLES = {
     "TR_REPO_MERGE_ENABLED": "on",
     "TR_SOCIAL_ENABLED": "on",
 }
+# What requests rely on: a new description or a new head makes no other world.
+STANDING = (
+    "user_id",
+    "handle",
+    "session_id",
+    "id",
+    "name",
+    "visibility",
+    "default_branch",
+    "archived",
+    "state",
+    "protected",
+)
 _POSITIVE, _NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
 
 
@@ -167,6 +180,7 @@ class World:
         self.shown = create(self._http, owner, "shown", visibility="public")
         hidden = create(self._http, owner, "hidden")
         self.names = self._names(owner, [self.shown, hidden])
+        self._known = self._state()
 
     def _names(self, owner: Account, repos: list[Repository]) -> dict[str, list[Any]]:
         seals: list[str] = []
@@ -199,6 +213,19 @@ class World:
             "prepare_id": seals,
         }
 
+    def stands(self) -> bool:
+        """Whether the next requests find what these names say: nothing was deleted, renamed or signed out."""
+        return self._state() == self._known
+
+    def _state(self) -> list[Any]:
+        """Who the three are, and of each repository what it is called, who may see it and its branches."""
+        repos = [f"/api/v1/repos/{one}" for one in self.names["id"]]
+        told = [one.get("/auth/userinfo").json() for one in (self.browser, self.guest)]
+        told += [self._http.get(path).json() for path in repos]
+        branches = [one for path in repos for one in self._http.get(f"{path}/refs").json().get("items", [])]
+        told += [one for one in branches if one["name"] in self.names["branch"]]
+        return [{name: one.get(name) for name in STANDING} for one in told]
+
     def close(self) -> None:
         for one in (self.browser, self.guest, self._http):
             one.close()
@@ -220,7 +247,7 @@ def requests_of(owner: Account, url: str) -> Any:
     import httpx
 
     auth = Signed(owner, url.removeprefix("http://"))
-    return httpx.Client(base_url=url, auth=auth, trust_env=False, timeout=30)
+    return httpx.Client(base_url=url, auth=auth, verify=TRUST, trust_env=False, timeout=30)
 
 
 def known(draw: Any, value: Any, names: dict[str, list[Any]], name: str = "") -> Any:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from relay.capacity import creation
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -59,6 +61,11 @@ RELAY: dict[str, Variable] = {
     ),
     "TR_QUOTA_OBJECTS": Variable("5000000", "Objects that an account may keep."),
     "TR_QUOTA_REPOSITORIES": Variable("1000", "Repositories that an account may own."),
+    "TR_QUOTA_CREATIONS": Variable(
+        ", ".join(f"{kind}={most}" for kind, most in creation.DEFAULTS.items()),
+        "What an account may create within an hour, of each kind; kinds that are not named keep their "
+        "defaults.",
+    ),
     "TR_QUOTA_ACCOUNTS": Variable(
         "20, with `--dev` 1000",
         "Accounts that an address may make in a day; of guests twenty times as many.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from svc.cmd.frame.table import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMED = re.compile(r"(?<![./])\bsvc ((?:[a-z]+(?:-[a-z]+)*)(?: [a-z]+(?:-[a-z]+)*)*)")
+WORD = re.compile(r"svc[ \"']")
 ASKED_FOR = ("pull", "switch")  # what `svc …` stands for in LocalEdits: the command that was asked for
 PROSE = re.compile(r"\bsvc (?:reads|itself|can|what|\(|… is)")  # the program as the subject of a sentence
 
@@ -25,6 +27,7 @@ def remedies() -> dict[str, list[str]]:
     return {code: sorted(commands) for code, commands in sorted(found.items())}
 
 
+@functools.cache
 def sentences() -> set[tuple[str, str, str]]:
     """(error code, command, sentence that names it), with `…` for what the sentence is filled with."""
     known = {kind.__name__: kind for kind in classes()}
@@ -32,7 +35,8 @@ def sentences() -> set[tuple[str, str, str]]:
         (code, command, sentence)
         for folder in ("localstore", "relay", "svc")
         for file in sorted((ROOT / folder).rglob("*.py"))
-        for code, sentence in _sentences(ast.parse(file.read_text("utf-8")), known)
+        if WORD.search(source := file.read_text("utf-8"))  # parsing the others would take seconds
+        for code, sentence in _sentences(ast.parse(source), known)
         for command in _commands(sentence, file)
     }
 

@@ -1,11 +1,13 @@
 """Random histories, merged by git and by `localstore.core.merge`: the same files and the same conflicts.
 
     python -m scripts.tree_merges --histories 500 --seed 1
+    python -m scripts.tree_merges --histories 500 --seed 1 --moves
 
 Each history is a git repository with two branches that edit, add, delete and replace files, and merge each
-other now and then. svc looks for no moved files, and git cannot be told so in all its versions; therefore
-each new file has lines of its own, and git finds none. Histories with several merge bases are counted apart:
-there svc may conflict where git does not, or the reverse, and never merges to other files.
+other now and then; with --moves they move files too, often with edits. Each new file has lines of its own.
+Texts end with a newline then, since git before 2.44 does not count the rest of the last line. svc follows no
+moved directories, so git is told not to. Histories with several merge bases are counted apart: there svc may
+conflict where git does not, or the reverse; without moves it never merges to other files.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import msgspec
 
 from localstore.core.encoding import digest
 from localstore.core.merge.base import Node, relation
+from localstore.core.merge.moves import Moves, searches
 from localstore.core.merge.three_way import Merged, agreed, finish, merged_texts, plan
 from localstore.core.storage.file_kind import kind_of
 from localstore.core.tree.directory import TreeEntry
@@ -45,7 +48,7 @@ class History:
         self.folder, self.rng = folder, rng
         self.files: dict[str, Files] = {}
         self.nodes: dict[str, Node] = {}
-        self._blobs: dict[bytes, str] = {}
+        self.moved = 0
         self.git("init", "-q", ".")
 
     def git(self, *words: str, data: bytes | None = None, codes: tuple[int, ...] = (0,)) -> bytes:
@@ -71,7 +74,7 @@ class History:
     def by_git(self, ours: str, theirs: str) -> Outcome:
         words = (
             "-c",
-            "merge.renames=false",
+            "merge.directoryRenames=false",
             "merge-tree",
             "--write-tree",
             "-z",
@@ -113,9 +116,11 @@ class History:
         return Outcome(frozenset(), result)
 
     def _over(self, base: str, ours: str, theirs: str) -> Merged:
-        sides = [_changes(self.files[base], self.files[side]) for side in (ours, theirs)]
+        mine, other = (_changes(self.files[base], self.files[side]) for side in (ours, theirs))
         contents = {digest(data): data for one in (base, ours, theirs) for data in self.files[one].values()}
-        planned = plan(*sides)
+        moves = Moves(*(search.found(contents) for search in searches(mine, other)))
+        self.moved += len(moves.ours) + len(moves.theirs)
+        planned = plan(mine, other, moves)
         return finish(planned, dict(merged_texts(planned, contents)))
 
 
@@ -160,10 +165,28 @@ def _edited_text(rng: random.Random, data: bytes) -> bytes:
     return "\n".join(lines).encode()
 
 
-def _edited(rng: random.Random, files: Files) -> Files:
+def _ended(data: bytes) -> bytes:
+    """With a newline at the end, unless these are bytes or nothing."""
+    return data if not data or b"\0" in data or data.endswith(b"\n") else data + b"\n"
+
+
+def _move(rng: random.Random, files: Files) -> None:
+    """A file gets another path, its own name or another one, and perhaps some other lines."""
+    old = rng.choice(sorted(files))
+    data, name = files.pop(old), old.rpartition("/")[2]
+    if b"\0" not in data and data and rng.random() < 0.5:
+        data = _ended(_edited_text(rng, data))
+    names = [f"dir/{name}", f"lib/{name}", f"moved{rng.randrange(4)}", f"dir/sub/moved{rng.randrange(4)}"]
+    _put(files, rng.choice(names), data)
+
+
+def _edited(rng: random.Random, files: Files, moves: bool = False) -> Files:
     files = dict(files)
     for _ in range(rng.randint(1, 4)):
         paths = sorted(files)
+        if moves and paths and rng.random() < 0.35:
+            _move(rng, files)
+            continue
         roll = rng.random()
         if roll < 0.65 and paths:
             path = rng.choice(paths)
@@ -189,12 +212,15 @@ def _put(files: Files, path: str, data: bytes) -> None:
     files[path] = data
 
 
-def history(folder: Path, seed: int) -> tuple[History, str, str]:
+def history(folder: Path, seed: int, moves: bool = False) -> tuple[History, str, str]:
     """A history, and the two commits to merge."""
     rng = random.Random(seed)
     made = History(folder, rng)
     start = {f"file{n}.txt": _text(rng) for n in range(rng.randint(1, 5))} | {"dir/a": _text(rng)}
-    heads = [made.commit(start, [])] * 2
+    if moves:
+        start = {path: _ended(data) for path, data in start.items()}
+    first = made.commit(start, [])
+    heads = [first, first]
     for _ in range(rng.randint(2, 9)):
         side = rng.randrange(2)
         if rng.random() < 0.2 and heads[0] != heads[1]:
@@ -202,13 +228,22 @@ def history(folder: Path, seed: int) -> tuple[History, str, str]:
             if done.files is not None:
                 heads[side] = made.commit(done.files, [heads[side], heads[1 - side]])
             continue
-        heads[side] = made.commit(_edited(rng, made.files[heads[side]]), [heads[side]])
-    return made, *heads
+        files = _edited(rng, made.files[heads[side]], moves)
+        if moves:
+            files = {path: _ended(data) for path, data in files.items()}
+        heads[side] = made.commit(files, [heads[side]])
+    return made, heads[0], heads[1]
 
 
-def check(folder: Path, seed: int) -> tuple[str, str]:
-    """("same", ""), ("crossed", ""), ("stricter", …), or ("wrong", what differs)."""
-    made, ours, theirs = history(folder, seed)
+def check(folder: Path, seed: int, moves: bool = False) -> tuple[str, str]:
+    """("clean", ""), ("conflict", ""), ("crossed", ""), ("stricter", ""), or ("wrong", what differs); with
+    " moved" where a side moved files."""
+    made, ours, theirs = history(folder, seed, moves)
+    verdict, why = _compared(made, ours, theirs, moves)
+    return verdict + (" moved" if made.moved and verdict != "wrong" else ""), why
+
+
+def _compared(made: History, ours: str, theirs: str, moves: bool) -> tuple[str, str]:
     git, svc = made.by_git(ours, theirs), made.by_svc(ours, theirs)
     bases = made.bases(ours, theirs)
     expected = made.git("merge-base", "--all", ours, theirs).decode().split()
@@ -217,11 +252,13 @@ def check(folder: Path, seed: int) -> tuple[str, str]:
     if len(bases) > 1:
         if git == svc:
             return "crossed", ""
-        return (
-            ("stricter", "") if git.files is None or svc.files is None else ("wrong", "crossed, other files")
-        )
-    if git != svc:
+        if git.files is None or svc.files is None:
+            return "stricter", ""
+        return ("otherwise" if moves else "wrong"), "crossed, other files"
+    if git.conflicts != svc.conflicts:
         return "wrong", f"conflicts {sorted(svc.conflicts)} instead of {sorted(git.conflicts)}"
+    if git != svc:
+        return "wrong", "the same conflicts, other files"
     return ("conflict" if git.conflicts else "clean"), ""
 
 
@@ -229,11 +266,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--histories", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--moves", action="store_true")
     asked = parser.parse_args()
     counts: dict[str, int] = {}
     for seed in range(asked.seed, asked.seed + asked.histories):
         with tempfile.TemporaryDirectory(prefix="svc-merges-") as folder:
-            verdict, why = check(Path(folder), seed)
+            verdict, why = check(Path(folder), seed, asked.moves)
         counts[verdict] = counts.get(verdict, 0) + 1
         if verdict == "wrong":
             print(f"seed {seed}: {why}")

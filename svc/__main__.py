@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from svc import __version__
 
+INTERRUPTED = 130  # as a shell says it
 COLLECTED_AFTER = 200_000  # new objects: a command on 20,000 files makes fewer, next to none of it garbage
 
 
@@ -17,7 +18,11 @@ def main() -> NoReturn:
     """Run the command of this process's arguments and exit."""
     gc.set_threshold(COLLECTED_AFTER)
     _open_outputs()
-    leave(answer(sys.argv[1:]))
+    try:
+        leave(answer(sys.argv[1:]))
+    except KeyboardInterrupt:  # while modules are imported; `run` answers for all that comes after
+        sys.stderr.write("svc: interrupted\n")
+        leave(INTERRUPTED)
 
 
 def answer(words: list[str]) -> int:

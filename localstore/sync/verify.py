@@ -18,10 +18,11 @@ from localstore.sync.transfer.transport import Transport
 CHAIN_MAX = 100_000
 
 
-def seal(one: Seal, wanted: str, repo_id: str) -> seals.SealPayload:
+def seal(one: Seal, wanted: str, repo_id: str, named: bool = False) -> seals.SealPayload:
     """Verify the seal `wanted` and return its payload. Raises ServerMisbehaved if id, signature, key or
-    repository do not match. That a seal of another repository belongs here too (`origin`), as what a fork
-    began with, is the relay's word."""
+    repository do not match. `named`: a verified seal names it as its parent, so that it may be of another
+    repository, as what a fork began with. Otherwise that it belongs here too (`origin`) is the relay's word;
+    see `head`."""
     if one.id != wanted:
         raise ServerMisbehaved(f"asked for seal {wanted[:12]}, got {terminal_safe(one.id[:12])}")
     try:
@@ -36,9 +37,38 @@ def seal(one: Seal, wanted: str, repo_id: str) -> seals.SealPayload:
         raise ServerMisbehaved(f"seal {one.id[:12]} has other bytes than its id says")
     if key_id(public) != payload.provenance.device_key_id:
         raise ServerMisbehaved(f"seal {one.id[:12]} is not signed by the device that it names")
-    if payload.repo_id not in (repo_id, one.origin):
+    if not named and payload.repo_id not in (repo_id, one.origin):
         raise ServerMisbehaved(f"seal {one.id[:12]} belongs to another repository")
     return payload
+
+
+def head(transport: Transport, wanted: str, last: str | None, repo_id: str) -> seals.SealPayload:
+    """The verified payload of a branch's head. One that was sealed in another repository must share history
+    with `last`, which the folder has verified; without one it is the relay's word. ServerMisbehaved."""
+    payload = seal(transport.seal(wanted), wanted, repo_id)
+    if payload.repo_id != repo_id and last is not None and not _related(transport, wanted, last, repo_id):
+        raise ServerMisbehaved(
+            f"seal {wanted[:12]} was made in another repository, whose history this folder shares nothing of"
+        )
+    return payload
+
+
+def _related(transport: Transport, one: str, other: str, repo_id: str) -> bool:
+    """Whether both descend from one seal, along first parents, looked for from both at once."""
+    seen: tuple[set[str], set[str]] = ({one}, {other})
+    tips: list[str | None] = [one, other]
+    for step in range(CHAIN_MAX):
+        if tips[step % 2 - 1] in seen[step % 2]:
+            return True
+        at = tips[step % 2]
+        if at is None:
+            if tips == [None, None]:
+                break
+            continue
+        parents = seal(transport.seal(at), at, repo_id, named=True).parents
+        tips[step % 2] = parents[0] if parents else None
+        seen[step % 2].update(parents[:1])
+    return False
 
 
 def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> list[Seal]:
@@ -51,7 +81,7 @@ def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> li
     wanted: str | None = head
     while wanted is not None and wanted != last and len(found) < CHAIN_MAX:
         one = transport.seal(wanted)
-        payload = seal(one, wanted, repo_id)
+        payload = seal(one, wanted, repo_id, named=bool(found))
         found.append(one)
         if last is None:
             break

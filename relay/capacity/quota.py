@@ -8,12 +8,13 @@ purged: live and deleted ones together may have twice the limit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from localstore.core.errors import QuotaExceeded
 from relay.base.clock import now_ms
+from relay.capacity import creation
 from relay.db.engine.database import Tx
 from relay.db.storage import usage as rows
 from relay.db.storage.usage import UsageRow
@@ -26,12 +27,14 @@ WHATS: tuple[What, ...] = ("bytes", "objects", "repositories")
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """Limits of this node for each account. `accounts`: new accounts of one address in a day."""
+    """Limits of this node for each account. `accounts`: new accounts of one address in a day; `creations`:
+    see `relay.capacity.creation`."""
 
     bytes: int
     objects: int
     repositories: int
     accounts: int
+    creations: Mapping[str, int] = field(default_factory=lambda: creation.DEFAULTS)
 
     def limit(self, used: UsageRow, what: What) -> int:
         """The limit that applies to this account."""

@@ -109,7 +109,12 @@ BY_ALIAS = (
 )
 OF_OWNER = Keyset(_SEEN.where(repo.c.owner_id == bindparam("owner_id"), VISIBLE_TO_ME), "name")
 DELETED_OF_OWNER = Keyset(
-    _SEEN.where(repo.c.owner_id == _ME, repo.c.state == "deleted", repo.c.purge_at > bindparam("now")),
+    _SEEN.where(
+        repo.c.owner_id == bindparam("owner_id"),
+        or_(repo.c.owner_id == _ME, collaborator.c.role == "owner"),
+        repo.c.state == "deleted",
+        repo.c.purge_at > bindparam("now"),
+    ),
     "name",
 )
 ALL = Keyset(_SEEN.where(VISIBLE_TO_ME), "-id")
@@ -189,11 +194,16 @@ DELETE = (
         updated_at=bindparam("now"),
     )
 )
+_THROUGH_ORG = select(collaborator.c.repo_id).where(
+    collaborator.c.repo_id == bindparam("repo_id"),
+    collaborator.c.account_id == _ME,
+    collaborator.c.role == "owner",
+)
 RESTORE = (
     update(repo)
     .where(
         _THIS,
-        repo.c.owner_id == bindparam("account"),
+        or_(repo.c.owner_id == _ME, repo.c.id.in_(_THROUGH_ORG)),
         repo.c.state == "deleted",
         repo.c.purge_at > bindparam("now"),
     )

@@ -60,9 +60,7 @@ async def put(view: View, pattern: str, body: ProtectionSet) -> Protection:
         view.require_room(len(others), PROTECTIONS, "protection rules")
         await tx.run(rows.DELETE, of_repo=view.repo.id, of_pattern=made.pattern)
         await tx.run(rows.INSERT, repo_id=view.repo.id, **asdict(made))
-        await view.node.hub.announce(
-            tx, view.repo.id, "protection.set", audience="owner", pattern=made.pattern
-        )
+        await view.node.hub.announce(tx, view.repo.id, "protection.set", pattern=made.pattern)
     return made
 
 
@@ -72,7 +70,7 @@ async def clear(view: View, pattern: str) -> None:
     async with view.write() as tx:
         if not await tx.run(rows.DELETE, of_repo=view.repo.id, of_pattern=plain):
             raise NotFound
-        await view.node.hub.announce(tx, view.repo.id, "protection.clear", audience="owner", pattern=plain)
+        await view.node.hub.announce(tx, view.repo.id, "protection.clear", pattern=plain)
 
 
 async def of_repo(tx: Tx, repo_id: str) -> list[Protection]:
@@ -101,7 +99,8 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
     patterns = [rule.pattern for rule in found]
     if act == "delete":
         raise BranchProtected(
-            f"{branch} is protected by the rule {patterns[0]} and cannot be deleted",
+            f"{branch} is protected by the rule {patterns[0]} and cannot be deleted; the owner takes the "
+            f"rule away with: svc repo protect clear {patterns[0]}",
             branch=branch,
             patterns=patterns,
             rules=["lock_deletions"],

@@ -26,13 +26,15 @@ from localstore.core.model.repo import (
 from localstore.core.model.seal import E2eeUnavailable
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_branch_id, new_id, new_repo_id
-from relay.caller import Caller, Principal, View, account_name, repo_name
+from relay.caller import Caller, View, account_name, repo_name
 from relay.capacity import quota
 from relay.db import ref as refs
 from relay.db import repo as rows
 from relay.db.engine.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow, Role
 from relay.http import paging
+from relay.service.access import organisation as organisations
+from relay.service.access import through
 from relay.service.attention import social
 from relay.service.proposal import elsewhere
 
@@ -44,9 +46,12 @@ async def create(caller: Caller, body: RepoCreate) -> Repo:
     me = caller.me
     if me.handle is None:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
-    made = _new(me, me.handle, body)
-    async with caller.write() as tx:
+    owner_id, owner = await _owner(caller, body.owner) if body.owner else (me.account_id, me.handle)
+    made = _new(owner_id, owner, body)
+    async with caller.write(account_name(owner_id)) as tx:
         await caller.still(tx)
+        if not await through.acts_for(tx, owner_id, me.account_id):
+            raise NotFound
         caller.node.reserve.require()
         await insert(tx, caller, made)
         await _insert_branch(tx, made)
@@ -54,14 +59,15 @@ async def create(caller: Caller, body: RepoCreate) -> Repo:
 
 
 async def insert(tx: Tx, caller: Caller, made: RepoRow) -> None:
-    """A new repository of the caller, without branches. NameTaken, QuotaExceeded."""
+    """A new repository of the caller or their organisation, without branches. NameTaken, QuotaExceeded."""
     await _claim_name(tx, made)
     try:
         await tx.run(rows.INSERT, **_columns(made))
     except UniqueViolation:
         raise NameTaken(f"there is already a repository {made.full_name}") from None
     await quota.count_repository(tx, made.owner_id, made.id, caller.node.config.quota)
-    await social.watch_own(tx, made.id, made.owner_id)
+    await through.enter(tx, made.id)
+    await social.watch_own(tx, made.id, caller.me.account_id)
     await caller.node.hub.announce(tx, made.id, "repo.create", name=made.name)
 
 
@@ -150,7 +156,8 @@ async def delete(view: View) -> Deleted:
 
 
 async def restore(caller: Caller, repo_id: str) -> Repo:
-    """Restore the state before the deletion. NotFound for everybody but the owner, and after 30 days."""
+    """Restore the state before the deletion. NotFound for everybody but the owner, or an
+    admin of the organisation that is, and after 30 days."""
     me = caller.me.account_id
     async with caller.write(repo_name(repo_id)) as tx:
         await caller.still(tx)
@@ -181,11 +188,20 @@ def shown_row(caller: Caller, row: Row) -> Repo:
 # --- creation
 
 
-def _new(me: Principal, handle: str, body: RepoCreate) -> RepoRow:
+async def _owner(caller: Caller, named: str) -> tuple[str, str]:
+    """Id and handle of the caller or an organisation of theirs. NotFound for strangers to it."""
+    if named.removeprefix("@").lower() in ("me", caller.me.handle):
+        return caller.me.account_id, str(caller.me.handle)
+    async with caller.read() as tx:
+        org_id, handle, *_ = await organisations.admin_of(tx, caller, named)
+    return org_id, handle
+
+
+def _new(owner_id: str, handle: str, body: RepoCreate) -> RepoRow:
     now = now_ms()
     return RepoRow(
         id=new_repo_id(),
-        owner_id=me.account_id,
+        owner_id=owner_id,
         owner=handle,
         name=names.repository_name(body.name),
         kind=body.kind,
@@ -329,10 +345,10 @@ async def _owner_id(caller: Caller, owner: str | None) -> str | None:
 async def _deleted(tx: Tx, caller: Caller, owner_id: str | None, query: RepoQuery) -> Page[Repo]:
     """Deleted repositories that the caller can still restore."""
     me = caller.me.account_id
-    if owner_id not in (None, me):
+    if query.owner is not None and owner_id is None:
         return Page(items=[])
-    to_wire = partial(shown_row, caller)
-    return await paging.page(tx, rows.DELETED_OF_OWNER, query, to_wire, account=me, now=now_ms())
+    to_wire, values = partial(shown_row, caller), {"owner_id": owner_id or me, "account": me}
+    return await paging.page(tx, rows.DELETED_OF_OWNER, query, to_wire, **values, now=now_ms())
 
 
 async def _named(tx: Tx, caller: Caller, owner_id: str, owner: str, name: str) -> Repo | None:

@@ -133,6 +133,7 @@ class Watched(Steps):
                 self._ears.close()
             self._work.close()
             self._owning.close()
+            self._where.close()
             self._gone(self, why)
 
     @property
@@ -358,6 +359,7 @@ class Watched(Steps):
     def _new_place(self) -> None:
         """Read session and link again."""
         self._owning.close()
+        self._where.close()
         self._where = self._new_where(self.root)
         self._owning = rounds(self._where)
 

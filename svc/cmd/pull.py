@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
+from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun
 from svc.cmd.frame.working_copy import (
@@ -66,6 +67,12 @@ def pull(
     note_skipped(ctx, done.skipped)
     note_merged(ctx, done.merged)
     note_conflicts(ctx, done.conflicts, done.dry_run)
+    for path, moved in done.returned.items():
+        back = (
+            f"{path}: you deleted it and others edited it, so it {'would be' if done.dry_run else 'is'} back"
+        )
+        renamed = f"; {moved}, which has its former text, lacks their edit" if moved else ""
+        ctx.out.note(terminal_safe(back + renamed))
     if done.live:
         ctx.out.note(f"not sealed yet: {by_whom(done.live)}")
     if done.trash:

@@ -90,6 +90,11 @@ def push(
             f"{count(len(done.executable), 'file')} will not be executable elsewhere ({terminal_safe(shown)})"
         )
         ctx.out.note(f"{lose}; to list them in .svc.yaml: svc repo executable --write")
+    if done.built_in and not done.dry_run:
+        rules = ", ".join(
+            f"{rule.removeprefix('built-in ')} ({many})" for rule, many in done.built_in.items()
+        )
+        ctx.out.note(f"left out by built-in rules: {rules}; svc status --ignored lists them")
     for item in done.ignored:
         ctx.out.note(f"ignored {item.path}: {item.rule}")
     for kept_as, path in done.unresolved.items():
@@ -150,10 +155,8 @@ def _editor_remarks(planned: Pushed) -> list[str]:
 
 
 def _sentence(done: Pushed) -> str:
-    removed = f"{len(done.removed)} removed" if done.removed else ""
-    sent = count(len(done.sent), "file") if done.sent or not removed else ""
-    files = ", ".join(part for part in (sent, removed) if part)
     if done.dry_run:
+        files = _counted(done.sent, done.removed)
         listed = [*done.sent, *(f"{path} (removed)" for path in done.removed)]
         if not done.unsealed:
             return "Nothing to seal: the branch equals this folder"
@@ -161,8 +164,14 @@ def _sentence(done: Pushed) -> str:
     if done.seal is None:
         return "Nothing to seal: the branch equals this folder"
     others = "; ".join(f"{handles(who)} in {path}" for path, who in sorted(done.live_by.items()))
-    also = f"; also live edits by {others} (svc pull brings them)" if others else ""
-    return f"Sealed {done.seal[:12]}: {files}{also}"
+    also = f"; also live edits by {others}" if others else ""
+    brings = " (svc pull brings them)" if done.lacking else ""
+    return f"Sealed {done.seal[:12]}: {_counted(done.sealed, done.unmade)}{also}{brings}"
+
+
+def _counted(files: list[str], removed: list[str]) -> str:
+    kept = count(len(files), "file") if files or not removed else ""
+    return ", ".join(part for part in (kept, f"{len(removed)} removed" if removed else "") if part)
 
 
 def _traffic(done: Pushed, seconds: float) -> str:

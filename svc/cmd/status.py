@@ -18,7 +18,7 @@ from svc.flows.place.folder import copy_for_reading
 from svc.flows.status import WAIT_SECONDS, Status
 from svc.flows.status import status as look_at
 
-ROWS = (Column("state", kind="state"), Column("path", kind="name"), Column("reason"))
+ROWS = (Column("state", kind="state"), Column("path", kind="name"), Column("reason", kind="line"))
 FIELDS = tuple(
     Column(name)
     for name in (
@@ -84,13 +84,20 @@ def status(
         if found.advice:
             ctx.out.note(found.advice)
         note_left_out(ctx, found.tracked, found.warnings)
+    if found.uncompared and ctx.out.interactive:  # each file would be listed as new
+        return
     ctx.out.rows(_rows(found), ROWS, empty="no edits")
+    if found.unresolved and not short:
+        ctx.out.note("to end a conflict: svc resolve PATH; svc conflicts lists them")
 
 
 def _headline(found: Status) -> str:
     if found.shown:
         way = f"svc switch {found.branch} returns to it"
         return f"{found.repo}, showing the seal {found.shown[:12]}, read only; {way}"
+    if found.uncompared:
+        here = f"{found.repo}, branch {found.branch}, which this folder was not compared with yet"
+        return f"{here}; svc pull does that, and ends a switch that was interrupted; your edits stay"
     at = f"at {found.last_seal[:12]}" if found.last_seal else "with no seal yet"
     text = f"{found.repo}, branch {found.branch}, {at}"
     if found.behind:

@@ -19,6 +19,7 @@ class Meter:
     def __init__(self, stream: TextIO, *, live: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._live, self._clock = stream, live, clock
         self._phase = ""
+        self._begun: dict[str, float] = {}  # phase → when it first came; phases may alternate
         self._started, self._painted, self._shown = 0.0, 0.0, False
 
     def __call__(self, phase: str, done: int, total: int | None, bytes: int = 0) -> None:
@@ -26,7 +27,8 @@ class Meter:
             return
         now = self._clock()
         if phase != self._phase:
-            self._phase, self._started, self._painted = phase, now, now - TICK
+            self._phase, self._painted = phase, now - TICK
+            self._started = self._begun.setdefault(phase, now)
         if now - self._painted >= TICK or done == total:
             self._painted = now
             self._stream.write(f"\r{self.line(done, total, bytes)}\x1b[K")
@@ -43,7 +45,7 @@ class Meter:
         else:
             parts.append(str(done))
         if bytes:
-            parts += [size(bytes), f"{size(bytes / spent)}/s"]
+            parts += [size(bytes)] + ([f"{size(bytes / spent)}/s"] if spent >= TICK else [])
         if total and 0 < done < total:
             parts.append(f"{spent * (total - done) / done:.0f} s left")
         return "  ".join(parts)

@@ -77,7 +77,7 @@ def _begin_reading(copy: WorkingCopy) -> str | None:
         with copy.db.step():
             copy.db.put("read_branch", now.id)
     if head is not None and head != copy.db.text("read_head"):
-        payload = verify.seal(copy.transport.seal(head), head, copy.repo.repo_id)
+        payload = verify.head(copy.transport, head, copy.last_seal, copy.repo.repo_id)
         files = verify.files(copy.transport, head, payload)
         with copy.db.step():
             copy.db.put_rows(_rows(files), (), whole=True)
@@ -111,7 +111,7 @@ def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
         return None
     handles = {one.provenance.who.handle for one in seals if one.key.id != copy.device_id}
     copy.sealed_by = sorted(terminal_safe(handle) for handle in handles if handle) if copy.last_seal else []
-    payload = verify.seal(seals[0], head, copy.repo.repo_id)
+    payload = verify.head(copy.transport, head, copy.last_seal, copy.repo.repo_id)
     return _as_frontier(copy, payload) or NewHead(verify.files(copy.transport, head, payload), True, None)
 
 

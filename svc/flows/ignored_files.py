@@ -17,6 +17,7 @@ from localstore.sync.working_copy import WorkingCopy
 
 NOTED = "told"  # meta: what was said of this folder already
 NOTED_MAX = 5000
+BUILT_IN_RULE = "built-in "  # and the pattern
 INDEX = "git_index"  # meta: the index of git that was compared last
 GIT_SECONDS = 20
 # Settings of the repository must not run programs.
@@ -30,6 +31,11 @@ class IgnoredFile(msgspec.Struct, frozen=True):
     path: str
     rule: str
     keep: str
+
+    @property
+    def built_in(self) -> bool:
+        """Whether no file of the folder says the rule."""
+        return self.rule.startswith(BUILT_IN_RULE)
 
 
 def ignored(copy: WorkingCopy) -> Iterator[IgnoredFile]:
@@ -76,7 +82,7 @@ def _below(copy: WorkingCopy, fd: int, name: str, path: str, scope: Scope) -> It
 
 def _left_out(path: str, reason: Reason) -> IgnoredFile:
     if reason.source == BUILT_IN:
-        rule = f"built-in {reason.pattern}"
+        rule = BUILT_IN_RULE + reason.pattern
     else:
         where = f"{reason.base}/{reason.source}" if reason.base else reason.source
         rule = f"{where}:{reason.line} {reason.pattern}"

@@ -9,7 +9,7 @@ import msgspec
 
 from localstore.core.names import MANIFEST
 from localstore.errors import BranchReplaced, LocalEdits
-from localstore.folder.scan_result import Skipped
+from localstore.folder.scan_result import Scan, Skipped
 from localstore.sync.capture import capture
 from localstore.sync.compose import edited
 from localstore.sync.dry_run import dry_run_copy
@@ -38,7 +38,8 @@ class Pulled(msgspec.Struct):
     """`seal`: the head that the folder now has. `changed`: paths written or removed. `live`: path → handles
     of unsealed edits by others. `merged`: path merged with others' edits → a handle, None if unknown.
     `trash`: where `--force` moved the edited files `given_up`. `replaced`: the branch was deleted and made
-    again, and the folder is on the new one."""
+    again, and the folder is on the new one. `returned`: path that was deleted here and that others edited, so
+    that it is back → the new file here with the bytes that it had, None without one."""
 
     seal: str | None
     changed: list[str] = msgspec.field(default_factory=list)
@@ -50,6 +51,7 @@ class Pulled(msgspec.Struct):
     given_up: list[str] = msgspec.field(default_factory=list)
     dry_run: bool = False
     replaced: bool = False
+    returned: dict[str, str | None] = msgspec.field(default_factory=dict)
 
 
 def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: bool = False) -> Pulled:
@@ -74,6 +76,7 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
     new = verified_head(copy, head)
     given_up = edits_in_the_way(copy, scan) if mode == "force" else []
     trash = discard(copy, given_up)
+    deleted = _deleted_here(copy, scan)
     capture(copy, edited(copy, copy.db.may_need_update(), scan), scan)
     with marking(copy, new is not None):
         changed = reconcile(copy, scan)
@@ -91,7 +94,29 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
         trash=trash,
         given_up=given_up,
         replaced=replaced,
+        returned={
+            path: deleted[path] for path in sorted(changed) if path in deleted and path in copy.entries
+        },
     )
+
+
+def _deleted_here(copy: WorkingCopy, scan: Scan) -> dict[str, str | None]:
+    """Path of a file that is not in the folder any more → the new file with its bytes, or None."""
+    missing = {
+        path: entry.shadow
+        for path in copy.db.may_need_update()
+        if (entry := copy.entries.get(path)) is not None and entry.shadow is not None
+        if scan.find(path) is None and not scan.unknown(path)
+    }
+    if not missing:
+        return {}
+    wanted = set(missing.values())
+    new = {
+        stat.digest: path
+        for path, stat in sorted(scan.files.items(), reverse=True)
+        if stat.digest in wanted and path not in copy.entries
+    }
+    return {path: new.get(shadow) for path, shadow in missing.items()}
 
 
 def _begin(copy: WorkingCopy, mode: Mode) -> tuple[str | None, bool]:

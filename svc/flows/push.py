@@ -32,13 +32,15 @@ MARKED = "it still holds conflict markers; run: svc resolve, or take them out, t
 
 class Pushed(msgspec.Struct):
     """`seal` None: nothing to seal. `refused`: path → the relay's reason. `live_by`: path → handles of
-    others' live edits in the seal. `merged`: path merged with others' edits → a handle, None if unknown.
-    `bytes` were uploaded for `size` bytes of files. `kind`: of `.svc.yaml`, on a first push. `where`:
-    repository and branch. `unsealed`, of a dry run: whether there is anything to seal. `warnings`: names that
-    some systems cannot hold. `tracked`: ignored files that git tracks; `ignored`, of a dry run: all ignored
-    files. `executable`, of a first push: files whose executable bit is lost. `unresolved`: sent copies of
-    unresolved conflicts → the path that each conflicts with. `merges`: seals that the seal names as
-    merged."""
+    others' live edits in the seal, of which the folder lacks `lacking`. `sealed`, `unmade`: files that
+    the seal changes and removes, without those that others alone edited. `merged`: path merged with
+    others' edits → a handle, None if unknown. `bytes` were uploaded for `size` bytes of files. `kind`:
+    of `.svc.yaml`, on a first push. `where`: repository and branch. `unsealed`, of a dry run: whether
+    there is anything to seal. `warnings`: names that some systems cannot hold. `tracked`: ignored
+    files that git tracks; `ignored`, of a dry run: all ignored files. `executable`, of a first push:
+    files whose executable bit is lost. `built_in`, likewise: built-in rule → how many files and folders it
+    left out. `unresolved`: sent copies of unresolved conflicts → the path
+    that each conflicts with. `merges`: seals that the seal names as merged."""
 
     seal: str | None = None
     sent: list[str] = msgspec.field(default_factory=list)
@@ -48,6 +50,9 @@ class Pushed(msgspec.Struct):
     conflicts: list[ConflictCopy] = msgspec.field(default_factory=list)
     merged: dict[str, str | None] = msgspec.field(default_factory=dict)
     live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    lacking: list[str] = msgspec.field(default_factory=list)
+    sealed: list[str] = msgspec.field(default_factory=list)
+    unmade: list[str] = msgspec.field(default_factory=list)
     bytes: int = 0
     size: int = 0
     kind: str | None = None
@@ -58,6 +63,7 @@ class Pushed(msgspec.Struct):
     tracked: list[IgnoredFile] = msgspec.field(default_factory=list)
     ignored: list[IgnoredFile] = msgspec.field(default_factory=list)
     executable: list[str] = msgspec.field(default_factory=list)
+    built_in: dict[str, int] = msgspec.field(default_factory=dict)
     unresolved: dict[str, str] = msgspec.field(default_factory=dict)
     merges: list[str] = msgspec.field(default_factory=list)
 
@@ -88,7 +94,9 @@ def push(copy: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool
         raise NotSealed(copy.repo.branch) from None
     if result.merges:
         keep(copy, None)
-    result.seal, result.live_by = sealed.seal, sealed.live_by
+    result.seal, result.live_by, result.lacking = sealed.seal, sealed.live_by, sealed.lacking
+    ours = {*sealed.changed} - (sealed.live_by.keys() - {*result.sent, *result.removed})
+    result.sealed, result.unmade = sorted(ours - {*sealed.removed}), sorted(ours & {*sealed.removed})
     return result
 
 
@@ -105,7 +113,9 @@ def _sent(copy: WorkingCopy, no_delete: bool) -> Pushed:
     sealed = copy.db.sealed_among(result.sent)
     new = [path for path in result.sent if path not in sealed]
     result.warnings = unportable(copy, new, copy.entries)
-    result.executable = unlisted(copy, result.sent) if head is None else []
+    if head is None:
+        result.executable = unlisted(copy, result.sent)
+        result.built_in = Counter(item.rule for item in ignored(copy) if item.built_in)
     result.conflicts, result.merged = conflict_copies(copy), merged_with(copy)
     result.unresolved = unresolved_copies(copy, result.sent)
     return result

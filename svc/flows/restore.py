@@ -52,7 +52,7 @@ def restore(
     )
     chosen = {path: file for path, file in tree.items() if matching(path, paths)}
     for one in without_match([*chosen, *removed], paths):
-        raise NotFound(f"{one} is not in this seal; see: svc repo status")
+        raise NotFound(f"{one} is not in this seal; see: svc status")
     differing = {path: file for path, file in chosen.items() if copy.digest_on_disk(path) != file.digest}
     kept = (
         sorted(

@@ -50,6 +50,12 @@ class Status(msgspec.Struct):
     warnings: list[str] = msgspec.field(default_factory=list)
     unresolved: dict[str, str] = msgspec.field(default_factory=dict)
 
+    @property
+    def uncompared(self) -> bool:
+        """Whether the branch has seals and this folder has read none of them: it was just linked, or a switch
+        was interrupted."""
+        return self.last_seal is None and self.behind
+
 
 def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False) -> Status:
     """Compare folder, last seal and branch. Writes nothing but the stat cache. The server is asked in the

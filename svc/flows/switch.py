@@ -166,7 +166,7 @@ def _files_of(copy: WorkingCopy, target: Target) -> dict[str, bytes]:
     head = target.transport.head()
     if head is None:
         return {}
-    payload = verify.seal(target.transport.seal(head), head, copy.repo.repo_id)
+    payload = verify.head(target.transport, head, copy.last_seal, copy.repo.repo_id)
     return {path: file.digest for path, file in verify.files(target.transport, head, payload).items()}
 
 

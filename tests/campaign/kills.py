@@ -10,6 +10,7 @@ import io
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -247,6 +248,35 @@ class Pushed(Scenario):
         same(self.bob, before)
 
 
+class RelayKilled(Pushed):
+    """The relay dies while a push is under way, after so many sixtieths of the time that a push takes. What
+    was acknowledged is there; the next push finishes the rest."""
+
+    def begin(self) -> None:
+        super().begin()
+        self.ready(0)
+        began = time.monotonic()
+        self.ann.ok("push", "-m", "timed")
+        self.step = (time.monotonic() - began) / 60
+
+    def killed(self, number: int) -> bool:
+        self.ready(number)
+        machine, words = self.command()
+        running = machine.begin(*words)
+        time.sleep(number * self.step)
+        over = running.over()
+        self.place.node.kill()
+        self.place.node.start()
+        ran = running.wait()
+        try:
+            if ran.code == 0:
+                self.nothing_to_push(machine)
+            self.after()
+        except AssertionError as error:
+            raise Broken(f"relay killed at {number}/60, push ended with {ran.code}: {error}") from error
+        return not over
+
+
 class Switched(Scenario):
     """A switch dies; one of the paths is a text here and a binary there. Pull and switch go on."""
 
@@ -361,6 +391,7 @@ class Relinked(Scenario):
 
 SCENARIOS: dict[str, type[Scenario]] = {
     "push": Pushed,
+    "relay": RelayKilled,
     "pull": Pulled,
     "force": Forced,
     "switch": Switched,

@@ -62,6 +62,7 @@ class Liar:
 def _handler(liar: Liar) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = 65536  # a head and its body in one segment: the second would wait 40 ms for a delayed ACK
 
         def do_GET(self) -> None:
             length = int(self.headers.get("Content-Length", 0))

@@ -171,6 +171,34 @@ def test_a_seal_of_another_repository_or_an_older_one_is_refused(lying: Place, l
         assert found["seal"] == second
 
 
+def test_a_head_of_a_history_that_the_folder_does_not_share_is_refused(lying: Place, liar: Liar) -> None:
+    """The relay says that a seal of a stranger's began this repository, as it may say of a fork's."""
+    pushed(lying)
+    bob = lying.machine("bob")
+    stranger = Place(lying.base / "other", lying.node, lying.handle + "x")
+    foreign = pushed(stranger)
+    told: dict[str, Any] = {}
+
+    def remember(path: str, answer: Any) -> Any:
+        told[path] = answer
+        return answer
+
+    liar.twist = remember
+    stranger.ann.ok("repo", "clone", stranger.repo, "again", where=lying.base / "other")
+    theirs, ours = read_repo(stranger.ann.folder).repo_id, read_repo(bob.folder).repo_id
+    for path, answer in told.items():
+        if foreign in path:
+            lie = {**answer, "origin": theirs} if "/seals/" in path else answer
+            liar.made_up[path.replace(theirs, ours)] = msgspec.json.encode(lie)
+    liar.twist = lambda path, answer: {**answer, "sealed_head": foreign} if "bootstrap" in path else answer
+    done = bob.run("pull")
+    assert "shares nothing of" in done.err, done
+    assert done.code == 1
+    assert bob.files() == {"a.txt": b"one\n", "d/b.bin": b"\0\1"}
+    liar.twist = None
+    bob.ok("pull")
+
+
 @pytest.mark.parametrize(
     "path",
     [

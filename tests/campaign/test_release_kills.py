@@ -49,7 +49,7 @@ def test_an_upload_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
             if who == "relay":
                 node.kill()
             running.kill()
-            os.waitpid(running.pid, 0)
+            running.end()
             if who == "relay":
                 node.start()
             assert place.ann.ok("repo", "release", "view", "v1", "--json", "assets").json()["assets"] == []
@@ -61,7 +61,7 @@ def test_an_upload_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
         got = place.base / "got"
         wait_until(lambda: any(path.stat().st_size > 2 * MIB for path in got.glob(".svc-*.tmp")))
         running.kill()
-        os.waitpid(running.pid, 0)
+        running.end()
         assert not (got / "app.bin").exists()
         place.ann.ok(*download)
         assert (got / "app.bin").read_bytes() == data

@@ -20,6 +20,7 @@ from tests.campaign import (  # noqa: F401 - they fill the table
     ways_out_forks,
     ways_out_merges,
     ways_out_merging,
+    ways_out_orgs,
     ways_out_proposals,
     ways_out_protection,
     ways_out_sign_in,

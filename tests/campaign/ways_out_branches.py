@@ -31,6 +31,14 @@ def _a_deleted_branch_is_left(place: Place) -> None:
     assert bob.files()["a.txt"] == b"one\nbob\n"
 
 
+@row("usage", "diff")
+def _two_branches_are_compared(place: Place) -> None:
+    bob = _on_side(place)
+    refused(bob, "log", "main..side", says="diff main..side")
+    assert "+side" in bob.ok("diff", "main..side").out
+    assert bob.ok("log", "side", "--oneline").out
+
+
 @row("branch_gone", "repo branch", "pull")
 def _a_deleted_branch_is_made_again(place: Place) -> None:
     bob = _on_side(place)

@@ -19,3 +19,13 @@ def _edits_on_a_protected_branch_go_to_their_own(place: Place) -> None:
     place.ann.ok("push", "-m", "mine")
     place.ann.ok("pr", "create", "--title", "Mine")
     assert place.ann.files()["a.txt"] == b"one\nmine\n"
+
+
+@row("branch_protected", "repo protect clear")
+def _a_protected_branch_is_deleted_without_its_rule(place: Place) -> None:
+    first_push(place)
+    place.ann.ok("repo", "branch", "stable", "--from", "main")
+    place.ann.ok("repo", "protect", "set", "stable", "--lock-writes")
+    refused(place.ann, "repo", "branch-delete", "stable", "--yes", says="repo protect clear stable")
+    place.ann.ok("repo", "protect", "clear", "stable")
+    place.ann.ok("repo", "branch-delete", "stable", "--yes")

@@ -20,6 +20,10 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "say which: svc inbox": ROW,
         "names no row of the inbox": ROW,
     },
+    ("not_found", "pr threads"): {
+        "has no thread": ROW,
+        "waits for a review": "an id that names nothing that waits, as in the row; the list shows what does",
+    },
     ("usage", "queue list"): {"name the actions to drop": ROW, "… …; see": ROW},
     ("client", "login"): {
         "the session in … cannot be opened": ROW,
@@ -40,6 +44,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "may not … without a token": _KEY,
         "a device joins for good": _KEY,
         "a repository needs an owner with a handle": _KEY,
+        "an organisation needs an admin with a handle": _KEY,
         "came with a script token": _KEY,
         "does not sign people in by device key": "the browser is left, as in the row of not_found and login",
     },
@@ -59,7 +64,11 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "has no branch, tag or seal": ROW,
         "is not in the seal": "said in another row's scenario",
     },
-    ("not_found", "status"): {"is neither in this folder": ROW, "is not in the seal": ROW},
+    ("not_found", "status"): {
+        "is neither in this folder": ROW,
+        "is not in the seal": ROW,
+        "is not in this seal": ROW,
+    },
     ("not_watchable", "status"): dict.fromkeys(
         ("another file system is mounted", "on Linux only", "is on a file system"),
         "there is no watcher then, and svc status works without one as in the row",
@@ -100,6 +109,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
     ("usage", "log"): {
         "--follow takes one file": ROW,
         "is git's": "svc log lists the ids that are asked for",
+        "names two; svc diff": "of two names one is listed, as in the row",
     },
     ("usage", "repo branch"): {
         "--from needs the name": ROW,

@@ -27,6 +27,15 @@ def _a_folder_without_a_link(place: Place) -> None:
     assert bob.files() == place.ann.files()
 
 
+@row("not_found", "repo create")
+def _a_repository_that_is_not_made_yet(place: Place) -> None:
+    place.ann.folder.joinpath(".svc").rename(place.ann.folder.parent / "unlinked")
+    refused(place.ann, "repo", "init", f"{place.handle}/fresh", says="repo create fresh")
+    place.ann.ok("repo", "create", "fresh")
+    place.ann.ok("repo", "init", f"{place.handle}/fresh")
+    first_push(place)
+
+
 @row("link_damaged", "repo init")
 def _a_link_that_cannot_be_read(place: Place) -> None:
     first_push(place)
@@ -202,14 +211,14 @@ def _names(machine: Machine, *words: str) -> list[str]:
     return [one["name"] for one in machine.ok(*words, "--json", "name").json()]
 
 
-@row("not_found", "status", "repo status")
+@row("not_found", "status")
 def _a_file_nobody_knows(place: Place) -> None:
     first_push(place)
     place.write(place.ann, "new.txt", "new\n")
     refused(place.ann, "blame", "new.txt", says="log --path")
     refused(place.ann, "diff", "nothing.txt", says="status")
-    refused(place.ann, "restore", "new.txt", says="repo status")
-    assert place.ann.ok("repo", "status", "--json", "new").json()["new"] == ["new.txt"]
+    refused(place.ann, "restore", "new.txt", says="status")
+    assert place.ann.ok("status", "--json", "new").json()["new"] == ["new.txt"]
     place.ann.ok("diff", "new.txt")
     place.ann.ok("push", "-m", "second")
     place.ann.ok("blame", "new.txt")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import pkgutil
+import select
 import signal
 import subprocess
 import sys
@@ -19,6 +21,7 @@ import msgspec
 
 from tests import buckets, databases
 from tests.campaign.proxy import Weather
+from tests.svc import forks
 from tests.svc.conftest import ROOT, clean_environment
 
 PATIENCE = 120.0  # seconds after which a command counts as hung
@@ -151,7 +154,10 @@ class Fork:
                 os.environ.clear()
                 os.environ.update(environment)
                 os.chdir(ROOT)
-                os._exit(relay.run.cli.main(words))
+                code = relay.run.cli.main(words)
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
             finally:
                 os._exit(70)
         os.close(into)
@@ -192,14 +198,29 @@ class Machine:
         self, *words: str, die_at: int | None = None, where: Path | None = None, before: Any = None
     ) -> Running:
         """Start a command. `die_at` kills it at that call of a function of ours or of the system."""
-        _load()
         out, err = (self.output / "out").open("w+"), (self.output / "err").open("w+")
+        if die_at is None and before is None:
+            return self._begin_small(words, out, err, where or self.folder)
+        _load()
         sys.stdout.flush()
         sys.stderr.flush()
         pid = os.fork()
         if pid == 0:
             self._child(words, out, err, die_at, where or self.folder, before)
         return Running(pid, words, out, err)
+
+    def _begin_small(self, words: tuple[str, ...], out: IO[str], err: IO[str], where: Path) -> Running:
+        """In a fork of a process that has loaded svc alone: a fork of this one costs 30 ms more."""
+        environment = clean_environment(SVC_HOME=str(self.home), SVC_SERVER=self.node.address)
+        files = [os.open(os.devnull, os.O_RDONLY), out.fileno(), err.fileno(), os.open(where, os.O_RDONLY)]
+        try:
+            line = forks.ask(forks.forking(), words, environment | self.environment, files)
+        finally:
+            os.close(files[0])
+            os.close(files[3])
+        told = line.makefile("rb")
+        line.close()
+        return Running(int(told.readline()), words, out, err, told)
 
     def run(self, *words: str, **how: Any) -> Ran:
         return self.begin(*words, **how).wait()
@@ -240,8 +261,10 @@ class Machine:
                 signal.signal(
                     handled, signal.default_int_handler if handled == signal.SIGINT else signal.SIG_DFL
                 )
+            from svc.__main__ import COLLECTED_AFTER
             from svc.cmd.frame.app import run
 
+            gc.set_threshold(COLLECTED_AFTER)
             if before is not None:
                 before()
             if die_at is not None:
@@ -289,12 +312,20 @@ def _die_at(number: int) -> None:
 
 
 class Running:
-    def __init__(self, pid: int, words: tuple[str, ...], out: IO[str], err: IO[str]) -> None:
+    def __init__(
+        self, pid: int, words: tuple[str, ...], out: IO[str], err: IO[str], told: IO[bytes] | None = None
+    ) -> None:
+        """`told`: where the exit code is said of what is no child of this process."""
         self.pid, self.words, self.out, self.err = pid, words, out, err
+        self.told = told
         self.code: int | None = None
 
     def over(self) -> bool:
-        if self.code is None:
+        if self.code is None and self.told is not None:
+            if select.select([self.told], [], [], 0)[0]:
+                self.code = int(self.told.readline())
+                self.told.close()
+        elif self.code is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self.code = os.waitstatus_to_exitcode(status)
@@ -303,6 +334,11 @@ class Running:
     def kill(self) -> None:
         if not self.over():
             os.kill(self.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """Return when it has ended; nobody reads what it said."""
+        while not self.over():
+            time.sleep(0.001)
 
     def wait(self, seconds: float = PATIENCE) -> Ran:
         end = time.monotonic() + seconds

@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 import msgspec
 
@@ -55,6 +56,7 @@ class File:
     epoch: int = 0
     lane: Lane | None = None
     last: dict[int, int] = field(default_factory=dict)
+    log: list[tuple[int, int, Sequence[bytes]]] = field(default_factory=list)  # (seq, replica, operations)
 
     def content(self) -> bytes:
         return self.lane.digest() if self.lane else self.genesis
@@ -64,6 +66,14 @@ class File:
 
 
 Files = dict[str, tuple[str, bytes, int]]
+
+
+class Mixed(NamedTuple):
+    """A text before a typed edit that did not know it, what the sender had, and both by characters."""
+
+    theirs: bytes
+    mine: bytes
+    both: bytes
 
 
 @dataclass
@@ -99,6 +109,7 @@ class ModelRelay:
         self.accepted: list[tuple[str, LiveUpdate]] = []
         self.refuses_moved = True  # captured edits of lanes that others have changed since
         self.typed = 0  # updates that came as typed ones
+        self.mixed: list[Mixed] = []
 
     def transport(self, branch: str, key: DeviceKey) -> ModelTransport:
         self.keys[key.id] = key
@@ -174,15 +185,30 @@ class ModelRelay:
         self.typed += update.typed
         if self.refuses_moved and not update.typed and file.other(replica) > update.base:
             return UpdateAnswer(n=update.n, result="refused", code="lane_moved")
-        lane = self._lane(branch, file)
-        for op in decoded_ops(update):
+        lane, ops = self._lane(branch, file), decoded_ops(update)
+        moved, theirs = file.other(replica) > update.base, lane.text()
+        mine = self._alone(branch, file, replica, update.base, ops) if moved else b""
+        for op in ops:
             lane.apply(op, replica)
         file.lane = lane
+        if moved:
+            self.mixed.append(Mixed(theirs, mine, lane.text()))
         branch.seq += 1
+        file.log.append((branch.seq, replica, ops))
         file.ver = file.last[replica] = branch.seq
         file.size = len(lane.text())
         self.objects[lane.digest()] = lane.text()
         return self._ok(update, file)
+
+    def _alone(self, branch: Branch, file: File, replica: int, base: int, ops: Sequence[bytes]) -> bytes:
+        """The text that the sender of these operations had: without what others wrote after `base`."""
+        alone = Lane.genesis(branch.id, file.gen, file.epoch, self.objects[file.genesis])
+        for seq, who, earlier in file.log:
+            for op in earlier if seq <= base or who == replica else ():
+                alone.apply(op, who)
+        for op in ops:
+            alone.apply(op, replica)
+        return alone.text()
 
     def _lane(self, branch: Branch, file: File) -> Lane:
         return file.lane or Lane.genesis(branch.id, file.gen, file.epoch, self.objects[file.genesis])
@@ -197,7 +223,7 @@ class ModelRelay:
             if file.kind != "text" or file.ver > at or self.random.random() < 0.5:
                 continue
             file.epoch += 1
-            file.genesis, file.lane = files[path][1], None
+            file.genesis, file.lane, file.log = files[path][1], None, []
 
 
 class ModelTransport(Transport):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from localstore.core.errors import ServerMisbehaved
-from tests.localstore.histories import play
+from tests.localstore.histories import World, play
 
 MIXED = range(120, 200)  # the first that mixes texts is among the first of these
+TORN = 21008
 
 
 @pytest.mark.parametrize("first", range(0, 48, 12))
@@ -30,3 +31,11 @@ def test_without_the_refusal_of_moved_lanes_histories_mix_texts() -> None:
             except AssertionError as error:
                 if "which nobody wrote" in str(error):
                     raise
+
+
+def test_typed_edits_cost_only_the_words_that_they_tear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this history a typed edit meets an edit that it did not know, inside a word."""
+    assert play(TORN, typing=1.0).tears > 0
+    monkeypatch.setattr(World, "note_mixed", lambda world: world.relay.mixed.clear())
+    with pytest.raises(AssertionError, match=r"lost|which nobody wrote|twice"):
+        play(TORN, typing=1.0)

@@ -38,6 +38,7 @@ from relay.node import Node
 from relay.run import data_folder, server
 from tests import buckets
 from tests.databases import new_url
+from tests.relay.auth.people import TRUST
 
 Sanic.test_mode = True  # it rewrites its own methods at start, which bears repeating in this mode only
 
@@ -121,7 +122,8 @@ class Relay:
     def client(self, who: Account | None = None, **options: Any) -> httpx.Client:
         authority = self.url.removeprefix("http://")
         signed = Signed(who, authority) if who else None
-        return httpx.Client(base_url=self.url, auth=signed, trust_env=False, timeout=30, **options)
+        options = {"verify": TRUST, "trust_env": False, "timeout": 30, **options}
+        return httpx.Client(base_url=self.url, auth=signed, **options)
 
     def _serve(self) -> None:
         asyncio.run(self._main())

@@ -19,7 +19,7 @@ from localstore.core.identity.device_grant import Purpose, fingerprint
 from relay import routes
 from relay.http.routing import TABLE
 from tests.relay import nouns
-from tests.relay.auth.people import PASSWORD, Browser, Device
+from tests.relay.auth.people import PASSWORD, Device
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import ok
 from tests.relay.world import REPO, Named, Try, World, name
@@ -34,10 +34,10 @@ KEYS = "/api/v1/repos/device-keys"
 def world(
     relay: Relay, account: Callable[..., Account], client: Callable[..., httpx.Client]
 ) -> Iterator[World]:
-    who, handle = account(), f"b{secrets.token_hex(6)}"
-    browser = Browser(relay.url).sign_up(handle)
-    yield World(relay, who, client(who), browser, handle)
-    browser.close()
+    who = account()
+    made = World(relay, who, client(who), f"b{secrets.token_hex(6)}")
+    yield made
+    made.close()
 
 
 def _approval(world: World) -> dict[str, Any]:

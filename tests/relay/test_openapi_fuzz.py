@@ -40,15 +40,23 @@ def untouched(served):
     world.close()
 
 
+@pytest.fixture(scope="module")
+def changed():
+    """The world of the requests that change something, as long as it stands."""
+    kept = []
+    yield kept
+    for one in kept:
+        one.close()
+
+
 @pytest.fixture
-def world(served, untouched, method):
-    """A world of its own for what may delete, rename or sign out."""
+def world(served, untouched, changed, method):
+    """Another than that of the reading requests for what may delete, rename or sign out."""
     if method == "get":
-        yield untouched
-        return
-    own = fuzz_api.World(served.url)
-    yield own
-    own.close()
+        return untouched
+    if not changed or not changed[-1].stands():
+        changed.append(fuzz_api.World(served.url))
+    return changed[-1]
 
 
 @pytest.mark.parametrize(("method", "path", "name"), NAMES, ids=[name for _, _, name in NAMES])

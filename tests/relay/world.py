@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import httpx
@@ -23,8 +24,16 @@ class World:
     relay: Relay
     who: Account
     http: httpx.Client
-    browser: Browser
     handle: str
+
+    @cached_property
+    def browser(self) -> Browser:
+        """Signed up when first asked for: a password costs 150 ms of CPU, and few requests need a browser."""
+        return Browser(self.relay.url).sign_up(self.handle)
+
+    def close(self) -> None:
+        if "browser" in vars(self):
+            self.browser.close()
 
     @property
     def repo(self) -> Repository:

@@ -20,9 +20,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.svc import forks
 from tests.svc.conftest import ROOT, clean_environment
 
 FOLDER = ROOT / "tests" / "transcripts"
+INTERPRETED = ("first-use.md", "scripting.md")  # here each command starts an interpreter, as everywhere else
 PLACEHOLDER = re.compile(r"<([a-z][a-z0-9-]*)>")
 
 
@@ -116,8 +118,11 @@ def on_terminal(command: str, environment: dict[str, str], folder: Path) -> tupl
 def test_transcript(name: str, node: str, tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
-    (tools / "svc").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m svc "$@"\n')
-    (tools / "svc").chmod(0o755)
+    if name in INTERPRETED:
+        (tools / "svc").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m svc "$@"\n')
+        (tools / "svc").chmod(0o755)
+    else:
+        forks.program(tools, forks.forking())
     known = {"server": node}
     steps = steps_of((FOLDER / name).read_text())
     assert steps

@@ -31,6 +31,7 @@ REASONS: dict[str, Part] = {
     "invited": ("invited", "accent"),
     "transfer": ("transfer", "accent"),
     "watching": ("watching", "dim"),
+    "access_requested": ("access", "accent"),
     "report": ("report", "bad"),
     "webhook_disabled": ("webhook", "bad"),
 }

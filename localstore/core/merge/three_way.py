@@ -2,7 +2,8 @@
 
 A path that one side changed is taken from it. A path that both changed differently is merged by lines if it
 is text on both sides. Everything else is a conflict: bytes, a file that one side deleted and the other
-changed, a file where the other side has a directory. A moved file counts as a deleted and a new one.
+changed, a file where the other side has a directory. A file that one side moved takes what the other side did
+to it along (`moves`).
 
 Two histories may have several nearest common ancestors, after each was merged into the other. The trees are
 then merged over each of them, and a path whose results differ is a conflict.
@@ -18,6 +19,7 @@ from localstore.core.diff.line_merge import merge_lines
 from localstore.core.encoding import digest
 from localstore.core.errors import TooLarge
 from localstore.core.limits import TEXT_FILE
+from localstore.core.merge.moves import NONE, Moves
 from localstore.core.paths import parents
 from localstore.core.tree.directory import TreeEntry
 from localstore.core.tree.read import Change
@@ -26,11 +28,14 @@ BASES_MAX = 8  # nearest common ancestors that a merge is computed over
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """A path that is text on both sides and changed by both. `base` None: both created it."""
+    """A path that is text on both sides and changed by both. `base` None: both created it. `here`: what ours
+    has at the path now; `paths`: where base, ours and theirs have the text."""
 
     base: TreeEntry | None
     ours: TreeEntry
     theirs: TreeEntry
+    here: TreeEntry | None
+    paths: tuple[str, str, str]
 
 
 class Plan(msgspec.Struct):
@@ -58,23 +63,77 @@ class Merged(msgspec.Struct):
     conflicts: list[str]
 
 
-def plan(ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Plan:
-    """The plan for every path, from the changes of each side against the base."""
+def plan(ours: Mapping[str, Change], theirs: Mapping[str, Change], moves: Moves = NONE) -> Plan:
+    """The plan for every path, from the changes of each side against the base, and from what they moved."""
+    table = {
+        path: _Path.of(path, ours.get(path), theirs.get(path)) for path in sorted(ours.keys() | theirs.keys())
+    }
+    _follow(table, moves)
     found = Plan()
-    for path, (base, new) in theirs.items():
-        if path not in ours:
-            found.taken[path] = new
-            continue
-        found.both.append(path)
-        mine = ours[path][1]
-        if mine == new:
-            continue
-        if mine is None or new is None or not _texts(base, mine, new):
+    for path, one in table.items():
+        if (path in ours and path in theirs) or one.paths != (path, path, path):
+            found.both.append(path)
+        if one.conflict:
+            found.conflicts.append(path)
+        elif one.gone or one.ours == one.theirs or one.theirs == one.base:
+            one.take(found, path, None if one.gone else one.ours)
+        elif one.ours == one.base:
+            one.take(found, path, one.theirs)
+        elif one.ours is None or one.theirs is None or not _texts(one.base, one.ours, one.theirs):
             found.conflicts.append(path)
         else:
-            found.texts[path] = Texts(base, mine, new)
-    _stand_in_the_way(found, ours, theirs)
+            found.texts[path] = Texts(one.base, one.ours, one.theirs, one.here, one.paths)
+    _stand_in_the_way(found, table)
     return found
+
+
+class _Path(msgspec.Struct):
+    """The three versions to merge at a path. `here`: what ours has there; `paths`: where the versions stand;
+    `gone`: it moved away; `conflict`: whatever the versions are."""
+
+    base: TreeEntry | None
+    ours: TreeEntry | None
+    theirs: TreeEntry | None
+    here: TreeEntry | None
+    paths: tuple[str, str, str]
+    gone: bool = False
+    conflict: bool = False
+
+    @staticmethod
+    def of(path: str, ours: Change | None, theirs: Change | None) -> _Path:
+        base = ours[0] if ours is not None else theirs[0] if theirs is not None else None
+        mine = ours[1] if ours is not None else base
+        return _Path(base, mine, theirs[1] if theirs is not None else base, mine, (path, path, path))
+
+    def take(self, found: Plan, path: str, entry: TreeEntry | None) -> None:
+        if entry != self.here:
+            found.taken[path] = entry
+
+
+def _follow(table: dict[str, _Path], moves: Moves) -> None:
+    """Bring what happened to the old path of a moved file to its new one. Both sides moved it elsewhere, one
+    moved and the other deleted it, or the other side has something else there: a conflict, as in git."""
+    for old in sorted(moves.ours.keys() | moves.theirs.keys()):
+        mine, other = moves.ours.get(old), moves.theirs.get(old)
+        was = table[old]
+        if mine is not None and other is not None:
+            for path in {old, mine, other} if mine != other else ():
+                table[path].conflict = True
+            if mine == other:
+                table[mine].base, table[mine].paths = was.base, (old, mine, mine)
+                was.gone = True
+            continue
+        new = table[mine or other or ""]
+        was.gone = True
+        if mine is not None:
+            if was.theirs is None or (new.theirs is not None and was.theirs != was.base):
+                new.conflict = True
+            elif new.theirs is None:
+                new.base, new.theirs, new.paths = was.base, was.theirs, (old, mine, old)
+        elif was.ours is None or (new.ours is not None and was.ours != was.base):
+            new.conflict = True
+        elif new.ours is None:
+            new.base, new.ours, new.paths = was.base, was.ours, (old, old, other or "")
 
 
 def merged_texts(planned: Plan, contents: Mapping[bytes, bytes]) -> Iterator[tuple[str, bytes | None]]:
@@ -99,7 +158,7 @@ def finish(planned: Plan, found: Mapping[str, bytes | None]) -> Merged:
         entry = TreeEntry("text", digest(text), len(text))
         merged.append(path)
         texts[entry.digest] = text
-        if entry != one.ours:
+        if entry != one.here:
             changes[path] = entry
     return Merged(changes, texts, sorted(merged), sorted(set(conflicts)))
 
@@ -136,20 +195,19 @@ def _texts(base: TreeEntry | None, *sides: TreeEntry) -> bool:
     return all(side.kind == "text" for side in sides) and (base is None or base.kind == "text")
 
 
-def _stand_in_the_way(found: Plan, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> None:
+def _stand_in_the_way(found: Plan, table: Mapping[str, _Path]) -> None:
     """Add to the conflicts every file in the place of a directory of the other side."""
-    present = {path for path in ours.keys() | theirs.keys() if _present(path, found, ours)}
+    conflicts = set(found.conflicts)
+    present = set()
+    for path, one in table.items():
+        if path in conflicts or path in found.texts:
+            there = one.ours or one.theirs
+        else:
+            there = found.taken.get(path, one.here)
+        if there is not None:
+            present.add(path)
     clashing = {above for path in present for above in parents(path) if above in present}
     for path in sorted(clashing - set(found.conflicts)):
         found.taken.pop(path, None)
         found.texts.pop(path, None)
         found.conflicts.append(path)
-
-
-def _present(path: str, found: Plan, ours: Mapping[str, Change]) -> bool:
-    """Whether the merge may leave a file at the path."""
-    if path in found.taken:
-        return found.taken[path] is not None
-    if path in found.conflicts:
-        return True
-    return ours[path][1] is not None

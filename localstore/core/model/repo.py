@@ -94,9 +94,11 @@ class Repo(Model, rename={"class_": "class"}, frozen=True):
 
 
 class RepoCreate(Model, rename={"class_": "class"}, frozen=True):
-    """`visibility` is a shorthand for the class; the two must not contradict each other."""
+    """`visibility` is a shorthand for the class; the two must not contradict each other. `owner`: an
+    organisation that the caller is an admin of; else it is the caller."""
 
     name: RepoName
+    owner: RepoName | None = None
     class_: Class | None = None
     visibility: Visibility | None = None
     default_branch: str = "main"

@@ -28,6 +28,7 @@ NORMALIZATION: Literal[2] = 2
 BULK_KINDS = frozenset({"model", "modelpack", "dataset"})  # no cap on bytes but CHUNKED_FILE
 KINDS = BULK_KINDS | {"app"}  # repositories that may hold files above BLOB_FILE
 RAISED = f"limits.max_file_mib in {MANIFEST} raises it"  # the cap of an app, for those who meet it
+ELSEWHERE = "a repository of kind dataset or model takes it"  # above every cap of the other kinds
 WINDOW = 1 * limits.MIB  # taken in at once: it stays in the processor's cache
 
 

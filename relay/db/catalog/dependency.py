@@ -20,7 +20,7 @@ _FULL_NAME = account.c.handle + "/" + repo.c.name
 _FROM = repo.join(account, account.c.id == repo.c.owner_id).outerjoin(
     collaborator, and_(collaborator.c.repo_id == repo.c.id, collaborator.c.account_id == _ME)
 )
-_WRITES = or_(repo.c.owner_id == _ME, collaborator.c.role.in_(("admin", "write")))
+_WRITES = or_(repo.c.owner_id == _ME, collaborator.c.role.in_(("owner", "admin", "write")))
 
 
 def _rule(path: str) -> Any:

@@ -10,22 +10,40 @@ from relay.db.engine.keyset import Keyset
 from relay.db.repo import ALIVE
 from relay.db.schema.account import account
 from relay.db.schema.collaboration.access import access_request, invite, transfer
+from relay.db.schema.collaboration.organisation import member, through
 from relay.db.schema.repo import collaborator, repo
 
 _REPO: Any = bindparam("of_repo")
 _WHO: Any = bindparam("who")
 _NOW: Any = bindparam("now")
 
-# Collaborators: account id, handle, kind, role, since.
+# Collaborators: account id, handle, kind, role, since, the handle of the organisation by which they have it.
 _IS = and_(collaborator.c.repo_id == _REPO, collaborator.c.account_id == _WHO)
+_BY_ORG = account.alias("by_org")
+_SOURCE = and_(through.c.repo_id == collaborator.c.repo_id, through.c.account_id == collaborator.c.account_id)
 _PEOPLE = (
-    select(account.c.id, account.c.handle, account.c.kind, collaborator.c.role, collaborator.c.created_at)
-    .select_from(collaborator.join(account, account.c.id == collaborator.c.account_id))
+    select(
+        account.c.id,
+        account.c.handle,
+        account.c.kind,
+        collaborator.c.role,
+        collaborator.c.created_at,
+        _BY_ORG.c.handle.label("through"),
+    )
+    .select_from(
+        collaborator.join(account, account.c.id == collaborator.c.account_id)
+        .outerjoin(through, _SOURCE)
+        .outerjoin(_BY_ORG, _BY_ORG.c.id == through.c.org_id)
+    )
     .where(collaborator.c.repo_id == _REPO)
 )
 COLLABORATORS = Keyset(_PEOPLE, "id")
 COLLABORATOR = _PEOPLE.where(collaborator.c.account_id == _WHO)
-COUNT = select(func.count()).select_from(collaborator).where(collaborator.c.repo_id == _REPO)
+COUNT = (
+    select(func.count())
+    .select_from(collaborator)
+    .where(collaborator.c.repo_id == _REPO, collaborator.c.role != "owner")
+)
 ADD = insert(collaborator)
 SET_ROLE = update(collaborator).where(_IS).values(role=bindparam("new_role"))
 REMOVE = delete(collaborator).where(_IS)
@@ -33,7 +51,7 @@ REMOVE = delete(collaborator).where(_IS)
 
 def _offers(table: Any, maker: str, *more: Any) -> Any:
     """id, repository (id, owner, name), account (id, handle, kind), sender (the same), state, created, end,
-    and `more` columns."""
+    the owner's id, and `more` columns."""
     owner, whom, by = account.alias("owner"), account.alias("whom"), account.alias("by_whom")
     over = and_(table.c.state == "pending", table.c.valid_until <= _NOW)
     return (
@@ -51,6 +69,7 @@ def _offers(table: Any, maker: str, *more: Any) -> Any:
             case((over, "expired"), else_=table.c.state).label("state_now"),
             table.c.created_at,
             table.c.valid_until,
+            repo.c.owner_id,
             *more,
         )
         .select_from(
@@ -144,9 +163,19 @@ END_REQUEST = (
 # Transfers.
 _TRANSFERS = _offers(transfer, "sender_id")
 _WAITS = and_(transfer.c.state == "pending", transfer.c.valid_until > _NOW)
+_MY_ORGS = select(member.c.org_id).where(member.c.account_id == _WHO, member.c.role == "admin")
 TRANSFER = _TRANSFERS.where(transfer.c.id == bindparam("id"))
 MY_TRANSFERS = Keyset(
-    _TRANSFERS.where(or_(transfer.c.account_id == _WHO, transfer.c.sender_id == _WHO), _WAITS), "-id"
+    _TRANSFERS.where(
+        or_(
+            transfer.c.account_id == _WHO,
+            transfer.c.sender_id == _WHO,
+            transfer.c.account_id.in_(_MY_ORGS),
+            repo.c.owner_id.in_(_MY_ORGS),
+        ),
+        _WAITS,
+    ),
+    "-id",
 )
 ADD_TRANSFER = insert(transfer)
 EXPIRE_TRANSFER = (

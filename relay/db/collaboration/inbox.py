@@ -31,6 +31,7 @@ from relay.db.schema.account import account
 from relay.db.schema.collaboration.access import invite, transfer
 from relay.db.schema.collaboration.attention import inbox, watch
 from relay.db.schema.collaboration.issue import comment, part, subject
+from relay.db.schema.collaboration.organisation import member
 from relay.db.schema.collaboration.proposal import review
 from relay.db.schema.repo import collaborator, repo
 
@@ -39,12 +40,17 @@ _ME: Any = bindparam("account")
 _OWNER = account.alias("owner")
 
 
+def _administered(who: Any) -> Any:
+    """The organisations that an account is an admin of."""
+    return select(member.c.org_id).where(member.c.account_id == who, member.c.role == "admin")
+
+
 def _offered(reason: str, table: Table) -> ColumnElement[bool]:
     """Whether a row stands for an offer that is still open; such a row shows before its account may see the
     repository."""
     stands = select(table.c.id).where(
         table.c.repo_id == inbox.c.repo_id,
-        table.c.account_id == _ME,
+        or_(table.c.account_id == _ME, table.c.account_id.in_(_administered(_ME))),
         table.c.state == "pending",
         table.c.valid_until > bindparam("current"),
     )
@@ -116,7 +122,7 @@ _SEES = and_(
         collaborator.c.role.in_(("write", "admin", "owner")),
     ),
 )
-_LIVING = and_(account.c.kind != "guest", account.c.disabled_at.is_(None))
+_LIVING = and_(account.c.kind == "user", account.c.disabled_at.is_(None))
 
 
 def _into(people: FromClause, reason: Any, *which: ColumnElement[bool], seen: bool = True) -> InsertOrReplace:
@@ -163,11 +169,16 @@ TO_PARTS = _into(
     part.c.number == _NUMBER,
     or_(part.c.posted, part.c.assigned),
 )
-TO_ACCOUNT = _into(account, _REASON, account.c.id == bindparam("who"))
-TO_ACCOUNT_OUTSIDE = _into(account, _REASON, account.c.id == bindparam("who"), seen=False)
+# An account, or the admins of an organisation.
+_ADMINS = select(member.c.account_id).where(member.c.org_id == bindparam("who"), member.c.role == "admin")
+_WHO = or_(account.c.id == bindparam("who"), account.c.id.in_(_ADMINS))
+TO_ACCOUNT = _into(account, _REASON, _WHO)
+TO_ACCOUNT_OUTSIDE = _into(account, _REASON, _WHO, seen=False)
 TO_HANDLES = _into(account, _REASON, account.c.handle.in_(bindparam("handles", expanding=True)))
 CLEAR = delete(inbox).where(
-    inbox.c.account_id == bindparam("who"), _THIS, inbox.c.reason == bindparam("reason")
+    or_(inbox.c.account_id == bindparam("who"), inbox.c.account_id.in_(_ADMINS)),
+    _THIS,
+    inbox.c.reason == bindparam("reason"),
 )
 COMMENTS = select(comment.c.id, comment.c.body).where(comment.c.id.in_(bindparam("ids", expanding=True)))
 REVIEWS = select(review.c.id, review.c.body).where(review.c.id.in_(bindparam("ids", expanding=True)))

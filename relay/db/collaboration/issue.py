@@ -193,7 +193,7 @@ PART = insert(part)
 PART_STATE = (
     update(part).where(part.c.repo_id == _REPO, part.c.number == _NUMBER).values(state=bindparam("new_state"))
 )
-BY_HANDLE = select(account.c.id).where(account.c.handle == bindparam("handle"))
+BY_HANDLE = select(account.c.id).where(account.c.handle == bindparam("handle"), account.c.kind != "org")
 MEMBER = (
     select(repo.c.id)
     .select_from(

@@ -23,6 +23,7 @@ class ReportRow:
     state: Any
     created_at: int
     decided_at: int | None
+    advisory_id: str | None
     reporter_id: str
     reporter_handle: str | None
     reporter_kind: str
@@ -38,6 +39,7 @@ _REPORTS = (
         _r.state,
         _r.created_at,
         _r.decided_at,
+        _r.advisory_id,
         account.c.id.label("reporter"),
         account.c.handle,
         account.c.kind,
@@ -59,7 +61,7 @@ INSERT = insert(report)
 DECIDE = (
     update(report)
     .where(_r.repo_id == bindparam("of_repo"), _r.id == bindparam("of_report"))
-    .values(state=bindparam("new_state"), decided_at=bindparam("now"))
+    .values(state=bindparam("new_state"), advisory_id=bindparam("new_advisory"), decided_at=bindparam("now"))
 )
 WROTE = select(func.count()).where(_r.reporter_id == bindparam("who"), _r.created_at > bindparam("since"))
 

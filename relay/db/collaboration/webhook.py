@@ -14,6 +14,7 @@ from relay.db.engine.upsert import InsertNew
 from relay.db.repo import ALIVE
 from relay.db.schema.account import account
 from relay.db.schema.collaboration.issue import comment, subject
+from relay.db.schema.collaboration.proposal import thread
 from relay.db.schema.collaboration.webhook import webhook, webhook_delivery, webhook_message
 from relay.db.schema.repo import repo
 from relay.db.schema.seal import seal, seal_parent
@@ -249,6 +250,10 @@ COMMENT = (
     .where(
         comment.c.repo_id == _REPO, comment.c.id == bindparam("of_comment"), comment.c.deleted_at.is_(None)
     )
+)
+# Where a thread began, and where its lines are now.
+THREAD_PATHS = select(thread.c.path, thread.c.at_path).where(
+    thread.c.repo_id == _REPO, thread.c.id == bindparam("of_thread")
 )
 # A seal with its first parent.
 SEAL = (

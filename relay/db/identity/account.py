@@ -35,6 +35,7 @@ _ALIVE = account.c.disabled_at.is_(None)
 
 BY_ID = select(*COLUMNS).where(account.c.id == bindparam("id"), _ALIVE)
 BY_HANDLE = select(*COLUMNS).where(account.c.handle == bindparam("handle"), _ALIVE)
+KIND = select(account.c.kind).where(account.c.id == bindparam("id"))
 INSERT = insert(account)
 SET_HANDLE = (
     update(account).where(account.c.id == bindparam("account_id")).values(handle=bindparam("new_handle"))

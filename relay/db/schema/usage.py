@@ -46,6 +46,17 @@ address_usage = Table(
     **BY_KEY,
 )
 
+# What an account created since the first one in the window, of a kind of `relay.capacity.creation`.
+created = Table(
+    "created",
+    metadata,
+    Column("account_id", String, primary_key=True),
+    Column("kind", String, primary_key=True),
+    Column("made", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False, index=True),
+    **BY_KEY,
+)
+
 # One row that readiness writes, to know whether the database takes writes.
 heartbeat = Table(
     "heartbeat",

@@ -34,7 +34,7 @@ from relay.db.schema.live import (
 from relay.db.schema.ref import ref
 from relay.db.schema.repo import collaborator, repo, repo_alias
 from relay.db.schema.seal import prepare, seal
-from relay.db.schema.usage import account_usage, address_usage
+from relay.db.schema.usage import account_usage, address_usage, created
 
 _EXPIRING = (
     nonce,
@@ -46,6 +46,7 @@ _EXPIRING = (
     prepare,
     repo_alias,
     address_usage,
+    created,
 )
 
 

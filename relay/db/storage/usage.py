@@ -15,7 +15,7 @@ from relay.db.schema.live import live_batch
 from relay.db.schema.ref import ref
 from relay.db.schema.repo import repo
 from relay.db.schema.storage import object_, repo_object
-from relay.db.schema.usage import account_usage, address_usage, heartbeat, repo_usage
+from relay.db.schema.usage import account_usage, address_usage, created, heartbeat, repo_usage
 
 
 class UsageRow(msgspec.Struct, frozen=True):
@@ -163,6 +163,19 @@ COUNT_ADDRESS = (
         expires_at=case((_over, bindparam("until")), else_=address_usage.c.expires_at),
     )
     .returning(address_usage.c.accounts)
+)
+
+# What an account created, likewise: how many, and when the window ends.
+ENSURE_CREATED = InsertNew(created)
+_gone = created.c.expires_at <= bindparam("now")
+COUNT_CREATED = (
+    update(created)
+    .where(created.c.account_id == bindparam("of_account"), created.c.kind == bindparam("of_kind"))
+    .values(
+        made=case((_gone, bindparam("more")), else_=created.c.made + bindparam("more")),
+        expires_at=case((_gone, bindparam("until")), else_=created.c.expires_at),
+    )
+    .returning(created.c.made, created.c.expires_at)
 )
 
 # What repositories have, beside what was counted; and what was counted for accounts.

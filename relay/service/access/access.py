@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from localstore.core import limits
 from localstore.core.errors import Conflict, Invalid, NotFound
 from localstore.core.model.base import Actor
@@ -17,12 +19,14 @@ from relay.db import repo as repos
 from relay.db.collaboration import access as rows
 from relay.db.engine.database import Row, Tx
 from relay.db.identity import account as accounts
+from relay.db.identity.account import AccountRow
 
 OFFER_MS = limits.OFFER * 1000
 
 
 def actor(id: str, handle: str | None, kind: str) -> Actor:
-    return Actor(id=id, handle=handle, kind="guest" if kind == "guest" else "user")
+    known: dict[str, Literal["guest", "org"]] = {"guest": "guest", "org": "org"}
+    return Actor(id=id, handle=handle, kind=known.get(kind, "user"))
 
 
 def repo_name_of(found: Row) -> RepoName:
@@ -31,12 +35,21 @@ def repo_name_of(found: Row) -> RepoName:
 
 
 async def account_of(tx: Tx, handle: str, pointer: str) -> tuple[str, str]:
-    """Id and handle of the account that a person typed. Invalid if there is none, or it is a guest."""
+    """Id and handle of the person that somebody typed. Invalid if there is none, or it is an
+    organisation."""
+    found = await owner_of(tx, handle, pointer)
+    if found.kind == "org":
+        raise Invalid(f"{found.handle} is an organisation; name a person", pointer=pointer)
+    return found.id, str(found.handle)
+
+
+async def owner_of(tx: Tx, handle: str, pointer: str) -> AccountRow:
+    """The person or organisation that somebody typed. Invalid if there is none."""
     wanted = handle.removeprefix("@").lower()
     found = await tx.one(accounts.BY_HANDLE, handle=wanted)
     if found is None:
         raise Invalid(f"there is no account {wanted}", pointer=pointer)
-    return found[0], wanted
+    return accounts.row(found)
 
 
 def require_pending(state: str, what: str) -> None:
@@ -56,7 +69,8 @@ async def add_collaborator(tx: Tx, caller: Caller, repo_id: str, account_id: str
     if repos.role(owner) is not None:
         raise AlreadyCollaborator("this account has a role in the repository already")
     await require_room(tx, repo_id, 0)
-    await tx.run(rows.ADD, repo_id=repo_id, account_id=account_id, role=role, created_at=now_ms())
+    values = {"repo_id": repo_id, "account_id": account_id, "role": role, "created_at": now_ms()}
+    await tx.run(rows.ADD, **values)
     await tx.run(rows.CANCEL_INVITE_OF, of_repo=repo_id, who=account_id)
     await tx.run(rows.DROP_REQUEST, of_repo=repo_id, who=account_id)
     await caller.node.hub.announce(

@@ -1,10 +1,12 @@
-"""Rules of collaborators: roles are given by invitation, changed and taken away by the owner."""
+"""Rules of collaborators: roles are given by invitation, changed and taken away by the owner.
+Admins of the organisation that owns the repository have theirs by it."""
 
 from __future__ import annotations
 
 from localstore.core.errors import NotFound
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration.access import Collaborator, RoleChange
+from localstore.core.model.collaboration.organisation import ThroughOrganisation
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import View
 from relay.db.collaboration import access as rows
@@ -14,7 +16,7 @@ from relay.service.access.access import account_of, actor
 
 
 async def page(view: View, query: PageQuery) -> Page[Collaborator]:
-    """In the order in which their accounts were made; the owner is none of them."""
+    """In the order in which their accounts were made; without the owner."""
     async with view.read() as tx:
         return await paging.page(tx, rows.COLLABORATORS, query, _to_wire, of_repo=view.repo.id)
 
@@ -24,6 +26,7 @@ async def set_role(view: View, handle: str, body: RoleChange) -> Collaborator:
     async with view.write() as tx:
         who, invited = await _found(tx, view, handle)
         values = {"of_repo": view.repo.id, "who": who}
+        await _require_given(tx, view, who)
         if invited is not None:
             await tx.run(rows.SET_INVITED_ROLE, of_id=invited[0], new_role=body.role)
             await view.node.hub.announce(
@@ -53,6 +56,7 @@ async def remove(view: View, handle: str) -> None:
                 tx, view.repo.id, "invite.cancel", audience="owner", invite=invited[0], account=who
             )
             return
+        await _require_given(tx, view, who)
         await tx.run(rows.REMOVE, of_repo=view.repo.id, who=who)
         await view.node.hub.announce(tx, view.repo.id, "access.remove", audience="owner", account=who)
 
@@ -75,6 +79,17 @@ async def _found(tx: Tx, view: View, handle: str) -> tuple[str, Row | None]:
     return who, invited
 
 
+async def _require_given(tx: Tx, view: View, who: str) -> None:
+    """ThroughOrganisation unless the role was given in this repository."""
+    found = await tx.one(rows.COLLABORATOR, of_repo=view.repo.id, who=who)
+    if found is not None and found[5] is not None:
+        raise ThroughOrganisation(
+            f"@{found[1]} is an admin of {found[5]}, which owns {view.repo.full_name}; that is changed with: "
+            f"svc org member role {found[5]} {found[1]} member"
+        )
+
+
 def _to_wire(row: Row) -> Collaborator:
-    id, handle, kind, role, created = row
-    return Collaborator(account=actor(id, handle, kind), role=role, created_at=rfc3339(created))
+    id, handle, kind, role, created, through = row
+    account = actor(id, handle, kind)
+    return Collaborator(account=account, role=role, created_at=rfc3339(created), through=through)

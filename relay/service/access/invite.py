@@ -103,7 +103,7 @@ async def accept(caller: Caller, invite: str) -> Invite:
         await caller.still(tx)
         found = await _mine(tx, caller, invite)
         await tx.run(rows.END_INVITE, of_id=invite, new_state="accepted")
-        await add_collaborator(tx, caller, repo_id, caller.me.account_id, found[13])
+        await add_collaborator(tx, caller, repo_id, caller.me.account_id, found[14])
         return await _shown(tx, invite)
 
 
@@ -148,7 +148,7 @@ def _to_wire(row: Row) -> Invite:
         repo=repo_name_of(row),
         account=actor(*row[4:7]),
         inviter=actor(*row[7:10]),
-        role=row[13],
+        role=row[14],
         state=row[10],
         created_at=rfc3339(row[11]),
         expires_at=rfc3339(row[12]),

@@ -13,8 +13,10 @@ from localstore.core.model.collaboration.access import (
     AccessRequest,
     AccessRequestCreate,
     AccessRequested,
+    AlreadyCollaborator,
     AlreadyDecided,
 )
+from localstore.core.rights import RANK
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, repo_name
@@ -40,13 +42,19 @@ def register(node: Node) -> None:
 
 
 async def create(caller: Caller, body: AccessRequestCreate) -> AccessRequested:
-    """Ask the owner of a repository for a role in it."""
+    """Ask the owner of a repository for a role in it, or for a further one. AlreadyCollaborator for whoever
+    has it."""
     me = caller.me
     _ASKED.count(caller.node.limiter, me.account_id)
     owner, _, name = body.repo.lower().partition("/")
-    wanted = {"owner": owner.removeprefix("@"), "name": name, "role": body.role, "note": body.note}
+    place = {"owner": owner.removeprefix("@"), "name": name}
+    wanted = {**place, "role": body.role, "note": body.note}
     async with caller.write() as tx:
         await caller.still(tx)
+        seen = await tx.one(repos.BY_NAME, **place, account=me.account_id)
+        held = None if seen is None else repos.role(seen)
+        if RANK[held] >= RANK[body.role]:
+            raise AlreadyCollaborator(f"you have the role {held} in {body.repo} already")
         await caller.node.jobs.add(tx, KIND, {**wanted, "account": me.account_id})
     return AccessRequested()
 
@@ -61,8 +69,16 @@ async def grant(caller: Caller, request: str, body: AccessGrant) -> AccessReques
     """The account gets the role it asked for, or `role`; the owner decides."""
     async with caller.write(repo_name(await _repo_of(caller, request))) as tx:
         found = await _mine(tx, caller, request)
+        who, role, repo_id = found[1], body.role or found[4], found[8]
         await tx.run(rows.END_REQUEST, of_id=request, new_state="granted")
-        await add_collaborator(tx, caller, found[8], found[1], body.role or found[4])
+        collaborator = await tx.one(rows.COLLABORATOR, of_repo=repo_id, who=who)
+        if collaborator is None:
+            await add_collaborator(tx, caller, repo_id, who, role)
+        elif body.role is not None or RANK[role] > RANK[collaborator[3]]:  # less only if the owner says so
+            await tx.run(rows.SET_ROLE, of_repo=repo_id, who=who, new_role=role)
+            await caller.node.hub.announce(
+                tx, repo_id, "access.change", audience="owner", account=who, role=role
+            )
         return _to_wire((*found[:6], "granted", *found[7:]))
 
 
@@ -77,7 +93,7 @@ async def decline(caller: Caller, request: str) -> AccessRequest:
 
 
 async def _keep(node: Node, data: dict[str, Any]) -> None:
-    """Write the request down, if there is such a repository and its account has no such role in it."""
+    """Write the request down, if there is such a repository and the account has no such role in it."""
     who = {"account": data["account"]}
     found = await node.db.lookup(repos.ANY_BY_NAME, owner=data["owner"], name=data["name"], **who)
     if found is None:
@@ -85,7 +101,9 @@ async def _keep(node: Node, data: dict[str, Any]) -> None:
     repo = repos.row(found)
     async with node.db.write(repo_name(repo.id)) as tx:
         now = await tx.one(repos.ONE, id=repo.id, **who)
-        if now is None or repos.row(now).state not in ("active", "archived") or repos.role(now) is not None:
+        if now is None or repos.row(now).state not in ("active", "archived"):
+            return
+        if RANK[repos.role(now)] >= RANK[data["role"]]:
             return
         if await tx.value(rows.OPEN_REQUESTS, of_repo=repo.id) >= limits.OPEN_ACCESS_REQUESTS:
             return
@@ -109,6 +127,7 @@ async def _keep(node: Node, data: dict[str, Any]) -> None:
             author=Author(data["account"]),
             request=made,
             account=data["account"],
+            account_id=repos.row(now).owner_id,  # whose inbox it reaches
             role=data["role"],
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from localstore.core import limits
 from localstore.core.errors import Conflict, Invalid, NotFound
 from localstore.core.model.base import Page, PageQuery
@@ -14,9 +16,12 @@ from relay.capacity import quota
 from relay.db import repo as repos
 from relay.db.collaboration import access as rows
 from relay.db.engine.database import Row, Tx, UniqueViolation
+from relay.db.identity import account as accounts
 from relay.db.repo import RepoRow
 from relay.http import paging
-from relay.service.access.access import OFFER_MS, account_of, actor, repo_name_of, require_pending
+from relay.service.access import through
+from relay.service.access.access import OFFER_MS, actor, owner_of, repo_name_of, require_pending
+from relay.service.access.through import acts_for
 from relay.service.attention import social
 from relay.service.webhook import webhook as webhooks
 
@@ -30,11 +35,14 @@ async def page(caller: Caller, query: PageQuery) -> Page[Transfer]:
 
 async def create(view: View, body: TransferCreate) -> Transfer:
     """Offer the repository to another account. Ownership does not move yet."""
-    if body.org:
-        raise Invalid("organisations are not in this version; name a person", pointer="/org")
     async with view.write() as tx:
         now = now_ms()
-        who, handle = await account_of(tx, body.to, "/to")
+        to = await owner_of(tx, body.to, "/to")
+        who, handle = to.id, to.handle
+        if body.org and to.kind != "org":
+            raise Invalid(f"{handle} is a person; omit --org", pointer="/org")
+        if not body.org and to.kind == "org":
+            raise Invalid(f"{handle} is an organisation; add --org", pointer="/to")
         if who == view.repo.owner_id:
             raise Conflict(f"@{handle} owns {view.repo.full_name} already")
         await tx.run(rows.EXPIRE_TRANSFER, of_repo=view.repo.id, now=now)
@@ -61,21 +69,22 @@ async def create(view: View, body: TransferCreate) -> Transfer:
 
 
 async def accept(caller: Caller, transfer: str) -> Transfer:
-    """The caller becomes the owner, and who was it keeps the role admin. The old address leads here for 90
-    days; webhooks are switched off. NameTaken, QuotaExceeded: the transfer stays open."""
+    """The caller, or their organisation, becomes the owner. A person who was it keeps the role admin. The old
+    address leads here for 90 days; webhooks are switched off. NameTaken, QuotaExceeded: the transfer stays
+    open."""
     known = await _known(caller, transfer)
     async with caller.write(
-        repo_name(known[1]), account_name(known[7])
+        repo_name(known[1]), account_name(known[4]), account_name(known[13])
     ) as tx:  # whose names are taken and reserved, and whose quotas count
         await caller.still(tx)
         found = await _open(tx, transfer)
-        if found[4] != caller.me.account_id:
+        if not await acts_for(tx, found[4], caller.me.account_id):
             raise NotFound
         row = await tx.one(repos.ONE, id=found[1], account=caller.me.account_id)
-        if row is None or caller.me.handle is None:
+        if row is None or found[5] is None or found[13] != known[13]:
             raise NotFound
         old = repos.row(row)
-        await _move(tx, caller, old, caller.me.handle)
+        await _move(tx, caller, old, found[4], found[5])
         await tx.run(rows.END_TRANSFER, of_id=transfer, new_state="accepted")
         await caller.node.hub.announce(
             tx,
@@ -83,27 +92,29 @@ async def accept(caller: Caller, transfer: str) -> Transfer:
             "repo.transfer",
             audience="reader",
             transfer=transfer,
-            account=caller.me.account_id,
+            account=found[4],
             sender=old.owner_id,
         )
         return await _shown(tx, transfer)
 
 
 async def decline(caller: Caller, transfer: str) -> Transfer:
-    return await _end(caller, transfer, 4, "declined", "transfer.decline")
+    """The new owner does not want it."""
+    return await _end(caller, transfer, (4,), "declined", "transfer.decline")
 
 
 async def cancel(caller: Caller, transfer: str) -> Transfer:
-    """Whoever offered the repository takes the offer back."""
-    return await _end(caller, transfer, 7, "cancelled", "transfer.cancel")
+    """Whoever offered the repository, or owns it, takes the offer back."""
+    return await _end(caller, transfer, (7, 13), "cancelled", "transfer.cancel")
 
 
-async def _end(caller: Caller, transfer: str, whose: int, state: str, kind: str) -> Transfer:
+async def _end(caller: Caller, transfer: str, whose: tuple[int, ...], state: str, kind: str) -> Transfer:
     known = await _known(caller, transfer)
-    async with caller.write(repo_name(known[1])) as tx:
+    owners = [account_name(known[one]) for one in whose]  # who is an admin of these stays so meanwhile
+    async with caller.write(repo_name(known[1]), *owners) as tx:
         await caller.still(tx)
         found = await _open(tx, transfer)
-        if found[whose] != caller.me.account_id:
+        if not await _acts_for_one(tx, [found[one] for one in whose], caller.me.account_id):
             raise NotFound
         await tx.run(rows.END_TRANSFER, of_id=transfer, new_state=state)
         await caller.node.hub.announce(
@@ -112,23 +123,27 @@ async def _end(caller: Caller, transfer: str, whose: int, state: str, kind: str)
         return await _shown(tx, transfer)
 
 
-async def _move(tx: Tx, caller: Caller, old: RepoRow, handle: str) -> None:
-    me, now = caller.me.account_id, now_ms()
+async def _move(tx: Tx, caller: Caller, old: RepoRow, new: str, handle: str) -> None:
+    """Make `new`, whose handle it is, the owner."""
+    now = now_ms()
     holder = await tx.value(repos.ALIAS_OF, owner=handle, name=old.name, now=now)
     if holder is not None and holder != old.id:
         raise NameTaken(f"{handle}/{old.name} is reserved for a repository that was renamed")
-    await quota.transfer(tx, old.id, old.owner_id, me, caller.node.config.quota)
-    await tx.run(rows.REMOVE, of_repo=old.id, who=me)
-    await tx.run(rows.CANCEL_INVITE_OF, of_repo=old.id, who=me)
+    await quota.transfer(tx, old.id, old.owner_id, new, caller.node.config.quota)
+    await through.leave(tx, old.id)
+    await tx.run(rows.REMOVE, of_repo=old.id, who=new)
+    await tx.run(rows.CANCEL_INVITE_OF, of_repo=old.id, who=new)
     try:
-        await tx.run(rows.SET_OWNER, of_repo=old.id, new_owner=me, now=now)
+        await tx.run(rows.SET_OWNER, of_repo=old.id, new_owner=new, now=now)
     except UniqueViolation:
         raise NameTaken(
-            f"you have a repository {handle}/{old.name}; rename it, then accept: svc repo rename NEW -R "
+            f"there is a repository {handle}/{old.name}; rename it, then accept: svc repo rename NEW -R "
             f"{handle}/{old.name}"
         ) from None
-    await tx.run(rows.ADD, repo_id=old.id, account_id=old.owner_id, role="admin", created_at=now)
-    await social.watch_own(tx, old.id, me)
+    if await tx.value(accounts.KIND, id=old.owner_id) != "org":  # an organisation has no roles elsewhere
+        await tx.run(rows.ADD, repo_id=old.id, account_id=old.owner_id, role="admin", created_at=now)
+    await through.enter(tx, old.id)
+    await social.watch_own(tx, old.id, caller.me.account_id)
     await webhooks.switch_off_all(tx, old.id)
     until = now + limits.ALIAS * 1000
     await tx.run(repos.ALIAS_DROP, owner=handle, name=old.name)
@@ -138,10 +153,16 @@ async def _move(tx: Tx, caller: Caller, old: RepoRow, handle: str) -> None:
 
 async def _known(caller: Caller, transfer: str) -> Row:
     """The transfer, of whoever takes part in it; NotFound for everybody else."""
-    found = await caller.node.db.lookup(rows.TRANSFER, id=transfer, now=now_ms())
-    if found is None or caller.me.account_id not in (found[4], found[7]):
-        raise NotFound
+    async with caller.read() as tx:
+        found = await tx.one(rows.TRANSFER, id=transfer, now=now_ms())
+        me = caller.me.account_id
+        if found is None or not await _acts_for_one(tx, (found[4], found[7], found[13]), me):
+            raise NotFound
     return found
+
+
+async def _acts_for_one(tx: Tx, owners: Sequence[str], who: str) -> bool:
+    return any([await acts_for(tx, one, who) for one in owners])
 
 
 async def _open(tx: Tx, transfer: str) -> Row:
@@ -168,4 +189,5 @@ def _to_wire(row: Row) -> Transfer:
         state=row[10],
         created_at=rfc3339(row[11]),
         expires_at=rfc3339(row[12]),
+        org=row[6] == "org",
     )

@@ -52,6 +52,7 @@ RULES: Final[dict[str, Rule]] = {
     "invite.create": Rule(to="invited", outside=True),
     "invite.cancel": _UNINVITED,
     "invite.decline": _UNINVITED,
+    "access.request": Rule(to="access_requested"),
     "access.grant": _UNINVITED,
     "transfer.create": Rule(to="transfer", outside=True),
     "transfer.decline": _UNOFFERED,

@@ -93,6 +93,7 @@ async def clone(view: View, body: LabelClone) -> LabelsCloned:
         other = [folded for folded in there if folded in here and here[folded] != there[folded]]
         view.require_room(len(here), LABELS, "labels", new=len(fresh))
         new = [{"repo_id": view.repo.id, "folded": one, **asdict(there[one])} for one in fresh]
+        await view.count_created(tx, "labels", len(new))
         await tx.many(rows.INSERT, new)
         for folded in other if body.force else []:
             await _edit(tx, view, folded, there[folded])

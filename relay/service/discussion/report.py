@@ -4,7 +4,7 @@ decides."""
 from __future__ import annotations
 
 from localstore.core import limits
-from localstore.core.errors import Conflict, EditionLacks, NotFound
+from localstore.core.errors import Conflict, EditionLacks, Invalid, NotFound
 from localstore.core.model.base import Page
 from localstore.core.model.catalog.advisory import AdvisoryDraft
 from localstore.core.model.collaboration.report import (
@@ -56,6 +56,7 @@ async def create(view: View, body: ReportCreate) -> Report:
             reporter_id=me,
             created_at=now_ms(),
             decided_at=None,
+            advisory_id=None,
         )
         await view.node.hub.announce(
             tx, view.repo.id, "report.create", audience="owner", id=made, account=view.repo.owner_id
@@ -67,6 +68,9 @@ async def decide(view: View, report: str, body: ReportDecision) -> Report:
     """A decision that is made already is no error. Publishing makes an advisory of the report; EditionLacks
     where the edition has none."""
     state = body.decision
+    if body.affected and state != "published":
+        raise Invalid("only what is published speaks of packages", pointer="/affected")
+    told = None
     async with view.write() as tx:
         old = await _find(tx, view, report)
         if old.state != state:
@@ -80,9 +84,12 @@ async def decide(view: View, report: str, body: ReportDecision) -> Report:
                         f"{edition.EDITION} publishes no advisories; the report stays {old.state}, and can "
                         "be triaged or dismissed"
                     )
-                draft = AdvisoryDraft(summary=old.title, details=old.body, severity=old.severity)
-                await advisory.publish(tx, view, draft)
-            await tx.run(rows.DECIDE, of_repo=view.repo.id, of_report=report, new_state=state, now=now_ms())
+                draft = AdvisoryDraft(
+                    summary=old.title, details=old.body, severity=old.severity, affected=body.affected
+                )
+                told = (await advisory.publish(tx, view, draft)).id
+            decided = {"new_state": state, "new_advisory": told, "now": now_ms()}
+            await tx.run(rows.DECIDE, of_repo=view.repo.id, of_report=report, **decided)
             await view.node.hub.announce(
                 tx, view.repo.id, "report.decide", audience="owner", id=report, decision=state
             )
@@ -110,4 +117,5 @@ def _to_wire(found: ReportRow) -> Report:
         reporter=actor(found.reporter_id, found.reporter_handle, found.reporter_kind),
         created_at=rfc3339(found.created_at),
         decided_at=rfc3339_or_none(found.decided_at),
+        advisory_id=found.advisory_id,
     )

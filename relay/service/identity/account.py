@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Literal
 
 from localstore.core import limits, names
 from localstore.core.errors import Invalid, Unauthorized
@@ -27,6 +28,7 @@ ASK = (
     "--pair CODE"
 )
 
+Kind = Literal["user", "org"]
 _PASSWORDS = Guesses("password", 100, 3600)
 _PER_ADDRESS = Attempts("password.address", 40, 600)
 _SIGN_UPS = Attempts("sign_up.address", 200, 3600)
@@ -81,10 +83,13 @@ async def create_counted(
     return await create(tx, handle, account_id, password_hash)
 
 
-async def create(tx: Tx, handle: str, account_id: str, password_hash: str | None = None) -> AccountRow:
-    """A new account under a free handle; NameTaken when somebody else was quicker."""
+async def create(
+    tx: Tx, handle: str, account_id: str, password_hash: str | None = None, kind: Kind = "user"
+) -> AccountRow:
+    """A new account, of a person or organisation, under a free handle; NameTaken when somebody else was
+    quicker."""
     await require_free(tx, handle)
-    made = AccountRow(account_id, "user", handle, None, None, password_hash, PHASE)
+    made = AccountRow(account_id, kind, handle, None, None, password_hash, PHASE)
     try:
         await tx.run(
             rows.INSERT,
@@ -124,16 +129,21 @@ async def change_handle(caller: Caller, body: str) -> Handle:
     if name == me.handle:
         return Handle(handle=name, user_id=me.account_id)
     async with caller.write(f"handle {name}", f"handle {me.handle}") as tx:
-        await require_free(tx, name, me.account_id)
-        try:
-            await tx.run(rows.SET_HANDLE, account_id=me.account_id, new_handle=name)
-        except UniqueViolation:
-            raise _taken(name) from None
-        await tx.run(rows.DROP_ALIASES, handle=name)
-        if me.handle is not None:
-            await _leave_aliases(tx, me.account_id, me.handle)
+        await rename(tx, me.account_id, me.handle, name)
         await audit.record(tx, me.account_id, "account.rename", me.account_id, old=me.handle, new=name)
     return Handle(handle=name, user_id=me.account_id)
+
+
+async def rename(tx: Tx, account_id: str, old_handle: str | None, handle: str) -> None:
+    """Give a person or organisation another handle; aliases lead from the old one. Raises NameTaken."""
+    await require_free(tx, handle, account_id)
+    try:
+        await tx.run(rows.SET_HANDLE, account_id=account_id, new_handle=handle)
+    except UniqueViolation:
+        raise _taken(handle) from None
+    await tx.run(rows.DROP_ALIASES, handle=handle)
+    if old_handle is not None:
+        await _leave_aliases(tx, account_id, old_handle)
 
 
 async def _leave_aliases(tx: Tx, account_id: str, old_handle: str) -> None:

@@ -23,6 +23,7 @@ from localstore.core.errors import NotFound, RateLimited, SvcError, Unauthorized
 from localstore.core.model.collaboration.merge import MergeFinalizeRequest, NotMergeable
 from localstore.core.model.collaboration.proposal import Draft, Proposal
 from localstore.core.model.collaboration.protection import BranchProtected
+from localstore.core.model.seal import PrepareExpired
 from localstore.core.rights import OPERATIONS
 from relay.base.clock import now_ms
 from relay.caller import Principal, View, repo_name
@@ -161,6 +162,8 @@ async def _landed(view: View, kept: AutoRow, worked: landing.Worked | None) -> N
         if found is None or rows.row(found).prepare_id != kept.prepare_id:
             return
         prepared = await seal.prepared_for("auto", tx, kept.prepare_id)
+        if prepared.expires_at <= now_ms():  # whatever else it waits for
+            raise PrepareExpired("the time of this signed merge is over; merge it again")
         purpose = {"new_purpose": "merge", "new_expires_at": prepared.expires_at}
         await tx.run(seals.REPURPOSE, prepare_id=kept.prepare_id, **purpose)
         await tx.run(rows.DROP, of_repo=view.repo.id, of_number=kept.number)

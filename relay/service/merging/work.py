@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from localstore.core import limits, tree
 from localstore.core.errors import NotFound, TooLarge
+from localstore.core.merge.moves import NONE, Finding, Moves, Ways, searches
 from localstore.core.merge.three_way import (
     Merged,
     Plan,
@@ -89,7 +91,8 @@ class Working:
     ) -> Merged:
         merges = []
         for base in bases or [None]:
-            planned = plan(await self._diff(base, ours), await self._diff(base, theirs))
+            mine, other = await self._diff(base, ours), await self._diff(base, theirs)
+            planned = plan(mine, other, NONE if apart else await self._moves(mine, other))
             if apart and planned.both:
                 merges.append(Merged(planned.taken, {}, [], sorted(planned.both)))
                 continue
@@ -105,10 +108,29 @@ class Working:
     async def _diff(self, base: bytes | None, side: bytes) -> dict[str, Change]:
         return await trees.drive(tree.diff(base, side), self.chain.load)
 
+    async def _moves(self, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Moves:
+        """The files that a side moved; what was moved and edited is found by comparing texts."""
+        found: list[Ways] = []
+        for search in searches(ours, theirs):
+            finding = _Finding(search.finding(await self._texts(search.digests())))
+            if search.wanted:
+                await self.chain.view.node.share.finish(self.chain.view.me.account_id, finding.go_on)
+            else:
+                finding.go_on(math.inf)
+            found.append(finding.ways)
+        return Moves(*found)
+
     async def _joined(self, planned: Plan) -> Mapping[str, bytes | None]:
         if not planned.texts:
             return {}
-        wanted = planned.digests()
+        joining = _Joining(merged_texts(planned, await self._texts(planned.digests())))
+        await self.chain.view.node.share.finish(self.chain.view.me.account_id, joining.go_on)
+        return joining.found
+
+    async def _texts(self, wanted: Mapping[bytes, int]) -> Mapping[bytes, bytes]:
+        """Texts by digest. TooLarge."""
+        if not wanted:
+            return {}
         if sum(wanted.values()) > limits.LOADED_TEXTS:
             raise TooLarge(
                 f"the texts that both sides changed have more than {limits.LOADED_TEXTS} bytes "
@@ -116,10 +138,25 @@ class Working:
             )
         view, here = self.chain.view, {one: self.texts[one] for one in wanted if one in self.texts}
         rest = [one for one in wanted if one not in here]
-        contents = {**await content.read(view.node, self.chain.tx, view.repo.id, rest), **here}
-        joining = _Joining(merged_texts(planned, contents))
-        await view.node.share.finish(view.me.account_id, joining.go_on)
-        return joining.found
+        return {**await content.read(view.node, self.chain.tx, view.repo.id, rest), **here}
+
+
+class _Finding:
+    """Moved files, looked for while there is time."""
+
+    def __init__(self, left: Finding) -> None:
+        self._left = left
+        self.ways: Ways = {}
+
+    def go_on(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        try:
+            while time.monotonic() < until:
+                next(self._left)
+        except StopIteration as end:
+            self.ways = end.value
+            return True
+        return False
 
 
 class _Joining:

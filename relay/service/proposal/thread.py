@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from localstore.core import limits
 from localstore.core.diff import anchors
 from localstore.core.encoding import digest
@@ -36,7 +38,7 @@ from relay.http.paging import Cursor, page_size
 from relay.service.discussion import comment as posts
 from relay.service.discussion import posting, subject
 from relay.service.history import sealed
-from relay.service.proposal import placing, sight, states, versions
+from relay.service.proposal import live_places, placing, sight, states, versions
 
 LINE_MAX = 1000  # seals of a branch, back from its head, whose lines can be commented on
 
@@ -69,6 +71,10 @@ async def page(view: View, number: str, query: ThreadQuery) -> Page[Thread]:
             some = await tx.all(rows.SOME, **of, among=[one[0] for one in shown])
             threads = sorted(map(rows.row, some), key=lambda one: (one.created_at, one.id))
         items = await _to_wire(tx, view, n, threads)
+        newest = await states.find(tx, view, number)
+    if query.live == "1":
+        now = await live_places.of(view, newest, threads)
+        items = [replace(one, live=now.get(one.id)) for one in items]
     return Page(items=items, next_cursor=Cursor.write(*keyset.key(shown[-1])) if more else None)
 
 
@@ -212,7 +218,7 @@ async def _begun(view: View, body: ThreadCreate, at: str) -> ThreadRow:
 
 
 def _no_text(path: str, at: str) -> Invalid:
-    return Invalid(f"{at[:12]} has no text of this path whose lines are shown", pointer="/path")
+    return Invalid(f"{at[:12]} has no {path}, or it is not a text whose lines can be shown", pointer="/path")
 
 
 async def _require_room(tx: Tx, row: ProposalRow, count: int, most: int, what: str) -> None:

@@ -11,8 +11,10 @@ import msgspec
 from localstore.core.limits import WEBHOOK_SEALS
 from localstore.core.model.base import Actor
 from localstore.core.model.collaboration.webhook import EventKind, Message
+from localstore.core.rights.policy import Policy
 from relay.base.clock import rfc3339
 from relay.db import release as releases
+from relay.db import repo as repos
 from relay.db.collaboration import proposal as proposals
 from relay.db.collaboration import review as reviews
 from relay.db.collaboration import run as runs
@@ -47,6 +49,12 @@ TYPES: Final[dict[str, tuple[EventKind, str]]] = {
     "comment.create": ("comment", "created"),
     "comment.edit": ("comment", "edited"),
     "comment.delete": ("comment", "deleted"),
+    "thread.create": ("comment", "created"),
+    "thread.comment": ("comment", "created"),
+    "thread.edit": ("comment", "edited"),
+    "thread.delete": ("comment", "deleted"),
+    "thread.resolve": ("review", "resolved"),
+    "thread.reopen": ("review", "reopened"),
     "proposal.create": ("proposal", "created"),
     "proposal.edit": ("proposal", "edited"),
     "proposal.draft": ("proposal", "drafted"),
@@ -167,13 +175,18 @@ async def _review(tx: Tx, repo_id: str, number: int | None, said: Data) -> Data:
     if "id" in said:
         row = await tx.one(reviews.ONE, of_repo=repo_id, of_number=number, review=said["id"])
         told["review"] = None if row is None else review_to_wire(reviews.row(row))
+    if "thread" in said:
+        told["thread"] = {"id": said["thread"]}
     return told
 
 
 async def _comment(tx: Tx, repo_id: str, number: int | None, said: Data) -> Data:
-    """`comment`: of one that is gone the id alone."""
+    """`comment`: of one that is gone the id alone. `thread`: that of a comment on lines; if its path is
+    hidden by now, the comment counts as gone."""
     row = await tx.one(rows.COMMENT, of_repo=repo_id, of_comment=said["id"])
     told: Data = {"id": said["id"]}
+    if "thread" in said and not await _open_to_readers(tx, repo_id, said["thread"]):
+        row = None
     if row is not None:
         id_, author, handle, kind, body, created, updated = row
         told = {
@@ -186,7 +199,15 @@ async def _comment(tx: Tx, repo_id: str, number: int | None, said: Data) -> Data
     subject = await _subject(tx, repo_id, number)
     if subject is not None:
         subject = {name: subject[name] for name in ("number", "kind", "state", "title", "author")}
-    return {"comment": told, "subject": subject}
+    thread = {"thread": {"id": said["thread"]}} if "thread" in said else {}
+    return {"comment": told, "subject": subject, **thread}
+
+
+async def _open_to_readers(tx: Tx, repo_id: str, thread: str) -> bool:
+    """Whether every reader may see what is said in the thread."""
+    paths = await tx.one(rows.THREAD_PATHS, of_repo=repo_id, of_thread=thread)
+    policy = Policy(0, dict(map(tuple, await tx.all(repos.POLICY, repo_id=repo_id))))
+    return paths is not None and all(policy.sees(path) for path in paths)
 
 
 async def _subject(tx: Tx, repo_id: str, number: int | None) -> Data | None:

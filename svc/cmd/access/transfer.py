@@ -37,10 +37,11 @@ def transfer(
     """Offer a repository to another owner
 
     Ownership moves when they accept, within seven days. You keep the role admin then, and the old address
-    leads to the repository for 90 days.
+    leads to the repository for 90 days. For an organisation one of its admins accepts, who may be you.
 
     Examples:
     svc repo transfer bob -R alice/notes
+    svc repo transfer acme --org -R alice/notes
     """
     body = checked(TransferCreate(to=handle.removeprefix("@"), org=org))
     repo = ctx.repo
@@ -72,7 +73,8 @@ def accept(ctx: Ctx, which: Which = "") -> None:
     one = _one(ctx, which)
     ctx.confirm(f"Becoming the owner of {one.repo.full_name}")
     done = ctx.api.send(access.ACCEPT_TRANSFER, transfer=one.id)
-    ctx.out.done(f"You own {done.repo.full_name} now", done, COLUMNS, Transfer, value=done.id)
+    owns = f"The organisation {done.to.handle} owns" if done.org else "You own"
+    ctx.out.done(f"{owns} {done.repo.full_name} now", done, COLUMNS, Transfer, value=done.id)
 
 
 @answers(COLUMNS, Transfer)

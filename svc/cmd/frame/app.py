@@ -72,7 +72,10 @@ def normalise(words: list[str]) -> list[str]:
 
 def _call(words: list[str], out: Out) -> int:
     state = Run(out, os.environ, Path.cwd())
-    code = Group("").main(normalise(words), prog_name="svc", standalone_mode=False, obj=state)
+    try:
+        code = Group("").main(normalise(words), prog_name="svc", standalone_mode=False, obj=state)
+    finally:
+        state.close()
     if code == EXIT_INTERRUPTED:  # Typer's own answer to Ctrl-C
         raise KeyboardInterrupt
     return code if isinstance(code, int) else EXIT_OK

@@ -87,12 +87,13 @@ def _conflict(one: ConflictCopy, kept: str) -> str:
         return f"conflict in {one.path}: your version {kept} as {one.kept_as}"
     whose = f"@{one.by}'s version" if one.by else "the branch's version"
     return (
-        f"conflict in {one.path}, {_lines(one.lines)}: {whose} stays; "
-        f"yours ({_lines(one.kept_lines)}) {kept} whole as {one.kept_as}"
+        f"conflict in {one.path}, {line_ranges(one.lines)}: {whose} stays; "
+        f"yours ({line_ranges(one.kept_lines)}) {kept} whole as {one.kept_as}"
     )
 
 
-def _lines(ranges: str) -> str:
+def line_ranges(ranges: str) -> str:
+    """`line 5`, `lines 2-4, 9`."""
     return f"line {ranges}" if ranges.isdecimal() else f"lines {ranges}"
 
 

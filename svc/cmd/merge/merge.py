@@ -14,7 +14,7 @@ from localstore.errors import NoMerge
 from localstore.sync.open_merge import open_merge, require_resolved
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun
-from svc.cmd.frame.working_copy import conflict_record, count, path_list
+from svc.cmd.frame.working_copy import conflict_record, count, line_ranges, path_list
 from svc.console import Column, answers
 from svc.flows.common import ConflictCopy
 from svc.flows.merge import merge as flow
@@ -140,7 +140,9 @@ def _note(ctx: Ctx, done: Merging) -> None:
 
 
 def _lines(one: ConflictCopy) -> str:
-    return f" (its lines {one.lines}, yours {one.kept_lines})" if one.lines else ""
+    if one.lines is None or one.kept_lines is None:
+        return ""
+    return f" (its {line_ranges(one.lines)}, your {line_ranges(one.kept_lines)})"
 
 
 def _files(done: Merging) -> str:

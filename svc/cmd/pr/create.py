@@ -18,6 +18,7 @@ from localstore.core.model.repo import Repo
 from svc.cmd.frame import changes
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
+from svc.cmd.frame.working_copy import count
 from svc.cmd.issue.words import Assignees, Labels, Web, handles_of, names_of
 from svc.cmd.pr.words import COLUMNS, Reviewers, page_of, titled
 from svc.console import answers
@@ -177,4 +178,7 @@ def _note_edits(ctx: Ctx) -> None:
     with suppress(SvcError, Conflict):
         files = compare_folder(ctx.obj)
         if files:
-            ctx.out.note(f"{len(files)} changed files of this folder are not part of it; run: svc push")
+            left = (
+                count(len(files), "changed file") + " of this folder " + ("is" if len(files) == 1 else "are")
+            )
+            ctx.out.note(f"{left} not part of it; run: svc push")

@@ -12,9 +12,11 @@ from localstore.core.model.base import PageQuery
 from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.collaboration import review as reviews
+from localstore.core.model.collaboration import thread as threads
 from localstore.core.model.collaboration.issue import Comment
 from localstore.core.model.collaboration.proposal import Proposal, ProposalQuery
 from localstore.core.model.collaboration.review import Review
+from localstore.core.model.collaboration.thread import Thread, ThreadQuery
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.cmd.issue.words import Web, prose
@@ -25,7 +27,7 @@ from svc.flows.place.known_subjects import listing
 from svc.http.checked import checked
 
 WHY = (*COLUMNS[:2], Column("why"), *COLUMNS[3:])
-THREAD = (*ONE, Column("body"), Column("thread"))
+THREAD = (*ONE, Column("body"), Column("thread"), Column("line_threads"))
 Shown = Literal["open", "closed", "merged", "all"]
 _SAID = {"approve": "approved", "request_changes": "requested changes", "comment": "reviewed"}
 
@@ -123,7 +125,8 @@ def view(
 ) -> None:
     """Show a proposal
 
-    Its branches, its text and who reviews it; with --comments what was said, oldest first.
+    Its branches, its text and who reviews it; with --comments what was said, oldest first, then what was
+    said about lines. For scripts these are the fields thread and line_threads.
 
     Examples:
     svc pr view
@@ -139,17 +142,23 @@ def view(
         open_page(ctx.out, page_of(ctx, repo, n))
         return
     thread: list[Comment | Review] = []
+    on_lines: list[Thread] = []
     if comments:
+        on_lines = list(ctx.reader.items(threads.LIST, ThreadQuery(live="1"), id=repo.id, n=n))
         thread = [
             *ctx.reader.items(issues.COMMENTS, PageQuery(), id=repo.id, n=n),
             *ctx.reader.items(reviews.LIST, PageQuery(), id=repo.id, n=n),
         ]
         thread.sort(key=lambda one: one.created_at)
-    record = {**msgspec.to_builtins(found), "thread": msgspec.to_builtins(thread) if comments else None}
+    record = {
+        **msgspec.to_builtins(found),
+        "thread": msgspec.to_builtins(thread) if comments else None,
+        "line_threads": msgspec.to_builtins(on_lines) if comments else None,
+    }
     parts = [prose(found.body)] if found.body.strip() else []
     parts += [_said(ctx, one) for one in thread]
-    parts += told(ctx, repo, n) if comments else []
-    columns = ONE if ctx.out.terminal and not ctx.out.format.as_data else THREAD[: None if comments else -1]
+    parts += told(ctx, repo, on_lines)
+    columns = ONE if ctx.out.terminal and not ctx.out.format.as_data else THREAD[: None if comments else -2]
     ctx.out.record(record, columns, Proposal, body="\n\n".join(parts))
 
 

@@ -35,18 +35,30 @@ def comment(
     draft: Annotated[bool, typer.Option("-d", "--draft", help="Send it with your next review")] = False,
     edit_last: Annotated[bool, typer.Option("--edit-last", help="Change your last comment instead")] = False,
     delete_last: Annotated[bool, typer.Option("--delete-last", help="Delete your last comment")] = False,
+    discard: Annotated[
+        str,
+        typer.Option("--discard", metavar="ID|all", help="Delete what waits for your review, by its thread"),
+    ] = "",
 ) -> None:
     """Comment on a proposal, or on lines of it
 
     Without a text your editor opens. @HANDLE tells somebody who can read the repository. With --path and
     --line it is about lines of the newest version; it follows them when they move. Others put --suggest in
-    their place with svc pr apply.
+    their place with svc pr apply. --discard deletes comments that wait for your review: those of one thread,
+    or all.
 
     Examples:
     svc pr comment 12 -b "It works here"
     svc pr comment 12 --path src/a.py --line 12-14 -b "Why twice?" --draft
     svc pr comment 12 --path src/a.py --line 12 --suggest "    return value"
+    svc pr comment 12 --discard all
     """
+    if discard:
+        others = (body, body_file, suggest, path or line or thread or None)
+        if others != (None,) * 4 or draft or edit_last or delete_last:
+            raise UsageError("--discard deletes what waits for your review and says nothing; use it alone")
+        threads.discard(ctx, ctx.repo, find(ctx, ctx.repo, number), discard)
+        return
     on_lines = bool(path or line or thread or draft or suggest is not None)
     if not on_lines:
         if body is None and body_file is None and not delete_last and not ctx.out.interactive:
@@ -56,12 +68,7 @@ def comment(
         return
     if edit_last or delete_last:
         raise UsageError("--edit-last and --delete-last are for comments on the proposal itself")
-    if thread and (path or line or suggest is not None):
-        raise UsageError("--thread answers on the lines of that thread; omit --path, --line and --suggest")
-    if not thread and not (path and line):
-        raise UsageError("say which lines: --path FILE and --line A or A-B")
-    if suggest is not None and side == "old":
-        raise UsageError("a suggestion replaces lines as they are after the change; omit --side old")
+    _require_spot(path, line, side, suggest, thread)
     text = body_of(body, body_file)
     if text is None and suggest is None:
         raise UsageError("say the text: -b TEXT or -F FILE, or other lines: --suggest TEXT")
@@ -78,6 +85,16 @@ def comment(
     when = "; it goes out with your review" if said.draft else ""
     sentence = f"{'Suggested' if suggest is not None else 'Commented on'} {spot} of #{found.number}{when}"
     ctx.out.done(sentence, said, on_issue.COLUMNS, Comment, value=said.id)
+
+
+def _require_spot(path: str, line: str, side: Side, suggest: str | None, thread: str) -> None:
+    """UsageError unless the words name lines, or a thread, and go together."""
+    if thread and (path or line or suggest is not None):
+        raise UsageError("--thread answers on the lines of that thread; omit --path, --line and --suggest")
+    if not thread and not (path and line):
+        raise UsageError("say which lines: --path FILE and --line A or A-B")
+    if suggest is not None and side == "old":
+        raise UsageError("a suggestion replaces lines as they are after the change; omit --side old")
 
 
 @answers(on_issue.REACTED)

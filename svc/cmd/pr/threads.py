@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Annotated, Any, Literal
 
@@ -15,6 +15,7 @@ from localstore.core.errors import NotFound, SvcError, UsageError
 from localstore.core.limits import ISSUE_BODY_BYTES
 from localstore.core.model import auth, history
 from localstore.core.model import seal as seals
+from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration import thread as threads
 from localstore.core.model.collaboration.issue import Comment
 from localstore.core.model.collaboration.proposal import Proposal
@@ -34,6 +35,8 @@ from svc.api import Api
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.cmd.frame.text_options import text_of
+from svc.cmd.frame.working_copy import count
+from svc.cmd.issue.comment import COLUMNS as SAID
 from svc.cmd.issue.words import prose
 from svc.cmd.pr.words import Named, Number, find, titled
 from svc.console import Column, answers
@@ -47,8 +50,8 @@ _SHOWN = 12  # lines of one thread
 
 
 def where(record: dict[str, Any]) -> str:
-    """Where the lines are now; else where they were."""
-    at = record["place"] or record
+    """Where the lines are now, unsealed edits counted; else where they were."""
+    at = record["live"] or record["place"] or record
     lines = f"{at['start']}" if at["start"] == at["end"] else f"{at['start']}-{at['end']}"
     return f"{at['path']}:{lines}"
 
@@ -57,7 +60,7 @@ def state(record: dict[str, Any]) -> str:
     """`waits`: for its author's review. `open` goes with what became of the lines."""
     if record["draft"]:
         return "waits"
-    place = record["place"]
+    place = record["live"] or record["place"]
     how = "gone" if place is None else place["how"]
     return f"open, {how}" if record["state"] == "open" and how != "same" else str(record["state"])
 
@@ -92,13 +95,14 @@ def list_threads(
 ) -> None:
     """List the comments on lines of a proposal
 
-    Where their lines are in the newest version: moved, edited since, or gone.
+    Where their lines are: moved, edited since, or gone. Edits that nobody has sealed yet count for those who
+    may write; the fields place and live keep both apart.
 
     Examples:
     svc pr threads 12 --state open
     svc pr threads 12 --draft
     """
-    query = checked(ThreadQuery(state=state, path=path or None, draft="1" if draft else "0"))
+    query = checked(ThreadQuery(state=state, path=path or None, draft="1" if draft else "0", live="1"))
     repo = ctx.readable_repo
     found = find(ctx, repo, number)
     rows = ctx.reader.items(threads.LIST, query, limit=limit, id=repo.id, n=str(found.number))
@@ -215,6 +219,25 @@ def waiting(ctx: Ctx, repo: Repo, found: Proposal) -> list[Comment]:
     return [said for one in every for said in one.comments if said.draft]
 
 
+def discard(ctx: Ctx, repo: Repo, found: Proposal, which: str) -> None:
+    """Delete the caller's comments that wait for their review: of one thread, or of `all`. NotFound if none
+    wait."""
+    n = str(found.number)
+    every = list(ctx.api.items(threads.LIST, ThreadQuery(), id=repo.id, n=n))
+    some = every if which == "all" else _among(every, found, [which])
+    waits = [said for one in some for said in one.comments if said.draft]
+    if not waits:
+        there = "" if which == "all" else f" in thread {terminal_safe(which)}"
+        raise NotFound(
+            f"nothing of yours{there} waits for a review of #{found.number}; "
+            f"see: svc pr threads {found.number} --draft"
+        )
+    ctx.confirm(f"Discarding {count(len(waits), 'comment')} on lines of #{found.number}")
+    for said in waits:
+        ctx.api.send(issues.DELETE_COMMENT, id=repo.id, n=n, comment=said.id)
+        ctx.out.done(f"Discarded a comment on lines of #{found.number}", said, SAID, Comment, value=said.id)
+
+
 def lines_of(typed: str) -> tuple[int, int]:
     """A line, or a range of lines. UsageError."""
     found = _LINES.fullmatch(typed.strip())
@@ -233,15 +256,20 @@ def suggestion(typed: str) -> str:
     return text_of(None, "-", names, "a suggestion", ISSUE_BODY_BYTES) or "" if sys.stdin else ""
 
 
-def told(ctx: Ctx, repo: Repo, n: str) -> Iterator[str]:
+def told(ctx: Ctx, repo: Repo, every: Iterable[Thread]) -> Iterator[str]:
     """Each thread as people read it: its lines, and what was said."""
     files: dict[tuple[str, str], bytes] = {}
-    for one in ctx.reader.items(threads.LIST, ThreadQuery(), id=repo.id, n=n):
+    for one in every:
         at = one.place
         gone = "" if at is not None else ", gone from the newest version"
         how = f", {at.how}" if at is not None and at.how != "same" else gone
         waits = ", waits for your review" if one.draft else ""
-        parts = [f"--- {_spot(one)} ({one.id[:12]}), {one.state}{how}{waits}"]
+        now = ""
+        if one.live is not None:
+            lines = f"{one.live.start}" + (f"-{one.live.end}" if one.live.end != one.live.start else "")
+            spot = "gone" if one.live.how == "gone" else f"at {terminal_safe(one.live.path)}:{lines}"
+            now = f"; {spot} with unsealed edits"
+        parts = [f"--- {_spot(one)} ({one.id[:12]}), {one.state}{how}{waits}{now}"]
         if at is not None:
             parts.append(_quoted(ctx, repo, files, at.seal_id, at.path, at.start, at.end))
         if one.suggestion is not None:
@@ -286,7 +314,10 @@ def _spot(one: Thread) -> str:
 
 def _named(api: Api, repo: Repo, found: Proposal, ids: list[str]) -> list[Thread]:
     """The threads that these beginnings of ids name. NotFound, or UsageError for one that names several."""
-    every = list(api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(found.number)))
+    return _among(list(api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(found.number))), found, ids)
+
+
+def _among(every: list[Thread], found: Proposal, ids: list[str]) -> list[Thread]:
     named: dict[str, Thread] = {}
     for typed in ids:
         matching = [one for one in every if one.id.startswith(typed)] if typed else []

@@ -14,6 +14,7 @@ from localstore.core.model.repo import Repo
 from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
+from svc.cmd.frame.working_copy import count
 from svc.cmd.release.notes import Notes, NotesFile, notes_of
 from svc.console import Column, answers
 from svc.console.table import size
@@ -175,7 +176,9 @@ def delete(ctx: Ctx, version: Version) -> None:
     repo = ctx.repo
     with explained_not_found(repo, f"release {version}", LIST):
         found = ctx.api.send(releases.GET, id=repo.id, v=version)
-        ctx.confirm(f"Deleting release {version} of {repo.full_name} and its {len(found.assets)} assets")
+        ctx.confirm(
+            f"Deleting release {version} of {repo.full_name} and its {count(len(found.assets), 'asset')}"
+        )
         ctx.api.send(releases.DELETE, id=repo.id, v=version)
     ctx.out.done(f"Deleted release {version}", {"version": version}, (Column("version"),), value=version)
 

@@ -9,9 +9,10 @@ from typing import Annotated
 import msgspec
 import typer
 
+from localstore.core.errors import NotFound
 from localstore.core.model import repo as repos
 from localstore.core.model.repo import Repo, RepoCreate
-from localstore.core.names import repository_name
+from localstore.core.names import handle, repository_name
 from localstore.errors import FolderNotEmpty
 from svc.cmd.frame.context import Ctx
 from svc.cmd.repo.view import COLUMNS
@@ -33,7 +34,7 @@ class Kind(StrEnum):
 @answers(CREATED, Repo)
 def create(
     ctx: Ctx,
-    name: Annotated[str, typer.Argument(help="Its name, without the owner")],
+    name: Annotated[str, typer.Argument(metavar="[ORG/]NAME", help="Its name; before it an organisation's")],
     public: Annotated[
         bool, typer.Option("--public", help="Readable by everybody; else only by those you invite")
     ] = False,
@@ -52,18 +53,21 @@ def create(
 ) -> None:
     """Create a repository
 
-    It belongs to you and is private unless --public. The folder you stand in is not linked: that is
-    `svc repo init`. --clone makes a new folder beside it.
+    It belongs to you, or to ORG, whose admin you are, and is private unless --public. The folder you stand in
+    is not linked: that is `svc repo init`. --clone makes a new folder beside it.
 
     Examples:
     svc repo create notes
     svc repo create notes --clone
+    svc repo create acme/notes
     svc repo create weights --kind model --public -d "Weights of the small model"
     """
+    owner, slash, name = name.rpartition("/")
     name = argument(repository_name, name)
     body = checked(
         RepoCreate(
             name=name,
+            owner=argument(handle, owner.removeprefix("@")) if slash else None,
             visibility="public" if public else "private",
             kind=kind.value,
             description=description,
@@ -72,7 +76,10 @@ def create(
     )
     if clone and any_inside(ctx.obj.folder / name):
         raise FolderNotEmpty(ctx.obj.folder / name)
-    repo = ctx.api.send(repos.CREATE, body)
+    try:
+        repo = ctx.api.send(repos.CREATE, body)
+    except NotFound:
+        raise NotFound(f"you are no member of an organisation {owner}; see: svc org list") from None
     record = msgspec.to_builtins(repo) | {"folder": None}
     created = f"Created {repo.full_name} ({repo.visibility})"
     if clone:

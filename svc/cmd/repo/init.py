@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import UsageError
+from localstore.core.errors import NotFound, UsageError
 from localstore.folder.link import RepoLink
 from svc.api.sync_transport import BranchTransport
 from svc.cmd.frame.context import Ctx
@@ -47,7 +47,12 @@ def init(
     run.set_repository(repository)
     if run.named_repo is None:
         raise UsageError("which repository? svc repo init OWNER/NAME")
-    repo = ctx.readable_repo
+    try:
+        repo = ctx.readable_repo
+    except NotFound as error:
+        raise NotFound(
+            f"{error.detail}; to make it, run first: svc repo create {run.named_repo.name}"
+        ) from None
     chosen = branch or repo.default_branch
     link = RepoLink(
         server=run.server, repo_id=repo.id, repo=repo.full_name, branch=chosen, class_=repo.class_

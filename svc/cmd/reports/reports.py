@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from localstore.core.errors import UsageError
 from localstore.core.limits import REPORTS
+from localstore.core.model.catalog.advisory import Affected, Event, Package, Range
 from localstore.core.model.collaboration import report as reports
 from localstore.core.model.collaboration.report import (
     Decision,
@@ -111,23 +113,47 @@ def decide(
     triaged: Annotated[bool, typer.Option("--triaged", help="It is being worked on")] = False,
     published: Annotated[bool, typer.Option("--published", help="An advisory tells everybody")] = False,
     dismissed: Annotated[bool, typer.Option("--dismissed", help="There is nothing in it; final")] = False,
+    affected: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--affected", metavar="ECOSYSTEM:NAME[<VERSION]", help="What it is about; with --published"
+        ),
+    ] = None,
 ) -> None:
     """Decide a security report
 
-    Publishing needs an edition that has advisories.
+    Publishing needs an edition that has advisories. --affected names a package, and the version that is well
+    again; without one it is every version of the repository.
 
     Examples:
     svc repo reports decide 0197c3a1 --triaged
+    svc repo reports decide 0197c3a1 --published --affected "npm:left-pad<1.3.0"
     """
     given: dict[Decision, bool] = {"triaged": triaged, "published": published, "dismissed": dismissed}
     chosen = [name for name, said in given.items() if said]
     if len(chosen) != 1:
         raise UsageError("choose one of --triaged, --published and --dismissed")
+    if affected and chosen != ["published"]:
+        raise UsageError("--affected is said of what is published; add --published")
+    body = checked(ReportDecision(decision=chosen[0], affected=[_package(one) for one in affected or ()]))
     repo = ctx.repo
     found = _find(ctx, repo, report)
-    body = ReportDecision(decision=chosen[0])
     made = ctx.api.send(reports.DECIDE, body, id=repo.id, report=found.id)
     ctx.out.done(f"Report {terminal_safe(made.title)} is {made.state}", made, COLUMNS, Report, value=made.id)
+
+
+def _package(typed: str) -> Affected:
+    """UsageError for what names no package."""
+    found = re.fullmatch(r"([^:<\s]+):([^<\s]+)(?:<([^<\s]+))?", typed.strip())
+    if found is None:
+        raise UsageError(
+            f"{terminal_safe(typed)} names no package; say ECOSYSTEM:NAME or ECOSYSTEM:NAME<VERSION"
+        )
+    package = Package(ecosystem=found[1], name=found[2])
+    if found[3] is None:
+        return Affected(package=package)
+    events = [Event(introduced="0"), Event(fixed=found[3])]
+    return Affected(package=package, ranges=[Range(type="ECOSYSTEM", events=events)])
 
 
 def _find(ctx: Ctx, repo: Repo, typed: str) -> Report:

@@ -17,7 +17,8 @@ from localstore.core.diff.text_merge import Conflict, merge
 from localstore.core.encoding import digest
 from localstore.core.errors import NotFound
 from localstore.core.limits import TEXT_FILE
-from localstore.core.merge import three_way
+from localstore.core.merge import moves, three_way
+from localstore.core.merge.moves import Moves
 from localstore.core.merge.three_way import Plan, Texts
 from localstore.core.paths import parents
 from localstore.core.tree import TreeEntry
@@ -93,7 +94,7 @@ def bring(copy: WorkingCopy, source: Source, dry_run: bool = False) -> Merging:
     ours, theirs = tree_of(copy, None), tree_of(copy, source.seal)
     bases = [tree_of(copy, base) for base in source.bases] or [{}]
     three_way.require_bases(bases)
-    plans = [three_way.plan(_changes(base, ours), _changes(base, theirs)) for base in bases]
+    plans = [_plan(copy, _changes(base, ours), _changes(base, theirs)) for base in bases]
     work = _worked_out(copy, source, plans, ours, theirs)
     _require_sealed(copy, source, work, ours)
     require_room(copy, [*work.files, *work.texts], [*work.removed, *work.moved])
@@ -127,23 +128,33 @@ def abort(copy: WorkingCopy) -> Merging:
     return Merging(merging.source, merging.name, sorted(back), gone, trash=trash)
 
 
+def _plan(copy: WorkingCopy, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Plan:
+    found = moves.searches(ours, theirs)
+    wanted = {name: size for search in found for name, size in search.digests().items()}
+    _fetch(copy, wanted)
+    texts = {name: copy.text(name) for name in wanted}
+    return three_way.plan(ours, theirs, Moves(*(search.found(texts) for search in found)))
+
+
 def _worked_out(copy: WorkingCopy, source: Source, plans: Sequence[Plan], ours: Tree, theirs: Tree) -> _Work:
     work = _Work(Merging(source.seal, source.name))
     touched = sorted({path for one in plans for path in (*one.taken, *one.texts, *one.conflicts)})
     conflicts = any(one.conflicts for one in plans)
     folders = {above for path in (*ours, *theirs) for above in parents(path)} if conflicts else set()
-    _fetch(copy, plans)
+    _fetch(copy, {name: size for one in plans for name, size in one.digests().items()})
     for path in touched:
         if path in folders and _clashes(path, plans, ours, theirs):
             _keep_directory(copy, work, path, ours, theirs)
             continue
         ways = [_way(copy, one, path, ours.get(path)) for one in plans]
         if all(way == ways[0] for way in ways) and not isinstance(ways[0], list):
-            _take(work, path, ways[0], ours.get(path), theirs.get(path))
+            _take(work, path, ways[0], ours.get(path), theirs)
         else:
             found = next((way for way in ways if isinstance(way, list)), [])
-            base = next((one.texts[path].base for one in plans if path in one.texts), None)
-            _conflict(copy, work, path, ours.get(path), theirs.get(path), base, found)
+            texts = next((one.texts[path] for one in plans if path in one.texts), None)
+            _, mine, other = texts.paths if texts is not None else (path, path, path)
+            base = texts.base if texts is not None else None
+            _conflict(copy, work, path, ours.get(mine), theirs.get(other), base, found)
     return work
 
 
@@ -166,7 +177,7 @@ def _take(
     path: str,
     way: TreeEntry | bytes | list[Conflict] | None,
     mine: SealedFile | None,
-    theirs: SealedFile | None,
+    theirs: Tree,
 ) -> None:
     """Apply the outcome of one path without conflict."""
     if way is None:
@@ -177,8 +188,8 @@ def _take(
         if mine is None or digest(way) != mine.digest:
             work.texts[path] = way
             work.result.written.append(path)
-    elif theirs is not None and _entry(mine) != way:
-        work.files[path] = theirs
+    elif isinstance(way, TreeEntry) and _entry(mine) != way:
+        work.files[path] = SealedFile(way.kind, way.digest, way.size)
         work.result.written.append(path)
 
 
@@ -193,7 +204,8 @@ def _conflict(
 ) -> None:
     """The file becomes theirs and mine the copy; of a deletion and an edit the edit stays."""
     if mine is None or theirs is None:
-        work.result.kept.append(path)
+        if mine is not None or theirs is not None:
+            work.result.kept.append(path)
         if theirs is not None:
             work.files[path] = theirs
             work.result.written.append(path)
@@ -269,9 +281,8 @@ def _contents(copy: WorkingCopy, work: _Work) -> Iterator[tuple[str, Content]]:
     yield from work.texts.items()
 
 
-def _fetch(copy: WorkingCopy, plans: Sequence[Plan]) -> None:
-    """Download the texts to merge."""
-    wanted = {name: size for one in plans for name, size in one.digests().items()}
+def _fetch(copy: WorkingCopy, wanted: Mapping[bytes, int]) -> None:
+    """Download texts, by digest with their sizes."""
     missing = {name: size for name, size in wanted.items() if copy.objects.get(name) is None}
     for _ in copy.fetch(missing, keep=True):
         pass

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def hold(folder: Path) -> int | None:
-    """Hold the folder until the process ends; returns the descriptor, None where that is not possible."""
+    """Hold the folder until the returned descriptor is closed; None where that is not possible."""
     try:
         import fcntl
 

@@ -22,7 +22,8 @@ from localstore.errors import LinkDamaged, NotLinked
 from svc.flows.place.where import Where
 
 ABBREVIATION = re.compile("[0-9a-f]{4,63}")
-GITS_HEAD = re.compile(r"(HEAD|@)([~^]\d*)*")  # of git: the newest commit, and those before it
+GITS_HEAD = re.compile(r"(HEAD|@)([~^]\d*)*|[^~^]+([~^]\d*)+")  # of git: the newest commit, those before one
+GITS_RANGE = re.compile(r"(\S+?)\.{2,3}(\S+)")
 KINDS: Final[tuple[RefType, ...]] = ("branch", "tag")
 CANDIDATES = 8  # seals that an error about a shortened id names
 
@@ -44,6 +45,10 @@ def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
         raise UsageError(
             f"{typed} is git's; here the name of a branch is its newest seal, and svc log lists older ones"
         )
+    between = re.fullmatch(GITS_RANGE, typed)
+    if between and not (where.folder / typed).exists():
+        old, new = between.groups()
+        raise UsageError(f"{typed} names two; svc diff {old}..{new} compares them, svc log {new} lists one")
     if _may_name_ref(typed):
         for kind in KINDS:
             with suppress(NotFound):

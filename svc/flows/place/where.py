@@ -6,6 +6,7 @@ remote, the server that SVC_TOKEN is for, the server signed in to last.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -63,6 +64,15 @@ class Where:
         from svc.http.session import Sessions
 
         return Sessions(self.home.root)
+
+    def close(self) -> None:
+        """Close the connections and let go of the state folder."""
+        for name in ("api", "reader"):
+            if name in vars(self):
+                vars(self)[name].http.close()
+        if self.held is not None:
+            os.close(self.held)
+            self.held = None
 
     def worded(self, error: SvcError) -> str:
         """The sentence of an error, in the form that this context prints."""

@@ -14,7 +14,8 @@ from localstore.core import seal as seals
 from localstore.core.encoding import b64u, digest, unb64u
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.core.identity.keys import DeviceKey
-from localstore.core.merge.three_way import Merged, agreed, finish, merged_texts, plan
+from localstore.core.merge.moves import Moves, searches
+from localstore.core.merge.three_way import Merged, Plan, agreed, finish, merged_texts, plan
 from localstore.core.model import history
 from localstore.core.model.collaboration.merge import MergeSeal, PreparedMerge
 from localstore.core.model.collaboration.proposal import Proposal
@@ -101,13 +102,20 @@ class Checked:
     def merged(self, bases: Sequence[Files], ours: Files, theirs: Files, apart: bool = False) -> Files:
         """The result of merging into `ours`. Raises ServerMisbehaved for conflicts, because the server saw
         none."""
-        plans = [plan(_changes(base, ours), _changes(base, theirs)) for base in bases or [{}]]
+        plans = [self._plan(_changes(base, ours), _changes(base, theirs), apart) for base in bases or [{}]]
         self.load(name for one in plans for name in one.digests())
         found: Merged = agreed([finish(one, dict(merged_texts(one, self.texts))) for one in plans])
         if found.conflicts or (apart and any(one.both for one in plans)):
             raise _other("outcome: here it has conflicts")
         self.texts |= found.texts
         return _applied(ours, found.changes)
+
+    def _plan(self, ours: Mapping[str, Change], theirs: Mapping[str, Change], apart: bool) -> Plan:
+        if apart:
+            return plan(ours, theirs)
+        found = searches(ours, theirs)
+        self.load(name for search in found for name in search.digests())
+        return plan(ours, theirs, Moves(*(search.found(self.texts) for search in found)))
 
 
 def _start(prepared: PreparedMerge, checked: Checked) -> list[str]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,14 +10,19 @@ import pytest
 from localstore.core.encoding import digest
 from localstore.folder.files import Files
 from localstore.folder.scan import scan
-from localstore.folder.scan_result import Scan
+from localstore.folder.scan_result import Scan, ScanChanges
 from localstore.folder.stat_cache import RACY, RecordedFolder, Stat
+
+
+def looked(root: Path, seen: Mapping[str, RecordedFolder], known: Known) -> tuple[Scan, ScanChanges]:
+    with closing(Files(root)) as files:
+        return scan(files, seen, known)
 
 
 def walk(root: Path, cache: Mapping[str, Stat] | None = None, tracked: Collection[str] = ()) -> Scan:
     """A walk after one that recorded `cache`, files of the root."""
     seen = {"": RecordedFolder.of([*cache.values()], b"")} if cache else {}
-    return scan(Files(root), seen, Known(tracked))[0]
+    return looked(root, seen, Known(tracked))[0]
 
 
 class Known(frozenset[str]):
@@ -138,11 +144,11 @@ def test_a_folder_that_lists_as_before_is_not_compared(tmp_path: Path) -> None:
     seen = marked(tmp_path)
     lie = {folder: RecordedFolder.of([one._replace(digest=b"?" * 32) for one in kept.stats()], kept.mark)
            for folder, kept in seen.items()}  # fmt: skip
-    found, news = scan(Files(tmp_path), lie, Known())
+    found, news = looked(tmp_path, lie, Known())
     assert {one.digest for one in found.files.values()} == {b"?" * 32}
     assert not any(news)
     write(tmp_path, "d/a.txt", b"newer")
-    found, news = scan(Files(tmp_path), lie, Known())
+    found, news = looked(tmp_path, lie, Known())
     assert found.files["d/a.txt"].digest == digest(b"newer")
     assert found.files["d/b.txt"].digest == b"?" * 32
     assert [one.path for one in news.fresh] == ["d/a.txt"]
@@ -150,9 +156,9 @@ def test_a_folder_that_lists_as_before_is_not_compared(tmp_path: Path) -> None:
 
 def marked(root: Path) -> dict[str, RecordedFolder]:
     """What is recorded of a tree whose files were still for long when they were hashed."""
-    _, news = scan(Files(root), {}, Known())
+    _, news = looked(root, {}, Known())
     first = trusting({folder: kept for folder, kept in news.folders.items() if kept is not None})
-    _, news = scan(Files(root), first, Known())
+    _, news = looked(root, first, Known())
     seen = {**first, **{folder: kept for folder, kept in news.folders.items() if kept is not None}}
     assert all(kept.mark for kept in seen.values())
     return seen
@@ -163,7 +169,7 @@ def test_new_rules_are_applied_to_folders_that_did_not_change(tmp_path: Path) ->
     write(tmp_path, "d/e/b.txt")
     seen = marked(tmp_path)
     write(tmp_path, ".gitignore", b"*.log\n")
-    found, news = scan(Files(tmp_path), seen, Known())
+    found, news = looked(tmp_path, seen, Known())
     assert sorted(found.files) == [".gitignore", "d/e/b.txt"]
     assert found.ignored == 1
     assert news.gone == ["d/e/a.log"]
@@ -175,23 +181,23 @@ def test_a_folder_with_an_ignored_file_is_looked_at_each_time(tmp_path: Path, tr
     write(tmp_path, ".gitignore", b"*.log\n")
     write(tmp_path, "d/a.log")
     write(tmp_path, "d/b.txt")
-    _, news = scan(Files(tmp_path), {}, tracked)
+    _, news = looked(tmp_path, {}, tracked)
     first = trusting({folder: kept for folder, kept in news.folders.items() if kept is not None})
-    _, news = scan(Files(tmp_path), first, tracked)
+    _, news = looked(tmp_path, first, tracked)
     seen = first | {folder: kept for folder, kept in news.folders.items() if kept is not None}
     assert seen["d/"].mark == b""
-    assert "d/a.log" in scan(Files(tmp_path), seen, Known({"d/a.log"}))[0].files
-    assert scan(Files(tmp_path), seen, Known())[0].ignored == 1
+    assert "d/a.log" in looked(tmp_path, seen, Known({"d/a.log"}))[0].files
+    assert looked(tmp_path, seen, Known())[0].ignored == 1
 
 
 def test_a_folder_hashed_right_after_a_change_is_looked_at_again(tmp_path: Path) -> None:
     write(tmp_path, "d/a.txt")
-    _, news = scan(Files(tmp_path), {}, Known())
+    _, news = looked(tmp_path, {}, Known())
     recorded = news.folders["d/"]
     assert recorded is not None
     (stat,) = recorded.stats()
     soon = {"d/": RecordedFolder.of([stat._replace(checked=stat.ctime + RACY // 2)], b"")}
-    _, news = scan(Files(tmp_path), soon, Known())
+    _, news = looked(tmp_path, soon, Known())
     assert [one.path for one in news.fresh] == ["d/a.txt"]
 
 
@@ -202,7 +208,7 @@ def test_folders_and_files_that_went_are_news(tmp_path: Path) -> None:
     (tmp_path / "d/a.txt").unlink()
     (tmp_path / "e/f/c.txt").unlink()
     (tmp_path / "e/f").rmdir()
-    found, news = scan(Files(tmp_path), seen, Known())
+    found, news = looked(tmp_path, seen, Known())
     assert sorted(found.files) == ["d/b.txt"]
     assert sorted(news.gone) == ["d/a.txt", "e/f/c.txt"]
     assert news.folders["e/f/"] is None
@@ -214,7 +220,7 @@ def test_a_file_that_became_something_else_is_not_taken_for_itself(tmp_path: Pat
     seen = marked(tmp_path)
     target.unlink()
     os.mkfifo(target)
-    found, _ = scan(Files(tmp_path), seen, Known())
+    found, _ = looked(tmp_path, seen, Known())
     assert sorted(found.files) == ["d/b.txt"]
     assert [one.reason for one in found.skipped] == ["special"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -92,7 +93,8 @@ def play_busily(root: Path, seed: int) -> None:
 
 def judge(device: WorkingCopy, found: Scan, changing: Changing) -> None:
     """Against a walk that knows nothing of before."""
-    truth, _ = scan(Files(device.folder), {}, device.db)
+    with closing(Files(device.folder)) as files:
+        truth, _ = scan(files, {}, device.db)
     tale = "\n".join(changing.acts)
     assert {p: one.digest for p, one in found.files.items()} == {
         p: one.digest for p, one in truth.files.items()

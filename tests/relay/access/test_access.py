@@ -58,6 +58,16 @@ class World:
         bob = self.person()
         return bob, ok(self.owner.http.post(f"{self.repo.url}/transfers", json={"to": bob.handle}))["id"]
 
+    def inbox_reasons(self) -> set[str]:
+        """Of the owner's rows, once there is one about a request."""
+        for _ in range(300):
+            rows = ok(self.owner.http.get("/api/v1/inbox"))["items"]
+            reasons = {one["reason"] for one in rows if one["repo"]["id"] == self.repo.id}
+            if "access_requested" in reasons:
+                break
+            time.sleep(0.01)
+        return reasons
+
     def requests(self, many: int = 1) -> list[dict[str, Any]]:
         """The open requests, once there are so many."""
         for _ in range(300):
@@ -226,6 +236,19 @@ def test_the_owner_grants_or_declines_a_request(world: World) -> None:
     again = world.owner.http.post(f"{REQUESTS}/{found[bob.handle]}/grant", json={})
     assert code(again) == (409, "already_decided")
     assert world.requests(0) == []
+
+
+def test_a_collaborator_asks_for_a_further_role(world: World) -> None:
+    bob = world.member("triage")
+    for role in ("read", "triage"):
+        refused = bob.http.post(REQUESTS, json={"repo": world.repo.body["full_name"], "role": role})
+        assert code(refused) == (409, "already_collaborator")
+    ok(bob.http.post(REQUESTS, json={"repo": world.repo.body["full_name"], "role": "write"}))
+    (asked,) = world.requests()
+    assert (asked["account"]["handle"], asked["role"]) == (bob.handle, "write")
+    assert "access_requested" in world.inbox_reasons()
+    assert ok(world.owner.http.post(f"{REQUESTS}/{asked['id']}/grant", json={}))["state"] == "granted"
+    assert bob.role(world.repo) == "write"
 
 
 def test_a_transfer_moves_the_repository_when_it_is_accepted(world: World) -> None:

@@ -184,7 +184,8 @@ def test_sockets_close_with_their_session_and_key(relay, device, name):
     async def join(session_id):
         return relay.node.hub.join(session_id)
 
-    peers = [relay.run(join(session_id)) for session_id in (grant["session_id"], one.key.id, "other")]
+    other = device().sign_in(name()).json()["session_id"]  # alive: the hub looks for dead ones now and then
+    peers = [relay.run(join(session_id)) for session_id in (grant["session_id"], one.key.id, other)]
     assert one.client(None).send("GET", ME).json()["session_id"] == one.key.id
     assert terminal.send("DELETE", f"/api/v1/repos/device-keys/{one.key.id}").status_code == 204
     assert [peer.closed for peer in peers] == [True, True, False]

@@ -21,7 +21,7 @@ from relay.db.schema import tables
 from relay.http.routing import TABLE, Route
 from relay.run.operator_commands import _set_state
 from tests.relay.conftest import Account, Relay
-from tests.relay.histories import Repository, create, ok
+from tests.relay.histories import Repository, ok
 
 routes.load()
 STATES = ("public", "private", "archived", "archived private", "suspended")
@@ -92,12 +92,18 @@ class World:
     people: dict[Who, Account]
     places: dict[str, Place]
 
+    def wish(self) -> dict[str, str]:
+        """What is wished of every repository beside its name."""
+        return {}
+
     def place(self, state: str) -> Place:
         """A new repository of the owner's in this state. Whoever names a role in CALLERS has it; the author
         has the role read where the repository is private, and none where it is public."""
         owner = self.people["owner"]
         visibility = "private" if "private" in state else "public"
-        repo = create(self.clients["owner"], owner, f"r{secrets.token_hex(4)}", visibility=visibility)
+        wish = {**self.wish(), "name": f"r{secrets.token_hex(4)}", "visibility": visibility}
+        http = self.clients["owner"]
+        repo = Repository(http, owner, ok(http.post("/api/v1/repos", json=wish)))
         made = Place(repo, state, repo.seal({"a.txt": TEXT})[-1])
         releases = f"{repo.url}/releases"
         ok(self.clients["owner"].post(releases, json={"version": "v1", "seal_id": made.seal}))

@@ -29,7 +29,18 @@ from tests.relay.histories import Repository, create, ok
 OF_EACH = 6  # writes of each of the ten kinds
 TEXT = b"hello\n"
 # What the acts themselves, and refused requests, leave behind.
-ASIDE = {"audit", "event", "job", "nonce", "collaborator", "repo", "repo_usage", "account_usage", "session"}
+ASIDE = {
+    "audit",
+    "event",
+    "job",
+    "nonce",
+    "collaborator",
+    "created",
+    "repo",
+    "repo_usage",
+    "account_usage",
+    "session",
+}
 ASIDE |= {"device_key", "idempotency", "known_address", "frame", "pack", "object", "heartbeat"}
 ASIDE |= {"checkpoint"}  # of branches that went quiet
 

@@ -125,8 +125,14 @@ def test_an_owner_publishes_a_report(
     )
     url = f"{repo.url}/reports/{made['id']}/decision"
     assert http.post(url, json={"decision": "published"}).status_code == 501
+    fixed = [{"type": "SEMVER", "events": [{"introduced": "0"}, {"fixed": "2.0.0"}]}]
+    affected = [{"package": {"ecosystem": "npm", "name": "left-pad"}, "ranges": fixed}]
+    assert http.post(url, json={"decision": "triaged", "affected": affected}).status_code == 422
     monkeypatch.setattr(edition, "EDITION", "self-hosted-business")
-    assert ok(http.post(url, json={"decision": "published"}))["state"] == "published"
+    done = ok(http.post(url, json={"decision": "published", "affected": affected}))
+    assert done["state"] == "published"
+    told = ok(http.get(f"/api/v1/advisories/{done['advisory_id']}"))
+    assert told["affected"] == [{**affected[0], "versions": []}]
     assert ok(http.post(url, json={"decision": "published"}))["state"] == "published"
     listed = ok(client().get("/api/v1/advisories", params={"repo": f"{owner.handle}/reported"}))["items"]
     assert [(one["summary"], one["details"]) for one in listed] == [("Keys leak", "See")]

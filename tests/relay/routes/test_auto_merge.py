@@ -9,10 +9,12 @@ import httpx
 import pytest
 from sqlalchemy import delete, update
 
+from localstore.core import limits
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.db.seal import PREPARED
 from relay.service.merging import auto
+from relay.service.sealing import seal
 from tests.relay import merges
 from tests.relay.histories import ok
 from tests.relay.merges import files, merge, propose
@@ -224,6 +226,39 @@ def test_what_was_prepared_lasts_longer_than_other_prepares(place: Place) -> Non
     row = place.relay.run(kept())
     assert row[1] == "auto"
     assert row[-1] > now_ms() + auto.KEPT - 3600_000
+
+
+def test_it_ends_after_its_days_and_its_signer_is_asked_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether something blocks it still, or nothing does."""
+    waiting(place)
+    start, days = now_ms(), [0.0]
+    for module in (auto, seal):
+        monkeypatch.setattr(module, "now_ms", lambda: start + int(days[0] * 24 * 3600_000))
+    days[0] = limits.AUTO_MERGE_DAYS - 0.1
+    assert attempt(place)["auto_merge"] is not None
+    days[0] = limits.AUTO_MERGE_DAYS + 0.1
+    assert dropped(place) == "prepare_expired"
+
+
+@pytest.mark.parametrize("ready_first", [True, False])
+def test_a_rule_of_the_base_and_the_last_condition_at_once(place: Place, ready_first: bool) -> None:
+    """Either order: all of the merge landed, or it waits for the rule and lands once that is gone."""
+    waiting(place)
+    rule = f"{place.repo.url}/protections/main"
+    writes: list[Write] = [_ready(place), lambda: place.http.put(rule, json={"required_approvals": 1})]
+    answers = at_once(place, *(writes if ready_first else writes[::-1]))
+    assert all(one.is_success for one in answers)
+    shown = attempt(place)
+    merged = landed(place, httpx.Response(200 if shown["state"] == "merged" else 409))
+    if not ready_first:
+        assert not merged, "the rule was there before the condition"
+    if not merged:
+        assert shown["auto_merge"]["strategy"] == "squash"
+        assert shown["blocked_by"] == ["review_required"]
+        assert place.http.delete(rule).status_code == 204
+        assert landed(place, httpx.Response(200 if attempt(place)["state"] == "merged" else 409))
 
 
 def _ready(place: Place) -> Write:

@@ -102,6 +102,8 @@ def test_the_base_merges_it_and_owns_it_from_then_on(
     assert used(relay, base) > before
     made = payload(base, done["merged_seal"])
     assert made.repo_id == base.id
+    if strategy == "merge":
+        assert made.parents[1] == mine.head("topic"), "the second parent is the fork's seal"
     purge(relay, mine)
     assert files(base).items() >= THEIRS.items()
     assert all(one["verified"] for one in base.get("/log")["items"])

@@ -134,6 +134,10 @@ def _archive(place: Place) -> Write:
     return lambda: place.http.patch(place.repo.url, json={"archived": True})
 
 
+def _rule(place: Place) -> Write:
+    return lambda: place.http.put(f"{place.repo.url}/protections/main", json={"required_approvals": 1})
+
+
 # What is at once; the code of the merge's refusal if it comes second; that of the rival's, None if it lands.
 RIVALS: dict[str, tuple[Rival, str, str | None]] = {
     "a push to the base": (lambda place: place.pushing("main"), "base_moved", "stale_head"),
@@ -142,6 +146,7 @@ RIVALS: dict[str, tuple[Rival, str, str | None]] = {
     "back to a draft": (_patched({"draft": True}), "draft", "proposal_merged"),
     "a request for changes": (_review, "not_mergeable", "conflict"),
     "deletion of the branch": (_deletion, "not_mergeable", None),
+    "a rule for the base": (_rule, "branch_protected", None),
     "archiving": (_archive, "repository_archived", None),
 }
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from localstore.core.encoding import b64u, unb64u
 from tests.relay.histories import Repository, ok, own
 from tests.relay.merges import apart, finalize, merge, prepare
 from tests.relay.routes.test_merge import refused, state
@@ -54,6 +55,37 @@ def test_a_merge_waits_for_what_the_rule_asks(repo: Repository, flags: dict[str,
     assert repo.http.delete(f"{repo.url}/protections/main").status_code == 204
     assert stands(repo, n) == ("clean", [])
     assert ok(finalize(repo, n, signed))["state"] == "merged"
+
+
+@pytest.mark.parametrize("proposed", [True, False])
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        ({"lock_writes": True}, "lock_writes"),
+        ({"required_approvals": 1}, "review_required"),
+        ({"require_checks": True}, "checks_required"),
+    ],
+)
+def test_the_guarded_merge_obeys_the_rule_that_came_after_its_preview(
+    repo: Repository, flags: dict[str, object], code: str, proposed: bool
+) -> None:
+    ok(repo.http.put(f"{repo.url}/checks/ci%2Ftest"))
+    n = apart(repo, {"ours": b"1\n"}, {"theirs": b"1\n"})
+    if not proposed:
+        ok(repo.http.patch(f"{repo.url}/proposals/{n}", json={"state": "closed"}))
+    url, asked = f"{repo.url}/merge-preview", {"base": "main", "head": "topic"}
+    shown = ok(repo.http.post(url, json=asked))
+    assert shown["blocked_by"] == []
+    protect(repo, **flags)
+    assert ok(repo.http.post(url, json=asked))["blocked_by"] == [code]
+    key, before = repo.owner.key, state(repo, n)
+    signature = b64u(key.sign(unb64u(shown["bytes"])))
+    body = {"preview_id": shown["preview_id"], "device_key_id": key.id, "signature": signature}
+    found = refused(repo.http.post(f"{repo.url}/merge", json=body), 409, "branch_protected")
+    assert found["blocked_by"] == [code]
+    assert state(repo, n) == before
+    assert repo.http.delete(f"{repo.url}/protections/main").status_code == 204
+    assert repo.http.post(f"{repo.url}/merge", json=body).status_code == 201
 
 
 def test_required_checks_have_to_pass_on_the_head(repo: Repository) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 from localstore.core import branch_pattern
 from localstore.core.model.collaboration.protection import Protection
 from relay.service.protection import Standing, blockers
-from tests.relay.conftest import Relay
-from tests.relay.histories import ok
+from tests.relay.conftest import Account, Relay
+from tests.relay.histories import create, ok
 from tests.relay.rights.waiting import Team, behind
 
 REFUSED = 409
@@ -103,3 +104,20 @@ def test_the_strictest_union_holds() -> None:
     assert blockers(two, Standing(approvals=2, fresh=2)) == []
     assert blockers(two, Standing(approvals=2, fresh=2, refused=1)) == ["changes_requested"]
     assert blockers([Protection(pattern="x", lock_writes=True)], Standing()) == ["lock_writes"]
+
+
+def test_who_sees_the_rules_hears_of_their_changes(
+    relay: Relay, account: Callable[..., Account], client: Callable[..., httpx.Client]
+) -> None:
+    """A reader of a public repository too."""
+    ann = account()
+    owner, stranger = client(ann), client(account())
+    repo = create(owner, ann, "told", visibility="public")
+    ok(owner.put(f"{repo.url}/protections/main", json={"lock_writes": True}))
+    assert owner.delete(f"{repo.url}/protections/main").status_code == 204
+    assert ok(stranger.get(f"{repo.url}/protections"))["items"] == []
+    heard = ok(stranger.post("/api/v1/sync/poll", json={"repos": [repo.id], "since": 0}))["events"]
+    assert [one["kind"] for one in heard if one["kind"].startswith("protection.")] == [
+        "protection.set",
+        "protection.clear",
+    ]

@@ -12,6 +12,7 @@ from localstore.core.encoding import b64u, unb64u
 from relay.service.attention import follow
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import ok
+from tests.relay.live.copies import Copy
 from tests.relay.proposing import LONG, Proposing, code, lines, proposing
 
 MORE = [*LONG, "more"]
@@ -344,3 +345,41 @@ def test_nobody_is_told_of_comments_on_hidden_paths(partly: Proposing) -> None:
     ok(another.post(f"{world.url}/1/reviews", json={"verdict": "comment"}))
     assert inbox(world, reader) == ["participant"]  # of the review, whose text is empty
     assert world.get(http=reader)["updated_at"] >= seen
+
+
+def live(world: Proposing, number: int = 0, http: httpx.Client | None = None) -> tuple[Any, ...] | None:
+    at = threads(world, http, live="1")[number]["live"]
+    return at and (at["path"], at["start"], at["end"], at["how"])
+
+
+def test_a_thread_follows_its_lines_on_the_live_frontier(world: Proposing) -> None:
+    _, reader = world.member("read")
+    ok(begin(world, 20))
+    ok(begin(world, 5, end=8))
+    copy = Copy(world.relay, world.who, world.repo.id, "topic")
+    assert live(world) is None, "nothing is unsealed"
+    copy.post(copy.edit("a.txt", lines("above", *MORE)))
+    assert live(world) == ("a.txt", 21, 21, "moved")
+    assert place(world) == ("a.txt", 20, 20, "same"), "the newest version has not moved"
+    assert live(world, http=reader) is None, "edits that are not sealed are for those who may write"
+    copy.catch_up()
+    edited = [one if n != 19 else "line 19, changed" for n, one in enumerate(MORE)]
+    copy.post(copy.edit("a.txt", lines("above", *edited)))
+    assert live(world) == ("a.txt", 21, 21, "edited")
+    copy.catch_up()
+    copy.post(copy.delete("a.txt"), copy.create("b.txt", lines("new", *MORE[:10])))
+    assert live(world) == ("a.txt", 20, 20, "gone")
+    assert live(world, 1) == ("b.txt", 6, 9, "moved")
+
+
+def test_what_waits_can_be_discarded(world: Proposing) -> None:
+    waiting = ok(begin(world, 41, draft=True))
+    shown = ok(begin(world, 1))
+    url = f"{world.url}/1/threads/{shown['id']}/comments"
+    more = ok(world.http.post(url, json={"body": "hm", "draft": True}))
+    before = world.timeline()
+    for one in (waiting["comments"][0], more):
+        assert world.http.delete(f"{world.repo.url}/issues/1/comments/{one['id']}").status_code == 204
+    (left,) = threads(world)
+    assert (left["id"], len(left["comments"])) == (shown["id"], 1)
+    assert world.timeline() == before, "nobody heard of it"

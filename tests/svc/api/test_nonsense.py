@@ -6,10 +6,12 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import attrgetter
 from typing import Any, get_origin
 
 import pytest
 
+from localstore.core.endpoint import Endpoint
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.core.model.base import Page
 from localstore.core.model.collaboration.access import AccessRequested
@@ -20,6 +22,7 @@ from tests.endpoints import endpoints
 from tests.svc.api.hostile import hostile, http
 from tests.svc.http.test_client import CREDENTIAL
 
+Call = Callable[[Api], Callable[..., Any]]  # what an API is called by
 # Calls to which such an answer may be one: bytes that are verified later, or a status that says it all.
 BYTES = {"history.raw", "payload.get", "payload.get_pack", "payload.manifest", "history.proof"}
 BYTES |= {name for name, one in endpoints().items() if one.returns in (bytes, type(None), AccessRequested)}
@@ -43,23 +46,26 @@ NONSENSE = {
 }
 
 
-def calls(api: Api) -> Iterator[tuple[str, Callable[..., Any]]]:
+def _plain(endpoint: Endpoint[Any], path: dict[str, str]) -> Call:
+    if endpoint.returns is bytes:
+        return lambda api: partial(api.http.read, endpoint, 1000, **path)
+    if get_origin(endpoint.returns) is Page and endpoint.method == "GET":
+        return lambda api: partial(api.items, endpoint, **path)
+    return lambda api: partial(api.send, endpoint, **path)
+
+
+def _calls() -> Iterator[tuple[str, Call]]:
     """Every endpoint, called plainly, and every call that does more than its endpoint."""
     for name, endpoint in endpoints().items():
-        path = dict.fromkeys(re.findall(r"{([a-z0-9_]+)", endpoint.path), "x")
-        if endpoint.returns is bytes:
-            yield name, partial(api.http.read, endpoint, 1000, **path)
-        elif get_origin(endpoint.returns) is Page and endpoint.method == "GET":
-            yield name, partial(api.items, endpoint, **path)
-        else:
-            yield name, partial(api.send, endpoint, **path)
+        yield name, _plain(endpoint, dict.fromkeys(re.findall(r"{([a-z0-9_]+)", endpoint.path), "x"))
+    api = Api(Http("http://127.0.0.1:9"))
     for noun in ("history", "payload", "repo"):
-        for name, method in inspect.getmembers(getattr(api, noun), inspect.ismethod):
+        for name, _ in inspect.getmembers(getattr(api, noun), inspect.ismethod):
             if not name.startswith("_"):
-                yield f"{noun}.{name}", method
+                yield f"{noun}.{name}", attrgetter(f"{noun}.{name}")
 
 
-NAMES = [name for name, _ in calls(Api(Http("http://127.0.0.1:9")))]
+CALLS = dict(_calls())
 
 
 def arguments(method: Callable[..., Any]) -> dict[str, Any]:
@@ -104,7 +110,7 @@ def consume(answer: Any) -> None:
 
 
 def refused(api: Api, name: str) -> SvcError | None:
-    method = dict(calls(api))[name]
+    method = CALLS[name](api)
     try:
         consume(method(**arguments(method)))
     except SvcError as error:
@@ -115,7 +121,7 @@ def refused(api: Api, name: str) -> SvcError | None:
 @pytest.mark.parametrize("body", NONSENSE.values(), ids=NONSENSE.keys())
 def test_an_answer_that_is_none_is_one_sentence(body: bytes) -> None:
     with hostile(http("200 OK", body)) as server:
-        for name in NAMES:
+        for name in CALLS:
             error = refused(Api(Http(server.origin, CREDENTIAL)), name)
             assert (error is None) <= (name in BYTES), (name, body[:60])
             if error is not None:
@@ -137,7 +143,7 @@ def test_a_problem_that_is_none_is_one_sentence(status: str) -> None:
     ]
     for document in documents:
         with hostile(http(status, document, "application/problem+json")) as server:
-            for name in NAMES:
+            for name in CALLS:
                 error = refused(Api(Http(server.origin, CREDENTIAL, sleep=lambda _: None)), name)
                 if error is not None:
                     assert str(error.detail).isprintable(), (name, error.detail)

@@ -52,12 +52,20 @@ def test_an_option_that_nobody_knows_gets_no_advice(svc: Svc) -> None:
 
 
 def test_head_of_git_is_answered_with_our_names(linked: Svc) -> None:
-    for words in (("diff", "HEAD"), ("show", "HEAD~1"), ("log", "HEAD^"), ("revert", "@")):
+    typed = (("diff", "HEAD"), ("show", "HEAD~1"), ("log", "HEAD^"), ("revert", "@"), ("show", "main~1"))
+    for words in typed:
         told = linked(*words)
         assert (told.code, told.out) == (2, ""), (words, told)
         assert "the name of a branch is its newest seal" in told.err
     Path("HEAD").write_text("mine\n")
     assert linked("diff", "HEAD").code == 0
+
+
+def test_a_range_of_git_is_answered_with_the_command_that_compares(linked: Svc) -> None:
+    for words in (("log", "main..side"), ("show", "main...side")):
+        told = linked(*words)
+        assert (told.code, told.out) == (2, ""), (words, told)
+        assert "svc diff main..side compares them, svc log side lists one" in told.err
 
 
 @pytest.mark.parametrize("answer", sorted({*WORDS.values(), *OPTIONS.values()}))
@@ -200,9 +208,26 @@ def test_a_file_over_the_cap_is_named_with_its_size(linked: Svc) -> None:
     assert f"skipped huge.bin: {over}" in told.err
     record = json.loads(told.out)
     assert record["sent"] == ["src/a.txt"]
+    with Path("huge.bin").open("r+b") as file:
+        file.truncate(101 * 1024 * 1024)
+    elsewhere = "over the size cap of a file (16.0 MiB); a repository of kind dataset or model takes it"
+    assert elsewhere in linked("status").out
     assert [(one["path"], one["size"], one["cap"]) for one in record["skipped"]] == [
         ("huge.bin", 17 * 1024 * 1024, 16 * 1024 * 1024)
     ]
+
+
+def test_a_first_push_names_the_built_in_rules_that_left_files_out(alice: Svc) -> None:
+    assert alice("repo", "create", "out").code == 0
+    assert alice("repo", "init", f"{os.environ['TEST_HANDLE']}/out").code == 0
+    for path in ("build/main.c", "src/a.tmp", "src/b.tmp", "src/a.c", "logs/x.log"):
+        Path(path).parent.mkdir(exist_ok=True)
+        Path(path).write_text("x\n")
+    Path(".gitignore").write_text("*.log\n")
+    rules = "left out by built-in rules: build/ (1), *.tmp (2); svc status --ignored lists them"
+    assert rules in alice("push", "-m", "First").err
+    Path("src/a.c").write_text("y\n")
+    assert "left out" not in alice("push", "-m", "Second").err
 
 
 def test_a_large_push_says_what_it_sent(linked: Svc) -> None:

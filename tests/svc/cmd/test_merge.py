@@ -227,3 +227,36 @@ def test_usage(folder: Folder) -> None:
     folder.refused("merge", "main", "-m", "x", says="--continue", code=2)
     folder.refused("merge", "nowhere", says="no branch, tag or seal")
     assert folder.merges_nothing("main")
+
+
+def test_an_edit_follows_a_file_that_the_other_side_moved(folder: Folder) -> None:
+    first, last = PAGE.replace("line 1\n", "ONE\n"), PAGE.replace("line 9\n", "NINE\n")
+    folder.push({"page": PAGE, "other": PAGE + "more\n"})
+    folder.sides(
+        {"page": first, "other": None, "there": PAGE + "more\n"},
+        {"page": None, "dir/page": last, "other": last + "more\n"},
+    )
+    folder.ok("merge", "side")
+    assert folder.files() == {
+        "dir/page": first.replace("line 9\n", "NINE\n"),
+        "there": last + "more\n",
+    }
+    folder.ok("merge", "--continue")
+    assert folder.merges_nothing("side")
+
+
+def test_a_conflict_at_the_new_path_keeps_both(folder: Folder) -> None:
+    folder.push({"page": PAGE})
+    folder.sides(
+        {"page": None, "moved": PAGE.replace("line 5", "ours")}, {"page": PAGE.replace("line 5", "theirs")}
+    )
+    told = folder.ok("merge", "side")
+    assert "svc resolve moved" in told.err
+    files = folder.files()
+    (kept,) = [path for path in files if "sync-conflict" in path]
+    assert sorted(files) == sorted(["moved", kept])
+    assert "theirs" in files["moved"]
+    assert "ours" in files[kept]
+    folder.ok("resolve", "moved", "--mine")
+    folder.ok("merge", "--continue")
+    assert folder.files() == {"moved": PAGE.replace("line 5", "ours")}

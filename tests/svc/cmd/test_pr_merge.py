@@ -163,3 +163,20 @@ def test_lies(folder: Folder, monkeypatch: pytest.MonkeyPatch, lie: str) -> None
 
     monkeypatch.setattr(Api, "send", send)
     folder.refused("pr", "merge", number(folder), "--squash", "-m", "mine", says=lie)
+
+
+@pytest.mark.parametrize("option", ["--squash", "--rebase"])
+def test_an_edit_follows_a_move(folder: Folder, option: str) -> None:
+    """This machine finds the same moves, or it would not sign."""
+    proposed(folder, {"page": changed((1, "ONE"))}, {"page": None, "dir/other": changed((9, "NINE"))})
+    told = folder.ok("pr", "merge", number(folder), option, "--json", "merged")
+    assert json.loads(told.out)["merged"] == ["dir/other"]
+    folder.ok("pull")
+    assert folder.files() == {"dir/other": changed((1, "ONE"), (9, "NINE"))}
+
+
+def test_update_branch_brings_an_edit_to_where_the_branch_moved_the_file(folder: Folder) -> None:
+    proposed(folder, {"page": changed((1, "ONE"))}, {"page": None, "other": changed((9, "NINE"))})
+    folder.ok("pr", "update-branch", number(folder))
+    folder.ok("switch", "topic")
+    assert folder.files() == {"other": changed((1, "ONE"), (9, "NINE"))}

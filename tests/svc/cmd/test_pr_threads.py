@@ -94,6 +94,7 @@ def test_words_that_do_not_go_together(folder: Folder) -> None:
         ([*lines, "1", "--thread", "x"], "--thread"),
         ([*lines, "1", "--edit-last"], "--edit-last"),
         (["--draft"], "--path"),
+        (["--discard", "all"], "alone"),
     ):
         text = [] if "--suggest" in words else ["-b", "text"]
         folder.refused("pr", "comment", "1", *words, *text, says=says, code=2)
@@ -104,3 +105,24 @@ def test_what_strangers_write_does_not_steer_the_terminal(folder: Folder) -> Non
     out = folder.ok("pr", "threads", "1").out
     assert "red" in out
     assert not {"\x1b", "\u202e"} & set(out)
+
+
+def test_what_waits_is_discarded(folder: Folder) -> None:
+    for line in ("1", "3"):
+        folder.ok("pr", "comment", "1", "--path", "page", "--line", line, "-b", f"on {line}", "--draft")
+    first, last = json.loads(folder.ok("pr", "threads", "1", "--draft", "--json", "id").out)
+    folder.refused("pr", "comment", "1", "--discard", first["id"], says="--yes", code=2)
+    folder.refused("pr", "comment", "1", "--discard", thread(folder), says="svc pr threads 1 --draft")
+    folder.ok("pr", "comment", "1", "--discard", first["id"], "--yes")
+    left = json.loads(folder.ok("pr", "threads", "1", "--draft", "--json", "id").out)
+    assert left == [last]
+    folder.ok("pr", "comment", "1", "--discard", "all", "--yes")
+    folder.refused("pr", "comment", "1", "--discard", "all", "--yes", says="nothing of yours waits")
+
+
+def test_comments_for_scripts_have_the_lines(folder: Folder) -> None:
+    shown = json.loads(folder.ok("pr", "view", "1", "--comments", "--json", "number,line_threads").out)
+    (one,) = shown["line_threads"]
+    assert (one["path"], one["start"], one["suggestion"]["text"]) == ("page", 2, "TWO")
+    bare = json.loads(folder.ok("pr", "view", "1", "--json", "number,line_threads").out)
+    assert bare["line_threads"] is None

@@ -87,6 +87,7 @@ def test_conflicts_are_listed_with_lines_copy_and_person(alice: Svc, kept: Path)
 def test_status_and_push_say_which_file_is_the_copy_of_a_conflict(alice: Svc, kept: Path) -> None:
     told = alice("status")
     assert f"new\t{kept}\tyour version of {FILE}, a conflict; svc resolve {FILE}" in told.out
+    assert "to end a conflict: svc resolve PATH" in told.err
     assert json.loads(alice("status", "--json", "unresolved").out) == {"unresolved": {str(kept): str(FILE)}}
     told = alice("push", "-m", "Both")
     assert f"{kept} is sent too: your version of {FILE}, whose conflict is not resolved" in told.err

@@ -91,3 +91,23 @@ def test_a_closed_or_full_output_is_no_traceback(words: tuple[str, ...], closed:
     )
     assert "Traceback" not in ended.stderr
     assert ended.returncode == (2 if "login" in words else 1 if "full" in closed else 0)
+
+
+def test_an_interruption_while_modules_are_imported_prints_no_traceback() -> None:
+    script = """
+import sys
+import svc.__main__ as program
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "svc.cmd.frame.command":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["svc", "status"]
+program.main()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=clean_environment(), cwd=ROOT
+    )
+    assert (ended.returncode, ended.stderr) == (130, "svc: interrupted\n")

@@ -238,6 +238,18 @@ def test_progress_is_silent_where_nobody_watches_and_clears_its_line() -> None:
     assert live.getvalue().endswith("\r\x1b[K")
 
 
+def test_the_rate_is_of_the_whole_phase_and_none_in_its_first_moment() -> None:
+    times = iter([0.0, 0.0, 2.0, 2.0, 4.0, 4.0, 4.0])
+    out = io.StringIO()
+    meter = Meter(out, live=True, clock=lambda: next(times))
+    meter("write", 1, 3, 1 << 20)
+    meter("download", 1, 1)
+    meter("write", 2, 3, 8 << 20)  # the phases take turns: 8 MiB in four seconds, not in none
+    first, _, last = out.getvalue().split("\x1b[K")[:3]
+    assert "/s" not in first
+    assert "8.0 MiB  2.0 MiB/s" in last
+
+
 def test_colours_only_where_they_are_wanted() -> None:
     def tinted(**environment: str) -> str:
         return Out(environment, Terminal(), io.StringIO()).tint("x", "red")
@@ -267,3 +279,12 @@ def test_an_answer_that_is_longer_than_the_terminal_goes_through_the_pager() -> 
     os.waitpid(child, 0)
     os.close(terminal)
     assert b"40\tline 39" in seen
+
+
+def test_status_prints_paths_whole_before_reasons() -> None:
+    from svc.cmd.status import ROWS
+
+    path = "django/utils/timesince.sync-conflict-20261123-073046-md7idp8.py"
+    record = {"state": "new", "path": path, "reason": "your version of django/utils/timesince.py, a conflict"}
+    _, *lines = aligned([record], ROWS, 110, NOW)
+    assert [line.split()[:2] for line in lines] == [["new", path]]

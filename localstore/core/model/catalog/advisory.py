@@ -51,6 +51,9 @@ class Affected(Model, frozen=True):
     versions: _Versions = msgspec.field(default_factory=list)
 
 
+AffectedPackages = Annotated[list[Affected], msgspec.Meta(max_length=ADVISORY_PACKAGES)]
+
+
 class Reference(Model, frozen=True):
     """An address where more is said."""
 
@@ -93,9 +96,7 @@ class AdvisoryDraft(Model, frozen=True, forbid_unknown_fields=True):
     details: Annotated[str, msgspec.Meta(max_length=ADVISORY_TEXT_BYTES)] = ""
     severity: Literal["low", "medium", "high", "critical"] = "medium"
     aliases: _Aliases = msgspec.field(default_factory=list)
-    affected: Annotated[list[Affected], msgspec.Meta(max_length=ADVISORY_PACKAGES)] = msgspec.field(
-        default_factory=list
-    )
+    affected: AffectedPackages = msgspec.field(default_factory=list)
     references: Annotated[list[Reference], msgspec.Meta(max_length=20)] = msgspec.field(default_factory=list)
 
 

@@ -56,12 +56,14 @@ class RepoName(Model, frozen=True):
 
 
 class Collaborator(Model, frozen=True):
-    """An account with a role. `state` pending: invited, without rights until the invitation is accepted."""
+    """An account with a role. `state` pending: invited, without rights until the invitation is accepted.
+    `through`: the organisation that owns the repository, by which its admins have the role owner."""
 
     account: Actor
-    role: Granted
+    role: Granted | Literal["owner"]
     created_at: str
     state: Literal["active", "pending"] = "active"
+    through: str | None = None
 
 
 class Invite(Model, frozen=True):
@@ -118,7 +120,8 @@ class AccessGrant(Model, frozen=True):
 
 
 class Transfer(Model, frozen=True):
-    """`to`: the new owner, once they accept. `sender`: the owner who made the offer."""
+    """`to`: the new owner, once they accept. `sender`: who made the offer. `org`: the new owner is an
+    organisation, whose admins may accept."""
 
     id: str
     repo: RepoName

@@ -20,6 +20,7 @@ Reason = Literal[
     "invited",
     "transfer",
     "watching",
+    "access_requested",
     "report",
     "webhook_disabled",
 ]

@@ -10,6 +10,7 @@ from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
 from localstore.core.limits import REPORT_TITLE_CHARS
 from localstore.core.model.base import Actor, Model, Page, PageQuery, visible
+from localstore.core.model.catalog.advisory import AffectedPackages
 from localstore.core.model.collaboration.issue import Text
 
 
@@ -47,9 +48,11 @@ class ReportCreate(Model, frozen=True):
 
 
 class ReportDecision(Model, frozen=True):
-    """Triaged: it is being worked on. Published: an advisory tells everybody. Dismissed: it is none."""
+    """Triaged: it is being worked on. Published: an advisory tells everybody. Dismissed: it is none.
+    `affected`: packages that the advisory speaks of; without any, every version of the repository."""
 
     decision: Annotated[Decision, msgspec.Meta(description="triaged, published or dismissed")]
+    affected: AffectedPackages = msgspec.field(default_factory=list)
 
 
 class ReportQuery(PageQuery, frozen=True):

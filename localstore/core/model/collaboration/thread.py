@@ -63,10 +63,21 @@ class Place(Model, frozen=True):
     how: How
 
 
+class LivePlace(Model, frozen=True):
+    """Where the lines are on the live frontier of the branch, at its number `seq`; `gone`: its file is, and
+    the lines stand nowhere else."""
+
+    path: str
+    start: int
+    end: int
+    how: Literal["same", "moved", "edited", "gone"]
+    seq: int
+
+
 class Thread(Model, frozen=True):
     """`start` to `end`: lines of `path` in `seal_id`, or for `side` old in the merge base of that version.
     `place` None: the newest version has no such text. `draft`: it waits for its author's review, who alone
-    sees it."""
+    sees it. `live`: where unsealed edits have them, if it was asked for and there are any in the file."""
 
     id: str
     author: Actor
@@ -82,6 +93,7 @@ class Thread(Model, frozen=True):
     draft: bool
     created_at: str
     updated_at: str
+    live: LivePlace | None = None
 
 
 class ThreadCreate(Model, frozen=True):
@@ -111,11 +123,12 @@ class ThreadComment(Model, frozen=True):
 
 class ThreadQuery(PageQuery, frozen=True):
     """`path`: threads that began in this file, or are in it now. `draft` 1: what waits for the caller's
-    review."""
+    review. `live` 1: with the places on the live frontier, for those who may write."""
 
     state: Literal["open", "resolved", "all"] = "all"
     path: Path | None = None
     draft: Literal["0", "1"] = "0"
+    live: Literal["0", "1"] = "0"
 
 
 class SuggestionsPrepareRequest(Model, frozen=True):

@@ -117,6 +117,7 @@ report = Table(
     Column("body", Text, nullable=False),
     Column("severity", String, nullable=False),
     Column("state", String, nullable=False),  # new, triaged, published, dismissed
+    Column("advisory_id", String),  # what was published of it
     Column("reporter_id", ForeignKey("account.id"), nullable=False),
     at("created_at"),
     at("decided_at", True),

@@ -1,7 +1,8 @@
 """The audit: everything stored matches its digest, and everything named is stored.
 
 It reads everything: each object against its digest, each seal against its key and its place in history, each
-tree against its root, each live lane against its log; and it recounts what counts against quotas. Clients may
+tree against its root, each live lane against its log; it recounts what counts against quotas, and
+compares the roles of organisations' admins with the memberships. Clients may
 work meanwhile; the collector must not run.
 """
 
@@ -11,7 +12,16 @@ from collections.abc import AsyncIterator, Callable
 
 from relay.db.engine.database import Database
 from relay.objects.store import ObjectStore
-from relay.service.storage.verification import assets, chunked, frontier, packs, seals, trees, usage
+from relay.service.storage.verification import (
+    assets,
+    chunked,
+    frontier,
+    memberships,
+    packs,
+    seals,
+    trees,
+    usage,
+)
 
 PARTS: tuple[Callable[[Database, ObjectStore], AsyncIterator[str]], ...] = (
     packs.check,
@@ -21,6 +31,7 @@ PARTS: tuple[Callable[[Database, ObjectStore], AsyncIterator[str]], ...] = (
     frontier.check,
     assets.check,
     usage.check,
+    memberships.check,
 )
 
 

@@ -54,7 +54,8 @@ def nested_any(depth: int) -> bytes:
 
 def nested_types(depth: int) -> bytes:
     first = raw_struct(TYPE, varint(0))
-    rest = [bytes([TYPE]) + varint(0) + varint(ME) + varint(clock) + varint(0) for clock in range(depth - 1)]
+    head, tail = bytes([TYPE]) + varint(0) + varint(ME), varint(0)
+    rest = [head + varint(clock) + tail for clock in range(depth - 1)]
     deletions = varint(1) + varint(ME) + varint(1) + varint(0) + varint(1)
     return varint(1) + group(ME, 0, first, *rest) + deletions
 

@@ -1,0 +1,174 @@
+"""Files that one side of a merge moved, found as git finds them when it merges.
+
+Equal bytes are a move for certain. Of the other files that are gone, those count that the other side changed
+or deleted: the rest merges alike whether it moved or not. A name that is unique among the files that came and
+that went is tried first and needs a similarity of 75 %; then each file is compared with each and needs 50 %.
+Only texts are compared, and only so many; moved directories are not looked for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Generator, Mapping
+from typing import cast
+
+import msgspec
+
+from localstore.core.diff.renames import File, pieces
+from localstore.core.limits import DIFF_BYTES, RENAME_BYTES, RENAME_PAIRS
+from localstore.core.tree.read import Change
+
+WHOLE = 60_000  # similarity of equal texts: git's unit, since its rounding decides between near ones
+LEAST, LEAST_BY_NAME = WHOLE // 2, WHOLE * 3 // 4
+KEPT = 4  # best sources of each new path that are considered
+Ways = dict[str, str]
+"""Old path → new path."""
+Finding = Generator[None, None, Ways]
+
+
+class Moves(msgspec.Struct, frozen=True):
+    """What each side moved."""
+
+    ours: Ways
+    theirs: Ways
+
+
+NONE = Moves({}, {})
+
+
+class Search(msgspec.Struct):
+    """The search on one side. `exact`: moves with equal bytes; `gone`: the other files that went, in order,
+    `wanted` those of them that matter; `came`: the other files that came."""
+
+    exact: Ways
+    gone: dict[str, File]
+    came: dict[str, File]
+    wanted: list[str]
+
+    def digests(self) -> dict[bytes, int]:
+        """Digest → bytes of the texts that `found` compares."""
+        sides = [*(self.gone[path] for path in self.wanted), *self.came.values()] if self.wanted else []
+        return {one.digest: one.size for one in sides if _comparable(one)}
+
+    def found(self, texts: Mapping[bytes, bytes]) -> Ways:
+        """All moves of this side. `texts`: by digest, of `digests`."""
+        finding = self.finding(texts)
+        while True:
+            try:
+                next(finding)
+            except StopIteration as end:
+                return cast("Ways", end.value)
+
+    def finding(self, texts: Mapping[bytes, bytes]) -> Finding:
+        """The same in small steps."""
+        ways, known = dict(self.exact), dict[bytes, Counter[bytes]]()
+        for name in self.digests():
+            known[name] = pieces(texts[name])
+            yield
+        if known:
+            ways |= self._by_name(known)
+            ways |= yield from self._alike(known, ways)
+        return ways
+
+    def _by_name(self, known: Mapping[bytes, Counter[bytes]]) -> Ways:
+        sources, targets = _by_name(self.gone), _by_name(self.came)
+        ways: Ways = {}
+        for old in self.wanted:
+            name = _name(old)
+            new = targets.get(name)
+            if new is None or sources.get(name) != old:
+                continue
+            if _similarity(self.gone[old], self.came[new], known) >= LEAST_BY_NAME:
+                ways[old] = new
+        return ways
+
+    def _alike(self, known: Mapping[bytes, Counter[bytes]], done: Ways) -> Finding:
+        taken = set(done.values())
+        scored: list[tuple[int, bool, str, str]] = []
+        for new in sorted(self.came.keys() - taken):
+            best = [
+                (score, _name(old) == _name(new), old, new)
+                for old in self.wanted
+                if old not in done and (score := _similarity(self.gone[old], self.came[new], known)) >= LEAST
+            ]
+            scored += sorted(best, key=lambda one: (-one[0], not one[1]))[:KEPT]
+            yield
+        ways: Ways = {}
+        for _, _, old, new in sorted(scored, key=lambda one: (-one[0], not one[1])):
+            if old not in ways and new not in taken:
+                ways[old] = new
+                taken.add(new)
+        return ways
+
+
+def searches(ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> tuple[Search, Search]:
+    """What to search for on each side, from the changes of each against the base."""
+    return _search(ours, theirs), _search(theirs, ours)
+
+
+def _search(side: Mapping[str, Change], other: Mapping[str, Change]) -> Search:
+    gone = {
+        path: File(old.digest, old.size, old.kind == "text")
+        for path, (old, new) in side.items()
+        if old and not new
+    }
+    came = {
+        path: File(new.digest, new.size, new.kind == "text")
+        for path, (old, new) in side.items()
+        if new and not old
+    }
+    if not gone or not came:
+        return Search({}, {}, {}, [])
+    gone, came = dict(sorted(gone.items())), dict(sorted(came.items()))
+    exact = _exact(gone, came)
+    news = set(exact.values())
+    gone = {path: file for path, file in gone.items() if path not in exact}
+    came = {path: file for path, file in came.items() if path not in news}
+    wanted = [path for path, file in gone.items() if path in other and _comparable(file)]
+    search = Search(exact, gone, came, wanted)
+    if len(wanted) * len(came) > RENAME_PAIRS or sum(search.digests().values()) > RENAME_BYTES:
+        search.wanted = []
+    return search
+
+
+def _exact(gone: Mapping[str, File], came: Mapping[str, File]) -> Ways:
+    """Each new path takes the first old one of its bytes that is left, one of its own name before others.
+    Empty files do not move."""
+    by_bytes: dict[bytes, list[str]] = {}
+    for path, file in gone.items():
+        if file.size:
+            by_bytes.setdefault(file.digest, []).append(path)
+    ways: Ways = {}
+    for path, file in came.items():
+        if sources := by_bytes.get(file.digest):
+            source = next((one for one in sources if _name(one) == _name(path)), sources[0])
+            sources.remove(source)
+            ways[source] = path
+    return ways
+
+
+def _similarity(old: File, new: File, known: Mapping[bytes, Counter[bytes]]) -> int:
+    """What both have, of the larger one; 0 for files that are not compared."""
+    few, many = min(old.size, new.size), max(old.size, new.size)
+    if old.digest not in known or new.digest not in known or 2 * few < many:
+        return 0
+    one, other = known[old.digest], known[new.digest]
+    common = sum(len(piece) * min(count, other[piece]) for piece, count in one.items() if piece in other)
+    return common * WHOLE // max(many, 1)
+
+
+def _by_name(paths: Collection[str]) -> dict[str, str | None]:
+    """Name → path, None if several have it."""
+    found: dict[str, str | None] = {}
+    for path in paths:
+        name = _name(path)
+        found[name] = None if name in found else path
+    return found
+
+
+def _comparable(file: File) -> bool:
+    return file.text and 0 < file.size <= DIFF_BYTES
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

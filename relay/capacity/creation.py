@@ -1,0 +1,60 @@
+"""How much an account may create within an hour, of each kind, wherever: counted in the transaction of the
+creation, so that what is refused or fails counts nothing.
+
+`COUNTED` names the operations that are counted by the write transaction of their view; services count the
+others themselves, with `count`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from localstore.core.errors import RateLimited
+from relay.base.clock import now_ms
+from relay.db.engine.database import Tx
+from relay.db.storage import usage as rows
+
+HOUR = 3600_000  # milliseconds
+DEFAULTS: Final[Mapping[str, int]] = {
+    "refs": 50_000,  # a large import brings its tags
+    "labels": 5_000,
+    "organisations": 20,
+    "invitations": 200,
+    "releases": 1_000,
+    "rules": 5_000,  # of protection, of paths, and checks that have to pass
+    "transfers": 500,
+}
+COUNTED: Final[Mapping[str, str]] = {
+    "ref.create": "refs",
+    "label.create": "labels",
+    "release.create": "releases",
+    "protection.set": "rules",
+    "path.set": "rules",
+    "check.enable": "rules",
+    "transfer.create": "transfers",
+}
+
+
+async def count(tx: Tx, account_id: str, what: str, limits: Mapping[str, int], new: int = 1) -> None:
+    """Count `new` of a kind of DEFAULTS. Raises RateLimited above the limit."""
+    if new <= 0:
+        return
+    limit, now = limits[what], now_ms()
+    mine = {"of_account": account_id, "of_kind": what}
+    more = {"now": now, "until": now + HOUR, "more": new}
+    found = await tx.one(rows.COUNT_CREATED, **mine, **more)
+    if found is None:
+        none = {"account_id": account_id, "kind": what, "made": 0, "expires_at": now + HOUR}
+        await tx.many(rows.ENSURE_CREATED, [none])
+        found = await tx.one(rows.COUNT_CREATED, **mine, **more)
+    if found is not None and found[0] > limit:
+        wait = max(1, math.ceil((found[1] - now) / 1000))
+        raise RateLimited(
+            f"an account creates at most {limit} {what} within an hour on this node; try again in "
+            f"{math.ceil(wait / 60)} minutes, or ask its operator (TR_QUOTA_CREATIONS)",
+            retry_after=wait,
+            limit=limit,
+            window=HOUR // 1000,
+        )

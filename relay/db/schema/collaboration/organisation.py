@@ -1,0 +1,54 @@
+"""Tables of organisations, which are accounts of kind `org`: members, invitations, and the roles that admins
+have by them."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, ForeignKey, Index, String, Table, text
+
+from relay.db.schema.base import BY_KEY, at, metadata
+
+_PENDING = text("state = 'pending'")
+
+member = Table(
+    "member",
+    metadata,
+    Column("org_id", ForeignKey("account.id"), primary_key=True),
+    Column("account_id", ForeignKey("account.id"), primary_key=True, index=True),
+    Column("role", String, nullable=False),  # admin, member
+    at("created_at"),
+    **BY_KEY,
+)
+
+member_invite = Table(
+    "member_invite",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("org_id", ForeignKey("account.id"), nullable=False),
+    Column("account_id", ForeignKey("account.id"), nullable=False),
+    Column("inviter_id", ForeignKey("account.id"), nullable=False),
+    Column("role", String, nullable=False),
+    Column("state", String, nullable=False),  # as of an invitation to a repository
+    at("created_at"),
+    at("valid_until"),
+    Index(
+        "uq_member_invite_open",
+        "org_id",
+        "account_id",
+        unique=True,
+        sqlite_where=_PENDING,
+        postgresql_where=_PENDING,
+    ),
+    Index("ix_member_invite_of_account", "account_id", "id"),
+)
+
+# The source of a collaborator's role owner: the organisation whose admin it is.
+through = Table(
+    "through",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("account_id", ForeignKey("account.id"), primary_key=True),
+    Column("org_id", ForeignKey("account.id"), nullable=False),
+    Column("given", String),  # the role that was given to it beside; None: none was
+    Index("ix_through_of_member", "org_id", "account_id"),
+    **BY_KEY,
+)

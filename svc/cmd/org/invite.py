@@ -1,0 +1,68 @@
+"""`svc org invite …`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+
+from localstore.core.model.collaboration import organisation
+from localstore.core.model.collaboration.organisation import MemberInvite
+from svc.cmd.access.shared import handle_of, named
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.console import Column, answers
+
+COLUMNS = (
+    Column("id", kind="id"),
+    Column("organisation", handle_of("organisation")),
+    Column("role"),
+    Column("inviter", handle_of("inviter")),
+    Column("expires_at", kind="time", spare=1),
+)
+Which = Annotated[str, typer.Argument(metavar="[ID|ORG]", help="Which one; omit if there is one")]
+LIST = "svc org invite list"
+
+
+@answers(COLUMNS, MemberInvite)
+def list_invites(ctx: Ctx, limit: Limit = 30) -> None:
+    """List your invitations to organisations
+
+    Examples:
+    svc org invite list
+    """
+    found = ctx.api.items(organisation.MY_INVITES, limit=limit)
+    ctx.out.rows(found, COLUMNS, MemberInvite, empty="no invitations")
+
+
+@answers(COLUMNS, MemberInvite)
+def accept(ctx: Ctx, which: Which = "") -> None:
+    """Accept an invitation to an organisation
+
+    Examples:
+    svc org invite accept acme
+    """
+    done = ctx.api.send(organisation.ACCEPT, invite=_mine(ctx, which).id)
+    org = done.organisation.handle
+    said = f"You are {done.role} of {org}; its repositories: svc repo list {org}"
+    ctx.out.done(said, done, COLUMNS, MemberInvite, value=done.id)
+
+
+@answers(COLUMNS, MemberInvite)
+def decline(ctx: Ctx, which: Which = "") -> None:
+    """Decline an invitation to an organisation
+
+    Examples:
+    svc org invite decline acme
+    """
+    done = ctx.api.send(organisation.DECLINE, invite=_mine(ctx, which).id)
+    said = f"Declined the invitation to {done.organisation.handle}"
+    ctx.out.done(said, done, COLUMNS, MemberInvite, value=done.id)
+
+
+def _mine(ctx: Ctx, typed: str) -> MemberInvite:
+    def names(invite: MemberInvite) -> Iterable[str]:
+        return invite.id, invite.organisation.handle
+
+    return named(ctx.api.items(organisation.MY_INVITES), typed, names, "invitation", LIST)

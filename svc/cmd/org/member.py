@@ -1,0 +1,159 @@
+"""`svc org member …`, `svc org leave`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import NotFound
+from localstore.core.model.collaboration import organisation
+from localstore.core.model.collaboration.organisation import (
+    Member,
+    MemberChange,
+    MemberInvite,
+    MemberInviteCreate,
+)
+from svc.cmd.access import shared
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.cmd.org.org import Name
+from svc.cmd.org.shared import MemberRoleName, explained, handle_of
+from svc.console import Column, answers
+
+PEOPLE = (
+    Column("handle", shared.handle_of("account")),
+    Column("role"),
+    Column("state", kind="state"),
+    Column("created_at", kind="time", spare=1),
+)
+INVITED = (
+    Column("handle", shared.handle_of("account")),
+    Column("role"),
+    Column("state", kind="state"),
+    Column("expires_at", kind="time"),
+    Column("id", kind="id"),
+)
+Handle = Annotated[str, typer.Argument(help="Their handle; @me for yourself")]
+
+
+@answers(PEOPLE, Member)
+def list_members(ctx: Ctx, org: Name, limit: Limit = 100) -> None:
+    """List members, and who is invited
+
+    Who is invited is shown to admins, as pending.
+
+    Examples:
+    svc org member list acme
+    """
+    org = handle_of(org)
+    with explained(org):
+        role = ctx.api.send(organisation.GET, org=org).role
+        ctx.out.rows(_everybody(ctx, org, role == "admin", limit), PEOPLE, Member)
+
+
+@answers(INVITED, MemberInvite)
+def add(
+    ctx: Ctx,
+    org: Name,
+    handle: Annotated[str, typer.Argument(help="Whom to invite")],
+    role: Annotated[
+        MemberRoleName, typer.Option("--role", "-r", help="What they are")
+    ] = MemberRoleName.member,
+) -> None:
+    """Invite somebody to an organisation
+
+    Their membership begins when they accept: svc org invite accept. The invitation is open for seven days.
+    admin: the rights of the owner in all repositories of the organisation, and its members · member: sees
+    who is a member, and has the roles given to them: svc repo collaborator add.
+
+    Examples:
+    svc org member add acme bob
+    svc org member add acme carol --role admin
+    """
+    org = handle_of(org)
+    body = MemberInviteCreate(handle=handle_of(handle), role=role.value)
+    with explained(org):
+        made = ctx.api.send(organisation.INVITE, body, org=org)
+    said = f"Invited @{made.account.handle} to {org} as {made.role}; they accept with: svc org invite accept"
+    ctx.out.done(said, made, INVITED, MemberInvite, value=made.id)
+
+
+@answers(PEOPLE, Member)
+def role(
+    ctx: Ctx, org: Name, handle: Handle, role: Annotated[MemberRoleName, typer.Argument(help="The new role")]
+) -> None:
+    """Make a member an admin, or an admin a member
+
+    It acts on an open invitation too. Who is no admin any more keeps the roles that were given to them.
+
+    Examples:
+    svc org member role acme bob admin
+    """
+    org, who = handle_of(org), _person(handle)
+    try:
+        changed = ctx.api.send(organisation.SET_ROLE, MemberChange(role=role.value), org=org, handle=who)
+    except NotFound:
+        raise _nobody(org, handle) from None
+    what = "is invited as" if changed.state == "pending" else "is now"
+    ctx.out.done(f"@{changed.account.handle} {what} {changed.role} of {org}", changed, PEOPLE, Member)
+
+
+@answers((Column("handle"),))
+def remove(ctx: Ctx, org: Name, handle: Handle) -> None:
+    """Remove a member, or take an invitation back
+
+    They lose every role in the organisation's repositories at once, those given to them too: open sockets,
+    uploads and prepared seals end. What they have copied stays theirs. Anybody may leave, except the last
+    admin.
+
+    Examples:
+    svc org member remove acme bob
+    """
+    org = handle_of(org)
+    _remove(ctx, org, handle, f"Removing {handle} from {org}")
+
+
+@answers((Column("handle"),))
+def leave(ctx: Ctx, org: Name) -> None:
+    """Leave an organisation
+
+    You lose every role in its repositories. The last admin cannot leave.
+
+    Examples:
+    svc org leave acme
+    """
+    org = handle_of(org)
+    _remove(ctx, org, "@me", f"Leaving {org}")
+
+
+def _remove(ctx: Ctx, org: str, handle: str, doing: str) -> None:
+    who = _person(handle)
+    ctx.confirm(doing)
+    try:
+        ctx.api.send(organisation.REMOVE, org=org, handle=who)
+    except NotFound:
+        raise _nobody(org, handle) from None
+    name = who.removeprefix("@")
+    subject = "You are" if who == "@me" else f"@{name} is"
+    ctx.out.done(f"{subject} no member of {org} any more", {"handle": who}, PEOPLE[:1])
+
+
+def _person(typed: str) -> str:
+    return typed if typed == "@me" else handle_of(typed)
+
+
+def _everybody(ctx: Ctx, org: str, admin: bool, limit: int) -> Iterator[Member]:
+    left = limit
+    for one in ctx.api.items(organisation.MEMBERS, limit=limit, org=org):
+        left -= 1
+        yield one
+    if left <= 0 or not admin:
+        return
+    for invite in ctx.api.items(organisation.INVITES, limit=left, org=org):
+        yield Member(account=invite.account, role=invite.role, created_at=invite.created_at, state="pending")
+
+
+def _nobody(org: str, handle: str) -> NotFound:
+    return NotFound(f"{handle} is no member of {org} and is not invited; see: svc org member list {org}")

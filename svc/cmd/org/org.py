@@ -1,0 +1,99 @@
+"""`svc org create|list|view|rename|delete`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.model.collaboration import organisation
+from localstore.core.model.collaboration.organisation import (
+    Organisation,
+    OrganisationChange,
+    OrganisationCreate,
+)
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.options import Limit
+from svc.cmd.org.shared import explained, handle_of
+from svc.console import Column, answers
+
+COLUMNS = (
+    Column("handle", kind="name"),
+    Column("role"),
+    Column("members"),
+    Column("created_at", kind="time"),
+)
+Name = Annotated[str, typer.Argument(metavar="ORG", help="The organisation's handle")]
+
+
+@answers(COLUMNS, Organisation)
+def create(ctx: Ctx, name: Annotated[str, typer.Argument(help="Its handle")]) -> None:
+    """Create an organisation
+
+    It owns repositories as a person does; you are its first admin. People and organisations share one name
+    space. An admin has the rights of the owner in all its repositories; a member has the roles given to them.
+
+    Examples:
+    svc org create acme && svc repo create acme/notes
+    """
+    made = ctx.api.send(organisation.CREATE, OrganisationCreate(handle=handle_of(name)))
+    said = f"Created the organisation {made.handle}. Invite people: svc org member add {made.handle} HANDLE"
+    ctx.out.done(said, made, COLUMNS, Organisation, value=made.handle)
+
+
+@answers(COLUMNS, Organisation)
+def list_organisations(ctx: Ctx, limit: Limit = 30) -> None:
+    """List the organisations you are a member of
+
+    Examples:
+    svc org list
+    """
+    found = ctx.api.items(organisation.LIST, limit=limit)
+    ctx.out.rows(found, COLUMNS, Organisation, empty="no organisations; make one: svc org create NAME")
+
+
+@answers((*COLUMNS, Column("id")), Organisation)
+def view(ctx: Ctx, org: Name) -> None:
+    """Show an organisation
+
+    Only its members see it. What it owns: svc repo list ORG.
+
+    Examples:
+    svc org view acme
+    """
+    org = handle_of(org)
+    with explained(org):
+        found = ctx.api.send(organisation.GET, org=org)
+    ctx.out.record(found, (*COLUMNS, Column("id")), Organisation)
+
+
+@answers(COLUMNS, Organisation)
+def rename(ctx: Ctx, org: Name, new: Annotated[str, typer.Argument(help="The new handle")]) -> None:
+    """Change an organisation's handle
+
+    The old one leads to its repositories for 90 days, and nobody can take it meanwhile.
+
+    Examples:
+    svc org rename acme acme-labs
+    """
+    org, new = handle_of(org), handle_of(new)
+    ctx.confirm(f"Renaming {org} to {new}")
+    with explained(org):
+        found = ctx.api.send(organisation.UPDATE, OrganisationChange(handle=new), org=org)
+    ctx.out.done(f"{org} is {found.handle} now", found, COLUMNS, Organisation, value=found.handle)
+
+
+@answers((Column("handle"),))
+def delete(ctx: Ctx, org: Name) -> None:
+    """Delete an organisation that owns nothing
+
+    Deleted repositories count until they are purged, after 30 days. Its handle is free again.
+
+    Examples:
+    svc org delete acme --yes
+    """
+    org = handle_of(org)
+    ctx.confirm(f"Deleting the organisation {org}")
+    with explained(org):
+        ctx.api.send(organisation.DELETE, org=org)
+    ctx.out.done(f"Deleted the organisation {org}", {"handle": org}, (Column("handle"),), value=org)

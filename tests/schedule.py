@@ -1,0 +1,82 @@
+"""In which order pytest-xdist's processes take the tests: the longest first, so that none is left at the end.
+
+A file goes to one process, because its tests share a relay; the tests of `APART` share only what the whole
+process has, and each goes wherever there is room.
+"""
+
+from __future__ import annotations
+
+from xdist.scheduler.loadscope import LoadScopeScheduling
+
+APART = {"tests/svc/test_transcripts.py", "tests/campaign/test_ways_out.py"}
+# About how many seconds the longest files take (`--durations=0`); the order of the others matters little.
+SECONDS = {
+    "tests/campaign/test_ways_out.py": 107,
+    "tests/campaign/test_hostile_relay.py": 76,
+    "tests/relay/test_openapi_fuzz.py": 70,
+    "tests/svc/test_transcripts.py": 60,
+    "tests/campaign/test_watching.py": 53,
+    "tests/campaign/test_nonsense.py": 52,
+    "tests/test_guide_runs.py": 48,
+    "tests/campaign/test_kills.py": 32,
+    "tests/relay/test_start.py": 30,
+    "tests/relay/rights/test_paths.py": 30,
+    "tests/localstore/core/test_merge_work.py": 30,
+    "tests/campaign/test_bad_machine.py": 30,
+    "tests/localstore/test_histories.py": 29,
+    "tests/tui/test_proposals.py": 27,
+    "tests/relay/rights/test_matrix.py": 26,
+    "tests/scripts/test_stamp.py": 23,
+    "tests/relay/routes/test_blame.py": 23,
+    "tests/localstore/core/lane/test_load_cost.py": 23,
+    "tests/svc/agent/test_watch.py": 22,
+    "tests/campaign/test_history.py": 21,
+    "tests/svc/api/test_nonsense.py": 20,
+    "tests/relay/test_idempotency.py": 20,
+    "tests/relay/service/test_live_histories.py": 20,
+    "tests/relay/auth/test_limits.py": 20,
+    "tests/campaign/test_executable.py": 20,
+    "tests/relay/auth/test_hostile.py": 19,
+    "tests/relay/auth/test_browser.py": 19,
+    "tests/relay/test_backup.py": 18,
+    "tests/relay/service/live/test_branch_base.py": 18,
+    "tests/relay/events/test_followers.py": 18,
+    "tests/relay/run/test_maintenance.py": 17,
+    "tests/localstore/core/diff/test_git_alignment.py": 16,
+    "tests/tui/test_app.py": 15,
+    "tests/svc/flows/test_partial_downloads.py": 15,
+    "tests/relay/test_migrations_postgres.py": 15,
+    "tests/tui/test_issues.py": 14,
+    "tests/svc/cmd/test_resolve.py": 14,
+    "tests/relay/routes/test_following.py": 14,
+    "tests/test_pages_run.py": 13,
+    "tests/svc/cmd/test_pr_merge.py": 13,
+    "tests/relay/objects/test_store.py": 13,
+    "tests/campaign/test_hostile_client.py": 13,
+    "tests/relay/service/storage/test_collect.py": 12,
+    "tests/relay/service/live/test_live.py": 12,
+    "tests/relay/live/test_channels.py": 12,
+    "tests/relay/test_conventions.py": 11,
+    "tests/relay/service/test_costs.py": 11,
+    "tests/relay/service/test_costly.py": 11,
+    "tests/relay/service/sealing/test_seal.py": 11,
+    "tests/relay/routes/test_proposal.py": 11,
+    "tests/relay/routes/test_switched_off.py": 10,
+}
+FEW = 5
+
+
+def seconds(nodeid: str) -> int:
+    return SECONDS.get(nodeid.partition("::")[0], FEW)
+
+
+class Scheduling(LoadScopeScheduling):
+    """Hands out files, in the order in which they were collected."""
+
+    def __init__(self, config, log) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return nodeid if file in APART else file

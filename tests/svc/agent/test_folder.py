@@ -1,0 +1,37 @@
+"""What a folder of the agent holds open."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from svc.agent.folder import Watched
+from tests.svc.conftest import Svc
+
+
+def held(home: Path) -> int:
+    """How often this process has the state folder open."""
+    opened = Path("/proc/self/fd")
+    return sum(os.path.realpath(one) == str(home) for one in opened.iterdir())
+
+
+def test_a_command_lets_go_of_the_state_folder(alice: Svc) -> None:
+    before = held(Path(os.environ["SVC_HOME"]).resolve())
+    assert alice("repo", "list").code == 0
+    assert held(Path(os.environ["SVC_HOME"]).resolve()) == before
+
+
+def test_where_a_session_ended_a_folder_does_not_open_ever_more(alice: Svc) -> None:
+    """It reads session and link again before each further try."""
+    home = Path(os.environ["SVC_HOME"]).resolve()
+    assert alice("repo", "create", "work").code == 0
+    assert alice("repo", "init", f"{os.environ['TEST_HANDLE']}/work").code == 0
+    before = held(home)
+    deaf: Any = lambda *_: None  # noqa: E731
+    folder = Watched(Path.cwd(), 1, deaf, deaf, deaf, deaf, paused=True)
+    folder.stop()
+    folder.join(30)
+    for _ in range(5):
+        folder._new_place()
+    assert held(home) <= before + 1
