@@ -6,7 +6,6 @@ as JSON. Values named by a digest are always valid; others carry the time at whi
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
+
+from localstore.shared_database import open_shared
 
 T = TypeVar("T")
 
@@ -33,13 +34,9 @@ class Store:
     """Values by space and key; a space is ACCOUNT@ORIGIN. Safe to use from several threads and processes."""
 
     def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock = threading.Lock()
         self._clock = clock
-        self._db = sqlite3.connect(file, check_same_thread=False, isolation_level=None, timeout=2.0)
-        file.chmod(0o600)
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db = open_shared(file, 2.0, "NORMAL")
         self._db.execute(
             "CREATE TABLE IF NOT EXISTS known "
             "(space TEXT, key TEXT, at REAL, value BLOB, PRIMARY KEY (space, key)) WITHOUT ROWID"

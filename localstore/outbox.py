@@ -9,7 +9,6 @@ same id, which is the request's Idempotency-Key.
 from __future__ import annotations
 
 import secrets
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +18,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+
+from localstore.shared_database import open_shared
 
 FILE = "outbox.db"  # in SVC_HOME
 LOCK = "outbox.lock"  # held by the one process that sends
@@ -54,13 +55,9 @@ class Outbox:
     """The actions of this machine. Safe to use from several threads and processes."""
 
     def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock = threading.Lock()
         self._clock = clock
-        self._db = sqlite3.connect(file, check_same_thread=False, isolation_level=None, timeout=5.0)
-        file.chmod(0o600)
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = FULL")
+        self._db = open_shared(file, 5.0, "FULL")
         self._db.execute(
             "CREATE TABLE IF NOT EXISTS entry (id TEXT PRIMARY KEY, origin TEXT NOT NULL, "
             "account TEXT NOT NULL, handle TEXT NOT NULL, about TEXT NOT NULL, path TEXT NOT NULL, "

@@ -58,6 +58,7 @@ class Watch:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
+        """Send requests and sample the memory during the block."""
         stop = threading.Event()
         threads = [threading.Thread(target=work, args=(stop,)) for work in (self._ask, self._sample)]
         for one in threads:

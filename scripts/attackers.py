@@ -117,7 +117,7 @@ def upgrade(url: str, cookie: str) -> bytes:
 
 
 def frame(opcode: int, payload: bytes = b"", fin: bool = True) -> bytes:
-    """A frame from a client, masked by nothing (a mask of zeros)."""
+    """A WebSocket frame from a client, with a mask of zeros."""
     first = (0x80 if fin else 0) | opcode
     size = len(payload)
     head = struct.pack("!BB", first, 0x80 | size) if size < 126 else struct.pack("!BBH", first, 0xFE, size)

@@ -27,7 +27,7 @@ COLUMNS = {
     "clean": "git is clean",
     "not committed": "… and people committed something else",
     "git's bytes": "… and we have the same bytes",
-    "differs": "… and we have other bytes, or a conflict",
+    "other bytes": "… and we have other bytes, or a conflict",
     "conflict": "git has a conflict",
     "joined": "… and we have none",
     "as committed": "… and people committed the same",
@@ -55,7 +55,7 @@ def main() -> int:
         total += figures
         print(f"{repository.name}: {figures['files']} files", file=sys.stderr, flush=True)
     print("\n".join(_table([*found, ("all", total)])))
-    return 1 if total["differs"] else 0
+    return 1 if total["other bytes"] else 0
 
 
 def _played(repository: Repository, most: int | None, show: bool) -> Counter[str]:
@@ -66,14 +66,14 @@ def _played(repository: Repository, most: int | None, show: bool) -> Counter[str
         seen = case.commit
         for what in _judged(case, repository):
             figures[what] += 1
-            if what == "differs" or (show and what == "joined"):
+            if what == "other bytes" or (show and what == "joined"):
                 print(f"{what}: {repository.name} {case.commit} {case.path}", flush=True)
     figures["skipped"] = repository.skipped
     return figures
 
 
 def _judged(case: Case, repository: Repository) -> Iterator[str]:
-    """The columns that count this file."""
+    """The columns of the table in which this file counts."""
     yield "files"
     ours = merge(case.base, case.theirs, case.mine)
     if case.theirs == case.mine:
@@ -81,7 +81,7 @@ def _judged(case: Case, repository: Repository) -> Iterator[str]:
     text = repository.merged_by_git(case)
     if text is not None:
         yield "clean"
-        yield "git's bytes" if ours.text == text and not ours.conflicts else "differs"
+        yield "git's bytes" if ours.text == text and not ours.conflicts else "other bytes"
         if text != case.committed:
             yield "not committed"
     else:

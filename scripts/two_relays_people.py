@@ -205,8 +205,8 @@ class Person:
 
     async def shared_lane(self) -> tuple[LaneState, Lane]:
         """The state and lane of the shared file."""
-        wish = {"lanes": [{"path": SHARED, "gen": self.shared}], "replica": self.replica}
-        answer = await self.ask("POST", self.at("/branches/main/live/lanes"), wish)
+        body = {"lanes": [{"path": SHARED, "gen": self.shared}], "replica": self.replica}
+        answer = await self.ask("POST", self.at("/branches/main/live/lanes"), body)
         if answer.status_code != 200:
             raise AssertionError(f"lanes answered {answer.status_code}: {answer.text[:300]}")
         (state,) = msgspec.json.decode(answer.content, type=LaneStates).lanes
@@ -242,8 +242,8 @@ class Person:
             await asyncio.sleep(random.random() / 5)
 
     async def seal(self, head: str | None) -> None:
-        wish = {"message": "seal", "device_key_id": self.key.id, "expected_head": head}
-        answer = await self.ask("POST", self.at("/branches/main/seal/prepare"), wish)
+        body = {"message": "seal", "device_key_id": self.key.id, "expected_head": head}
+        answer = await self.ask("POST", self.at("/branches/main/seal/prepare"), body)
         if answer.status_code != 200 or answer.json().get("unchanged"):
             self.ledger.count["prepare lost"] += 1
             return
@@ -274,8 +274,8 @@ class Person:
                     additional_headers={"Authorization": authorization(self.token)},
                     proxy=None,
                 ) as socket:
-                    wish = {"type": "subscribe", "repo_id": self.repo_id, "since": since}
-                    await socket.send(msgspec.json.encode(wish).decode())
+                    body = {"type": "subscribe", "repo_id": self.repo_id, "since": since}
+                    await socket.send(msgspec.json.encode(body).decode())
                     async for message in socket:
                         told = msgspec.json.decode(message)
                         if told.get("type") == "event":

@@ -133,8 +133,8 @@ def conflict_name(path: str, when: datetime, device_key_id: str, outside: str | 
     """The name of a conflict copy: `<stem>.sync-conflict-YYYYMMDD-HHMMSS-<id7>.ext`.
 
     `when` is aware and written in UTC. The result is a valid path: a long stem is cut and tagged with the
-    digest of the path, and a directory that leaves no room for the name is left. `outside`: a directory that
-    will be a file and cannot contain the copy.
+    digest of the path. If the path of a directory is too long for the name, the copy goes to a directory
+    above it. `outside`: a directory that will be a file and cannot contain the copy.
     """
     if when.tzinfo is None:
         raise ValueError("when has no time zone")

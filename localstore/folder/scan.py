@@ -267,7 +267,7 @@ class _Walker:
         aside.rescan = aside.rescan if aside.rescan == "all" else again
 
     def _skip(self, prefix: str, path: str, reason: str, folder: bool = False, detail: str = "") -> None:
-        """Note a skipped entry at `path` with the folder `prefix`."""
+        """Record the skipped entry at `path` in the exclusions of the folder `prefix`."""
         shown = os.fsencode(path).decode("utf-8", "backslashreplace")
         aside = self._exclusions_of(prefix)
         aside.hidden.append(os.fsencode(path + "/" if folder else path))

@@ -135,6 +135,8 @@ class Writer:
             )
 
     def _written(self, intent: Intent, content: Content, durable: bool, last: bool) -> Intent | None:
+        """Write the temporary file of an intent, and to the disk if `durable`. `last`: no other intent needs
+        this content, so its file may be moved. Returns the intent, ready; None if its directory is gone."""
         before = self._files.stat(intent.path)
         mode = before.st_mode if before is not None and stat.S_ISREG(before.st_mode) else None
         try:

@@ -211,6 +211,7 @@ class Database:
         self._sql.executemany("INSERT INTO flights VALUES(?,?,?,?)", flights)
 
     def drop_flights(self, numbers: Iterable[int]) -> None:
+        """Delete the updates in flight with these numbers, after the relay answered them."""
         settled = sorted(set(numbers))
         if settled and settled[-1] - settled[0] == len(settled) - 1:
             self._sql.execute("DELETE FROM flights WHERE n BETWEEN ? AND ?", (settled[0], settled[-1]))

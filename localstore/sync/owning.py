@@ -117,7 +117,8 @@ def _copied(
 class Rounds:
     """A working copy that stays open and is locked by this process only during rounds.
 
-    `bind` returns relay and key for a link; called before the first round and after the folder was turned.
+    `bind` returns relay and key for a link; called before the first round and after the folder was
+    switched to another branch, seal or repository.
     Use it from one thread. End a round after 200 ms, or at the next good moment if it is `wanted`.
     """
 
@@ -149,11 +150,11 @@ class Rounds:
             with translated_disk_errors(self.folder, record), self._turn.owning(record, self.folder):
                 now = link.read_repo(self.folder)
                 if not link.same_target(now, repo) or self._find(now) != record:
-                    continue  # it was turned, or linked anew, while this waited
+                    continue  # while this waited, the folder was switched to another branch or linked again
                 copy = self._ready(record, now, self._bound[1])
-                begun, self._version = self._version, None
+                version, self._version = self._version, None  # stays None if the block raises
                 yield copy
-                self._version = begun
+                self._version = version
                 return
 
     def wanted(self) -> bool:

@@ -182,9 +182,9 @@ class Tree:
     def _rewatch(self, above: _Node, name: str) -> None:
         """Watch a folder that appeared, vanished or changed its rules, and note that anything below may have
         changed."""
-        former = above.below.pop(name, None)
-        if former is not None:
-            self._drop(former)
+        removed = above.below.pop(name, None)
+        if removed is not None:
+            self._drop(removed)
         prefix = f"{above.prefix}{name}/"
         if not above.scope.prune(name) and fault_of(prefix[:-1]) is None:
             opened = self._open(prefix)

@@ -75,8 +75,8 @@ def require_own_page(config: Config, request: Request) -> None:
 
 
 def own_navigation(config: Config, request: Request) -> bool:
-    """Whether a person or a page of ours opened this page. Browsers with Fetch Metadata say so; for others
-    the strict cookie shows it."""
+    """Whether a person or a page of ours opened this page. Browsers with Fetch Metadata say so. Other
+    browsers send the refresh cookie, which is SameSite=Strict, only then."""
     sites = set(request.headers.getall("sec-fetch-site", []))
     origins = request.headers.getall("origin", [])
     return sites <= {"same-origin", "none"} and _own_origins(config).issuperset(origins)

@@ -54,7 +54,7 @@ class _Plan:
     reframed: int = 0
     unpacked: int = 0
 
-    def take(self, group: list[Located], whole: bool) -> bool:
+    def add(self, group: list[Located], whole: bool) -> bool:
         """Add a frame's objects unless a limit would be exceeded. Returns whether they were added."""
         size = sum(one.size for one in group)
         stored = group[0].stored_len if whole else size
@@ -99,13 +99,14 @@ async def export(store: ObjectStore, located: Sequence[Located], lease: Lease) -
 
 
 def _plan(located: Sequence[Located]) -> _Plan:
+    """The frames to send whole and those to send in part, in order, up to the first that exceeds a limit."""
     groups: dict[FrameKey, list[Located]] = {}
     for one in located:
         groups.setdefault(one.frame, []).append(one)
     plan = _Plan()
     for group in groups.values():
         group.sort(key=lambda one: (one.offset, one.size))
-        if not plan.take(group, _fills(group)):
+        if not plan.add(group, _fills(group)):
             break
     return plan
 

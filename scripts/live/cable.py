@@ -111,7 +111,8 @@ class Writer(threading.Thread):
 
 
 def light(device: Device) -> str:
-    """What the agent says now; asked on its socket, since a command takes long beside what is measured."""
+    """The light of the folder; "" if the agent is silent. Asked on the agent's socket, because starting a
+    command would take longer than what is measured."""
     with suppress(AgentSilent), Conversation(device.home) as agent:
         folders = agent.ask(Request("about")).folders
         return folders[0].light if folders else ""

@@ -41,9 +41,13 @@ class PayloadCalls:
 
     def put_manifest(self, repo_id: str, digest: bytes, raw: bytes) -> None:
         """Store the chunk manifest of the large file `digest`."""
-        signed, where = blake3_digest(raw), digest.hex()
         self._http.upload(
-            payload.PUT_MANIFEST, lambda: iter((raw,)), len(raw), signed, id=repo_id, blake3=where
+            payload.PUT_MANIFEST,
+            lambda: iter((raw,)),
+            len(raw),
+            blake3_digest(raw),
+            id=repo_id,
+            blake3=digest.hex(),
         )
 
     def manifest(self, repo_id: str, digest: bytes, at: str | None = None) -> bytes:

@@ -66,13 +66,14 @@ def log(
     svc log --path src/main.py --json id,message
     """
     repo = ctx.readable_repo
-    wish = query_of(ctx.obj, repo, words or [], path, limit, follow)
-    if wish is None:
+    query = query_of(ctx.obj, repo, words or [], path, limit, follow)
+    if query is None:
         found: Iterator[SealSummary] = iter(())
         empty = f"{repo.full_name} has no seals yet; make one: svc push -m MESSAGE"
     else:
-        found = seals_of(ctx.obj, repo, wish)
-        empty = f"no seal of {wish.start.name} changed {', '.join(wish.paths)}" if wish.paths else "no seals"
+        found = seals_of(ctx.obj, repo, query)
+        name, paths = query.start.name, ", ".join(query.paths)
+        empty = f"no seal of {name} changed {paths}" if paths else "no seals"
     if ctx.out.format.as_data:
         _rows(ctx, repo, found, stat or patch or FILES.name in (ctx.out.format.fields or ()))
     elif oneline and not (stat or patch):

@@ -55,7 +55,8 @@ def plain(value: Any) -> str:
 
 
 def human(value: Any, kind: str, now: datetime) -> str:
-    """A value for a person."""
+    """A value as text for a person. `kind` is that of its column: times as ages, sizes with units, ids
+    shortened, lines up to the first line break, code with its indentation."""
     if isinstance(value, bool):
         return "yes" if value else ""
     text = plain(value)
@@ -175,7 +176,7 @@ class _Table:
                 self.widths[at] = max(self.widths[at] - self._over(), min(self.widths[at], least))
 
     def _shorten(self) -> None:
-        """Shorten ids, and times to number and unit."""
+        """Shorten ids, shorten times to number and unit, and cut long lines."""
         for at, column in enumerate(self.columns):
             for row in self.rows:
                 if column.kind == "id":

@@ -40,7 +40,8 @@ class Template(msgspec.Struct, frozen=True):
 
 
 def of_issues(where: Where, repo: Repo) -> list[Template]:
-    """The templates of a repository; none if they cannot be read."""
+    """The issue templates of a repository: those in the folder if it is linked to that repository, else those
+    of the default branch. Empty if they cannot be read."""
     linked = where.linked
     if linked is not None and linked[1].repo_id == repo.id:
         return list(_found(*_on_disk(linked[0])))

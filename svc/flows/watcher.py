@@ -28,7 +28,7 @@ def watch_in_foreground(
     folder: Path, record: Path, ready: Callable[[WatcherInfo], None], say: Callable[[str], None]
 ) -> str:
     """Watch the linked `folder` in this process until the watcher ends. Returns the reason. `ready` is called
-    once questions are answered. Raises NotWatchable."""
+    when the watcher can answer questions. Raises NotWatchable."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _told_to_end)
     folder, record = folder.resolve(), record.resolve()

@@ -56,6 +56,7 @@ class Bound:
                 self._idle()
 
     def _end(self) -> None:
+        """Call every attached cut, so that its wait ends."""
         with self._lock:
             cuts = list(self._cuts)
         for cut in cuts:
@@ -156,8 +157,8 @@ def check(bounds: Bounds) -> None:
 
 @contextmanager
 def attached(bounds: Bounds, cut: Cut) -> Iterator[None]:
-    """Call `cut` when one of the bounds ends inside the block. Raises Stopped at the end of the block if one
-    has ended."""
+    """Within the block, call `cut` (which ends a wait) as soon as one of the bounds ends. Raises Stopped at
+    the end of the block if a bound has ended."""
     for bound in bounds:
         bound.attach(cut)
     try:

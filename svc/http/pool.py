@@ -109,7 +109,8 @@ class _Body(httpx.SyncByteStream):
 
 
 def _check_framing(answer: httpcore.Response) -> None:
-    """Raise RemoteProtocolError for an answer whose body length is given in more than one way."""
+    """Raise RemoteProtocolError for an answer that has too many headers, or gives the length of its body in
+    more than one way."""
     lengths, codings = _values(answer, b"content-length"), _values(answer, b"transfer-encoding")
     if len(answer.headers) > HEADERS_MAX:
         raise httpx.RemoteProtocolError(f"it has more than {HEADERS_MAX} headers")

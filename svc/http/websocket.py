@@ -162,6 +162,8 @@ class WebSocket:
         return any(one is not self._woken for one in objects)
 
     def _read(self) -> None:
+        """Read what has arrived, without waiting, and handle its frames. Raises ServerUnreachable for a
+        closed connection, and ServerMisbehaved for bytes that are not WebSocket."""
         try:
             data = self._stream.read(READ_BYTES, AT_ONCE)
         except httpcore.ReadTimeout:

@@ -205,6 +205,7 @@ def _one_column(path: str, lines: list[_Line]) -> list[Item]:
 
 
 def _side_by_side(path: str, lines: list[_Line], half: int) -> list[Item]:
+    """Rows with the old line on the left and the new one on the right; `half`: the width of each side."""
     found = []
     for deleted, added, others in _blocks(lines):
         pairs: list[tuple[_Line | None, _Line | None]] = [

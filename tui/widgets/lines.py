@@ -152,6 +152,7 @@ class Lines(Widget, can_focus=True):
             self.post_message(self.Chosen(self, self.key))
 
     def render_line(self, y: int) -> Strip:
+        """Row `y` of the visible part; the note for an empty list in the first row."""
         styles = self.styles_of_theme
         index = self.top + y
         width = self.size.width

@@ -137,6 +137,7 @@ class Token:
         raise Unavailable("the request could not be authorized in time; try again")
 
     def _run(self, source: str, parameters: dict[str, Any]) -> None:
+        """Authorize the token by the Datalog in `source`, within AUTHORIZE_TIME."""
         authorizer: Any = AuthorizerBuilder(source, parameters)
         limits = authorizer.limits()
         limits.max_time = AUTHORIZE_TIME

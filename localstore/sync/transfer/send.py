@@ -128,7 +128,7 @@ def upload_bytes(copy: WorkingCopy, updates: list[LiveUpdate]) -> int:
     missing: list[bytes] = []
     for start in range(0, len(digests), limits.HAVE_DIGESTS):
         missing += copy.transport.have(digests[start : start + limits.HAVE_DIGESTS])
-    missing += _held_whole(copy, [sources[digest] for digest in sources.keys() - missing])
+    missing += _stored_whole(copy, [sources[digest] for digest in sources.keys() - missing])
     writer, sent = PackWriter(), 0
 
     def ship(packs: list[Pack]) -> int:
@@ -149,11 +149,11 @@ def upload_bytes(copy: WorkingCopy, updates: list[LiveUpdate]) -> int:
     return sent + ship(writer.finish())
 
 
-def _held_whole(copy: WorkingCopy, held: list[LiveUpdate]) -> list[bytes]:
-    """Digests of large files that the relay stores as one object, as earlier versions sent them; they need
-    chunks."""
+def _stored_whole(copy: WorkingCopy, updates: list[LiveUpdate]) -> list[bytes]:
+    """Digests of the large files of `updates` that the relay stores as one object, as earlier versions sent
+    them. They must be sent again as chunks."""
     found = []
-    for update in held:
+    for update in updates:
         digest = unhex(update.blake3 or "")
         if _is_large(copy, update):
             try:

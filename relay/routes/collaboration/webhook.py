@@ -27,7 +27,7 @@ async def list_webhooks(view: View, query: PageQuery) -> Page[Webhook]:
 
 @serves(endpoints.CREATE, operation="webhook.create", flag=FLAG, errors=(409,))
 async def create_webhook(view: View, body: WebhookCreate) -> Webhook:
-    """Have an address told what happens; the answer alone has the secret"""
+    """Send the events of a repository to an address; only this answer has the secret"""
     return await webhooks.create(view, body)
 
 

@@ -90,7 +90,7 @@ async def _settings(
         problem_of=error,
         problem=error.detail if error else "",
         note=visit.SENT_TOO_LATE if again else "",
-        wish=body or TokenForm(),
+        form=body or TokenForm(),
         made=made,
         sessions=listed.items,
         next_cursor=listed.next_cursor,

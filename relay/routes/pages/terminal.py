@@ -55,8 +55,8 @@ async def authorize(caller: Caller, request: Request, body: DecisionForm) -> Rep
     if not visit.in_browser(caller):
         return visit.too_late(HERE, user_code=body.user_code)
     try:
-        wish = Approval(user_code=body.user_code, fingerprint=body.fingerprint, decision=body.decision)
-        answer = await device_grant.decide(caller, wish)
+        approval = Approval(user_code=body.user_code, fingerprint=body.fingerprint, decision=body.decision)
+        answer = await device_grant.decide(caller, approval)
         return _authorize(caller, done=answer.status)
     except SvcError as error:
         return _authorize(caller, error)

@@ -261,8 +261,8 @@ async def _carry(
 
 
 def _carried(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]]) -> tuple[Owners, int]:
-    """The owners, and the number of lines of all texts on the way. Runs on a thread, with two texts as lines
-    at a time, because large ones take long and much memory."""
+    """The owners of the lines of the last text, and the number of lines of all texts in `ways`. Runs on a
+    thread, and holds two texts as lines at a time: large ones need much time and memory."""
     old, gone_through = lines(text), 0
     for seal_id, following in ways:
         new = lines(following)

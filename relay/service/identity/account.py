@@ -58,7 +58,7 @@ async def sign_in(caller: Caller, handle: str, password: str) -> Made:
     name = handle.strip().lower()[: limits.HANDLE_CHARS]
     _PER_ADDRESS.count(caller.node.limiter, caller.network)
     account, known = await _by_handle(caller, name)
-    _PASSWORDS.take(caller, name, known)
+    _PASSWORDS.count(caller, name, known)
     stored = account.password_hash if account else None
     if len(password.encode("utf-8", "replace")) > limits.PASSWORD_BYTES_MAX:
         password = ""
@@ -134,26 +134,26 @@ async def change_handle(caller: Caller, body: str) -> Handle:
     return Handle(handle=name, user_id=me.account_id)
 
 
-async def rename(tx: Tx, account_id: str, former: str | None, handle: str) -> None:
-    """Give a person or organisation another handle; aliases lead from the former one. NameTaken."""
+async def rename(tx: Tx, account_id: str, old_handle: str | None, handle: str) -> None:
+    """Give a person or organisation another handle; aliases lead from the old one. Raises NameTaken."""
     await require_free(tx, handle, account_id)
     try:
         await tx.run(rows.SET_HANDLE, account_id=account_id, new_handle=handle)
     except UniqueViolation:
         raise _taken(handle) from None
     await tx.run(rows.DROP_ALIASES, handle=handle)
-    if former is not None:
-        await _leave_aliases(tx, account_id, former)
+    if old_handle is not None:
+        await _leave_aliases(tx, account_id, old_handle)
 
 
-async def _leave_aliases(tx: Tx, account_id: str, former: str) -> None:
+async def _leave_aliases(tx: Tx, account_id: str, old_handle: str) -> None:
     until = now_ms() + limits.HANDLE_RESERVED * 1000
     owned = await tx.all(rows.OWNED_REPOS, account_id=account_id)
     for _, name in owned:
-        await tx.run(rows.DROP_ALIAS, handle=former, name=name)
+        await tx.run(rows.DROP_ALIAS, handle=old_handle, name=name)
     await tx.many(
         rows.INSERT_ALIAS,
-        [{"owner": former, "name": name, "repo_id": repo, "expires_at": until} for repo, name in owned],
+        [{"owner": old_handle, "name": name, "repo_id": repo, "expires_at": until} for repo, name in owned],
     )
 
 

@@ -121,7 +121,7 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
         _require_sign_up(caller)
         _ACCOUNTS.count(caller.node.limiter, caller.network)
     elif paired:
-        _PAIRING_TRIES.take(caller, taken.account, known)
+        _PAIRING_TRIES.count(caller, taken.account, known)
     elif key is not None and not key.caps:
         raise Forbidden(
             "this device key came with a script token and signs beside such a token only; sign in with "

@@ -29,7 +29,7 @@ class Guesses:
         self._place = Attempts(f"{name}.place", PER_PLACE, PLACE_SECONDS)
         self._strangers = Attempts(f"{name}.strangers", strangers, seconds)
 
-    def take(self, caller: Caller, handle: str, known: bool) -> None:
+    def count(self, caller: Caller, handle: str, known: bool) -> None:
         """Count a try before it is made. Raises RateLimited after too many."""
         limiter = caller.node.limiter
         self._place.count(limiter, f"{handle} {caller.network}")
@@ -39,8 +39,8 @@ class Guesses:
             self._strangers.count(limiter, handle)
         except RateLimited as error:
             raise RateLimited(
-                f"too many wrong tries for {handle} came from places it was not used at lately; sign in "
-                f"from a place where you did before, or with a device key, or try again in "
+                f"too many wrong tries for {handle} came from networks that it was not used from lately; "
+                f"sign in from a network where you did before, or with a device key, or try again in "
                 f"{error.extra['retry_after']} s",
                 error.extra["retry_after"],
                 error.extra["limit"],

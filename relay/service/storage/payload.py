@@ -36,8 +36,8 @@ async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, boo
 
 
 async def get(view: View, name: str, at: str | None) -> Reply:
-    """The payload's bytes. What is no payload of this repository is not found, whoever else has it. A digest
-    says nothing of a path, so that only a whole view is answered, or of what the seal `at` shows."""
+    """The payload's bytes. Raises NotFound for a payload of other repositories only. A digest does not say
+    which path it belongs to, so a filtered view must name a seal, `at`, that shows it the payload."""
     require_plaintext(view)
     digest = unhex(name)
     await proof.require_named(view, at, [digest])

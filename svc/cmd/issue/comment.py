@@ -35,6 +35,9 @@ SPELLED: dict[str, Reaction] = {
     "🚀": "rocket",
     "👀": "eyes",
 }
+ReactionName = Annotated[str, typer.Argument(help="+1, -1, tada, heart, rocket or eyes")]
+ReactedComment = Annotated[str, typer.Option("--comment", metavar="ID", help="React to a comment of it")]
+Remove = Annotated[bool, typer.Option("--remove", help="Remove your reaction")]
 REACTED = (Column("number"), Column("reaction"), Column("given"))
 
 
@@ -85,9 +88,9 @@ def comment(
 def react(
     ctx: Ctx,
     number: Number,
-    reaction: Annotated[str, typer.Argument(help="+1, -1, tada, heart, rocket or eyes")],
-    comment: Annotated[str, typer.Option("--comment", metavar="ID", help="To a comment of it")] = "",
-    remove: Annotated[bool, typer.Option("--remove", help="Take yours back")] = False,
+    reaction: ReactionName,
+    comment: ReactedComment = "",
+    remove: Remove = False,
 ) -> None:
     """React to an issue or a comment
 
@@ -109,7 +112,7 @@ def react(
         else:
             route = issues.UNREACT if remove else issues.REACT
             ctx.api.send(route, id=repo.id, n=n, reaction=name)
-    what = f"Took back {name} from" if remove else f"Reacted with {name} to"
+    what = f"Removed {name} from" if remove else f"Reacted with {name} to"
     record = {"number": int(n), "reaction": name, "given": not remove}
     ctx.out.done(f"{what} #{n}", record, REACTED, value=name)
 

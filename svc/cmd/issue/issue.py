@@ -83,8 +83,8 @@ def create(
         text = begun.body
 
     def send(title: str, text: str) -> Issue:
-        wish = IssueCreate(title=title, body=text, labels=labels, assignees=assignees)
-        return ctx.api.send(issues.CREATE, checked(wish), id=repo.id)
+        request = IssueCreate(title=title, body=text, labels=labels, assignees=assignees)
+        return ctx.api.send(issues.CREATE, checked(request), id=repo.id)
 
     made = send(title, text or "") if title else _edited(ctx, begun, text, send)
     list(listing(ctx.obj.home, repo.id, [made]))

@@ -100,13 +100,11 @@ def delete(ctx: Ctx, name: Name) -> None:
 def clone(
     ctx: Ctx,
     source: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="Whose labels are copied")],
-    force: Annotated[
-        bool, typer.Option("-f", "--force", help="Labels of the same name become as they are there")
-    ] = False,
+    force: Annotated[bool, typer.Option("-f", "--force", help="Overwrite labels of the same name")] = False,
 ) -> None:
     """Copy the labels of another repository
 
-    Those that are here already stay as they are, unless --force is given.
+    Labels that this repository has already do not change, unless --force is given.
 
     Examples:
     svc label clone alice/notes -R alice/app

@@ -81,7 +81,7 @@ def create(
         )
 
     def send(title: str, text: str) -> Proposal:
-        wish = ProposalCreate(
+        request = ProposalCreate(
             head=end,
             base=start,
             title=title,
@@ -91,7 +91,7 @@ def create(
             assignees=handles_of(assignee),
             reviewers=handles_of(reviewer),
         )
-        return ctx.api.send(proposals.CREATE, checked(wish), id=repo.id)
+        return ctx.api.send(proposals.CREATE, checked(request), id=repo.id)
 
     if fill:
         said, told = _from_seals(ctx, repo, start, end)

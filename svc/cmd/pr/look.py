@@ -112,7 +112,8 @@ def checkout(
 def versions(ctx: Ctx, number: Number = "") -> None:
     """List the versions of a proposal
 
-    One for each head that it had. Versions of one change id make the same change, wherever its lines stand.
+    Each head that the proposal had is a version. Two versions with the same change id make the same change,
+    even if its lines have moved.
 
     Examples:
     svc pr versions 12

@@ -101,9 +101,9 @@ def _require_spot(path: str, line: str, side: Side, suggest: str | None, thread:
 def react(
     ctx: Ctx,
     number: Named,
-    reaction: Annotated[str, typer.Argument(help="+1, -1, tada, heart, rocket or eyes")],
-    comment: Annotated[str, typer.Option("--comment", metavar="ID", help="To a comment of it")] = "",
-    remove: Annotated[bool, typer.Option("--remove", help="Take yours back")] = False,
+    reaction: on_issue.ReactionName,
+    comment: on_issue.ReactedComment = "",
+    remove: on_issue.Remove = False,
 ) -> None:
     """React to a proposal or a comment
 

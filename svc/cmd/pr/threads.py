@@ -193,7 +193,7 @@ def on_lines(
     """Begin a thread. `suggest`: the lines to put there; - reads them from standard input."""
     first, last = lines_of(line)
     other = None if suggest is None else suggestion(suggest)
-    wish = ThreadCreate(
+    request = ThreadCreate(
         path=path,
         start=first,
         end=last,
@@ -204,7 +204,7 @@ def on_lines(
         draft=draft,
     )
     with known(repo, str(found.number)):
-        return ctx.api.send(threads.CREATE, checked(wish), id=repo.id, n=str(found.number))
+        return ctx.api.send(threads.CREATE, checked(request), id=repo.id, n=str(found.number))
 
 
 def answer(ctx: Ctx, repo: Repo, found: Proposal, thread: str, text: str, draft: bool) -> Comment:

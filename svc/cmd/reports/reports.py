@@ -100,9 +100,9 @@ def create(
         raise UsageError("say what is wrong: --body TEXT or --body-file FILE")
     if not title:
         raise UsageError("give the report a title: -t TEXT")
-    wish = checked(ReportCreate(title=title, body=text, severity=severity))
+    request = checked(ReportCreate(title=title, body=text, severity=severity))
     repo = ctx.repo
-    made = ctx.api.send(reports.CREATE, wish, id=repo.id)
+    made = ctx.api.send(reports.CREATE, request, id=repo.id)
     ctx.out.done(f"Reported to the owner of {repo.full_name}", made, COLUMNS, Report, value=made.id)
 
 

@@ -6,7 +6,7 @@ GROUPS = {"repo webhook": "Webhooks: addresses that are told what happens"}
 
 COMMANDS: dict[str, Registration] = {
     "repo webhook create": Registration(
-        "webhook.webhook:create", "Have an address told what happens in a repository"
+        "webhook.webhook:create", "Send the events of a repository to an address"
     ),
     "repo webhook list": Registration("webhook.webhook:list_webhooks", "List webhooks"),
     "repo webhook view": Registration("webhook.webhook:view", "Show a webhook"),

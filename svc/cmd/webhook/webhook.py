@@ -59,13 +59,16 @@ def create(
     events: Events = "push",
     secret: Annotated[
         str,
-        typer.Option("--secret", metavar="TEXT", help="What signs; - is standard input. Else one is made"),
+        typer.Option(
+            "--secret", metavar="TEXT", help="The signing secret; - reads standard input; default: a new one"
+        ),
     ] = "",
-    inactive: Annotated[bool, typer.Option("--inactive", help="Send nothing yet")] = False,
+    inactive: Annotated[bool, typer.Option("--inactive", help="Create it without sending")] = False,
 ) -> None:
-    """Have an address told what happens in a repository
+    """Send the events of a repository to an address
 
-    Each message is signed as Standard Webhooks has it. The secret is shown once, here; a ping follows.
+    Each message is signed by the rules of Standard Webhooks. This command shows the secret once. The relay
+    then sends a ping.
 
     Examples:
     svc repo webhook create https://ci.example/hook --events push,proposal

@@ -36,8 +36,8 @@ def sign(
 
 
 def fault_of(repo_id: str, release: Release) -> str | None:
-    """Why the signature that the server shows is none of this release with its files; None for a good one,
-    and for a release without."""
+    """A sentence if the signature of the release does not verify over its version, seal and files. None if
+    it verifies, or if the release is unsigned."""
     shown = release.publication
     if not shown.signed:
         return None

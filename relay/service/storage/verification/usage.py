@@ -84,10 +84,11 @@ async def _counted(tx: Tx) -> dict[str, Sums]:
 
 
 def _of_accounts(repos: Mapping[str, Repo]) -> dict[str, Sums]:
+    """The sums of each owner's repositories, by account id."""
     found: dict[str, list[int]] = defaultdict(lambda: [0] * len(NAMES))
     for one in repos.values():
         size, objects, deleted = one.real
-        start = 3 if deleted else 0
+        start = NAMES.index("deleted bytes") if deleted else 0
         for at, more in enumerate((size, objects, 1), start):
             found[one.owner_id][at] += more
     return {account_id: tuple(sums) for account_id, sums in found.items()}

@@ -1,0 +1,19 @@
+"""A SQLite file in SVC_HOME that several threads and processes use."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Literal
+
+
+def open_shared(file: Path, wait: float, synchronous: Literal["FULL", "NORMAL"]) -> sqlite3.Connection:
+    """A connection to `file`. A new file is readable by its user alone. `wait`: the seconds for which a
+    statement waits for another process. `synchronous`: with FULL every commit survives a loss of power; with
+    NORMAL the last ones may be lost."""
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    db = sqlite3.connect(file, check_same_thread=False, isolation_level=None, timeout=wait)
+    file.chmod(0o600)
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute(f"PRAGMA synchronous = {synchronous}")
+    return db
