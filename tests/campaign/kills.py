@@ -18,21 +18,8 @@ from typing import Any
 from tests.campaign.conftest import Place
 from tests.campaign.world import Broken, Machine
 
-WRITES = frozenset(
-    (
-        "write",
-        "pwrite",
-        "open",
-        "mkdir",
-        "rmdir",
-        "rename",
-        "replace",
-        "unlink",
-        "remove",
-        "link",
-        "ftruncate",
-    )
-)
+FILES = ("open", "write", "pwrite", "ftruncate", "rename", "replace", "link", "unlink", "remove")
+WRITES = frozenset((*FILES, "mkdir", "rmdir"))
 BUFFERED = frozenset(("write", "writelines", "flush", "close"))
 SQL = frozenset(("execute", "executescript"))
 
