@@ -19,19 +19,7 @@ from tests.campaign.conftest import Place
 from tests.campaign.world import Broken, Machine
 
 WRITES = frozenset(
-    (
-        "write",
-        "pwrite",
-        "open",
-        "mkdir",
-        "rmdir",
-        "rename",
-        "replace",
-        "unlink",
-        "remove",
-        "link",
-        "ftruncate",
-    )
+    "write pwrite open mkdir rmdir rename replace unlink remove link ftruncate".split()  # noqa: SIM905
 )
 BUFFERED = frozenset(("write", "writelines", "flush", "close"))
 SQL = frozenset(("execute", "executescript"))
