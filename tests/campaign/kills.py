@@ -18,8 +18,9 @@ from typing import Any
 from tests.campaign.conftest import Place
 from tests.campaign.world import Broken, Machine
 
-FILES = ("open", "write", "pwrite", "ftruncate", "rename", "replace", "link", "unlink", "remove")
-WRITES = frozenset((*FILES, "mkdir", "rmdir"))
+WRITES = frozenset(
+    "write pwrite open mkdir rmdir rename replace unlink remove link ftruncate".split()  # noqa: SIM905
+)
 BUFFERED = frozenset(("write", "writelines", "flush", "close"))
 SQL = frozenset(("execute", "executescript"))
 

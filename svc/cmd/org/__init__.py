@@ -11,10 +11,8 @@ GROUPS = {
 COMMANDS: dict[str, Registration] = {
     "org create": Registration("org.org:create", "Create an organisation"),
     "org list": Registration("org.org:list_organisations", "List the organisations you are a member of"),
-    "org view": Registration("org.org:view", "Show an organisation and its members"),
-    "org rename": Registration(
-        "org.org:rename", "Change an organisation's handle; the old one leads to it for 90 days"
-    ),
+    "org view": Registration("org.org:view", "Show an organisation"),
+    "org rename": Registration("org.org:rename", "Change an organisation's handle"),
     "org delete": Registration("org.org:delete", "Delete an organisation that owns nothing"),
     "org leave": Registration("org.member:leave", "Leave an organisation"),
     "org member list": Registration("org.member:list_members", "List members, and who is invited"),

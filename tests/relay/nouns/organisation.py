@@ -14,9 +14,13 @@ ORGS, INVITES = "/api/v1/orgs", "/api/v1/org-invites"
 ORG = f"{ORGS}/{{org}}"
 
 
-def made(world: World) -> str:
+def founded(http: httpx.Client) -> str:
     """The handle of a new organisation of the caller."""
-    return str(ok(world.http.post(ORGS, json={"handle": name()}))["handle"])
+    return str(ok(http.post(ORGS, json={"handle": name()}))["handle"])
+
+
+def made(world: World) -> str:
+    return founded(world.http)
 
 
 def _invited(world: World) -> tuple[str, httpx.Client, str, str]:

@@ -12,6 +12,7 @@ from localstore.core.encoding import b64u
 from localstore.core.rights import CALLERS
 from relay.http.routing import Route
 from tests.relay.conftest import Relay
+from tests.relay.nouns.organisation import founded
 from tests.relay.rights.test_matrix import ACCOUNTS, MISSING, OURS, Place, World, name, url_of
 
 NONSENSE = [
@@ -42,7 +43,9 @@ LISTS = [
 def place(relay: Relay) -> Iterator[tuple[World, Place]]:
     people = {who: relay.account(f"c{secrets.token_hex(5)}") for who in CALLERS if who != "anonymous"}
     world = World(relay, {who: relay.client(one) for who, one in people.items()}, people, {})
-    yield world, world.place("public")
+    here = world.place("public")
+    here.org = founded(world.clients["owner"])
+    yield world, here
     for client in world.clients.values():
         client.close()
 

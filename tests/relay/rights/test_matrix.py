@@ -75,6 +75,7 @@ class Place:
     run: str = ""
     thread: str = ""
     hook: str = ""
+    org: str = "nobody"
 
     @property
     def public(self) -> bool:
@@ -211,6 +212,7 @@ def url_of(route: Route, place: Place) -> str:
         "hook": place.hook,
         "delivery": "none",
         "report": "none",
+        "org": place.org,
     }
     url = route.path.replace("...", "")
     for parameter in route.params:

@@ -22,7 +22,7 @@ WORDS = {
     "path": "src/a.txt",
     "paths": "src/a.txt",
     "branch": "dev",
-    "role": "read",
+    "role": "admin",
 }
 
 
