@@ -186,12 +186,12 @@ class ModelRelay:
         if self.refuses_moved and not update.typed and file.other(replica) > update.base:
             return UpdateAnswer(n=update.n, result="refused", code="lane_moved")
         lane, ops = self._lane(branch, file), decoded_ops(update)
-        moved, theirs = file.other(replica) > update.base, lane.text()
-        mine = self._alone(branch, file, replica, update.base, ops) if moved else b""
+        mixes, theirs = update.typed and file.other(replica) > update.base, lane.text()
+        mine = self._alone(branch, file, replica, update.base, ops) if mixes else b""
         for op in ops:
             lane.apply(op, replica)
         file.lane = lane
-        if moved:
+        if mixes:
             self.mixed.append(Mixed(theirs, mine, lane.text()))
         branch.seq += 1
         file.log.append((branch.seq, replica, ops))
