@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -232,3 +233,20 @@ async def test_a_lost_race_or_a_bad_signature_changes_nothing(w: World) -> None:
     with pytest.raises(StaleHead):
         await finalize(a, mine)
     assert await now(a) == {"x": b"b"}
+
+
+async def test_a_small_seal_waits_for_nobodys_costly_edits(w: World) -> None:
+    a = await w.device()
+    async with w.node.share._turns.turn("somebody else"), asyncio.timeout(20):
+        head = await land(a, None, {"x": b"one\n", "y": b"\0"})
+        await land(a, head, {"x": b"two\n", "y": None})
+    assert await now(a) == {"x": b"two\n"}
+
+
+async def test_a_seal_that_meets_live_edits_waits_for_its_turn(w: World) -> None:
+    a = await w.device()
+    head = await land(a, None, {"x": b"one\ntwo\n"})
+    await edit(a, "x", b"one\ntwo\nthree\n")
+    with pytest.raises(TimeoutError):
+        async with w.node.share._turns.turn("somebody else"), asyncio.timeout(0.3):
+            await land(a, head, {"x": b"zero\none\ntwo\n"})
