@@ -70,7 +70,7 @@ class Signer:
         caps: Iterable[str],
         expires: datetime,
     ) -> bytes:
-        """A new capability token. Invalid when the signer refuses, Unavailable when it is down."""
+        """A new capability token. Raises Invalid when the signer refuses, Unavailable when it is down."""
         wish = Mint(user, session, bound_key, sorted(caps), int(expires.astimezone(UTC).timestamp()))
         answer = await self._ask(wish)
         if not isinstance(answer, Minted):
