@@ -157,7 +157,8 @@ class Caller:
         self.nonce = None
 
     async def count_created(self, tx: Tx, what: str, new: int = 1) -> None:
-        """Count what the caller creates in this transaction (`relay.capacity.creation`). RateLimited."""
+        """Count what the caller creates in this transaction (`relay.capacity.creation`). Raises
+        RateLimited."""
         await creation.count(tx, self.me.account_id, what, self.node.config.quota.creations, new)
 
     async def conclude(self, said: Said | None) -> None:

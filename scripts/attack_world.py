@@ -68,7 +68,7 @@ class Person:
             assert answer.is_success, answer.text
 
         yield challenge
-        if found:
+        if found:  # the challenge was answered
             yield login
 
     def view(self) -> None:

@@ -85,7 +85,7 @@ class _Batch:
         self._bytes = 0
 
     def add(self, entry: PathRecord, shown: _Text, made: _CapturedEdit) -> None:
-        """Add an edit. `on_disk`: the text that the file has. Stores the batch once it holds over
+        """Add an edit. `shown`: the text that the file has. Stores the batch once it holds over
         BATCH_BYTES."""
         self._captured.append((entry, shown.name, made))
         for text in (shown, made.want):
@@ -115,14 +115,15 @@ class _Batch:
 def _capture(copy: WorkingCopy, batch: _Batch, entry: PathRecord, shown: _Text) -> bool:
     """Add the edit of one path to `batch`. Returns False if it cannot be captured."""
     copy.rebase(entry, shown.name, shown.data)
-    made = _plain_edit(copy, entry, shown) if entry.settled else _merged_edit(copy, entry, shown)
+    made = _settled_edit(copy, entry, shown) if entry.settled else _merged_edit(copy, entry, shown)
     if made is not None:
         batch.add(entry, shown, made)
     return made is not None
 
 
-def _plain_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _CapturedEdit | None:
-    """An edit of a lane whose text the disk showed before the edit. Returns None if it has too many parts."""
+def _settled_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _CapturedEdit | None:
+    """The edit of a settled path: before it, the disk showed the text of the lane. None if it has too many
+    parts."""
     if entry.genesis is not None and not entry.touched and not entry.pending:
         name, text = entry.genesis, copy.text(entry.genesis)
         first = first_edit(copy.branch_id, entry.gen, entry.epoch, text, copy.replica, shown.data, name)
@@ -154,7 +155,7 @@ def _merged_edit(copy: WorkingCopy, entry: PathRecord, shown: _Text) -> _Capture
 
 
 def _base_text(copy: WorkingCopy, shadow: bytes) -> bytes | None:
-    """The text that the edit starts from. Returns None if the shadow is no text, or cannot be read or
+    """The text that the edit starts from. Returns None if the shadow is not text, or cannot be read or
     fetched."""
     try:
         text = copy.text(shadow)
@@ -185,7 +186,7 @@ def capture_late_save(copy: WorkingCopy, entry: PathRecord, before: bytes, data:
 
 
 def _on_disk(copy: WorkingCopy, path: str, scan: Scan | None) -> _Text | None:
-    """The text that the file has now. Returns None if it is no text, or larger than TEXT_FILE."""
+    """The text that the file has now. Returns None if it is not text, or larger than TEXT_FILE."""
     seen = scan.find(path) if scan else None
     held = copy.objects.cached(seen.digest) if seen and seen.kind == "text" else None
     if seen and held is not None:

@@ -146,8 +146,8 @@ def _move_aside(copy: WorkingCopy, entry: PathRecord) -> None:
 
 
 def _conflict_on_disk(copy: WorkingCopy, entry: PathRecord) -> ConflictingTexts | None:
-    """The conflict between the text on the disk and the lane. Returns None if the file is no text or its base
-    is unknown."""
+    """The conflict between the text on the disk and the lane. Returns None if the file is not text or its
+    base is unknown."""
     if entry.kind != "text" or entry.shadow is None or copy.digest_on_disk(entry.path) is None:
         return None
     data = copy.files.read_up_to(entry.path, limits.TEXT_FILE)
@@ -274,7 +274,7 @@ def _finished(copy: WorkingCopy, outcome: Outcome) -> str:
 
 
 def _late_save(copy: WorkingCopy, entry: PathRecord, outcome: Outcome) -> bytes | None:
-    """The text of a save that happened during the write; None if it is no text."""
+    """The text of a save that happened during the write; None if it is not text."""
     if entry.kind != "text" or outcome.displaced is None or outcome.displaced.kind != "text":
         return None
     data = copy.files.read(outcome.temp)

@@ -44,7 +44,8 @@ def seal(one: Seal, wanted: str, repo_id: str, named: bool = False) -> seals.Sea
 
 def head(transport: Transport, wanted: str, last: str | None, repo_id: str) -> seals.SealPayload:
     """The verified payload of a branch's head. One that was sealed in another repository must share history
-    with `last`, which the folder has verified; without one it is the relay's word. ServerMisbehaved."""
+    with `last`, which the folder has verified; without one it is the relay's word. Raises
+    ServerMisbehaved."""
     payload = seal(transport.seal(wanted), wanted, repo_id)
     if payload.repo_id != repo_id and last is not None and not _related(transport, wanted, last, repo_id):
         raise ServerMisbehaved(

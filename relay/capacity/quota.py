@@ -101,7 +101,7 @@ async def require(tx: Tx, repo_id: str, sizes: Sequence[tuple[bytes, int]], quot
 
 
 async def count_repository(tx: Tx, account_id: str, repo_id: str, quota: Quota) -> None:
-    """Count a new repository. QuotaExceeded when its owner has too many."""
+    """Count a new repository. Raises QuotaExceeded when its owner has too many."""
     await tx.many(rows.ENSURE_ACCOUNT, [rows.unused(account_id)])
     await tx.many(rows.ENSURE_REPO, [rows.empty(repo_id)])
     found = await tx.one(rows.COUNT_REPOSITORY, of_account=account_id)

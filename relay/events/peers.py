@@ -202,7 +202,8 @@ class Peer:
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def offer(self, told: Told) -> None:
-        """Queue an event, or drop the queue when it is full."""
+        """Queue an event of a repository that the peer follows. The cursor also moves past events that are
+        not queued: those that the peer may not see, and those of a repository that it must resync."""
         event = told.event
         cursor = self.cursors.get(event.repo_id)
         if cursor is None or event.id <= cursor:

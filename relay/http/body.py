@@ -105,6 +105,7 @@ class Incoming:
             self._hash.update(part)
 
     async def _arriving(self) -> AsyncIterator[bytes]:
+        """The parts of the body as they arrive. Raises TooSlow, or TooLarge above the limit."""
         stream: Any = self._request.stream
         began = time.monotonic()
         while stream is not None and stream.request_body:

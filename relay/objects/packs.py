@@ -90,7 +90,8 @@ class PackFiles:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="packs")
 
     async def append(self, pieces: Sequence[bytes], sync: bool = True) -> list[Place]:
-        """Write; durable on return if `sync`, else after `sync` of the places. Unavailable if it fails."""
+        """Write; durable on return if `sync`, else after `sync` of the places. Raises Unavailable if it
+        fails."""
         return await self._ask(pieces, sync, ())
 
     async def sync(self, places: Sequence[Place]) -> None:

@@ -8,7 +8,7 @@ from relay.objects.packs import FOLDER, PackFiles
 
 
 async def open_packs(storage: Storage) -> Packs:
-    """Files of the data folder, or the configured bucket. StartRefused when that cannot be used."""
+    """Files of the data folder, or the configured bucket. Raises StartRefused when that cannot be used."""
     if storage.s3 is None:
         return PackFiles(storage.data / FOLDER)
     from relay.objects.s3 import S3Packs  # a large library that most nodes never load

@@ -315,8 +315,7 @@ class ObjectStore:
     async def _unpack(
         self, name: str, part: list[list[Located]], keep: int, heavy: bool
     ) -> dict[bytes, bytes]:
-        """Objects of the pack `name`, grouped by frame, read and decompressed: large ones on a thread,
-        `heavy` ones as bulk work. Frames of at most `keep` bytes are cached."""
+        """The objects of one portion of the pack `name`. Frames of at most `keep` bytes are cached."""
         ranges = [(group[0].frame_offset, group[0].stored_len) for group in part]
         use = partial(unpacked, part, keep=keep, verify=self._verify)
         if sum(group[0].raw_len for group in part) <= INLINE_BYTES:

@@ -81,8 +81,8 @@ class Outbound:
         seconds: float = OUTBOUND_SECONDS,
         keep: int = OUTBOUND_BYTES,
     ) -> Answer:
-        """One request and its answer, of whose body `keep` bytes are read. OutboundFailed without an answer
-        within `seconds`, all told; once its head is there, the body has LINGER to follow."""
+        """One request and its answer, of whose body `keep` bytes are read. Raises OutboundFailed without an
+        answer within `seconds`, all told; once its head is there, the body has LINGER to follow."""
         try:
             async with asyncio.timeout(seconds), self.open(method, url, headers, body) as answer:
                 kept, whole = await _read(answer, keep)
@@ -125,7 +125,8 @@ class Outbound:
             await connection.aclose()
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """What a host resolves to now, all of which may be reached. OutboundForbidden, OutboundFailed."""
+        """What a host resolves to now, all of which may be reached. Raises OutboundForbidden,
+        OutboundFailed."""
         loop = asyncio.get_running_loop()
         try:
             found = await loop.run_in_executor(

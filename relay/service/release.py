@@ -51,7 +51,7 @@ async def get(view: View, version: str) -> Release:
 
 
 async def whole(tx: Tx, view: View, version: str) -> tuple[str, Release]:
-    """The release of this version and its id. NotFound."""
+    """The release of this version and its id. Raises NotFound."""
     found = await _find(tx, view, version)
     return found.id, await _whole(tx, found)
 

@@ -59,7 +59,8 @@ async def create(caller: Caller, body: RepoCreate) -> Repo:
 
 
 async def insert(tx: Tx, caller: Caller, made: RepoRow) -> None:
-    """A new repository of the caller or their organisation, without branches. NameTaken, QuotaExceeded."""
+    """A new repository of the caller or their organisation, without branches. Raises NameTaken and
+    QuotaExceeded."""
     await _claim_name(tx, made)
     try:
         await tx.run(rows.INSERT, **_columns(made))

@@ -134,8 +134,8 @@ async def sweep_live(db: Database) -> int:
 
 
 async def take_over_audit(db: Database) -> int:
-    """Move the audit table of builds before the single log into the log, under numbers below all others, so
-    that no follower sees them."""
+    """Move the rows of the audit table, which older builds wrote, into the log. Returns how many. Their
+    numbers are below all others, so that no follower sees them."""
     taken = 0
     while True:
         async with db.write("sweep events") as tx:

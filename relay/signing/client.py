@@ -70,9 +70,9 @@ class Signer:
         caps: Iterable[str],
         expires: datetime,
     ) -> bytes:
-        """A new capability token. Invalid when the signer refuses, Unavailable when it is down."""
-        request = Mint(user, session, bound_key, sorted(caps), int(expires.astimezone(UTC).timestamp()))
-        answer = await self._ask(request)
+        """A new capability token. Raises Invalid when the signer refuses, Unavailable when it is down."""
+        wish = Mint(user, session, bound_key, sorted(caps), int(expires.astimezone(UTC).timestamp()))
+        answer = await self._ask(wish)
         if not isinstance(answer, Minted):
             raise Unavailable("the token signer sent an unexpected answer")
         return answer.token

@@ -135,6 +135,7 @@ def measure(base: Path, times: int) -> dict[str, list[float]]:
 
 
 def written(waits: dict[str, list[float]]) -> str:
+    """The waits of each command as a Markdown table."""
     rows = []
     for name, found in waits.items():
         found.sort()

@@ -34,7 +34,7 @@ class BranchTransport:
         self._at: str | None = None  # the seal that names what is read, where paths are hidden
 
     def bootstrap(self, request: BootstrapRequest) -> Bootstrap:
-        with self._naming():
+        with self._missing_branch_named():
             return self._api.send(live.BOOTSTRAP, request, **self._path)
 
     def lanes(self, request: LanesRequest) -> LaneStates:
@@ -66,7 +66,7 @@ class BranchTransport:
         return self._api.send(seal.FINALIZE, request, **self._path)
 
     def ref(self) -> Ref:
-        with self._naming():
+        with self._missing_branch_named():
             return self._api.send(refs.GET, id=self._repo, type="branch", name=self._branch)
 
     def head(self) -> str | None:
@@ -83,8 +83,8 @@ class BranchTransport:
         return self._api.history.proof(self._repo, seal_id)
 
     @contextmanager
-    def _naming(self) -> Iterator[None]:
-        """Raise NoBranch for a 404 if the repository exists and the branch does not."""
+    def _missing_branch_named(self) -> Iterator[None]:
+        """A context that turns NotFound into NoBranch if the repository exists, but not the branch."""
         try:
             yield
         except NotFound:

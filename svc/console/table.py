@@ -113,7 +113,8 @@ class _Table:
         self._measure()
 
     def fit(self) -> list[str]:
-        """Shorten columns, the least important first. Returns the headers of the dropped ones."""
+        """Narrow columns, and drop those with the highest `spare`, until the table fits. Returns the headers
+        of the dropped ones."""
         self._cut("line", LINE_ROOM)
         if self._over():
             self._shorten()
@@ -162,6 +163,7 @@ class _Table:
         return over > 0 and (not code or any(self.widths[at] - over < CODE_ROOM for at in code))
 
     def _leave_out(self, spare: int) -> str:
+        """Drop the first column with this `spare`. Returns its header."""
         at = next(at for at, column in enumerate(self.columns) if column.spare == spare)
         header = self.columns.pop(at).header
         for row in self.rows:
@@ -171,6 +173,7 @@ class _Table:
         return header
 
     def _cut(self, kind: str, least: int) -> None:
+        """Narrow the columns of a kind until the table fits, but none below `least`."""
         for at, column in enumerate(self.columns):
             if column.kind == kind:
                 self.widths[at] = max(self.widths[at] - self._over(), min(self.widths[at], least))
@@ -187,6 +190,7 @@ class _Table:
         self._cut("line", LINE_MIN)
 
     def _code(self) -> list[int]:
+        """The places of the columns with code."""
         return [at for at, column in enumerate(self.columns) if column.kind == "code"]
 
     def _of(self, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:

@@ -70,6 +70,7 @@ def _ignored(copy: WorkingCopy, fd: int, prefix: str, above: Scope | None) -> It
 
 
 def _below(copy: WorkingCopy, fd: int, name: str, path: str, scope: Scope) -> Iterator[IgnoredFile]:
+    """What rules ignore in the folder `name`; nothing if it cannot be opened."""
     try:
         opened = os.open(name, LISTED, dir_fd=fd)
     except OSError:

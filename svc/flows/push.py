@@ -80,13 +80,13 @@ def push(copy: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool
         raise FolderShowsSeal(copy.repo.shown_seal, copy.repo.branch)
     if dry_run:
         with dry_run_copy(copy) as trial:
-            result = _sent(trial, no_delete)
+            result = _send_changes(trial, no_delete)
             result.unsealed = bool(result.merges) or _unsealed(trial)
         result.dry_run, result.bytes = True, 0
         result.where = f"{copy.repo.repo}, branch {copy.repo.branch}"
         result.tracked, result.ignored = tracked_by_git(copy), list(ignored(copy))
         return result
-    result = _sent(copy, no_delete)
+    result = _send_changes(copy, no_delete)
     result.tracked = newly_tracked_by_git(copy)
     try:
         sealed = seal(copy, message, merged=result.merges)
@@ -100,8 +100,9 @@ def push(copy: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool
     return result
 
 
-def _sent(copy: WorkingCopy, no_delete: bool) -> Pushed:
-    """Do everything before the seal."""
+def _send_changes(copy: WorkingCopy, no_delete: bool) -> Pushed:
+    """Do everything that comes before the seal. Raises UnpulledSeal if the folder lacks the branch's last
+    seal."""
     head = begin(copy)
     if head != copy.last_seal:
         raise UnpulledSeal(copy.repo.branch, head)

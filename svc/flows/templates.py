@@ -53,7 +53,7 @@ def of_issues(where: Where, repo: Repo) -> list[Template]:
 
 
 def parse(name: str, data: bytes) -> Template | None:
-    """A template; None for what is too long or no text."""
+    """A template; None for what is too long or not text."""
     if len(data) > ISSUE_BODY_BYTES:
         return None
     try:

@@ -162,7 +162,7 @@ class _Connecting:
         Thread(target=self._run, daemon=True).start()
 
     def wait(self, bounds: Bounds) -> httpcore.NetworkStream:
-        """The connection, or what opening it raised. Stopped if a bound ends before."""
+        """The connection, or what opening it raised. Raises Stopped if a bound ends before."""
         try:
             with attached(bounds, self._ended.set):
                 self._ended.wait()

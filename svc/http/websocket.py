@@ -82,8 +82,8 @@ class WebSocket:
         """The next message; None if there was none for so many seconds. Somebody has to wait here all the
         time, since this also gives and asks for signs of life.
 
-        ServerUnreachable once the server closes, gives no sign of life, or a bound ends; Cancelled after
-        `close`."""
+        Raises ServerUnreachable once the server closes, gives no sign of life, or a bound ends; Cancelled
+        after `close`."""
         until = None if seconds is None else monotonic() + seconds
         with self._receiving:
             held = bounds.current()
@@ -132,14 +132,15 @@ class WebSocket:
                 self._stream.write(data, SEND_SECONDS)
 
     def _require_open(self) -> None:
-        """ServerUnreachable once the server has said goodbye. What it said before has been handed on."""
+        """Raise ServerUnreachable once the server has said goodbye. What it said before has been handed
+        on."""
         if self._protocol.state is not OPEN:
             closed = self._protocol.close_rcvd
             why = f" ({closed.code} {terminal_safe(closed.reason[:200])})" if closed else ""
             raise self._gone(f"was closed by the server{why}")
 
     def _beat(self, now: float) -> None:
-        """Ask for a sign of life when it is time. ServerUnreachable where none came."""
+        """Ask for a sign of life when it is time. Raises ServerUnreachable if none came in time."""
         if self._pong_by:
             if now >= self._pong_by:
                 raise self._gone("gives no sign of life")

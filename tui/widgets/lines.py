@@ -186,6 +186,7 @@ class Lines(Widget, can_focus=True):
         return found
 
     def _place_of(self, key: Hashable | None) -> int | None:
+        """The place of the row with this key; None if no row has it."""
         if key is None:
             return None
         place = getattr(self.rows, "place_of", None)

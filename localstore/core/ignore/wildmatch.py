@@ -186,7 +186,8 @@ def _join_segments(tokens: list[_Token]) -> str:
 
 
 def _join_stars(tokens: list[_Token]) -> str:
-    """One segment: runs between stars match at the earliest position, the last one at the end."""
+    """The expression for one segment. The text after a star matches at its earliest position, the text after
+    the last star at the end of the segment."""
     runs = [""]
     for token in tokens:
         if isinstance(token, str):

@@ -253,9 +253,9 @@ class Weave:
         return len(self._client) - 1
 
     def _join(self, client: int) -> None:
-        """Count the steps to join a client's items with those that continue them, last ones first."""
+        """Spend the steps to join each item of a client with those that continue it, last ones first."""
         items = self._items.get(client, [])
-        joined = 0
+        joined = 0  # units of the items that are joined to `right`, itself included
         for place in range(len(items) - 1, -1, -1):
             right = items[place]
             joined += self._end[right] - self._clock[right]
@@ -267,6 +267,7 @@ class Weave:
                 joined = 0
 
     def _continues(self, left: int, right: int) -> bool:
+        """Whether the two items can be joined into one."""
         return (
             self._kept[left]
             and self._kept[right]

@@ -104,8 +104,8 @@ class AssetUpload(Model, frozen=True):
 
 
 def check_asset_name(name: str) -> str:
-    """The name itself. Invalid unless it is one that every system can write into a folder: one segment, no
-    control character, none that changes the direction of text, none that nobody sees."""
+    """The name itself. Raises Invalid unless it is one that every system can write into a folder: one
+    segment, no control character, none that changes the direction of text, none that nobody sees."""
     try:
         paths.check(name)
         fault = "it has a folder" if "/" in name else next(iter(paths.portability(name)), "")

@@ -52,7 +52,7 @@ class Operation(msgspec.Struct, frozen=True):
     def allows(self, who: Who) -> bool:
         """Whether the table allows this caller, in an active repository that it sees."""
         if who == "author":
-            return self.author or self.stranger
+            return self.author or self.stranger  # an author without a role is a stranger too
         if who in ("stranger", "guest", "anonymous"):
             return bool(getattr(self, who))
         return self.least is None or RANK[who] >= RANK[self.least]

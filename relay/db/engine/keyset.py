@@ -51,7 +51,8 @@ def _behind(by: list[tuple[Any, bool]]) -> ColumnElement[bool]:
         here = tuple_(*(column for column, _ in by)) if len(by) > 1 else by[0][0]
         binds = [_bound(column) for column, _ in by]
         there = tuple_(*binds) if len(by) > 1 else binds[0]
-        return here < there if by[0][1] else here > there
+        descending = by[0][1]
+        return here < there if descending else here > there
     (column, down), rest = by[0], by[1:]
     past = column < _bound(column) if down else column > _bound(column)
     return or_(past, and_(column == _bound(column), _behind(rest)))

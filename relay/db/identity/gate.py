@@ -35,8 +35,9 @@ LIVE_AND_VISIBLE = (
 # by itself, was revoked, or its account disabled. A repository that is hidden by now leaves its columns null.
 
 
-def _still(credentials: Any, lives: Any) -> Any:
-    """`credentials`: sessions or keys, joined with `session` or `device_key`."""
+def _still(credentials: Any, is_live: Any) -> Any:
+    """The statement that reads a repository again, for a credential that is still live. `credentials`: the
+    sessions or keys to look in; `is_live`: the condition for the one that signed."""
     holder = sessions.HOLDER
     return (
         select(*repos.COLUMNS, repos.ROLE)
@@ -49,7 +50,7 @@ def _still(credentials: Any, lives: Any) -> Any:
             .outerjoin(repo, and_(repo.c.id == _REPO, repos.VISIBLE_TO_ME))
             .outerjoin(account, account.c.id == repo.c.owner_id)
         )
-        .where(lives, holder.c.disabled_at.is_(None), device_key.c.revoked_at.is_(None))
+        .where(is_live, holder.c.disabled_at.is_(None), device_key.c.revoked_at.is_(None))
     )
 
 

@@ -12,5 +12,5 @@ from relay.service.catalog import artifact as artifacts
 
 @serves(endpoints.LIST, operation="seal.artifacts", flag="TR_REPOS_ENABLED", cost=10)
 async def list_artifacts(view: View, seal_id: str, query: PageQuery) -> Page[Artifact]:
-    """The files of a seal that are no text, by path"""
+    """The files of a seal that are not text, by path"""
     return await artifacts.page(view, seal_id, query)

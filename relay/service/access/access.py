@@ -35,7 +35,7 @@ def repo_name_of(found: Row) -> RepoName:
 
 
 async def account_of(tx: Tx, handle: str, pointer: str) -> tuple[str, str]:
-    """Id and handle of the person that somebody typed. Invalid if there is none, or it is an
+    """Id and handle of the person that somebody typed. Raises Invalid if there is none, or it is an
     organisation."""
     found = await owner_of(tx, handle, pointer)
     if found.kind == "org":
@@ -44,7 +44,7 @@ async def account_of(tx: Tx, handle: str, pointer: str) -> tuple[str, str]:
 
 
 async def owner_of(tx: Tx, handle: str, pointer: str) -> AccountRow:
-    """The person or organisation that somebody typed. Invalid if there is none."""
+    """The person or organisation that somebody typed. Raises Invalid if there is none."""
     wanted = handle.removeprefix("@").lower()
     found = await tx.one(accounts.BY_HANDLE, handle=wanted)
     if found is None:
@@ -79,7 +79,7 @@ async def add_collaborator(tx: Tx, caller: Caller, repo_id: str, account_id: str
 
 
 async def require_room(tx: Tx, repo_id: str, more: int = 1) -> None:
-    """Conflict if the repository has as many collaborators, with those invited, as it may."""
+    """Raise Conflict if the repository has as many collaborators, with those invited, as it may."""
     there = await tx.value(rows.COUNT, of_repo=repo_id)
     there += await tx.value(rows.OPEN_INVITES, of_repo=repo_id, now=now_ms()) if more else 0
     if there + more > limits.COLLABORATORS:

@@ -62,8 +62,8 @@ async def remove(view: View, handle: str) -> None:
 
 
 async def _found(tx: Tx, view: View, handle: str) -> tuple[str, Row | None]:
-    """The account, and its open invitation if it has no role yet. NotFound if it has neither; whoever may
-    not change others is not told who is invited."""
+    """The account, and its open invitation if it has no role yet. Raises NotFound if it has neither; whoever
+    may not change others is not told who is invited."""
     if handle.removeprefix("@").lower() in ("me", view.me.handle):
         who = view.me.account_id
     else:
@@ -80,7 +80,7 @@ async def _found(tx: Tx, view: View, handle: str) -> tuple[str, Row | None]:
 
 
 async def _require_given(tx: Tx, view: View, who: str) -> None:
-    """ThroughOrganisation unless the role was given in this repository."""
+    """Raise ThroughOrganisation unless the role was given in this repository."""
     found = await tx.one(rows.COLLABORATOR, of_repo=view.repo.id, who=who)
     if found is not None and found[5] is not None:
         raise ThroughOrganisation(

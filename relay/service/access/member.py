@@ -50,7 +50,7 @@ async def my_invites(caller: Caller, query: PageQuery) -> Page[MemberInvite]:
 
 
 async def invite(caller: Caller, org: str, body: MemberInviteCreate) -> MemberInvite:
-    """Invite an account. AlreadyMember, InvitePending."""
+    """Invite an account. Raises AlreadyMember, InvitePending."""
     async with caller.read() as tx:
         org_id = (await admin_of(tx, caller, org))[0]
     async with caller.write(account_name(org_id)) as tx:
@@ -176,7 +176,7 @@ def _is_me(caller: Caller, handle: str) -> bool:
 
 
 async def _found(tx: Tx, caller: Caller, org_id: str, handle: str) -> tuple[str, Row | None, Row | None]:
-    """The account, and its membership or its open invitation. NotFound if it has neither."""
+    """The account, and its membership or its open invitation. Raises NotFound if it has neither."""
     if _is_me(caller, handle):
         who = caller.me.account_id
     else:

@@ -55,8 +55,8 @@ async def get(caller: Caller, advisory: str) -> Advisory:
 
 
 async def publish(tx: Tx, view: View, draft: AdvisoryDraft) -> Advisory:
-    """Tell everybody, in a transaction of the owner about the repository. EditionLacks where this build has
-    no advisories."""
+    """Tell everybody, in a transaction of the owner about the repository. Raises EditionLacks where this
+    build has no advisories."""
     if not PUBLISHING.in_edition(edition.EDITION):
         raise EditionLacks(
             f"this node is {edition.EDITION}; publishing an advisory needs {PUBLISHING.edition}"

@@ -27,7 +27,7 @@ ASKED_AGAIN = {"cache-control": "no-cache"}
 
 
 async def release(caller: Caller) -> ClientRelease:
-    """NotFound where the node hands out nothing, Unavailable where its list cannot be read."""
+    """Raise NotFound where the node hands out nothing, Unavailable where its list cannot be read."""
     folder = caller.node.config.client_builds
     if folder is None:
         raise NotFound

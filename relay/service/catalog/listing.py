@@ -69,7 +69,7 @@ async def counts(caller: Caller, listing_id: str) -> SocialCounts:
 
 
 def _require_picture(path: str, pointer: str) -> None:
-    """Invalid unless a picture could be at this path."""
+    """Raise Invalid unless a picture could be at this path."""
     try:
         paths.check(path)
     except PathInvalid as error:

@@ -16,8 +16,8 @@ from relay.service.sealing.seal import signing_key
 
 
 async def create(view: View, body: PublicationCreate) -> Release:
-    """The release with its signature, in the place of one that it has. SignatureInvalid unless the caller's
-    key signed the assets that are there now."""
+    """The release with its signature, in the place of one that it has. Raises SignatureInvalid unless the
+    caller's key signed the assets that are there now."""
     async with view.write() as tx:
         key = await signing_key(tx, view, body.device_key_id)
         release_id, found = await releases.whole(tx, view, body.version)

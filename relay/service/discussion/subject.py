@@ -31,7 +31,7 @@ class Subject:
 
 
 async def find(tx: Tx, view: View, number: str) -> Subject:
-    """The issue or proposal of this number. NotFound."""
+    """The issue or proposal of this number. Raises NotFound."""
     row = await tx.one(rows.SUBJECT, of_repo=view.repo.id, of_number=parsed(number))
     if row is None:
         raise NotFound
@@ -206,7 +206,7 @@ async def assignees_of(tx: Tx, view: View, numbers: list[int]) -> dict[int, list
 
 
 async def member(tx: Tx, view: View, handle: str, pointer: str) -> str:
-    """The account of a handle. Invalid unless it has a role in the repository."""
+    """The account of a handle. Raises Invalid unless it has a role in the repository."""
     who = await account(tx, view, handle)
     if who is None or await tx.one(rows.MEMBER, of_repo=view.repo.id, who=who) is None:
         raise Invalid(f"{handle} has no role in {view.repo.full_name}", pointer=pointer)

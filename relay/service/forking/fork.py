@@ -37,8 +37,8 @@ async def page(view: View, query: PageQuery) -> Page[Repo]:
 
 
 async def create(view: View, body: ForkCreate) -> Repo:
-    """A public repository of the caller with the sealed branches and tags of this one. ForkPrivate,
-    FilteredView, NameTaken, QuotaExceeded."""
+    """A public repository of the caller with the sealed branches and tags of this one. Raises
+    ForkPrivate, FilteredView, NameTaken, QuotaExceeded."""
     me = view.me
     if me.handle is None:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")

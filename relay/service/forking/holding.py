@@ -74,7 +74,8 @@ async def gather(node: Node, source: str, target: str, heads: Sequence[str]) -> 
 
 
 async def take(tx: Tx, node: Node, target: str, taken: Taken) -> None:
-    """For a new repository: it has these from now on. QuotaExceeded when its owner has too much then."""
+    """For a new repository: it has these from now on. Raises QuotaExceeded when its owner has too much
+    then."""
     await _hold(tx, target, taken)
     scopes = [{"repo_id": target, "digest": digest} for digest in sorted(taken.sizes)]
     await tx.many(objects.SCOPE_INSERT, scopes)
@@ -91,7 +92,7 @@ async def borrow(tx: Tx, node: Node, target: str, taken: Taken) -> None:
 
 async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: Iterable[bytes] = ()) -> None:
     """Before a branch of the repository leads to these seals: what they name, and `more`, is its own from now
-    on, as far as it was lent. QuotaExceeded when its owner has too much then."""
+    on, as far as it was lent. Raises QuotaExceeded when its owner has too much then."""
     if await tx.one(objects.ANY_LENT, repo_id=repo_id) is None:
         return
     named = set(more)

@@ -83,7 +83,7 @@ async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[File
 
 async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) -> set[bytes]:
     """Which of these held objects (digest → size) are text. Each is read once; at most `READ_AT_ONCE` bytes
-    and one object are in memory. Unavailable when the collector took one since it was found."""
+    and one object are in memory. Raises Unavailable when the collector took one since it was found."""
     found: set[bytes] = set()
     for part in batches(sizes, READ_AT_ONCE, sizes.__getitem__):
         try:

@@ -115,7 +115,8 @@ def _position(cursor: str | None) -> tuple[str, int]:
 
 
 async def walk(tx: Tx, view: View, head: str, skip: int, limit: int) -> list[str]:
-    """Ids `skip` … `skip + limit` of the walk from `head`. NotFound unless it is a seal of the repository."""
+    """Ids `skip` … `skip + limit` of the walk from `head`. Raises NotFound unless it is a seal of the
+    repository."""
     params = {"head": head, "repo_id": view.repo.id, "limit": limit, "skip": skip}
     floor = max(0, await _generation(tx, view, head) - skip - limit)
     return [row[0] for row in await tx.all(walks.WALK, **params, floor=floor)]

@@ -67,7 +67,7 @@ async def keep(
     answers: list[UpdateAnswer],
 ) -> None:
     """Keep what the updates of one request changed on the branch, whose number was `before`, and count it.
-    QuotaExceeded when the repository's owner has too much then; deleting is never refused."""
+    Raises QuotaExceeded when the repository's owner has too much then; deleting is never refused."""
     changes, edits = forms.taken(asked, answers, before, now_ms())
     if changes:
         author = Author(view.me.account_id, device_key_id, replica, changes)

@@ -54,7 +54,7 @@ async def proof(view: View, sha: str) -> Reply:
 
 async def require_named(view: View, at: str | None, digests: Collection[bytes]) -> None:
     """NotFound, for a caller from whom paths are hidden, unless the tree of the seal `at` names all of these
-    where the caller sees it: files, and the manifests and chunks of large ones. FilteredView without a
+    where the caller sees it: files, and the manifests and chunks of large ones. Raises FilteredView without a
     seal."""
     if view.policy is None:
         return

@@ -98,8 +98,8 @@ def _fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
 
 
 async def states(view: View, wanted: NotWorkedOut) -> States:
-    """What was wanted, a portion at a time, in the turns of the account. RateLimited when its budget of work
-    on texts does not suffice."""
+    """What was wanted, a portion at a time, in the turns of the account. Raises RateLimited when its budget
+    of work on texts does not suffice."""
     found: States = {}
     for part in batches(wanted.rows, PORTION, _size):
         async with view.read(snapshot=True) as tx:

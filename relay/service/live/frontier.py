@@ -125,7 +125,8 @@ async def _taken(tx: Tx, branch_id: str, gens: list[int]) -> frozenset[int]:
 async def sources(
     node: Node, tx: Tx, repo_id: str, branch_id: str, lanes: Iterable[LaneRow]
 ) -> dict[LaneKey, Source]:
-    """What the lanes of these text rows are made of. TooLarge when that is more than memory should hold."""
+    """What the lanes of these text rows are made of. Raises TooLarge when that is more than memory should
+    hold."""
     wanted = list(lanes)
     if sum(row.size for row in wanted) > LOADED_TEXTS:
         raise TooLarge(f"these texts have more than {LOADED_TEXTS} bytes together; name fewer at once")

@@ -80,7 +80,7 @@ def register(node: Node) -> None:
 
 async def enable(view: View, number: str, body: MergeFinalizeRequest) -> Proposal:
     """Keep a signed merge until nothing blocks it; a job then lands it, at once if nothing does now.
-    Repeatable. BaseMoved, HeadMoved, NotMergeable, PrepareExpired."""
+    Repeatable. Raises BaseMoved, HeadMoved, NotMergeable, PrepareExpired."""
     seal.require_prepare_id(body.prepare_id)
     async with view.write() as tx:
         row = await states.find(tx, view, number)
@@ -180,6 +180,8 @@ class _Signer(View):
     key_id: str = ""
 
     async def still(self, tx: Tx, repo_id: str = "") -> Row:
+        """The repository's row as the signer sees it in this transaction; nulls if it is hidden or missing.
+        Raises Unauthorized if the key was revoked or its account disabled."""
         found = await tx.one(
             gate.STILL_BY_KEY, repo_id=repo_id, credential=self.key_id, account=self.me.account_id
         )
@@ -189,7 +191,8 @@ class _Signer(View):
 
 
 async def _view(node: Node, repo_id: str, kept: AutoRow) -> View:
-    """The repository as who signed sees it now. Unauthorized, NotFound, Forbidden, RepositoryArchived."""
+    """The repository as the signer sees it now. Raises Unauthorized, NotFound, Forbidden,
+    RepositoryArchived."""
     view = _Signer(
         key_id=_BODY.decode(kept.body).device_key_id,
         node=node,

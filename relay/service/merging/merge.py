@@ -47,13 +47,13 @@ _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
 
 
 async def merge(view: View, number: str, body: MergeFinalizeRequest) -> Proposal:
-    """Repeatable. BaseMoved, HeadMoved, Draft, NotMergeable, PrepareExpired."""
+    """Repeatable. Raises BaseMoved, HeadMoved, Draft, NotMergeable, PrepareExpired."""
     seal.require_prepare_id(body.prepare_id)
     return await landing.carry_out(view, partial(_merged, view, number, body))
 
 
 async def update(view: View, number: str, body: UpdateFinalizeRequest) -> Proposal:
-    """Repeatable. BaseMoved, HeadMoved, NotMergeable, PrepareExpired."""
+    """Repeatable. Raises BaseMoved, HeadMoved, NotMergeable, PrepareExpired."""
     seal.require_prepare_id(body.prepare_id)
     return await landing.carry_out(view, partial(_updated, view, number, body))
 

@@ -27,7 +27,7 @@ def require_open(row: ProposalRow) -> None:
 
 
 async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
-    """ProposalMerged, Draft, BranchProtected, NotMergeable."""
+    """Raise ProposalMerged, Draft, BranchProtected, NotMergeable."""
     require_open(row)
     if row.draft:
         raise Draft(f"#{row.number} is a draft; when it is ready, run: svc pr ready {row.number}")
@@ -87,7 +87,7 @@ def head_of(ref: RefRow) -> str:
 
 
 def require_base(row: ProposalRow, base: RefRow, prepared_onto: str) -> None:
-    """BaseMoved if the proposal was retargeted since the merge was prepared."""
+    """Raise BaseMoved if the proposal was retargeted since the merge was prepared."""
     if base.id != prepared_onto:
         raise BaseMoved(f"#{row.number} has another base now; merge it again", base=base.head)
 

@@ -55,7 +55,7 @@ class _Task:
 
 
 async def merge(view: View, number: str, body: MergePrepareRequest) -> PreparedMerge:
-    """A proposal into its base. BaseMoved, HeadMoved, Draft, MergeConflict, NotMergeable."""
+    """A proposal into its base. Raises BaseMoved, HeadMoved, Draft, MergeConflict, NotMergeable."""
     if body.message is not None:
         check_message(body.message)
         if body.strategy == "rebase":

@@ -128,7 +128,7 @@ class Working:
         return joining.found
 
     async def _texts(self, wanted: Mapping[bytes, int]) -> Mapping[bytes, bytes]:
-        """Texts by digest. TooLarge."""
+        """Texts by digest. Raises TooLarge."""
         if not wanted:
             return {}
         if sum(wanted.values()) > limits.LOADED_TEXTS:

@@ -259,7 +259,7 @@ async def _set_state(tx: Tx, view: View, number: str, state: str) -> None:
 
 
 async def _require_news(tx: Tx, view: View, body: ProposalCreate, other: Head | None) -> None:
-    """NothingProposed if the base has all seals of the head."""
+    """Raise NothingProposed if the base has all seals of the head."""
     head_seal = other.seal if other else (await _branch(tx, view, _local(body.head), "/head"))[1]
     _, base_seal = await _branch(tx, view, body.base, "/base")
     if other is None and _local(body.head) == body.base:

@@ -18,7 +18,7 @@ from relay.service.proposal import auto
 
 
 async def find(tx: Tx, view: View, number: str | int) -> ProposalRow:
-    """NotFound if there is no proposal of this number."""
+    """Raise NotFound if there is no proposal of this number."""
     n = subject.parsed(str(number))
     row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=n)
     if row is None:

@@ -70,8 +70,8 @@ def capability(view: View) -> str:
 
 
 def require_same_capability(view: View, made: Draft) -> None:
-    """PrepareExpired unless the caller signs under what the prepared bytes say, and the tree has the key that
-    the repository has now."""
+    """Raise PrepareExpired unless the caller signs under what the prepared bytes say, and the tree has the
+    key that the repository has now."""
     payload = seals.decode(made.payload)
     if payload.tree_key_id != view.repo.tree_key_id:
         raise PrepareExpired("a path became private since this was prepared; nothing was sealed, push again")
@@ -127,7 +127,7 @@ async def require_bytes(tx: Tx, view: View, made: Draft) -> None:
 
 
 async def require_seals(tx: Tx, view: View, named: Sequence[str], pointer: str) -> None:
-    """Invalid unless all are seals of this repository."""
+    """Raise Invalid unless all are seals of this repository."""
     if not named:
         return
     known = {one[0] for one in await tx.all(rows.HEADS, repo_id=view.repo.id, ids=sorted(set(named)))}

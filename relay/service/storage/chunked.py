@@ -100,8 +100,8 @@ async def touch(tx: Tx, repo_id: str, digests: Collection[bytes]) -> None:
 
 
 async def listed(db: Database, objects: ObjectStore) -> AsyncIterator[list[bytes]]:
-    """Digests of all manifests and of all chunks that they list, a manifest at a time: what the collector
-    keeps for the files that have a row."""
+    """For each manifest, its digest and those of the chunks that it lists. The collector keeps these objects
+    for the files that have a row."""
     async with db.read() as tx:
         manifests = [bytes(name) for (name,) in await tx.all(rows.MANIFESTS)]
     for name in manifests:
@@ -186,7 +186,8 @@ def reply(
 
 
 async def read(view: View, digest: bytes, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
-    """Bytes [start, end) of a large file, a few MiB in memory. NotFound unless the repository holds it."""
+    """Bytes [start, end) of a large file, a few MiB in memory. Raises NotFound unless the repository holds
+    it."""
     raw = await manifest(view, digest.hex())
     found = await asyncio.to_thread(kernel.decode, raw)
     end = found.size if end is None else end

@@ -62,9 +62,9 @@ async def store(view: View, upload: Upload) -> PackStored:
 
 
 async def fetch(view: View, digests: Sequence[bytes], at: str | None) -> Export:
-    """One pack with as many of these, from the first on, as it can hold. PayloadMissing if the repository
-    lacks one. Tree directories name files that the caller may not see, so they are never handed out here;
-    nor is anything to a caller from whom paths are hidden, but what the seal `at` shows it."""
+    """One pack with as many of these, from the first on, as it can hold. Raises PayloadMissing if the
+    repository lacks one. Tree directories name files that the caller may not see, so they are never handed
+    out here; nor is anything to a caller from whom paths are hidden, but what the seal `at` shows it."""
     require_plaintext(view)
     held = await view.lease.wait(len(digests) * PLACE_BYTES)
     async with _turn(view, digests):

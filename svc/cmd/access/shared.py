@@ -32,17 +32,20 @@ def named(
     see: str,
     state: str = "open ",
 ) -> T:
-    """The one of `found`, which are `what` in this `state`, that a person means: by the first characters of
-    its id, or another name; where nothing is typed, the only one. Raises NotFound or UsageError, which name
-    the command `see`."""
+    """The one of `found` that a person means. `names` returns its id, then its other names. `typed`: the
+    first characters of the id, or another name; empty for the only one. `what`, `state` and the command `see`
+    are words for the errors.
+
+    Raises NotFound if none matches, UsageError if several do.
+    """
     every = list(found)
     wanted = typed.removeprefix("@").lower()
     matching = [one for one in every if not wanted or _is(wanted, names(one))]
     if len(matching) == 1:
         return matching[0]
     if not matching:
-        named = f" {terminal_safe(typed)}" if typed else ""
-        raise NotFound(f"there is no {state}{what}{named}; see: {see}")
+        shown = f" {terminal_safe(typed)}" if typed else ""
+        raise NotFound(f"there is no {state}{what}{shown}; see: {see}")
     raise UsageError(f"there are {len(matching)} of these; name one {what} by its id: {see}")
 
 

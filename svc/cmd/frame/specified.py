@@ -44,7 +44,8 @@ def missing() -> list[str]:
 
 
 def not_built(group: str, words: list[str]) -> str | None:
-    """The specified command or group that `svc GROUP WORDS` names and that is not built; None otherwise."""
+    """The specified command or group that `svc GROUP WORDS` names. None if this version has it, or if it is
+    not specified."""
     absent = missing()
     path, found = group, None
     for word in words:

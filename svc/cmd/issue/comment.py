@@ -141,7 +141,7 @@ def _written(ctx: Ctx, repo: Repo, number: str, last: Comment | None) -> Comment
 
 
 def _last(ctx: Ctx, repo: Repo, number: str) -> Comment:
-    """The caller's last comment. NotFound without one."""
+    """The caller's last comment. Raises NotFound without one."""
     me, found = ctx.api.send(auth.USER_INFO).user_id, None
     with known_issue(repo, number):
         for one in ctx.api.items(issues.COMMENTS, PageQuery(), id=repo.id, n=number):

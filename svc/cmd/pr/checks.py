@@ -63,7 +63,7 @@ def list_checks(
 
 
 def proposal_subject(ctx: Ctx, repo: Repo, typed: str) -> Subject:
-    """The head of a proposal. NotFound where there is none."""
+    """The head of a proposal. Raises NotFound where there is none."""
     api = ctx.reader
     found = find(ctx, repo, typed)
     n = found.number

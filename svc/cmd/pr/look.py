@@ -173,7 +173,7 @@ def _versions(ctx: Ctx, repo: Repo, found: Proposal) -> list[Version]:
 
 
 def _span(typed: str, last: int) -> tuple[int, int]:
-    """The two versions that `A..B` names, without it the last two. UsageError."""
+    """The two versions that `A..B` names, without it the last two. Raises UsageError."""
     if not typed:
         if last < 2:
             raise UsageError("this proposal has one version, and two are compared")
@@ -185,7 +185,7 @@ def _span(typed: str, last: int) -> tuple[int, int]:
 
 
 def _reviewed(ctx: Ctx, repo: Repo, found: Proposal) -> str:
-    """The head that the caller reviewed last. NotFound without one."""
+    """The head that the caller reviewed last. Raises NotFound without one."""
     me, seal = ctx.api.send(auth.USER_INFO).user_id, None
     for one in ctx.api.items(reviews.LIST, PageQuery(), id=repo.id, n=str(found.number)):
         seal = one.seal_id if one.reviewer.id == me else seal

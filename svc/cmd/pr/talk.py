@@ -88,7 +88,7 @@ def comment(
 
 
 def _require_spot(path: str, line: str, side: Side, suggest: str | None, thread: str) -> None:
-    """UsageError unless the words name lines, or a thread, and go together."""
+    """Raise UsageError unless the words name lines, or a thread, and go together."""
     if thread and (path or line or suggest is not None):
         raise UsageError("--thread answers on the lines of that thread; omit --path, --line and --suggest")
     if not thread and not (path and line):

@@ -118,7 +118,7 @@ def resolve(
 ) -> None:
     """Resolve comments on lines, or open them again
 
-    Who began a thread may, who wrote the proposal, and who may write.
+    For the person who began the thread, the author of the proposal, and everybody who may write.
 
     Examples:
     svc pr resolve 12 3f9a
@@ -220,8 +220,8 @@ def waiting(ctx: Ctx, repo: Repo, found: Proposal) -> list[Comment]:
 
 
 def discard(ctx: Ctx, repo: Repo, found: Proposal, which: str) -> None:
-    """Delete the caller's comments that wait for their review: of one thread, or of `all`. NotFound if none
-    wait."""
+    """Delete the caller's comments that wait for their review: of one thread, or of `all`. Raises NotFound if
+    none wait."""
     n = str(found.number)
     every = list(ctx.api.items(threads.LIST, ThreadQuery(), id=repo.id, n=n))
     some = every if which == "all" else _among(every, found, [which])
@@ -239,7 +239,7 @@ def discard(ctx: Ctx, repo: Repo, found: Proposal, which: str) -> None:
 
 
 def lines_of(typed: str) -> tuple[int, int]:
-    """A line, or a range of lines. UsageError."""
+    """A line, or a range of lines. Raises UsageError."""
     found = _LINES.fullmatch(typed.strip())
     if found is None:
         raise UsageError(f"{terminal_safe(typed)} is no line; say --line 12 or --line 12-15")

@@ -97,7 +97,7 @@ ONE = (
 
 
 def find(ctx: Ctx, repo: Repo, typed: str) -> Proposal:
-    """The proposal that is named; read without a session where the command needs none. NotFound."""
+    """The proposal that is named; read without a session where the command needs none. Raises NotFound."""
     found = finding.find(ctx.obj, ctx.reader, repo, typed)
     list(listing(ctx.obj.home, repo.id, [found]))
     return found

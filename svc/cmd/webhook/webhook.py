@@ -31,10 +31,11 @@ LIST = "svc repo webhook list"
 
 
 def state(record: dict[str, Any]) -> str:
-    """active, failing, or why it is off."""
-    if not record["active"]:
-        return str(record["disabled"] or "off") if record["disabled"] != "owner" else "off"
-    return "failing" if record["failing_since"] else "active"
+    """`active`, `failing`, or why it is off; `off` if its owner switched it off."""
+    if record["active"]:
+        return "failing" if record["failing_since"] else "active"
+    why = record["disabled"]
+    return "off" if not why or why == "owner" else str(why)
 
 
 COLUMNS = (

@@ -43,7 +43,7 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 def standing(api: Api, version: str) -> Standing:
-    """What the server hands out and what runs here. NotFound if it hands out nothing."""
+    """What the server hands out and what runs here. Raises NotFound if it hands out nothing."""
     try:
         told = api.send(distribution.RELEASE)
     except NotFound:
@@ -57,8 +57,8 @@ def standing(api: Api, version: str) -> Standing:
 
 
 def install(api: Api, wanted: Standing, progress: Progress) -> Path:
-    """Replace the program's file. Conflict where it is not one file, NotFound without a build for this
-    machine, ServerMisbehaved for other bytes than were announced; then nothing is changed."""
+    """Replace the program's file. Raises Conflict where it is not one file, NotFound without a build for
+    this machine, ServerMisbehaved for other bytes than were announced; then nothing is changed."""
     if wanted.build is None:
         raise NotFound(
             f"{api.origin} has no build of version {wanted.newest} for {_system()} on {_machine()}"
@@ -143,7 +143,7 @@ def _receive(api: Api, build: Build, part: Path, progress: Progress) -> None:
 
 
 def _require_runs(part: Path, version: str) -> None:
-    """ServerMisbehaved unless the new program starts here and is of that version."""
+    """Raise ServerMisbehaved unless the new program starts here and is of that version."""
     try:
         done = subprocess.run(
             [part, "--version"],

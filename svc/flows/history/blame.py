@@ -24,7 +24,7 @@ class BlamedLine(msgspec.Struct, frozen=True):
 
 def blame(where: Where, path: str, ref: str = "") -> list[BlamedLine]:
     """The lines of the file at `path`, as people type it here, in a branch, tag or seal; empty: what the
-    folder is on. NotFound if it is not there."""
+    folder is on. Raises NotFound if it is not there."""
     repo = where.readable_repo
     seal = seal_of(where, repo, ref or default_ref(where, repo))
     named = where.path_in_repo(path)

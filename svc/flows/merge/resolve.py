@@ -88,7 +88,7 @@ def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
 
 
 def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
-    """The three texts. Raises ClientError if a version is no text."""
+    """The three texts. Raises ClientError if a version is not text."""
     record = conflict.record
     base = copy.objects.get(record.base) if record.base is not None else None
     sides = []

@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"(?:#|pr:|https?://\S*[/=])?([1-9][0-9]{0,17})")
 
 def find(where: Where, api: Api, repo: Repo, typed: str) -> Proposal:
     """The proposal of a number, an address or a head branch; for an empty word that of this folder's branch.
-    Of several, the open one, else the newest. NotFound."""
+    Of several, the open one, else the newest. Raises NotFound."""
     number = _NUMBER.fullmatch(typed.strip())
     if number is not None:
         with known(repo, number[1]):

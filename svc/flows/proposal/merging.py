@@ -48,7 +48,7 @@ def signatures(api: Api, repo_id: str, wanted: Wanted, prepared: PreparedMerge, 
     checked = Checked(api, repo_id)
     expected = _expected(checked, wanted, prepared)
     if len(expected) != len(prepared.seals):
-        raise _other("number of seals")
+        raise _mismatch("number of seals")
     parent, raws = _start(prepared, checked), []
     for one, told in zip(expected, prepared.seals, strict=True):
         raws.append(_raw(checked, wanted, prepared, key, one, told, parent))
@@ -106,7 +106,7 @@ class Checked:
         self.load(name for one in plans for name in one.digests())
         found: Merged = agreed([finish(one, dict(merged_texts(one, self.texts))) for one in plans])
         if found.conflicts or (apart and any(one.both for one in plans)):
-            raise _other("outcome: here it has conflicts")
+            raise _mismatch("outcome: here it has conflicts")
         self.texts |= found.texts
         return _applied(ours, found.changes)
 
@@ -127,7 +127,7 @@ def _start(prepared: PreparedMerge, checked: Checked) -> list[str]:
         return [base, head]
     if prepared.strategy == "fast_forward" and _payload(prepared.seals[0]).parents == [head]:
         if not _line(checked, head, [base])[1]:
-            raise _other("parent: the branch does not continue its base")
+            raise _mismatch("parent: the branch does not continue its base")
         return [head]
     return [base]
 
@@ -135,12 +135,12 @@ def _start(prepared: PreparedMerge, checked: Checked) -> list[str]:
 def _expected(checked: Checked, wanted: Wanted, prepared: PreparedMerge) -> list[_Seal]:
     shown = wanted.proposal
     if (prepared.base_seal, prepared.head_seal) != (shown.base_seal, shown.head_seal):
-        raise _other("base or head")
+        raise _mismatch("base or head")
     base, head = checked.files(prepared.base_seal), checked.files(prepared.head_seal)
     bases = [checked.files(one) for one in prepared.merge_bases]
     if prepared.strategy == "fast_forward":
         if prepared.base_seal not in prepared.merge_bases:
-            raise _other("merge base")
+            raise _mismatch("merge base")
         return [_Seal(prepared.head_seal, head, wanted.message)]
     if prepared.strategy == "update":
         return [_Seal(prepared.base_seal, checked.merged(bases, head, base), wanted.message)]
@@ -184,7 +184,7 @@ def _raw(
     told: MergeSeal,
     parents: list[str],
 ) -> bytes:
-    """The bytes to sign, after every member was compared."""
+    """The bytes to sign. Raises ServerMisbehaved, naming the members that differ from what was checked."""
     raw, payload = unb64u(told.bytes), _payload(told)
     shown, update = wanted.proposal, prepared.strategy == "update"
     origin = MergeOrigin("merge" if update else prepared.strategy, [one.source], shown.number)
@@ -206,7 +206,7 @@ def _raw(
     }
     wrong = [name for name, (said, own) in expected.items() if said != own]
     if wrong:
-        raise _other(", ".join(wrong))
+        raise _mismatch(", ".join(wrong))
     return raw
 
 
@@ -222,7 +222,7 @@ def payload_of(prepared: str) -> SealPayload:
         raise ServerMisbehaved(f"the server prepared an invalid seal: {error.detail}") from None
 
 
-def _other(what: str) -> ServerMisbehaved:
+def _mismatch(what: str) -> ServerMisbehaved:
     return ServerMisbehaved(
         f"the server prepared a merge with another {terminal_safe(what)}; nothing was signed"
     )

@@ -37,7 +37,7 @@ def signature(
     the caller's account. Raises ServerMisbehaved, with nothing signed, if it is another seal than this
     machine would make."""
     if len(prepared.seals) != 1:
-        raise _other("number of seals")
+        raise _mismatch("number of seals")
     checked = Checked(api, repo_id)
     made = _changed(checked, proposal.head_seal, threads)
     files = {**checked.files(proposal.head_seal), **made}
@@ -59,7 +59,7 @@ def signature(
     }
     wrong = [name for name, (said, own) in expected.items() if said != own]
     if wrong:
-        raise _other(", ".join(wrong))
+        raise _mismatch(", ".join(wrong))
     return b64u(key.sign(raw))
 
 
@@ -70,16 +70,16 @@ def _changed(checked: Checked, head: str, threads: Sequence[Thread]) -> dict[str
     for one in threads:
         at = one.place
         if at is None or one.suggestion is None or at.seal_id != head:
-            raise _other("place")
+            raise _mismatch("place")
         was = anchors.content(_text(checked, one.seal_id, one.path), one.start, one.end)
         if anchors.content(_text(checked, head, at.path), at.start, at.end) != was:
-            raise _other("place")
+            raise _mismatch("place")
         wanted.setdefault(at.path, []).append(Suggested(at.start, at.end, one.suggestion.text))
     for path, some in wanted.items():
         try:
             text = applied(_text(checked, head, path), some)
         except IndexError:
-            raise _other("place") from None
+            raise _mismatch("place") from None
         made[path] = SealedFile("text", digest(text), len(text))
     return made
 
@@ -87,12 +87,12 @@ def _changed(checked: Checked, head: str, threads: Sequence[Thread]) -> dict[str
 def _text(checked: Checked, seal: str, path: str) -> bytes:
     file = checked.files(seal).get(path)
     if file is None or file.kind != "text":
-        raise _other("file")
+        raise _mismatch("file")
     checked.load([file.digest])
     return checked.texts[file.digest]
 
 
-def _other(what: str) -> ServerMisbehaved:
+def _mismatch(what: str) -> ServerMisbehaved:
     return ServerMisbehaved(
         f"the server prepared suggestions with another {terminal_safe(what)}; nothing was signed"
     )

@@ -1,4 +1,4 @@
-"""Artifacts of a seal: its files that are no text, such as weights, pictures and builds."""
+"""Artifacts of a seal: its files that are not text, such as weights, pictures and builds."""
 
 from __future__ import annotations
 

@@ -32,6 +32,7 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
 
 
 async def _branch(tx: Tx, store: ObjectStore, ref: RefRow) -> list[str]:
+    """What is wrong with the frontier of one branch, a sentence for each fault."""
     branch_id, repo_id = ref.id, ref.repo_id
     seq = await tx.value(rows.SEQ, branch_id=branch_id)
     try:
