@@ -71,8 +71,8 @@ class Signer:
         expires: datetime,
     ) -> bytes:
         """A new capability token. Raises Invalid when the signer refuses, Unavailable when it is down."""
-        wish = Mint(user, session, bound_key, sorted(caps), int(expires.astimezone(UTC).timestamp()))
-        answer = await self._ask(wish)
+        request = Mint(user, session, bound_key, sorted(caps), int(expires.astimezone(UTC).timestamp()))
+        answer = await self._ask(request)
         if not isinstance(answer, Minted):
             raise Unavailable("the token signer sent an unexpected answer")
         return answer.token
