@@ -7,10 +7,9 @@ from typing import TypeVar
 
 import msgspec
 
-from localstore.core import paths
+from localstore.core import limits, paths
 from localstore.core.errors import NotFound, TooLarge
 from localstore.core.identity.keys import KEY_ID_CHARS
-from localstore.core.limits import LOADED_TEXTS
 from localstore.core.tree import TreeEntry
 from relay.base.clock import now_ms
 from relay.db import ref as refs
@@ -128,8 +127,8 @@ async def sources(
     """What the lanes of these text rows are made of. Raises TooLarge when that is more than memory should
     hold."""
     wanted = list(lanes)
-    if sum(row.size for row in wanted) > LOADED_TEXTS:
-        raise TooLarge(f"these texts have more than {LOADED_TEXTS} bytes together; name fewer at once")
+    if sum(row.size for row in wanted) > limits.LOADED_TEXTS:
+        raise TooLarge(f"these texts have more than {limits.LOADED_TEXTS} bytes together; name fewer at once")
     texts = await content.read(node, tx, repo_id, [row.genesis for row in wanted])
     found = {key_of(branch_id, row): Source(texts[row.genesis], []) for row in wanted}
     edited = [row.path for row in wanted if row.edited]

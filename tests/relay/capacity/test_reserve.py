@@ -60,7 +60,7 @@ def test_uploads_are_refused_and_the_rest_works(relay, client, account, kept):
     assert client().get(f"{repo.url}/raw/{seal}/a.txt").content == b"one\n"
     assert client().post(f"{repo.url}/packs/fetch", content=digest(b"one\n")).status_code == 200
     lanes = http.post(f"{repo.url}/branches/main/live/lanes", json={"lanes": []})
-    assert lanes.json() == {"lanes": [], "missing": []}  # what a pull asks for
+    assert lanes.json() == {"lanes": [], "missing": [], "left": 0}  # what a pull asks for
     updates = {"device_key_id": mira.key.id, "replica": 1, "updates": []}
     assert http.post(f"{repo.url}/branches/main/live/updates", json=updates).status_code == 507
     device = Device(relay.url, mira.key)

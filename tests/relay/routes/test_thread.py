@@ -289,8 +289,9 @@ def test_nobody_hears_of_threads_on_hidden_paths(partly: Proposing) -> None:
     comment = f"{world.repo.url}/issues/1/comments/{hidden['comments'][0]['id']}"
     assert reader.put(f"{comment}/reactions/heart").status_code == 404
     wish = {"start": 1, "end": 1, "http": reader}
-    refused = [begin(world, **wish, path=path) for path in ("vault/plan.txt", "vault/none.txt")]
-    assert _said(refused[0]) == _said(refused[1])
+    paths = ("vault/plan.txt", "vault/none.txt")
+    refused = [str(_said(begin(world, **wish, path=path))).replace(path, "PATH") for path in paths]
+    assert refused[0] == refused[1] and "PATH" in refused[0]
     told = ok(reader.get(f"{world.repo.url}/issues/1/timeline"))["items"]
     assert not any(one["kind"].startswith("thread.") for one in told)
     # A thread whose lines moved out of sight is out of sight.

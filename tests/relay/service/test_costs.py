@@ -24,7 +24,7 @@ from localstore.core.tree import change
 from relay.db.live.lane import LaneRow
 from relay.db.schema import tables
 from relay.service.history import sealed
-from relay.service.live import epochs, frontier
+from relay.service.live import epochs
 from relay.service.live.lane_work import Bench
 from relay.service.sealing import seal, trees
 from tests.relay.service.live.test_landing import finalize, land, prepare
@@ -140,7 +140,7 @@ async def test_live_edits_that_meet_long_texts_are_merged_up_to_a_limit(
     for row in (await a.bootstrap()).rows:
         lane = (await a.fetch(row.path, row.gen))[1]
         assert (await a.one(a.edit(row.path, lane, row.gen, b"short\n"))).result == "ok"
-    monkeypatch.setattr(frontier, "LOADED_AT_ONCE", 5 * MIB)
+    monkeypatch.setattr(limits, "LOADED_TEXTS", 5 * MIB)
     with pytest.raises(TooLarge, match="land fewer changes at once"):
         await land(a, head, {"a": b"3\n" * MIB, "b": b"4\n" * MIB})
     await land(a, head, {"a": b"3\n" * MIB})
