@@ -118,7 +118,7 @@ class History:
     def _over(self, base: str, ours: str, theirs: str) -> Merged:
         mine, other = (_changes(self.files[base], self.files[side]) for side in (ours, theirs))
         contents = {digest(data): data for one in (base, ours, theirs) for data in self.files[one].values()}
-        moves = Moves(*(search.found(contents) for search in searches(mine, other)))
+        moves = Moves(*(search.pairs(contents) for search in searches(mine, other)))
         self.moved += len(moves.ours) + len(moves.theirs)
         planned = plan(mine, other, moves)
         return finish(planned, dict(merged_texts(planned, contents)))

@@ -118,7 +118,7 @@ async def upload(view: View, version: str, name: str, media: str, body: Upload) 
     check_asset_name(name)
     async with view.read() as tx:
         await _require_free(tx, await _find(tx, view, version), name)
-    taken = await file.take(view, body)
+    taken = await file.receive(view, body)
     async with view.write() as tx:
         found = await _find(tx, view, version)
         await _require_free(tx, found, name)

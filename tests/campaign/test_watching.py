@@ -304,8 +304,8 @@ def test_a_proposal_is_watched_until_it_has_another_head(world: World) -> None:
     world.write(world.ann, "a.txt", "two\n")
     world.ann.ok("push", "-m", "Second")
     repo = json.loads(world.ann.ok("repo", "view", "--json", "id").out)["id"]
-    wish = json.dumps({"head": "topic", "base": "main", "title": "Two"})
-    world.ann.ok("repo", "api", "-X", "POST", "-d", wish, f"repos/{repo}/proposals")
+    body = json.dumps({"head": "topic", "base": "main", "title": "Two"})
+    world.ann.ok("repo", "api", "-X", "POST", "-d", body, f"repos/{repo}/proposals")
     test = world.run("ci/test")
     look = ("pr", "checks", "1")
     ended(world.bob.run(*look), 0)

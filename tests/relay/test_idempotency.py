@@ -211,8 +211,8 @@ def test_without_an_account_a_key_is_refused_not_ignored(relay: Relay, client: A
     anonymous = [route for route in TABLE if route.changes and not route.stream and not route.keyed]
     assert anonymous
     for route in anonymous:
-        wish = Device(relay.url).start("somebody") if "challenge" in route.path else {}
-        answer = client().post(route.path.replace("{id}", "x"), json=wish, headers=key)
+        asked = Device(relay.url).start("somebody") if "challenge" in route.path else {}
+        answer = client().post(route.path.replace("{id}", "x"), json=asked, headers=key)
         assert answer.status_code == 422, (route.path, answer.text)
     assert client().post("/api/v1/repos", json={"name": "x"}, headers=key).status_code == 401
 

@@ -88,8 +88,8 @@ def test_a_device_sends_and_seals(
     assert first.status_code == 200 and first.json()["answers"][0]["result"] == "ok"
     assert http.post(f"{base}/live/updates", json=batch).json() == first.json()
     assert client(stranger).post(f"{base}/live/updates", json=batch).status_code == 404
-    wish = {"message": "m", "device_key_id": who.key.id, "expected_head": None}
-    prepared = http.post(f"{base}/seal/prepare", json=wish).json()
+    asked = {"message": "m", "device_key_id": who.key.id, "expected_head": None}
+    prepared = http.post(f"{base}/seal/prepare", json=asked).json()
     signature = b64u(who.key.sign(unb64u(prepared["bytes"])))
     body = {"prepare_id": prepared["prepare_id"], "device_key_id": who.key.id, "signature": signature}
     wrong = http.post(f"{base}/seal/finalize", json={**body, "signature": b64u(bytes(64))})
@@ -98,7 +98,7 @@ def test_a_device_sends_and_seals(
     assert sealed.status_code == 201
     assert http.post(f"{base}/seal/finalize", json=body).json() == sealed.json()
     assert seals.seal_id(unb64u(sealed.json()["payload"])) == sealed.json()["id"]
-    stale = http.post(f"{base}/seal/prepare", json=wish)
+    stale = http.post(f"{base}/seal/prepare", json=asked)
     assert (stale.status_code, stale.json()["code"]) == (409, "stale_head")
     relay.run(archive(relay, repo_id))
     assert http.post(f"{base}/live/updates", json=batch).json()["code"] == "repository_archived"

@@ -129,7 +129,7 @@ class Reader:
             raise UpdateInvalid("a stretch is empty")
         return length
 
-    def take(self, size: int) -> bytes:
+    def read(self, size: int) -> bytes:
         end = self.at + size
         if end > len(self.data):
             raise UpdateInvalid("the update ends too early")

@@ -100,7 +100,7 @@ async def accept(caller: Caller, invite: str) -> Invite:
     """The caller gets the role. NotFound for everybody else's invitation."""
     repo_id = await _repo_of(caller, invite)
     async with caller.write(repo_name(repo_id)) as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         found = await _mine(tx, caller, invite)
         await tx.run(rows.END_INVITE, of_id=invite, new_state="accepted")
         await add_collaborator(tx, caller, repo_id, caller.me.account_id, found[14])
@@ -110,7 +110,7 @@ async def accept(caller: Caller, invite: str) -> Invite:
 async def decline(caller: Caller, invite: str) -> Invite:
     repo_id = await _repo_of(caller, invite)
     async with caller.write(repo_name(repo_id)) as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         await _mine(tx, caller, invite)
         await tx.run(rows.END_INVITE, of_id=invite, new_state="declined")
         await caller.node.hub.announce(

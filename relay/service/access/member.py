@@ -54,7 +54,7 @@ async def invite(caller: Caller, org: str, body: MemberInviteCreate) -> MemberIn
     async with caller.read() as tx:
         org_id = (await admin_of(tx, caller, org))[0]
     async with caller.write(account_name(org_id)) as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         await admin_again(tx, caller, org_id, org)
         now = now_ms()
         who, handle = await account_of(tx, body.handle, "/handle")
@@ -110,7 +110,7 @@ async def accept(caller: Caller, invite: str) -> MemberInvite:
 async def decline(caller: Caller, invite: str) -> MemberInvite:
     org_id = await _org_of(caller, invite)
     async with caller.write(account_name(org_id)) as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         await _mine(tx, caller, invite)
         await tx.run(rows.END_INVITE, of_id=invite, new_state="declined")
         await _record(tx, caller, "member.decline", org_id, caller.me.account_id)

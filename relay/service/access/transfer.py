@@ -76,7 +76,7 @@ async def accept(caller: Caller, transfer: str) -> Transfer:
     async with caller.write(
         repo_name(known[1]), account_name(known[4]), account_name(known[13])
     ) as tx:  # whose names are taken and reserved, and whose quotas count
-        await caller.still(tx)
+        await caller.recheck(tx)
         found = await _open(tx, transfer)
         if not await acts_for(tx, found[4], caller.me.account_id):
             raise NotFound
@@ -112,7 +112,7 @@ async def _end(caller: Caller, transfer: str, whose: tuple[int, ...], state: str
     known = await _known(caller, transfer)
     owners = [account_name(known[one]) for one in whose]  # who is an admin of these stays so meanwhile
     async with caller.write(repo_name(known[1]), *owners) as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         found = await _open(tx, transfer)
         if not await _acts_for_one(tx, [found[one] for one in whose], caller.me.account_id):
             raise NotFound

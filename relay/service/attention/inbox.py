@@ -40,7 +40,7 @@ async def update(caller: Caller, item: str, body: InboxState) -> InboxItem:
         raise NotFound
     about = {"account": caller.me.account_id, "of_repo": repo_id, "of_number": number}
     async with caller.write() as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         if await tx.one(rows.ONE, **about, current=now_ms()) is None:
             raise NotFound
         await tx.run(rows.MARK, **about, **_marks(body))
@@ -53,7 +53,7 @@ async def update(caller: Caller, item: str, body: InboxState) -> InboxItem:
 async def update_all(caller: Caller, body: InboxState) -> InboxChanged:
     """Mark every row that is not done."""
     async with caller.write() as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         changed = await tx.run(rows.MARK_ALL, account=caller.me.account_id, **_marks(body))
     return InboxChanged(changed=changed)
 

@@ -126,7 +126,7 @@ async def comment(view: View, number: str, thread: str, body: ThreadComment) -> 
         draft = body.draft or found.draft
         made = await _post(tx, view, row, found, body.body, draft, "thread.comment")
         await tx.run(rows.TOUCH, of_repo=view.repo.id, of_number=row.number, thread=found.id, now=now_ms())
-        return await posts.shown(tx, view, row.number, made)
+        return await posts.one_to_wire(tx, view, row.number, made)
 
 
 async def update(view: View, number: str, thread: str, patch: ThreadPatch) -> Thread:

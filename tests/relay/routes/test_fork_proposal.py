@@ -42,12 +42,12 @@ def mine(
     return made
 
 
-def wish(mine: Repository, head: str = "topic", **more: Any) -> dict[str, Any]:
+def asked(mine: Repository, head: str = "topic", **more: Any) -> dict[str, Any]:
     return {"head": f"{mine.owner.handle}:{head}", "base": "main", "title": "From a fork", **more}
 
 
 def propose(base: Repository, mine: Repository, **more: Any) -> dict[str, Any]:
-    made: dict[str, Any] = ok(mine.http.post(f"{base.url}/proposals", json=wish(mine, **more)))
+    made: dict[str, Any] = ok(mine.http.post(f"{base.url}/proposals", json=asked(mine, **more)))
     return made
 
 
@@ -153,17 +153,17 @@ def test_what_cannot_be_proposed(
 ) -> None:
     stranger = account()
     http, url = client(stranger), f"{base.url}/proposals"
-    assert code(http.post(url, json=wish(mine))) == (403, "forbidden"), "somebody else's branch"
+    assert code(http.post(url, json=asked(mine))) == (403, "forbidden"), "somebody else's branch"
     hidden = create(mine.http, mine.owner, "elsewhere")
     hidden.seal({"a": b"1\n"})
     for head in ("nobody:topic", f"{mine.owner.handle}:nothing", f"{mine.owner.handle}/elsewhere:main"):
         refused = mine.http.post(url, json={"head": head, "base": "main", "title": "x"})
         assert refused.status_code == 422, head
         assert refused.json()["reason"] == "unknown_branch"
-    there = mine.http.post(url, json=wish(mine))
-    assert code(mine.http.post(url, json=wish(mine))) == (409, "proposal_exists")
+    there = mine.http.post(url, json=asked(mine))
+    assert code(mine.http.post(url, json=asked(mine))) == (409, "proposal_exists")
     assert there.status_code == 201
-    nothing = mine.http.post(url, json=wish(mine, "main"))
+    nothing = mine.http.post(url, json=asked(mine, "main"))
     assert code(nothing) == (409, "nothing_proposed")
     update = {"device_key_id": base.owner.key.id}
     answer = base.http.post(f"{base.url}/proposals/1/update-prepare", json=update)
@@ -210,7 +210,7 @@ def test_a_repository_with_private_paths_proposes_nothing_elsewhere(
     mine.seal({"bytes.bin": b"\0hidden"}, branch="topic")
     settle(relay, base, mine.owner)
     assert base.get("/proposals/1")["state"] == "closed"
-    assert code(mine.http.post(url, json=wish(mine))) == (403, "filtered_view")
+    assert code(mine.http.post(url, json=asked(mine))) == (403, "filtered_view")
 
 
 def test_a_merge_is_salted_with_the_key_of_the_base(base: Repository, mine: Repository) -> None:

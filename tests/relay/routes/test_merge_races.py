@@ -52,13 +52,13 @@ class Place:
         repo, key = self.theirs, self.other.key
         content = b"pushed\n"
         ok(repo.http.put(f"{repo.url}/payloads/{blake3(content).hexdigest()}", content=content))
-        wish = {
+        sent = {
             "branch": branch,
             "device_key_id": key.id,
             "expected_head": repo.head(branch),
             "seals": [{"message": "pushed", "changes": _delta({"pushed": content})}],
         }
-        prepared = ok(repo.http.post(f"{repo.url}/seals/prepare", json=wish))
+        prepared = ok(repo.http.post(f"{repo.url}/seals/prepare", json=sent))
         done = {
             "prepare_id": prepared["prepare_id"],
             "device_key_id": key.id,

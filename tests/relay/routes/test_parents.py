@@ -39,13 +39,13 @@ def repo(tmp_path: Path, merging: str) -> Iterator[Repository]:
 
 
 def prepare(repo: Repository, **members: Any) -> Any:
-    wish = {
+    asked = {
         "branch": "main",
         "device_key_id": repo.owner.key.id,
         "expected_head": repo.head(),
         "seals": [{"message": "m", "changes": [], **members}],
     }
-    return repo.http.post(f"{repo.url}/seals/prepare", json=wish)
+    return repo.http.post(f"{repo.url}/seals/prepare", json=asked)
 
 
 def test_two_parents_where_merges_are_made_and_never_three(repo: Repository, merging: str) -> None:

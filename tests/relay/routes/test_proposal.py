@@ -63,7 +63,7 @@ def test_what_a_proposal_is(world: Proposing) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "pointer"),
+    ("asked", "pointer"),
     [
         ({"head": "main"}, "/base"),
         ({"head": "none"}, "/head"),
@@ -80,9 +80,9 @@ def test_what_a_proposal_is(world: Proposing) -> None:
     ],
 )
 def test_a_wrong_wish_is_refused_and_takes_no_number(
-    world: Proposing, wish: dict[str, Any], pointer: str
+    world: Proposing, asked: dict[str, Any], pointer: str
 ) -> None:
-    answer = world.http.post(world.url, json={"head": "topic", "base": "main", "title": "t", **wish})
+    answer = world.http.post(world.url, json={"head": "topic", "base": "main", "title": "t", **asked})
     assert code(answer) == (422, "invalid")
     assert answer.json()["errors"][0]["pointer"] == pointer
     assert world.propose()["number"] == 1
@@ -96,10 +96,10 @@ def test_texts_of_strangers_stay_as_they_are(world: Proposing) -> None:
 
 def test_a_branch_is_proposed_once_and_only_with_news(world: Proposing) -> None:
     world.repo.branch("same", "main")
-    wish = {"head": "same", "base": "main", "title": "t"}
-    assert code(world.http.post(world.url, json=wish)) == (409, "nothing_proposed")
+    asked = {"head": "same", "base": "main", "title": "t"}
+    assert code(world.http.post(world.url, json=asked)) == (409, "nothing_proposed")
     world.propose()
-    again = world.http.post(world.url, json={**wish, "head": "topic"})
+    again = world.http.post(world.url, json={**asked, "head": "topic"})
     assert (code(again), again.json()["number"]) == ((409, "proposal_exists"), 1)
     ok(world.patch(state="closed"))
     assert world.propose()["number"] == 2
@@ -211,9 +211,9 @@ def test_what_is_based_on_a_merged_branch_goes_to_its_base(world: Proposing) -> 
 
 
 def test_of_many_who_propose_the_same_one_does(world: Proposing) -> None:
-    wish = {"head": "topic", "base": "main", "title": "t"}
+    asked = {"head": "topic", "base": "main", "title": "t"}
     with ThreadPoolExecutor(10) as threads:
-        answers = list(threads.map(lambda _: world.http.post(world.url, json=wish).status_code, range(10)))
+        answers = list(threads.map(lambda _: world.http.post(world.url, json=asked).status_code, range(10)))
     assert sorted(answers) == [201, *[409] * 9]
     assert world.listed() == [1]
 

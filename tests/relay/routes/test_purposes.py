@@ -39,13 +39,13 @@ def of_trees(repo: Repository, signed: dict[str, str]) -> httpx.Response:
 
 
 def from_trees(repo: Repository, **members: Any) -> dict[str, str]:
-    wish = {
+    asked = {
         "branch": "main",
         "device_key_id": repo.owner.key.id,
         "expected_head": repo.head(),
         "seals": [{"message": "explicit", "changes": [], **members}],
     }
-    answer = repo.http.post(f"{repo.url}/seals/prepare", json=wish)
+    answer = repo.http.post(f"{repo.url}/seals/prepare", json=asked)
     assert answer.is_success, answer.text
     prepared = answer.json()
     signature = b64u(repo.owner.key.sign(unb64u(prepared["seals"][0]["bytes"])))

@@ -159,8 +159,8 @@ def test_one_of_many_at_once_gets_the_version(world: World) -> None:
     http, repo = world
     (seal,) = repo.seal({"f": b"1\n"})
     with ThreadPoolExecutor(4) as threads:
-        wish = {"version": "v1", "seal_id": seal}
-        answers = list(threads.map(lambda _: http.post(f"{repo.url}/releases", json=wish), range(8)))
+        asked = {"version": "v1", "seal_id": seal}
+        answers = list(threads.map(lambda _: http.post(f"{repo.url}/releases", json=asked), range(8)))
     assert sorted(one.status_code for one in answers) == [201] + [409] * 7
     assert len(http.get(f"{repo.url}/releases").json()["items"]) == 1
 

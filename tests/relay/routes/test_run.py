@@ -135,8 +135,8 @@ def test_of_two_that_complete_a_run_one_does(repo: Repository) -> None:
 def test_what_no_run_can_be_is_refused_and_nothing_is_there(
     repo: Repository, body: dict[str, Any], pointer: str
 ) -> None:
-    wish = {"name": "ci", "seal_id": sealed(repo), **body}
-    problem = refused(repo.http.post(f"{repo.url}/runs", json=wish), 422, "invalid")
+    asked = {"name": "ci", "seal_id": sealed(repo), **body}
+    problem = refused(repo.http.post(f"{repo.url}/runs", json=asked), 422, "invalid")
     assert problem["errors"][0]["pointer"] == pointer
     assert repo.get("/runs")["items"] == []
     assert repo.get("/checks")["items"] == []
@@ -207,8 +207,8 @@ def test_what_is_not_there_is_not_there(repo: Repository, people: People) -> Non
     for path in ("/runs/none", f"/runs/{foreign}", f"/seals/{'0' * 64}/checks"):
         refused(repo.http.get(repo.url + path), 404, "not_found")
     refused(repo.http.patch(f"{repo.url}/runs/{foreign}", json={"conclusion": "success"}), 404, "not_found")
-    wish = {"name": "x", "seal_id": theirs.head()}
-    assert "no seal of" in refused(repo.http.post(f"{repo.url}/runs", json=wish), 422, "invalid")["detail"]
+    asked = {"name": "x", "seal_id": theirs.head()}
+    assert "no seal of" in refused(repo.http.post(f"{repo.url}/runs", json=asked), 422, "invalid")["detail"]
 
 
 def test_writers_record_and_everybody_reads(repo: Repository, people: People) -> None:

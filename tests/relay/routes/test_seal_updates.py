@@ -66,8 +66,8 @@ class Device:
         assert answer["result"] == "ok"
 
     def seal(self) -> str:
-        wish = {"message": "m", "expected_head": self.repo.head()}
-        prepared = ok(self.post("/seal/prepare", wish))
+        asked = {"message": "m", "expected_head": self.repo.head()}
+        prepared = ok(self.post("/seal/prepare", asked))
         signature = b64u(self.key.sign(unb64u(prepared["bytes"])))
         done = {"prepare_id": prepared["prepare_id"], "signature": signature}
         return str(ok(self.post("/seal/finalize", done))["id"])

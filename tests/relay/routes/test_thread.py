@@ -27,7 +27,7 @@ def world(relay: Relay, account: Callable[..., Account], client: Callable[..., h
 
 
 def begin(world: Proposing, line: int = 41, http: httpx.Client | None = None, **more: Any) -> httpx.Response:
-    wish = {
+    asked = {
         "path": "a.txt",
         "start": line,
         "end": line,
@@ -35,7 +35,7 @@ def begin(world: Proposing, line: int = 41, http: httpx.Client | None = None, **
         "body": "why?",
         **more,
     }
-    return (http or world.http).post(f"{world.url}/1/threads", json=wish)
+    return (http or world.http).post(f"{world.url}/1/threads", json=asked)
 
 
 def threads(world: Proposing, http: httpx.Client | None = None, **query: Any) -> list[dict[str, Any]]:
@@ -201,17 +201,17 @@ def test_protection_asks_for_resolution(world: Proposing) -> None:
     made = ok(begin(world))
     assert world.get()["blocked_by"] == ["unresolved_threads"]
     key = world.who.key.id
-    wish = {"device_key_id": key, "strategy": "squash"}
-    answer = world.http.post(f"{world.url}/1/merge-prepare", json=wish)
+    asked = {"device_key_id": key, "strategy": "squash"}
+    answer = world.http.post(f"{world.url}/1/merge-prepare", json=asked)
     assert code(answer) == (409, "branch_protected") or answer.status_code == 403
     assert answer.json()["blocked_by"] == ["unresolved_threads"]
     ok(world.http.patch(f"{world.url}/1/threads/{made['id']}", json={"state": "resolved"}))
-    ok(world.http.post(f"{world.url}/1/merge-prepare", json=wish))
+    ok(world.http.post(f"{world.url}/1/merge-prepare", json=asked))
 
 
 def apply(world: Proposing, *ids: str, **more: Any) -> httpx.Response:
-    wish = {"threads": list(ids), "device_key_id": world.who.key.id, **more}
-    return world.http.post(f"{world.url}/1/suggestions/prepare", json=wish)
+    asked = {"threads": list(ids), "device_key_id": world.who.key.id, **more}
+    return world.http.post(f"{world.url}/1/suggestions/prepare", json=asked)
 
 
 def land(world: Proposing, prepared: dict[str, Any]) -> dict[str, Any]:
@@ -288,9 +288,9 @@ def test_nobody_hears_of_threads_on_hidden_paths(partly: Proposing) -> None:
     assert (missing.status_code, _said(missing)) == (there.status_code, _said(there)) == (404, _said(there))
     comment = f"{world.repo.url}/issues/1/comments/{hidden['comments'][0]['id']}"
     assert reader.put(f"{comment}/reactions/heart").status_code == 404
-    wish = {"start": 1, "end": 1, "http": reader}
+    asked = {"start": 1, "end": 1, "http": reader}
     paths = ("vault/plan.txt", "vault/none.txt")
-    refused = [str(_said(begin(world, **wish, path=path))).replace(path, "PATH") for path in paths]
+    refused = [str(_said(begin(world, **asked, path=path))).replace(path, "PATH") for path in paths]
     assert refused[0] == refused[1] and "PATH" in refused[0]
     told = ok(reader.get(f"{world.repo.url}/issues/1/timeline"))["items"]
     assert not any(one["kind"].startswith("thread.") for one in told)

@@ -300,8 +300,8 @@ def test_a_new_owner_is_not_told_on(
     ],
 )
 def test_what_no_webhook_can_be_is_refused(repo: Repository, body: dict[str, Any], pointer: str) -> None:
-    wish = {"url": "https://hooks.example/", "events": ["push"], **body}
-    answer = repo.http.post(f"{repo.url}/webhooks", json=wish)
+    sent = {"url": "https://hooks.example/", "events": ["push"], **body}
+    answer = repo.http.post(f"{repo.url}/webhooks", json=sent)
     assert answer.status_code == 422, answer.text
     assert answer.json()["errors"][0]["pointer"] == pointer
     assert repo.get("/webhooks")["items"] == []
@@ -310,10 +310,10 @@ def test_what_no_webhook_can_be_is_refused(repo: Repository, body: dict[str, Any
 def test_a_repository_and_an_account_have_so_many(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "WEBHOOKS", 2)
     monkeypatch.setattr(limits, "WEBHOOKS_A_DAY", 3)
-    wish = {"url": "https://hooks.example/", "events": ["push"], "active": False}
+    sent = {"url": "https://hooks.example/", "events": ["push"], "active": False}
     other = create(repo.http, repo.owner, "second")
-    answers = [repo.http.post(f"{repo.url}/webhooks", json=wish).status_code for _ in range(3)]
-    answers += [repo.http.post(f"{other.url}/webhooks", json=wish).status_code for _ in range(2)]
+    answers = [repo.http.post(f"{repo.url}/webhooks", json=sent).status_code for _ in range(3)]
+    answers += [repo.http.post(f"{other.url}/webhooks", json=sent).status_code for _ in range(2)]
     assert answers == [201, 201, 409, 201, 429]
 
 

@@ -16,10 +16,10 @@ def test_what_is_said_about_lines_is_told(repo: Repository, target: Receiver) ->
     topic = repo.seal({"vault/plan.txt": b"replanned\n", "a.txt": b"2\n"}, branch="topic")[0]
     ok(repo.http.put(f"{repo.url}/paths", json={"path": "vault", "visibility": "private"}))
     ok(repo.http.post(f"{repo.url}/proposals", json={"head": "topic", "base": "main", "title": "t"}))
-    url, wish = f"{repo.url}/proposals/1/threads", {"start": 1, "end": 1, "seal_id": topic}
-    ok(repo.http.post(url, json={**wish, "path": "vault/plan.txt", "body": "hidden"}))
-    ok(repo.http.post(url, json={**wish, "path": "a.txt", "body": "waits", "draft": True}))
-    made = ok(repo.http.post(url, json={**wish, "path": "a.txt", "body": "why?"}))
+    url, asked = f"{repo.url}/proposals/1/threads", {"start": 1, "end": 1, "seal_id": topic}
+    ok(repo.http.post(url, json={**asked, "path": "vault/plan.txt", "body": "hidden"}))
+    ok(repo.http.post(url, json={**asked, "path": "a.txt", "body": "waits", "draft": True}))
+    made = ok(repo.http.post(url, json={**asked, "path": "a.txt", "body": "why?"}))
     ok(repo.http.post(f"{url}/{made['id']}/comments", json={"body": "because"}))
     target.wait(3, f"/ok/{repo.id}")
     ok(repo.http.patch(f"{url}/{made['id']}", json={"state": "resolved"}))

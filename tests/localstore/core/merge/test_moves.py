@@ -31,7 +31,7 @@ def changes(base: Files, side: Files) -> dict[str, Change]:
 def merged(base: Files, ours: Files, theirs: Files) -> Merged:
     sides = changes(base, ours), changes(base, theirs)
     contents = {digest(data): data for side in (base, ours, theirs) for data in side.values()}
-    found = Moves(*(search.found(contents) for search in searches(*sides)))
+    found = Moves(*(search.pairs(contents) for search in searches(*sides)))
     planned = plan(*sides, found)
     return finish(planned, dict(merged_texts(planned, contents)))
 
