@@ -17,7 +17,7 @@ from localstore.core.identity.keys import DeviceKey, TransportKey
 from relay import config
 from relay.base.environment import StartRefused
 from tests.relay.conftest import Relay
-from tests.relay.test_start import served
+from tests.relay.run.test_start import served
 
 ORIGIN = "https://node.example"
 QUIET = {"TR_RATE_LIMITS": "off", "RUST_LOG": "off"}

@@ -21,7 +21,7 @@ from relay.http.limiter import Limiter
 from relay.memory.fair import WORK, Share
 from relay.service.live import lane_work, live
 from relay.service.live.lane_work import Bench
-from scripts.attackers import across
+from scripts.attack.attackers import across
 from tests.relay.service.live_world import Device, World, opened, world
 
 

@@ -11,7 +11,7 @@ from localstore.core.merge import moves
 from localstore.core.merge.moves import Moves, searches
 from localstore.core.merge.three_way import Merged, finish, merged_texts, plan
 from localstore.core.tree.read import Change
-from scripts import tree_merges
+from scripts.campaign import tree_merges
 from tests.localstore.core.merge.test_three_way import Files, entry
 
 HISTORIES = 24
