@@ -213,7 +213,7 @@ class SizeCaps:
         """Path → bytes of each byte file that the branch will have after this push."""
         sizes = self._copy.db.blob_sizes()
         for path, entry in self._copy.entries.items():
-            if entry.kind != "text":  # what this push sent already is no row of the branch here yet
+            if entry.kind != "text":  # what this push sent already is not a row of the branch here yet
                 sizes[path] = entry.size
             if path not in self._scan.files and not self._scan.unknown(path):
                 sizes.pop(path, None)

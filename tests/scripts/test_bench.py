@@ -1,4 +1,4 @@
-"""What the comparisons are made of: trees, tables, exponents. The figures themselves are no test."""
+"""What the comparisons are made of: trees, tables, exponents. The figures themselves are not tests."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def varints(numbers: Iterable[int]) -> bytes:
 def numbers_of(data: bytes) -> list[int]:
     """Inverse of `varints`. Raises UpdateInvalid for other bytes."""
     spelled = _all_in(data)
-    if b"".join(spelled) != data:  # something that is no number was passed over
+    if b"".join(spelled) != data:  # something that is not a number was passed over
         reader = Reader(data)
         while True:
             reader.varint()

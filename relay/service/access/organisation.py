@@ -1,4 +1,4 @@
-"""Rules of organisations: an owner handle that several people act for. Whoever is no member is answered as if
+"""Rules of organisations: an owner handle that several people act for. Others are answered as if
 there were none."""
 
 from __future__ import annotations

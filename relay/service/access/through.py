@@ -49,7 +49,7 @@ async def raise_all(tx: Tx, org_id: str, who: str) -> None:
 
 
 async def lower_all(tx: Tx, org_id: str, who: str) -> None:
-    """The account is no admin any more: it keeps the roles that were given to it."""
+    """The account is not an admin any more: it keeps the roles that were given to it."""
     values = {"of_org": org_id, "who": who}
     before = [row for row in await tx.all(rows.ROLES, **values) if row[2] is not None]
     await _run(tx, rows.LOWER, **values)
@@ -59,7 +59,7 @@ async def lower_all(tx: Tx, org_id: str, who: str) -> None:
 
 
 async def drop_all(tx: Tx, org_id: str, who: str) -> None:
-    """The account is no member any more: it loses every role, invitation and request in the organisation's
+    """The account is not a member any more: it loses every role, invitation and request in the organisation's
     repositories, those that were given to it too."""
     values = {"of_org": org_id, "who": who}
     before = await tx.all(rows.ROLES, **values)

@@ -218,7 +218,7 @@ async def _begun(view: View, body: ThreadCreate, at: str) -> ThreadRow:
 
 
 def _no_text(path: str, at: str) -> Invalid:
-    return Invalid(f"{at[:12]} has no {path}, or it is not a text whose lines can be shown", pointer="/path")
+    return Invalid(f"{at[:12]} has no {path}, or it is not text whose lines can be shown", pointer="/path")
 
 
 async def _require_room(tx: Tx, row: ProposalRow, count: int, most: int, what: str) -> None:

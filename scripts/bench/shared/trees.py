@@ -13,7 +13,7 @@ from localstore.core.storage.file_kind import kind_of
 
 _SKIP = {"__pycache__", "site-packages", ".git", "dist", "build", "target", "venv", "node_modules"}
 _TEXT = {".py", ".pyi", ".txt", ".md", ".rst", ".h", ".json", ".toml", ".cfg", ".c", ".html", ".js"}
-_LARGE = 400_000  # tables and bundles above this many bytes are no typical source
+_LARGE = 400_000  # tables and bundles above this many bytes are not typical source
 
 
 def real_tree(into: Path, limit: int | None = None) -> int:

@@ -215,7 +215,7 @@ def _payload(told: MergeSeal) -> SealPayload:
 
 
 def payload_of(prepared: str) -> SealPayload:
-    """What prepared bytes (b64u) say. ServerMisbehaved for what is no seal."""
+    """What prepared bytes (b64u) say. ServerMisbehaved for what is not a seal."""
     try:
         return seals.decode(unb64u(prepared))
     except SvcError as error:

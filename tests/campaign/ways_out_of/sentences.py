@@ -6,7 +6,7 @@ from __future__ import annotations
 ROW = "said in the scenario"
 _KEPT = "a file of svc's own cannot be read, and is put away before the sign-in"
 _KEY = "the server does not take this machine's key as it is, and a sign-in brings one that it takes"
-_ENDED = "the session is no good any more, whatever the reason, and a sign-in makes another"
+_ENDED = "the session is not valid any more, whatever the reason, and a sign-in makes another"
 _ANSWER = "an answer of the server's to a sign-in cannot be used, and the sign-in is begun again"
 
 SENTENCES: dict[tuple[str, str], dict[str, str]] = {
@@ -54,7 +54,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
     },
     ("invalid_grant", "login"): {
         "is unknown, was claimed or has expired": ROW,
-        "this device code is invalid": "a code that is no code at all, refused before it is looked up",
+        "this device code is invalid": "a code that is not a code at all, refused before it is looked up",
     },
     ("not_found", "login"): {
         "does not offer the sign-in by device key": "the browser is left, which the row shows",

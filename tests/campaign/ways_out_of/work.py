@@ -281,7 +281,7 @@ def _a_second_watcher(place: Place) -> None:
     place.ann.ok("watcher", "stop")
 
 
-# --- words that are no command, or not enough
+# --- words that are not a command, or not enough
 
 
 @row("usage", "log")

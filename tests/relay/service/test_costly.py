@@ -60,7 +60,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
 
 
 def costly(device: Device, path: str, gen: int, count: int = 300) -> Any:
-    """A legal edit, typed, that is no small one."""
+    """A legal edit, typed, that is not a small one."""
     ops = [b64u(across(device.replica, count))]
     return device.make("edit_text", path, gen, epoch=0, ops=ops, typed=True)
 

@@ -14,6 +14,6 @@ async def check(db: Database, _: ObjectStore) -> AsyncIterator[str]:
     async with db.read(snapshot=True) as tx:
         stray, missing = await tx.all(rows.STRAY), await tx.all(rows.MISSING)
     for repo_id, account_id in stray:
-        yield f"repository {repo_id}: account {account_id} has the role owner, and is no admin of its owner"
+        yield f"repository {repo_id}: account {account_id} has role owner, but is not an admin of its owner"
     for repo_id, account_id in missing:
         yield f"repository {repo_id}: account {account_id} is an admin of its owner, and has no role by it"

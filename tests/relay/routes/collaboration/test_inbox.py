@@ -189,7 +189,7 @@ def test_a_thousand_watchers_cost_a_comment_nothing(world: Tracker) -> None:
     settle(world)
     begun = time.process_time()
     comment(world, world.http, "to all")
-    assert time.process_time() - begun < 5  # the figure stands in the benchmark; this is no endless loop
+    assert time.process_time() - begun < 5  # the figure stands in the benchmark; this is not an endless loop
     settle(world)
 
     async def told() -> int:

@@ -241,7 +241,7 @@ def test_update_branch_brings_the_base_and_changes_no_state(repo: Repository) ->
     one = f"{repo.url}/proposals/{n}/update-branch"
     prepared = ok(repo.http.post(one, json=body))
     assert (prepared["strategy"], prepared["base_seal"], prepared["head_seal"]) == ("update", base, head)
-    assert finalize(repo, n, prepared).status_code == 404, "it is no merge of the proposal"
+    assert finalize(repo, n, prepared).status_code == 404, "it is not a merge of the proposal"
     done = ok(repo.http.post(f"{one}/finalize", json=merges.signed(repo, prepared)))
     assert (done["state"], done["version"], done["merge_state"] in ("clean", "unknown")) == ("open", 2, True)
     assert files(repo, "topic") == BOTH
