@@ -19,6 +19,7 @@ SECONDS = {
     "tests/campaign/test_nonsense.py": 52,
     "tests/test_guide_runs.py": 48,
     "tests/campaign/failures/test_kills.py": 32,
+    "tests/campaign/test_watching_relays.py": 45,
     "tests/relay/run/test_start.py": 30,
     "tests/relay/rights/test_paths.py": 30,
     "tests/localstore/core/test_merge_work.py": 30,
