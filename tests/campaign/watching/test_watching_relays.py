@@ -15,7 +15,7 @@ import pytest
 from tests import databases
 from tests.campaign.cable import Cable
 from tests.campaign.conftest import handle_of
-from tests.campaign.watching import WATCH, World, ended, until
+from tests.campaign.watching.world_of_checks import WATCH, World, ended, until
 from tests.campaign.world import Machine, Node, Running
 from tests.svc.conftest import ROOT, clean_environment
 

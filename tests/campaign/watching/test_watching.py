@@ -17,7 +17,7 @@ import pytest
 
 from tests.campaign.cable import Cable
 from tests.campaign.conftest import handle_of
-from tests.campaign.watching import WATCH, World, ended, until
+from tests.campaign.watching.world_of_checks import WATCH, World, ended, until
 from tests.campaign.world import Machine, Node
 from tests.svc.conftest import ROOT, clean_environment
 
