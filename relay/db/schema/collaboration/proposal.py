@@ -103,6 +103,18 @@ auto_merge = Table(
     **BY_KEY,
 )
 
+# The files that a merge of this head into this base would conflict in; none of other heads and bases.
+merge_trial = Table(
+    "merge_trial",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("head", String, nullable=False),  # seal id
+    Column("base", String, nullable=False),  # seal id
+    Column("conflicts", Text, nullable=False),  # JSON: paths
+    **BY_KEY,
+)
+
 # Issues that merging closes, as the text of the proposal says.
 closing = Table(
     "closing",
