@@ -36,6 +36,7 @@ proposal = Table(
     Index("ix_proposal_of_head", "repo_id", "head", "state", "number"),
     Index("ix_proposal_of_base", "repo_id", "base", "state", "number"),
     Index("ix_proposal_of_draft", "repo_id", "draft", "state", "number"),
+    Index("ix_proposal_of_seal", "repo_id", "head_seal", "state"),
     Index("ix_proposal_head_moves", "head_id", "state"),
     Index("ix_proposal_base_moves", "base_id", "state"),
     Index("ix_proposal_from_repo", "head_repo_id", "state"),

@@ -1,0 +1,23 @@
+"""Who was mentioned is kept for each post, and open proposals are found by their head."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0034"
+down_revision = "0033"
+
+
+def upgrade() -> None:
+    op.create_table(
+        "mention",
+        sa.Column("repo_id", sa.String(), nullable=False),
+        sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("post", sa.String(), nullable=False),
+        sa.Column("handle", sa.String(), nullable=False),
+        sa.ForeignKeyConstraint(["repo_id"], ["repo.id"], name=op.f("fk_mention_repo_id")),
+        sa.PrimaryKeyConstraint("repo_id", "number", "post", "handle", name=op.f("pk_mention")),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ix_proposal_of_seal", "proposal", ["repo_id", "head_seal", "state"])
