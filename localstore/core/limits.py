@@ -86,6 +86,7 @@ INVITES_A_DAY, ACCESS_REQUESTS_A_DAY = 200, 50  # that an account makes
 OPEN_ACCESS_REQUESTS = 1000  # of a repository
 ORGANISATIONS = 50  # that one account is an admin of
 MEMBERS, ORGANISATION_ADMINS = 1000, 100  # of an organisation; members: with those invited
+BASE_ROLES = 50_000  # members times repositories of an organisation that gives all members a role
 OFFER = 7 * 24 * 3600  # seconds in which an invitation or transfer is answered
 
 # --- files that configure a working copy

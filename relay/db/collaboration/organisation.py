@@ -5,33 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import (
-    BigInteger,
-    String,
     and_,
     bindparam,
     case,
     delete,
     func,
     insert,
-    literal,
-    or_,
     select,
     update,
 )
 
 from relay.db.engine.keyset import Keyset
+from relay.db.engine.upsert import InsertOrReplace
 from relay.db.schema.account import account
-from relay.db.schema.collaboration.access import access_request, invite, transfer
-from relay.db.schema.collaboration.organisation import member, member_invite, through
-from relay.db.schema.repo import collaborator, repo
+from relay.db.schema.collaboration.access import transfer
+from relay.db.schema.collaboration.organisation import base_role, member, member_invite
+from relay.db.schema.repo import repo
 
 _ORG: Any = bindparam("of_org")
 _WHO: Any = bindparam("who")
 _NOW: Any = bindparam("now")
 _REPO: Any = bindparam("of_repo")
-OWNER = "owner"  # the role of an organisation's admins in its repositories
 
-# Organisations: id, handle, the role of `who`, members, created.
+# Organisations: id, handle, the role of `who`, members, created, the role of all members.
 _other = member.alias("other")
 _MEMBERS = (
     select(func.count())
@@ -41,8 +37,19 @@ _MEMBERS = (
     .scalar_subquery()
 )
 _ORGS = (
-    select(account.c.id, account.c.handle, member.c.role, _MEMBERS.label("members"), account.c.created_at)
-    .select_from(member.join(account, account.c.id == member.c.org_id))
+    select(
+        account.c.id,
+        account.c.handle,
+        member.c.role,
+        _MEMBERS.label("members"),
+        account.c.created_at,
+        base_role.c.role.label("base_role"),
+    )
+    .select_from(
+        member.join(account, account.c.id == member.c.org_id).outerjoin(
+            base_role, base_role.c.org_id == member.c.org_id
+        )
+    )
     .where(member.c.account_id == _WHO, account.c.kind == "org", account.c.disabled_at.is_(None))
 )
 MINE = Keyset(_ORGS, "handle")
@@ -135,116 +142,9 @@ CANCEL_INVITES = (
 OWNED = select(repo.c.id).where(repo.c.owner_id == _ORG)
 OWNED_COUNT = select(func.count()).select_from(repo).where(repo.c.owner_id == _ORG)
 
-# What somebody has in them: repository, role, whether by the organisation, the role that was given beside.
-_OURS = select(repo.c.id).where(repo.c.owner_id == _ORG)
-_MINE = and_(collaborator.c.account_id == _WHO, collaborator.c.repo_id.in_(_OURS))
-_SOURCE = and_(through.c.repo_id == collaborator.c.repo_id, through.c.account_id == collaborator.c.account_id)
-ROLES = (
-    select(collaborator.c.repo_id, collaborator.c.role, through.c.org_id, through.c.given)
-    .select_from(collaborator.outerjoin(through, _SOURCE))
-    .where(_MINE)
-)
-
-
-def _rise(*pairs: Any) -> tuple[Any, Any, Any]:
-    """Admins in repositories, which `pairs` selects from `member` and `repo`, get the role owner there: what
-    was given to them is put aside, then their rows are changed, or made."""
-    joined = member.join(repo, repo.c.owner_id == member.c.org_id)
-    has, by = collaborator.alias("has"), through.alias("by")
-    of_pair = and_(has.c.repo_id == repo.c.id, has.c.account_id == member.c.account_id)
-    known = and_(by.c.repo_id == repo.c.id, by.c.account_id == member.c.account_id)
-    admins = and_(member.c.role == "admin", *pairs)
-    aside = insert(through).from_select(
-        ["repo_id", "account_id", "org_id", "given"],
-        select(repo.c.id, member.c.account_id, member.c.org_id, has.c.role)
-        .select_from(joined.outerjoin(has, of_pair))
-        .where(admins, ~select(by.c.repo_id).where(known).correlate(repo, member).exists()),
-    )
-    which = (
-        select(member.c.org_id)
-        .select_from(joined)
-        .where(repo.c.id == collaborator.c.repo_id, member.c.account_id == collaborator.c.account_id, admins)
-    )
-    change = update(collaborator).where(which.correlate(collaborator).exists()).values(role=OWNER)
-    make = insert(collaborator).from_select(
-        ["repo_id", "account_id", "role", "created_at"],
-        select(repo.c.id, member.c.account_id, literal(OWNER, String), bindparam("now", type_=BigInteger))
-        .select_from(joined)
-        .where(admins, ~select(has.c.repo_id).where(of_pair).correlate(repo, member).exists()),
-    )
-    return aside, change, make
-
-
-def _fall(which: Any) -> tuple[Any, Any, Any]:
-    """Those that `which` selects from `through` have no role by an organisation any more: they keep what was
-    given to them."""
-    given = select(through.c.given).where(_SOURCE).correlate(collaborator).scalar_subquery()
-    theirs = select(through.c.repo_id).where(_SOURCE, which).correlate(collaborator)
-    change = (
-        update(collaborator).where(theirs.where(through.c.given.is_not(None)).exists()).values(role=given)
-    )
-    drop = delete(collaborator).where(theirs.where(through.c.given.is_(None)).exists())
-    return change, drop, delete(through).where(which)
-
-
-# Each in this order. An account becomes an admin, or is none any more: in all repositories of an
-# organisation. A repository comes to an organisation, or leaves it: for all its admins.
-_OF_MEMBER = and_(through.c.org_id == _ORG, through.c.account_id == _WHO)
-RAISE = _rise(member.c.org_id == _ORG, member.c.account_id == _WHO)
-LOWER = _fall(_OF_MEMBER)
-ENTER = _rise(repo.c.id == _REPO)
-LEAVE = _fall(through.c.repo_id == _REPO)
-
-# A member goes: nothing stays.
-DROP = (
-    delete(collaborator).where(_MINE),
-    delete(through).where(_OF_MEMBER),
-    update(invite)
-    .where(invite.c.account_id == _WHO, invite.c.repo_id.in_(_OURS), invite.c.state == "pending")
-    .values(state="cancelled"),
-    delete(access_request).where(
-        access_request.c.account_id == _WHO,
-        access_request.c.repo_id.in_(_OURS),
-        access_request.c.state == "pending",
-    ),
-)
-
-# Roles that differ from what the memberships say: (repository, account).
-_ADMIN = (
-    select(member.c.account_id)
-    .where(
-        member.c.org_id == repo.c.owner_id,
-        member.c.account_id == collaborator.c.account_id,
-        member.c.role == "admin",
-    )
-    .correlate(repo, collaborator)
-    .exists()
-)
-STRAY = (
-    select(collaborator.c.repo_id, collaborator.c.account_id)
-    .select_from(collaborator.join(repo, repo.c.id == collaborator.c.repo_id).outerjoin(through, _SOURCE))
-    .where(
-        or_(
-            and_(collaborator.c.role == OWNER, or_(through.c.org_id.is_(None), ~_ADMIN)),
-            and_(through.c.org_id.is_not(None), collaborator.c.role != OWNER),
-            and_(through.c.org_id.is_not(None), through.c.org_id != repo.c.owner_id),
-        )
-    )
-)
-MISSING = (
-    select(repo.c.id, member.c.account_id)
-    .select_from(
-        member.join(repo, repo.c.owner_id == member.c.org_id).outerjoin(
-            collaborator,
-            and_(
-                collaborator.c.repo_id == repo.c.id,
-                collaborator.c.account_id == member.c.account_id,
-                collaborator.c.role == OWNER,
-            ),
-        )
-    )
-    .where(member.c.role == "admin", collaborator.c.repo_id.is_(None))
-)
+# The role of all members.
+SET_BASE = InsertOrReplace(base_role)
+DROP_BASE = delete(base_role).where(base_role.c.org_id == _ORG)
 
 CANCEL_TRANSFERS_TO = (
     update(transfer)

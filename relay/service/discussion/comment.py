@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from localstore.core import limits
 from localstore.core.errors import Conflict, NotFound
 from localstore.core.model.base import Page, PageQuery
@@ -130,7 +132,7 @@ async def shown(tx: Tx, view: View, number: int, comment: str) -> Comment:
     return (await _to_wire(tx, view, number, [row]))[0]
 
 
-async def _announce(tx: Tx, view: View, verb: str, number: int, row: Row, **data: list[str]) -> None:
+async def _announce(tx: Tx, view: View, verb: str, number: int, row: Row, **data: Any) -> None:
     """What waits for a review is nobody's business yet."""
     if row[8] is None:
         await view.node.hub.announce(tx, view.repo.id, f"comment.{verb}", number=number, id=row[0], **data)

@@ -311,6 +311,7 @@ def test_a_text_tells_fifty_people_however_often_it_is_edited(
     people = [world.member("read") for _ in range(3)]
     names = [handle(world, who) for who, _ in people]
     world.open(body=f"@{names[0]}")
+    settle(world)
     for name in names[1:]:
         edits(world, world.http, f"@{name}")
     assert [inbox(world, http) for _, http in people] == [[("mention", 1)], [("mention", 1)], []]
