@@ -46,7 +46,7 @@ async def create(caller: Caller, body: RepoCreate) -> Repo:
     me = caller.me
     if me.handle is None:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
-    owner_id, owner = await _owner(caller, body.owner) if body.owner else (me.account_id, me.handle)
+    owner_id, owner = await owner_of(caller, body.owner) if body.owner else (me.account_id, me.handle)
     made = _new(owner_id, owner, body)
     async with caller.write(account_name(owner_id)) as tx:
         await caller.recheck(tx)
@@ -189,7 +189,7 @@ def shown_row(caller: Caller, row: Row) -> Repo:
 # --- creation
 
 
-async def _owner(caller: Caller, named: str) -> tuple[str, str]:
+async def owner_of(caller: Caller, named: str) -> tuple[str, str]:
     """Id and handle of the caller or an organisation of theirs. NotFound for strangers to it."""
     if named.removeprefix("@").lower() in ("me", caller.me.handle):
         return caller.me.account_id, str(caller.me.handle)

@@ -29,8 +29,8 @@ from tests.relay.mutations import CHANGING, MUTATIONS, READS, World, world
 
 __all__ = ["world"]  # the fixture
 KEYED = sorted(named for named, route in CHANGING.items() if route.keyed and named not in READS)
-# What each request uses, a repeat too; and what a follower of the log writes in its own time.
-USED = ("nonce", "idempotency", "inbox")
+# What each request uses, a repeat too; and what a follower of the log or a job writes in its own time.
+USED = ("nonce", "idempotency", "inbox", "merge_trial")
 LATER = {"job": (tables["job"].c.kind.not_in((AGAIN, WEBHOOK, AUTO_MERGE, DEPENDENTS)),)}
 
 

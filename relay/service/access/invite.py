@@ -15,7 +15,7 @@ from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, account_name, repo_name
 from relay.db import repo as repos
-from relay.db.collaboration import access as rows
+from relay.db.access import access as rows
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
 from relay.service.access.access import (
@@ -51,7 +51,10 @@ async def create(view: View, body: InviteCreate) -> Invite:
         who, handle = await account_of(tx, body.handle, "/handle")
         found = await tx.one(repos.ONE, id=view.repo.id, account=who)
         if found is not None and repos.role(found) is not None:
-            raise AlreadyCollaborator(f"@{handle} has the role {repos.role(found)} already")
+            raise AlreadyCollaborator(
+                f"@{handle} has the role {repos.role(found)} already; to change it: "
+                f"svc repo collaborator role {handle} ROLE"
+            )
         await tx.run(rows.EXPIRE_INVITE, of_repo=view.repo.id, who=who, now=now)
         if await tx.one(rows.OPEN_INVITE, of_repo=view.repo.id, who=who, now=now) is not None:
             raise InvitePending(

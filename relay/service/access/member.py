@@ -19,7 +19,7 @@ from localstore.core.model.collaboration.organisation import (
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, account_name
-from relay.db.collaboration import organisation as rows
+from relay.db.access import organisation as rows
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
 from relay.service.access import through
@@ -82,6 +82,8 @@ async def invite(caller: Caller, org: str, body: MemberInviteCreate) -> MemberIn
             state="pending",
             created_at=now,
             valid_until=now + OFFER_MS,
+            unread=True,
+            done=False,
         )
         await _record(tx, caller, "member.invite", org_id, who, role=body.role)
         return await _shown(tx, made)
@@ -100,7 +102,7 @@ async def accept(caller: Caller, invite: str) -> MemberInvite:
         await tx.run(rows.ADD, org_id=org_id, account_id=me, role=role, created_at=now_ms())
         if role == "admin":
             await _require_room_for_admin(tx, org_id, me)
-            await through.raise_all(tx, org_id, me)
+        await through.raise_all(tx, org_id, me)
         await _record(tx, caller, "member.join", org_id, me, role=role)
         return await _shown(tx, invite)
 

@@ -14,7 +14,7 @@ from relay.base.ids import new_id
 from relay.caller import Caller, View, account_name, repo_name
 from relay.capacity import quota
 from relay.db import repo as repos
-from relay.db.collaboration import access as rows
+from relay.db.access import access as rows
 from relay.db.engine.database import Row, Tx, UniqueViolation
 from relay.db.identity import account as accounts
 from relay.db.repo import RepoRow

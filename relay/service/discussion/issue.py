@@ -12,6 +12,7 @@ from relay.caller import View, account_name
 from relay.db.collaboration import issue as rows
 from relay.db.engine.database import Row, Tx
 from relay.http.paging import Cursor, page_size
+from relay.service.attention.mentions import added
 from relay.service.discussion import posting, subject
 from relay.service.discussion import reaction_counts as reaction
 from relay.service.discussion.subject import Subject
@@ -83,7 +84,8 @@ async def update(view: View, number: str, patch: IssuePatch) -> Issue:
         if edited or (state, reason) != (old[3], old[4]):
             await _edit(tx, view, old, patch, state, reason)
         if edited:
-            await subject.announce(tx, view, "issue.edit", n)
+            new = old[2] if patch.body is None else patch.body
+            await subject.announce(tx, view, "issue.edit", n, **added(old[2], new))
         if state != old[3]:
             await subject.announce(tx, view, "issue.close" if state == "closed" else "issue.reopen", n)
         now = Subject(n, rows.ISSUE, state, author)

@@ -263,3 +263,55 @@ def test_an_offer_is_told_before_one_sees_the_repository(world: Tracker, what: s
     assert inbox(world, http) == [(reason, None)]
     assert http.post(f"/api/v1/{what}/{made['id']}/decline").is_success
     assert inbox(world, http, all="1") == []
+
+
+# --- mentions by edit
+
+
+def edits(world: Tracker, http: httpx.Client, text: str) -> None:
+    ok(http.patch(f"{world.issues}/1", json={"body": text}))
+
+
+def test_an_edit_tells_those_whom_it_mentions_newly_and_once(world: Tracker) -> None:
+    (bob, b), (carol, c) = world.member("read"), world.member("read")
+    world.open(body=f"see @{handle(world, bob)}")
+    assert inbox(world, b) == [("mention", 1)]
+    ok(b.patch(URL, json={"state": "done"}))
+    edits(world, world.http, f"see @{handle(world, bob)} and @{handle(world, carol)}")
+    assert (inbox(world, b), inbox(world, c)) == ([], [("mention", 1)])
+    ok(c.patch(URL, json={"state": "done"}))
+    edits(world, world.http, "see nobody")
+    edits(world, world.http, f"see @{handle(world, carol)} again")
+    assert (inbox(world, b), inbox(world, c)) == ([], [])
+
+
+def test_an_edit_of_a_comment_tells_too(world: Tracker) -> None:
+    bob, b = world.member("read")
+    world.open()
+    made = ok(world.http.post(f"{world.issues}/1/comments", json={"body": "x"}))
+    assert inbox(world, b) == []
+    url = f"{world.issues}/1/comments/{made['id']}"
+    ok(world.http.patch(url, json={"body": f"`@{handle(world, bob)}`"}))
+    assert inbox(world, b) == []
+    ok(world.http.patch(url, json={"body": f"@{handle(world, bob)}"}))
+    assert inbox(world, b) == [("mention", 1)]
+
+
+def test_an_edit_tells_nobody_who_may_not_read(world: Tracker) -> None:
+    stranger = world.account()
+    world.open()
+    edits(world, world.http, f"@{handle(world, stranger)}")
+    assert inbox(world, world.client(stranger)) == []
+
+
+def test_a_text_tells_fifty_people_however_often_it_is_edited(
+    world: Tracker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "MENTIONS", 2)
+    people = [world.member("read") for _ in range(3)]
+    names = [handle(world, who) for who, _ in people]
+    world.open(body=f"@{names[0]}")
+    settle(world)
+    for name in names[1:]:
+        edits(world, world.http, f"@{name}")
+    assert [inbox(world, http) for _, http in people] == [[("mention", 1)], [("mention", 1)], []]

@@ -17,7 +17,8 @@ _REPO: Any = bindparam("of_repo")
 _WHO: Any = bindparam("who")
 _NOW: Any = bindparam("now")
 
-# Collaborators: account id, handle, kind, role, since, the handle of the organisation by which they have it.
+# Collaborators: account id, handle, kind, role, since, the handle of the organisation by which they have it,
+# and what was given beside.
 _IS = and_(collaborator.c.repo_id == _REPO, collaborator.c.account_id == _WHO)
 _BY_ORG = account.alias("by_org")
 _SOURCE = and_(through.c.repo_id == collaborator.c.repo_id, through.c.account_id == collaborator.c.account_id)
@@ -29,6 +30,7 @@ _PEOPLE = (
         collaborator.c.role,
         collaborator.c.created_at,
         _BY_ORG.c.handle.label("through"),
+        through.c.given,
     )
     .select_from(
         collaborator.join(account, account.c.id == collaborator.c.account_id)
@@ -41,8 +43,12 @@ COLLABORATORS = Keyset(_PEOPLE, "id")
 COLLABORATOR = _PEOPLE.where(collaborator.c.account_id == _WHO)
 COUNT = (
     select(func.count())
-    .select_from(collaborator)
-    .where(collaborator.c.repo_id == _REPO, collaborator.c.role != "owner")
+    .select_from(collaborator.outerjoin(through, _SOURCE))
+    .where(
+        collaborator.c.repo_id == _REPO,
+        collaborator.c.role != "owner",
+        or_(through.c.org_id.is_(None), through.c.given.is_not(None)),
+    )
 )
 ADD = insert(collaborator)
 SET_ROLE = update(collaborator).where(_IS).values(role=bindparam("new_role"))
