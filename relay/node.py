@@ -19,6 +19,7 @@ from relay.http.limiter import Limiter
 from relay.http.websocket import Sockets
 from relay.memory.fair import Share
 from relay.memory.lanes import Lanes
+from relay.memory.named import NamedTrees
 from relay.memory.trees import Files
 from relay.objects.packs import FOLDER as PACKS
 from relay.objects.room import Room
@@ -32,7 +33,8 @@ LISTED = 20_000  # digests of long lists that are looked up at once: the event l
 
 @dataclass(slots=True)
 class Node:
-    """`lists`: locks for work on long lists of digests; `files`: numbers of files below directories.
+    """`lists`: locks for work on long lists of digests; `files`: numbers of files below directories;
+    `named`: which bytes filtered views of trees name.
     `stopping` is set first at shutdown: `/readyz` then reports it while running requests finish."""
 
     config: Config
@@ -53,6 +55,7 @@ class Node:
     sockets: Sockets = field(default_factory=Sockets)
     share: Share = field(init=False)
     files: Files = field(default_factory=Files)
+    named: NamedTrees = field(default_factory=NamedTrees)
     lists: Room = field(default_factory=lambda: Room(LISTED))
     probes: Probes = field(default_factory=Probes)
     reserve: Reserve = field(init=False)

@@ -13,12 +13,16 @@ from localstore.core.tree.build import parent_of, with_ancestors
 from localstore.core.tree.directory import Kind, join
 from localstore.core.tree.proof import framed
 from relay.caller import View
+from relay.http.buffers import BEGUN_PATIENCE
 from relay.http.routing import Reply
+from relay.memory.named import Key, Named
 from relay.service.history import history, sealed
 from relay.service.storage import chunked
 from relay.service.storage.chunked import BYTES
 
 AT_ONCE = 256  # directories read together
+NAMED_MOST = 500_000  # files of a tree whose digests are kept between requests
+NAMED_AT_ONCE, NAMED_BYTES = 10_000, 130  # digests for which memory is reserved together; bytes of one
 
 
 async def proof(view: View, sha: str) -> Reply:
@@ -62,16 +66,47 @@ async def require_named(view: View, at: str | None, digests: Collection[bytes]) 
         view.require_whole()
         return
     found = await sealed.seal(view, at)
-    left = set(digests)
-    large: set[bytes] = set()
-    async for _, file in sealed.files(view, found.root):
+    key = (view.repo.id, view.policy.number, found.root)
+    named = view.node.named.get(key)
+    if named is None:
+        named, left = await _walked(view, key, digests)
+    else:
+        left = {one for one in digests if one not in named}
+    if len(digests) == 1:
+        named.ask_first(*digests)
+    for large in list(named.large) if left else ():
+        raw = await chunked.manifest(view, large.hex())
+        listed = await asyncio.to_thread(kernel.decode, raw)
+        those = left & {digest_of(raw), *(bytes.fromhex(chunk.blake3) for chunk in listed.chunks)}
+        if those:
+            named.ask_first(large)
+            left -= those
+        if not left:
+            return
+    if left:
+        raise NotFound
+
+
+async def _walked(view: View, key: Key, digests: Collection[bytes]) -> tuple[Named, set[bytes]]:
+    """What the caller's view of a tree names, kept for the next request unless the tree is very large, and
+    those of the digests that are none of its files."""
+    left, large = set(digests), set()
+    kept: list[bytes] | None = []
+    held = 0
+    async for _, file in sealed.files(view, key[2]):
         left.discard(file.digest)
         if file.kind == "chunked":
             large.add(file.digest)
-    for digest in sorted(large) if left else ():
-        raw = await chunked.manifest(view, digest.hex())
-        left.discard(digest_of(raw))
-        listed = await asyncio.to_thread(kernel.decode, raw)
-        left -= {bytes.fromhex(chunk.blake3) for chunk in listed.chunks}
-    if left:
-        raise NotFound
+        if kept is None:
+            continue
+        if len(kept) == NAMED_MOST:
+            kept = None
+        elif len(kept) % NAMED_AT_ONCE == 0:
+            held += await view.lease.wait(NAMED_AT_ONCE * NAMED_BYTES, BEGUN_PATIENCE)
+        if kept is not None:
+            kept.append(file.digest)
+    named = await asyncio.to_thread(Named, kept or (), sorted(large))
+    if kept is not None:
+        view.node.named.put(key, named)
+    view.lease.give_back(held)
+    return named, left

@@ -1,0 +1,74 @@
+"""Cache of the bytes that filtered views of trees name: finding out takes a walk through the whole tree."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from localstore.core.encoding import DIGEST_SIZE
+from localstore.core.limits import MIB
+
+FIRST = 8  # bytes of a digest by which it is found
+LARGE_BYTES = 200  # in memory, of the digest of a large file
+MOST_BYTES = 64 * MIB
+
+Key = tuple[str, int, bytes]
+"""Repository, number of its path policy, root of a tree. All filtered views of a repository see the same."""
+
+
+class Named:
+    """Digests of the files of one tree that a filtered view sees. `large`: those of files made of chunks, the
+    last one that was asked for first."""
+
+    __slots__ = ("_all", "_firsts", "large")
+
+    def __init__(self, digests: Iterable[bytes], large: Iterable[bytes]) -> None:
+        ordered = sorted(set(digests))
+        self._all = b"".join(ordered)
+        self._firsts = array("Q", [int.from_bytes(one[:FIRST], "big") for one in ordered])
+        self.large = OrderedDict.fromkeys(large)
+
+    def __contains__(self, digest: bytes) -> bool:
+        first = int.from_bytes(digest[:FIRST], "big")
+        at = bisect_left(self._firsts, first)
+        while at < len(self._firsts) and self._firsts[at] == first:
+            if self._all[at * DIGEST_SIZE : (at + 1) * DIGEST_SIZE] == digest:
+                return True
+            at += 1
+        return False
+
+    def ask_first(self, digest: bytes) -> None:
+        """Move a large file to the front: its chunks are asked for next."""
+        if digest in self.large:
+            self.large.move_to_end(digest, last=False)
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory, about."""
+        return len(self._all) + FIRST * len(self._firsts) + LARGE_BYTES * len(self.large)
+
+
+class NamedTrees:
+    """`Named` of the trees that were asked for last, `most` bytes of them."""
+
+    def __init__(self, most: int = MOST_BYTES) -> None:
+        self._most, self._held = most, 0
+        self._known: OrderedDict[Key, Named] = OrderedDict()
+
+    def get(self, key: Key) -> Named | None:
+        found = self._known.get(key)
+        if found is not None:
+            self._known.move_to_end(key)
+        return found
+
+    def put(self, key: Key, named: Named) -> None:
+        """Keep it in place of the least recently used ones, unless it is too large by itself."""
+        if key in self._known or named.size > self._most:
+            return
+        self._known[key] = named
+        self._held += named.size
+        while self._held > self._most:
+            _, dropped = self._known.popitem(last=False)
+            self._held -= dropped.size
