@@ -364,20 +364,24 @@ async def store(
     settling: PrepareRequest | None = None,
     files: dict[bytes, bytes] | None = None,
 ) -> int:
-    """Write the directories, new `files` and the prepare, make `texts` reachable from the repository, and
-    delete answers that `settling` no longer needs. Returns when the prepare expires."""
+    """Write the directories and new `files`; then, in a transaction, write the prepare, make all this and
+    `texts` reachable from the repository, and delete answers that `settling` no longer needs. Returns when
+    the prepare expires."""
     now = now_ms()
     expires = now + limits.PREPARE * 1000
     ref, key = plan.ref, plan.key
+    objects, repo_id = view.node.objects, view.repo.id
+    made = await objects.place(directories, repo_id) if directories else []
+    joined = await objects.place(files, repo_id) if files else []
     async with view.write() as tx:
         if plan.purpose in ("seal", "seals"):
             await protection.check(tx, view, ref.name, "write")
         if texts.digests:
-            await view.node.objects.admit(tx, texts.placed, view.repo.id, texts.digests)
+            await objects.admit(tx, texts.placed, repo_id, texts.digests)
         if directories:
-            await view.node.objects.put_many(view.repo.id, directories, directories=True, tx=tx)
+            await objects.admit(tx, made, repo_id, list(directories), directories=True)
         if files:
-            await view.node.objects.put_many(view.repo.id, files, tx=tx)
+            await objects.admit(tx, joined, repo_id, list(files))
         if settling is not None and settling.replica is not None:
             replica = await replicas.mine(tx, view, ref, key, settling.replica)
             await replicas.settle(tx, replica, min(settling.settled, replica.highest), replica.highest)
