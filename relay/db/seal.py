@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, and_, bindparam, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, delete, func, insert, or_, select, update
 
 from localstore.core.encoding import HEX_DIGITS
 from relay.db.engine.database import Row, Tx
@@ -126,6 +126,7 @@ RANKS = select(seal.c.id, seal.c.generation, seal.c.rank).where(
 INSERT_CHANGE = insert(seal_change)
 
 PREPARE = insert(prepare)
+PREPARED_BYTES = select(func.length(prepare.c.seals)).where(prepare.c.id == bindparam("prepare_id"))
 PREPARED = select(
     prepare.c.id,
     prepare.c.purpose,

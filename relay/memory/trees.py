@@ -6,6 +6,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import TypeVar
 
 from localstore.core import tree
@@ -19,6 +20,7 @@ LARGE = 64 * KIB  # bytes of directories that are gone through on a thread; they
 ENTRY = 50  # bytes of a child or hidden entry, about
 MANY = 256  # paths looked for or changed, likewise
 COUNTED = 50_000  # directories whose number of files is kept
+_NONE: Mapping[str, bytes] = MappingProxyType({})
 Load = Callable[[list[bytes]], Awaitable[Objects]]
 
 
@@ -71,9 +73,10 @@ async def update(
     key: bytes,
     load: Load,
     known: Known | None = None,
+    alike: Mapping[str, bytes] = _NONE,
 ) -> tree.Built:
     """The tree with these changes, under `key`. One that has another key is built anew, which takes a few µs
-    for each of its files."""
+    for each of its files. `known` and `alike`: as of `tree.update`."""
     if root is not None and root != tree.EMPTY_ROOT:
         top = known.get(root) if known else None
         if top is None:
@@ -86,7 +89,7 @@ async def update(
         )
         if not own:
             return await drive(tree.rebuild(root, changes, key), load, MANY + 1)
-    return await drive(tree.update(root, changes, key, known), load, len(changes), known)
+    return await drive(tree.update(root, changes, key, known, alike), load, len(changes), known)
 
 
 def _bytes_of(sent: Objects | None, known: Known | None) -> int:

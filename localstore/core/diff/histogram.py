@@ -7,7 +7,9 @@ The constants are git's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from operator import eq, truth
 from typing import NamedTuple
 
 from localstore.core.diff.alignment import Hunk, interned
@@ -15,6 +17,7 @@ from localstore.core.diff.git_alignment import BUDGET, OverBudget, git_hunks
 from localstore.core.diff.line_diff import opcodes
 from localstore.core.diff.sliding import slid
 
+LOOKED_AT = 8  # lines of each end of a text, for one that it has once
 CHAIN_MAX = 64  # a line that occurs more often in the old text is not a place to part
 
 
@@ -49,11 +52,41 @@ class _Found(NamedTuple):
 
 def as_git_merges(old: Sequence[bytes], new: Sequence[bytes]) -> list[Hunk]:
     """The changed runs of lines as `git merge` finds them; as `opcodes` finds them if that takes too long."""
+    if (only := _one_run(old, new)) is not None:
+        # Lines that are nowhere else hold a run in its place.
+        return [only] if only.new_start < only.new_end else slid(old, new, [only], None)
     a, b = interned(old, new)
     try:
         return slid(a, b, histogram_hunks(a, b, BUDGET), None)
     except OverBudget:
         return opcodes(old, new, by_indent=False)
+
+
+def _one_run(old: Sequence[bytes], new: Sequence[bytes]) -> Hunk | None:
+    """The changed run between the equal lines at both ends, if `histogram_hunks` surely finds just that: the
+    lines that came are nowhere in the old text, the equal ends have only one place, and each holds a line
+    that the old text has once. Such a line is rarest, and its run is the whole end. Most edits are of this
+    kind."""
+    start = _equal(old, new)
+    end = min(_equal(reversed(old), reversed(new)), min(len(old), len(new)) - start)
+    came = new[start : len(new) - end]
+    if not set(came).isdisjoint(old):
+        return None
+    if not came and (start == len(old) or (start and old[start - 1] == old[len(old) - end - 1])):
+        return None  # equal, or what went could as well have gone further up
+    if not _has_rare(old, range(start)) or not _has_rare(old, range(len(old) - end, len(old))):
+        return None
+    return Hunk(start, len(old) - end, start, len(new) - end)
+
+
+def _equal(one: Iterable[bytes], other: Iterable[bytes]) -> int:
+    """The number of equal lines at the start."""
+    return len(list(takewhile(truth, map(eq, one, other))))
+
+
+def _has_rare(old: Sequence[bytes], part: range) -> bool:
+    """Whether one of the first lines of a part occurs once in the text. True for no part."""
+    return not part or any(old.count(old[at]) == 1 for at in part[:LOOKED_AT])
 
 
 def histogram_hunks(old: Sequence[int], new: Sequence[int], budget: int) -> list[Hunk]:

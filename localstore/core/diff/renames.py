@@ -129,9 +129,12 @@ def _by_name(paths: Iterable[str]) -> dict[str, str | None]:
 
 def pieces(text: bytes) -> Counter[bytes]:
     """Line → number of occurrences; long lines are cut. CRLF counts as LF."""
-    found: Counter[bytes] = Counter()
     plain = text if is_binary(text) else text.replace(b"\r\n", b"\n")
-    for line in lines(plain):
+    all_ = lines(plain)
+    if max(map(len, all_), default=0) <= PIECE:
+        return Counter(all_)
+    found: Counter[bytes] = Counter()
+    for line in all_:
         if len(line) <= PIECE:
             found[line] += 1
         else:

@@ -34,9 +34,11 @@ from localstore.core.tree.directory import (
 )
 from localstore.core.tree.drive import Known, Steps, run
 from localstore.core.tree.read import (
+    Difference,
     Verification,
     count,
     diff,
+    diffs,
     directories,
     find,
     hidden_entries,
@@ -49,6 +51,7 @@ __all__ = [
     "EMPTY_ROOT",
     "Built",
     "Child",
+    "Difference",
     "Directory",
     "FileKind",
     "Hidden",
@@ -62,6 +65,7 @@ __all__ = [
     "count",
     "decode",
     "diff",
+    "diffs",
     "directories",
     "directory_digest",
     "encode",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from localstore.core.errors import PathInvalid
 from localstore.core.tree.build import (
@@ -28,6 +29,7 @@ from localstore.core.tree.drive import Known, Steps, fetch
 from localstore.core.tree.read import hidden_entries, walk
 
 _NOTHING = Directory(FORMAT, [], [])
+_NONE: Mapping[str, bytes] = MappingProxyType({})
 
 
 def salted_with(root: Directory, digest: bytes, key: bytes) -> bool:
@@ -49,13 +51,18 @@ def rebuild(root: bytes, changes: Mapping[str, TreeEntry | None], key: bytes) ->
 
 
 def update(
-    root: bytes | None, changes: Mapping[str, TreeEntry | None], key: bytes, known: Known | None = None
+    root: bytes | None,
+    changes: Mapping[str, TreeEntry | None],
+    key: bytes,
+    known: Known | None = None,
+    alike: Mapping[str, bytes] = _NONE,
 ) -> Steps[Built]:
     """Apply `changes` (path → TreeEntry, None: remove) to the tree at `root` (None: empty).
 
     Removing a missing file changes nothing; hidden entries stay. `key` must be the base's tree key. `known`
-    caches the directories of the base. Raises PathInvalid for an invalid path, or a file and a directory of
-    one name in the result.
+    caches the directories of the base. `alike`: path → digest of directories in `known`, of a tree with this
+    key too; the result may equal them, and their digests are then not computed again. Raises PathInvalid for
+    an invalid path, or a file and a directory of one name in the result.
     """
     files: dict[str, dict[str, TreeEntry | None]] = {}
     for path, entry in changes.items():
@@ -69,7 +76,9 @@ def update(
     for path in deepest_first(touched):
         old = before.get(path, _NOTHING)
         new = _changed(path, old, files.get(path, {}), subdirectories.pop(path, {}))
-        digest = directory_digest(new, path, key)
+        digest = alike.get(path, EMPTY_ROOT)
+        if known is None or known.get(digest) != new:
+            digest = directory_digest(new, path, key)
         empty = not new.children and not new.hidden
         if not empty and new != old:
             written[digest] = encode(new)

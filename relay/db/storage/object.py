@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 from sqlalchemy import and_, bindparam, case, delete, insert, or_, select, update
 
 from relay.db.engine.database import Row
@@ -11,8 +10,7 @@ from relay.db.engine.upsert import InsertNew
 from relay.db.schema.storage import frame, lent_object, object_, pack, repo_object
 
 
-@dataclass(slots=True, frozen=True)
-class Located:
+class Located(msgspec.Struct, frozen=True, gc=False):
     """The place of an object: its frame in a pack, and its range in the frame's raw bytes."""
 
     digest: bytes
@@ -64,6 +62,7 @@ OBJECT_INSERT = InsertNew(object_)
 SCOPE_INSERT = InsertNew(repo_object)
 
 KNOWN = select(object_.c.digest).where(_ASKED)
+SEEN = select(object_.c.digest, object_.c.last_seen).where(_ASKED)
 IN_REPO = select(repo_object.c.digest).where(_IN_REPO)
 LOCATE = select(*_COLUMNS).select_from(_PLACED).where(_ASKED)
 _HELD_HERE = (

@@ -81,6 +81,14 @@ async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[File
             raise Invalid(f"the file {digest.hex()[:12]} has {here} bytes, not {size}")
 
 
+async def rests(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) -> bool:
+    """Whether the repository holds these files, none of them in chunks, and all were seen so lately that the
+    collector takes none for hours."""
+    found = await tx.all(objects.HELD, repo_id=repo_id, digests={digest for _, digest, _ in files})
+    sizes = {bytes(digest): size for digest, size, seen in found if not node.objects.stale(seen)}
+    return all(kind != "chunked" and sizes.get(digest) == size for kind, digest, size in files)
+
+
 async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) -> set[bytes]:
     """Which of these held objects (digest → size) are text. Each is read once; at most `READ_AT_ONCE` bytes
     and one object are in memory. Raises Unavailable when the collector took one since it was found."""

@@ -150,7 +150,7 @@ async def preview(view: View, body: PreviewRequest) -> Preview:
         drafts = []
         if not outcome.conflicts:
             worked = Worked(outcome.changes, [], {})
-            drafts = [await _seal(task, chain, ours, [both.ours, theirs], worked, [theirs])]
+            drafts = [await _seal(task, chain, work, ours, [both.ours, theirs], worked, [theirs])]
             await require_budget(chain, drafts[0].root)
     files = sorted(outcome.changes)
     shown = Preview(
@@ -204,12 +204,12 @@ async def _drafts(tx: Tx, view: View, task: _Task) -> tuple[Chain, list[Draft], 
         changes = await work.changes(ours, theirs)
         worked = Worked({} if both.joined else changes, [])
         start = theirs if both.joined else ours
-        drafts = [await _seal(task, chain, start, [parent], worked, [both.theirs])]
+        drafts = [await _seal(task, chain, work, start, [parent], worked, [both.theirs])]
     else:
         bases = [await work.root(one) for one in both.bases]
         worked = await work.merge(bases, ours, theirs, task.way_out, apart=task.way == "merge")
         parents = [both.ours, both.theirs] if task.way == "merge" else [both.ours]
-        drafts = [await _seal(task, chain, ours, parents, worked, [both.theirs])]
+        drafts = [await _seal(task, chain, work, ours, parents, worked, [both.theirs])]
     await require_budget(chain, drafts[-1].root)
     return chain, drafts, worked, work.texts
 
@@ -228,7 +228,7 @@ async def _rebased(task: _Task, chain: Chain, work: Working, root: bytes) -> tup
         if not worked.changes:
             continue
         said = Said(row.message, task.key.id, payload.provenance.author)
-        made = await _seal(task, chain, root, [parent], worked, [name], said)
+        made = await _seal(task, chain, work, root, [parent], worked, [name], said)
         drafts.append(made)
         merged.update(worked.merged)
         parent, root = made.id, made.root
@@ -244,13 +244,14 @@ async def _rebased(task: _Task, chain: Chain, work: Working, root: bytes) -> tup
 async def _seal(
     task: _Task,
     chain: Chain,
+    work: Working,
     root: bytes,
     parents: list[str],
     worked: Worked,
     sources: list[str],
     said: Said | None = None,
 ) -> Draft:
-    made = await chain.update(root, dict(worked.changes))  # without changes too: the key may be another one
+    made = await work.update(chain, root, worked.changes)  # without changes too: the key may be another one
     origin = MergeOrigin("merge" if task.way == "update" else task.way, sources, task.number)
     said = said or Said(task.message, task.key.id)
     return draft(chain.view, task.onto.name, parents, made, said, worked.changes, merge=origin)

@@ -30,6 +30,8 @@ from relay.service.history import content
 from relay.service.history.merge_base import merge_bases
 from relay.service.sealing.trees import Chain
 
+CHILDREN_KEPT = 200_000  # of directories that a merge keeps for its tree: about 40 MB
+
 
 @dataclass(slots=True, frozen=True)
 class Sides:
@@ -68,18 +70,25 @@ Load = Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]]
 
 
 class Working:
-    """Merges one after the other, of directories that `load` answers. What is joined is kept for the next.
-    The work on texts counts on the budget of `who`."""
+    """Merges one after the other, of directories that `load` answers. What is joined is kept for the next; the
+    directories and texts that a merge read serve its own tree, if that is made under `tree_key`. The work
+    on texts counts on the budget of `who`."""
 
-    def __init__(self, node: Node, tx: Tx, repo_id: str, who: str, load: Load) -> None:
+    def __init__(
+        self, node: Node, tx: Tx, repo_id: str, who: str, load: Load, tree_key: bytes | None = None
+    ) -> None:
         self._node, self._tx, self._repo_id, self._who, self._load = node, tx, repo_id, who, load
+        self._tree_key = tree_key
         self.texts: dict[bytes, bytes] = {}
+        self._compared: dict[bytes, bytes] = {}
+        self._known: tree.Known = {}
+        self._alike: dict[str, bytes] = {}
 
     @classmethod
     def onto(cls, chain: Chain) -> Working:
         """For the caller, onto a chain of trees."""
         view = chain.view
-        return cls(view.node, chain.tx, view.repo.id, view.me.account_id, chain.load)
+        return cls(view.node, chain.tx, view.repo.id, view.me.account_id, chain.load, view.repo.tree_key)
 
     async def root(self, seal: str) -> bytes:
         found = await rows.root_of(self._tx, self._repo_id, seal)
@@ -101,8 +110,9 @@ class Working:
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool = False
     ) -> Merged:
         merges = []
+        self._known, self._alike, self._compared = {}, {}, {}
         for base in bases or [None]:
-            mine, other = await self._diff(base, ours), await self._diff(base, theirs)
+            mine, other = await self._diffs(base, ours, theirs)
             planned = plan(mine, other, NONE if apart else await self._moves(mine, other))
             if apart and planned.both:
                 merges.append(Merged(planned.taken, {}, [], sorted(planned.both)))
@@ -110,20 +120,39 @@ class Working:
             merges.append(finish(planned, await self._joined(planned)))
         found = agreed(merges)
         self.texts |= found.texts
+        if sum(len(one.children) for one in self._known.values()) > CHILDREN_KEPT:
+            self._known, self._alike = {}, {}
         return found
+
+    async def update(self, chain: Chain, root: bytes, changes: Mapping[str, TreeEntry | None]) -> bytes:
+        """The root of the tree at `root` with these changes, which `outcome` found last."""
+        return await chain.update(root, dict(changes), self._known, self._alike)
 
     async def changes(self, ours: bytes, theirs: bytes) -> dict[str, TreeEntry | None]:
         """What makes ours theirs."""
-        return {path: new for path, (_, new) in (await self._diff(ours, theirs)).items()}
+        found = await trees.drive(tree.diff(ours, theirs), self._load)
+        return {path: new for path, (_, new) in found.items()}
 
-    async def _diff(self, base: bytes | None, side: bytes) -> dict[str, Change]:
-        return await trees.drive(tree.diff(base, side), self._load)
+    async def _diffs(
+        self, base: bytes | None, ours: bytes, theirs: bytes
+    ) -> tuple[dict[str, Change], dict[str, Change]]:
+        """What each side changed. Directories of theirs are remembered, since the merged tree has many of
+        them; not those of a tree under another key, whose digests would not be the same."""
+        steps = tree.diffs(base, [ours, theirs], self._known)
+        mine, other = await trees.drive(steps, self._load)
+        top = self._known.get(theirs)
+        key = self._tree_key
+        if key is not None and top is not None and tree.salted_with(top, theirs, key):
+            self._alike.update(other.directories)
+        return mine.changes, other.changes
 
     async def _moves(self, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Moves:
         """The files that a side moved; what was moved and edited is found by comparing texts."""
         found: list[Ways] = []
         for search in searches(ours, theirs):
-            finding = _Finding(search.finding(await self._texts(search.digests())))
+            texts = await self._texts(search.digests())
+            self._compared.update(texts)
+            finding = _Finding(search.finding(texts))
             if search.wanted:
                 await self._node.share.finish(self._who, finding.go_on)
             else:
@@ -147,7 +176,8 @@ class Working:
                 f"the texts that both sides changed have more than {limits.LOADED_TEXTS} bytes "
                 "together; merge fewer seals at once"
             )
-        here = {one: self.texts[one] for one in wanted if one in self.texts}
+        kept = (self.texts, self._compared)
+        here = {one: texts[one] for texts in kept for one in wanted if one in texts}
         rest = [one for one in wanted if one not in here]
         return {**await content.read(self._node, self._tx, self._repo_id, rest), **here}
 

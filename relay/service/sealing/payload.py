@@ -50,6 +50,10 @@ class Draft(msgspec.Struct, frozen=True, array_like=True):
     changes: list[tuple[str, str | None, bytes, int]]
 
 
+LARGE = 100_000  # bytes of a prepared seal, about 1,000 changes, whose files are looked for beforehand
+_DRAFTS = msgspec.msgpack.Decoder(list[Draft])
+
+
 def check_message(message: str) -> None:
     """Raise Invalid unless the message is non-empty, without NUL, and at most MESSAGE_BYTES of UTF-8."""
     if not message.strip():
@@ -117,6 +121,21 @@ def draft(
         for path, entry in sorted(changes.items())
     ]
     return Draft(seals.seal_id(raw), raw, root, parents, body.message, now, listed)
+
+
+async def bytes_rest(view: View, prepare_id: str) -> bool:
+    """Whether everything that a large prepared seal names is stored and rests, so that the transaction that
+    lands it need not look. False for small ones: looking twice would cost them more."""
+    size = await view.node.db.lookup(rows.PREPARED_BYTES, prepare_id=prepare_id)
+    if size is None or size[0] < LARGE:
+        return False
+    async with view.read() as tx:
+        found = await tx.one(rows.PREPARED, prepare_id=prepare_id)
+        if found is None:
+            return False
+        made = _DRAFTS.decode(rows.prepared(found).seals)[-1]
+        files = {(kind, digest, size) for _, kind, digest, size in made.changes if kind}
+        return await content.rests(view.node, tx, view.repo.id, files)
 
 
 async def require_bytes(tx: Tx, view: View, made: Draft) -> None:

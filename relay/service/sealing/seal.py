@@ -48,6 +48,7 @@ from relay.service.sealing import heard
 from relay.service.sealing.payload import (
     Draft,
     bytes_of,
+    bytes_rest,
     check_message,
     draft,
     record,
@@ -79,7 +80,7 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
         if not changes and not body.merged:
             return _unchanged(ref, parent)
         await require_seals(tx, view, body.merged, "/merged")
-        built = await _built(load, view, parent, changes, known)
+        built = await trees.update(parent, changes, view.repo.tree_key, load, known)
         large = view.repo.kind not in BULK_KINDS and bytes_of(built) > limits.BLOB_TREE
         if large or await _may_be_many(load, view, ref, changes):
             await _require_budget(tx, load, view, ref, built)
@@ -113,15 +114,18 @@ async def finalize(view: View, branch: str, body: FinalizeRequest) -> shapes.Sea
     """Record the seal and move the head by compare-and-swap; repeatable, also after the prepare has
     expired."""
     states: epochs.States = {}
+    rests = is_hex_digest(body.prepare_id) and await bytes_rest(view, body.prepare_id)
     for _ in range(ATTEMPTS):
         try:
-            return await _finalized(view, branch, body, states)
+            return await _finalized(view, branch, body, states, rests)
         except epochs.NotWorkedOut as wanted:
             states = await epochs.states(view, wanted)
     raise Unavailable("this branch is changing too fast; try again")
 
 
-async def _finalized(view: View, branch: str, body: FinalizeRequest, states: epochs.States) -> shapes.Seal:
+async def _finalized(
+    view: View, branch: str, body: FinalizeRequest, states: epochs.States, rests: bool
+) -> shapes.Seal:
     async with view.write() as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)
         require_prepare_id(body.prepare_id)
@@ -142,7 +146,8 @@ async def _finalized(view: View, branch: str, body: FinalizeRequest, states: epo
         await frontier.lock(tx, ref.id)
         await move(tx, view, ref, prepared.expected_head, made.id, LOST_RACE)
         ends = await epochs.ending(tx, ref.id, prepared.at_seq, states)
-        await require_bytes(tx, view, made)
+        if not rests:
+            await require_bytes(tx, view, made)
         await record(tx, view, ref, made, signature, key)
         await tx.many(rows.DROP_PREPARED, [{"prepare_id": made.id}])  # a repeat finds the seal itself
         await live_updates.sealed_up_to(tx, view.node, ref, made.id, prepared.at_seq)
@@ -333,16 +338,6 @@ def require_budget(view: View, files: int, blobs: int) -> None:
         )
 
 
-async def _built(
-    load: trees.Load,
-    view: View,
-    parent: bytes | None,
-    changes: dict[str, TreeEntry | None],
-    known: tree.Known,
-) -> Built:
-    return await trees.update(parent, changes, view.repo.tree_key, load, known)
-
-
 @dataclass(slots=True, frozen=True)
 class Plan:
     """Seals to store as prepared. `at`: the number of the live frontier that they seal; None for explicit
@@ -364,20 +359,24 @@ async def store(
     settling: PrepareRequest | None = None,
     files: dict[bytes, bytes] | None = None,
 ) -> int:
-    """Write the directories, new `files` and the prepare, make `texts` reachable from the repository, and
-    delete answers that `settling` no longer needs. Returns when the prepare expires."""
+    """Write the directories and new `files`; then, in a transaction, write the prepare, make all this and
+    `texts` reachable from the repository, and delete answers that `settling` no longer needs. Returns when
+    the prepare expires."""
     now = now_ms()
     expires = now + limits.PREPARE * 1000
     ref, key = plan.ref, plan.key
+    objects, repo_id = view.node.objects, view.repo.id
+    made = await objects.place(directories, repo_id) if directories else []
+    joined = await objects.place(files, repo_id) if files else []
     async with view.write() as tx:
         if plan.purpose in ("seal", "seals"):
             await protection.check(tx, view, ref.name, "write")
         if texts.digests:
-            await view.node.objects.admit(tx, texts.placed, view.repo.id, texts.digests)
+            await objects.admit(tx, texts.placed, repo_id, texts.digests)
         if directories:
-            await view.node.objects.put_many(view.repo.id, directories, directories=True, tx=tx)
+            await objects.admit(tx, made, repo_id, list(directories), directories=True)
         if files:
-            await view.node.objects.put_many(view.repo.id, files, tx=tx)
+            await objects.admit(tx, joined, repo_id, list(files))
         if settling is not None and settling.replica is not None:
             replica = await replicas.mine(tx, view, ref, key, settling.replica)
             await replicas.settle(tx, replica, min(settling.settled, replica.highest), replica.highest)

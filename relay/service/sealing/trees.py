@@ -4,8 +4,10 @@ request."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 
 import msgspec
 
@@ -54,6 +56,7 @@ from relay.service.sealing.payload import (
 )
 
 DIRECTORIES_AT_ONCE = 256 * limits.MIB  # written by the seals of one request: they are held in memory
+_NONE: Mapping[str, bytes] = MappingProxyType({})
 _DRAFTS = msgspec.msgpack.Decoder(list[Draft])
 
 
@@ -75,8 +78,16 @@ class Chain:
     written: dict[bytes, bytes] = field(default_factory=dict)
     size: int = 0
 
-    async def update(self, root: bytes | None, changes: dict[str, TreeEntry | None]) -> bytes:
-        built: Built = await trees.update(root, changes, self.view.repo.tree_key, self.load)
+    async def update(
+        self,
+        root: bytes | None,
+        changes: dict[str, TreeEntry | None],
+        known: tree.Known | None = None,
+        alike: Mapping[str, bytes] = _NONE,
+    ) -> bytes:
+        """The root of the tree with these changes. `known` and `alike`: as of `tree.update`."""
+        key = self.view.repo.tree_key
+        built: Built = await trees.update(root, changes, key, self.load, known, alike)
         self.size += sum(map(len, built.directories.values()))
         if self.size > DIRECTORIES_AT_ONCE:
             raise TooLarge(

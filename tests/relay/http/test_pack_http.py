@@ -114,6 +114,34 @@ def test_a_pack_goes_in_and_comes_out(relay):
         assert unpack(got.content) == {digest(data): data for data in datas}
 
 
+def test_a_large_pack_becomes_reachable_in_several_transactions(relay, monkeypatch):
+    """So that nobody who writes meanwhile waits for all of it."""
+    monkeypatch.setattr("relay.service.storage.pack.OBJECTS_AT_ONCE", 3)
+    ann, mine, _, _ = two_repos(relay)
+    old = [os.urandom(70_000) for _ in range(8)]
+    new = [os.urandom(70_000) for _ in range(8)] + [b"text %d" % n for n in range(5)]
+    asked: list[int] = []
+    admit = relay.node.objects.admit
+
+    async def counted(tx, placed, repo_id, digests, directories=False):
+        asked.append(len(digests))
+        await admit(tx, placed, repo_id, digests, directories)
+
+    monkeypatch.setattr(relay.node.objects, "admit", counted)
+    with relay.client(ann) as client:
+        for datas in (old, [*old, *new], [*old, *new]):
+            asked.clear()
+            body = signed(b"".join(pack_of(*datas, text=True).parts()))
+            answer = client.post(f"/api/v1/repos/{mine}/packs", **body)
+            assert answer.status_code == 201, answer.text
+            assert sum(asked) == len(datas)
+            assert len(asked) >= len(datas) // 7  # the texts share a frame
+            names = b"".join(map(digest, datas))
+            got = client.post(f"/api/v1/repos/{mine}/packs/fetch", content=names)
+            assert unpack(got.content) == {digest(data): data for data in datas}
+        assert max(asked) <= 3  # nothing of the last one is new
+
+
 def test_another_repository_gets_nothing_by_digest(relay):
     ann, mine, bob, theirs = two_repos(relay)
     secret, shared = b"a secret of ann", b"known to both"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import os
 import tempfile
 import tracemalloc
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import zstandard
 from hypothesis import given, settings
@@ -172,7 +172,7 @@ async def test_what_moved_is_found_again_before_it_is_shown(tmp_path):
         async with store._db.write() as tx:
             await store.index(tx, placed, mine)
         found = await store.locate([digest(one) for one in datas], mine)
-        gone = [dataclasses.replace(found[digest(one)], pack="gone") for one in datas]
+        gone = [msgspec.structs.replace(found[digest(one)], pack="gone") for one in datas]
         shown = bytearray()
         await store.show(gone, shown.extend)
         assert shown == b"".join(datas)

@@ -98,6 +98,42 @@ def test_diff_is_the_difference_of_the_dicts(a: Model, b: Model) -> None:
 
 
 @settings(max_examples=80, deadline=None)
+@given(models, models, models)
+def test_several_sides_are_compared_in_one_walk(base: Model, a: Model, b: Model) -> None:
+    store = Store()
+    root, *sides = (store.keep(tree.build(one, KEY)) for one in (base, a, b, base))
+    alone = [tree.run(tree.diff(root, side), store.load) for side in sides]
+    store.read.clear()
+    known: tree.Known = {}
+    found = tree.run(tree.diffs(root, sides, known), store.load)
+    assert [one.changes for one in found] == alone
+    assert len(store.read) == len(set(store.read)) == len(known)
+    for one, side in zip(found, sides, strict=True):
+        there = tree.run(tree.directories(side), store.load)
+        digests = {path: known.get(digest) for path, digest in one.directories.items()}
+        assert all(
+            here is None if path not in there else here is not None and here.children == there[path]
+            for path, here in digests.items()
+        )
+
+
+@settings(max_examples=80, deadline=None)
+@given(models, models, models)
+def test_directories_of_another_tree_save_their_digests_and_change_nothing(
+    base: Model, a: Model, b: Model
+) -> None:
+    """The tree at a, with some of the changes that lead to b."""
+    store = Store()
+    root, mine, other = (store.keep(tree.build(one, KEY)) for one in (base, a, b))
+    known: tree.Known = {}
+    _, theirs = tree.run(tree.diffs(root, [mine, other], known), store.load)
+    to_b = tree.run(tree.diff(mine, other), store.load)
+    for changes in ({path: new for path, (_, new) in to_b.items()}, {}):
+        alone = tree.run(tree.update(mine, changes, KEY), store.load)
+        assert tree.run(tree.update(mine, changes, KEY, known, theirs.directories), store.load) == alone
+
+
+@settings(max_examples=80, deadline=None)
 @given(models, st.sets(paths, max_size=5), paths)
 def test_lookup_walk_and_list_agree_with_the_dict(model: Model, wanted: set[str], prefix: str) -> None:
     store = Store()

@@ -8,16 +8,22 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from sqlalchemy import Table, bindparam, func, select, update
+from sqlalchemy import Table, bindparam, delete, func, select, update
 
 from localstore.core import limits, tree
 from localstore.core import seal as seals
-from localstore.core.encoding import b64u, unb64u
+from localstore.core.encoding import b64u, digest, unb64u
 from localstore.core.errors import Forbidden, Invalid, NotFound, SignatureInvalid, TooLarge
 from localstore.core.identity.keys import verify_registration
 from localstore.core.lane.lane import Lane
 from localstore.core.model.ref import RefCreate, StaleHead
-from localstore.core.model.seal import FinalizeRequest, PrepareExpired, PrepareRequest, SealBudgetExceeded
+from localstore.core.model.seal import (
+    FinalizeRequest,
+    PayloadMissing,
+    PrepareExpired,
+    PrepareRequest,
+    SealBudgetExceeded,
+)
 from localstore.core.tree import TreeEntry
 from relay.db import seal as seal_rows
 from relay.db.schema import tables
@@ -148,6 +154,33 @@ async def test_finalize_is_repeatable_even_when_its_time_is_over(w: World) -> No
     stranger = await w.device(await w.account())
     with pytest.raises(NotFound):
         await stranger.finalize(prepared)
+
+
+@pytest.mark.parametrize("state", ["there", "old", "gone"])
+async def test_the_bytes_of_a_large_seal_are_looked_for_before_it_lands(
+    w: World, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    """What the collector may take until then is looked for under the lock, as that of small ones."""
+    monkeypatch.setattr("relay.service.sealing.payload.LARGE", 0)
+    a = await w.device()
+    await a.send(await a.create("x", b"1"), await a.blob("bin", b"\0\1"))
+    prepared = await a.prepare()
+    object_, scope = tables["object"], tables["repo_object"]
+    async with w.node.db.write() as tx:
+        if state == "old":
+            await tx.run(update(object_).values(last_seen=1))
+        if state == "gone":
+            await tx.run(delete(scope).where(scope.c.digest == digest(b"\0\1")))
+    if state == "gone":
+        with pytest.raises(PayloadMissing):
+            await a.finalize(prepared)
+        return
+    made = await a.finalize(prepared)
+    assert await w.files(made.id) == {"x": b"1", "bin": b"\0\1"}
+    if state == "old":  # safe from the collector since it landed
+        async with w.node.db.read() as tx:
+            seen = await tx.all(select(object_.c.last_seen).where(object_.c.digest == digest(b"\0\1")))
+        assert all(one[0] > 1 for one in seen)
 
 
 async def test_what_is_sealed_is_no_longer_prepared(w: World) -> None:
