@@ -321,12 +321,12 @@ class SvcApp(LeanApp, inherit_bindings=False):
         self.exit(return_code=1)
 
     def do_help(self) -> None:
-        from tui.screens.help import Help
+        from tui.screens.command.help import Help
 
         self.push_screen(Help(self.actions(), type(self.screen).__name__))
 
     def do_palette(self) -> None:
-        from tui.screens.help import Help
+        from tui.screens.command.help import Help
 
         self.push_screen(Help(self.actions(), "type to filter", typing=True))
 
@@ -342,14 +342,14 @@ class SvcApp(LeanApp, inherit_bindings=False):
             self.push_screen(Sync())
 
     def do_inbox(self) -> None:
-        from tui.screens.inbox import Inbox
+        from tui.screens.lists.inbox import Inbox
 
         if not isinstance(self.screen, Inbox):
             self.push_screen(Inbox())
 
     def run_line(self, line: str) -> None:
         """Run an svc command line and show what it prints."""
-        from tui.screens.output import Output
+        from tui.screens.command.output import Output
 
         if line.strip():
             self.push_screen(Output(line.strip().removeprefix("svc "), self.place.folder))

@@ -12,7 +12,7 @@ from localstore.core.model.repo import Repo
 from tui import reads
 from tui.actions import Action
 from tui.screens.base import Base
-from tui.screens.inbox import open_subject, row
+from tui.screens.lists.inbox import open_subject, row
 from tui.text import Part, ago, safe
 from tui.widgets.lines import Item, Lines, sequence
 

@@ -13,14 +13,14 @@ from localstore.core.model.repo import Repo
 from tui import reads
 from tui.actions import Action
 from tui.screens.base import Base
-from tui.screens.code import Code
-from tui.screens.insights import Insights
-from tui.screens.issues import Issues
-from tui.screens.overview import Overview
-from tui.screens.releases import Releases
-from tui.screens.runs import Workflows
-from tui.screens.security import Security
+from tui.screens.code.code import Code
+from tui.screens.code.overview import Overview
+from tui.screens.lists.insights import Insights
+from tui.screens.lists.releases import Releases
+from tui.screens.lists.runs import Workflows
+from tui.screens.lists.security import Security
 from tui.screens.settings.settings import Settings
+from tui.screens.talk.issues import Issues
 from tui.screens.view import View
 from tui.text import Part, safe
 from tui.widgets.frame import Line

@@ -6,21 +6,21 @@ from collections.abc import Mapping
 
 from localstore.core.errors import UsageError
 from tui.actions import EVERYWHERE, Action, clashes, remap
-from tui.screens.code import Code
+from tui.screens.code.code import Code
+from tui.screens.code.overview import Overview
 from tui.screens.home import Home
-from tui.screens.inbox import Inbox
-from tui.screens.insights import Insights
-from tui.screens.issue import IssueScreen
-from tui.screens.issues import Issues
-from tui.screens.overview import Overview
+from tui.screens.lists.inbox import Inbox
+from tui.screens.lists.insights import Insights
+from tui.screens.lists.releases import Releases, ReleaseScreen
+from tui.screens.lists.runs import RunScreen, Workflows
+from tui.screens.lists.security import Security
 from tui.screens.proposal.files import Files
 from tui.screens.proposal.screen import ProposalScreen
-from tui.screens.releases import Releases, ReleaseScreen
 from tui.screens.repo import RepoScreen
-from tui.screens.runs import RunScreen, Workflows
-from tui.screens.security import Security
 from tui.screens.settings.settings import Settings
 from tui.screens.sync import Sync
+from tui.screens.talk.issue import IssueScreen
+from tui.screens.talk.issues import Issues
 
 PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
     "home": (Home.ACTIONS, EVERYWHERE),

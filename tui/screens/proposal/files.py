@@ -16,7 +16,7 @@ from localstore.core.model.repo import Repo
 from tui import reads
 from tui.actions import Action
 from tui.screens.base import Base
-from tui.screens.differing import DIFF_ACTIONS, Differing
+from tui.screens.code.differing import DIFF_ACTIONS, Differing
 from tui.text import Part, ago, safe, wrapped
 from tui.widgets.diff import Diff, Key, Spot
 from tui.widgets.lines import Item

@@ -19,7 +19,7 @@ from tui import reads
 from tui.actions import Action
 from tui.screens.proposal.files import Files
 from tui.screens.proposal.words import BLOCKS, CHECKS, checks_of, state_of, verdicts_of
-from tui.screens.talk import Talk
+from tui.screens.talk.talk import Talk
 from tui.text import Part, ago, safe
 from tui.widgets.lines import Item, Lines, sequence
 

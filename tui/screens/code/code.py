@@ -13,7 +13,7 @@ from localstore.core.model.history import Blame, Blob, Compare, SealSummary, Tre
 from tui import reads
 from tui.actions import Action
 from tui.highlight import coloured, plain
-from tui.screens.differing import DIFF_ACTIONS, Differing
+from tui.screens.code.differing import DIFF_ACTIONS, Differing
 from tui.screens.view import View
 from tui.text import Part, ago, safe
 from tui.widgets.diff import Diff

@@ -156,8 +156,8 @@ class Issues(View):
         self.svc.act(endpoint, body, about=repo.full_name, id=repo.id)
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
-        from tui.screens.issue import IssueScreen
         from tui.screens.proposal.screen import ProposalScreen
+        from tui.screens.talk.issue import IssueScreen
 
         kind = IssueScreen if self._kind == "issues" else ProposalScreen
         self.app.push_screen(kind(self.of.repo, int(str(event.key))))
