@@ -189,9 +189,13 @@ class SvcApp(LeanApp, inherit_bindings=False):
     ) -> None:
         """Change something on the server: queue it, send the queue, then have the screen ask for news. A
         refusal is shown with its reason and stays in the queue."""
+        self.queue(lambda sending: sending.put(endpoint, body, query, about=about, **path))
+
+    def queue(self, put: Callable[[Sending], object], queued: Callable[[], None] | None = None) -> None:
+        """Put something into the outbox, call `queued`, and send the outbox."""
         sending = self.sending
         if sending is not None:
-            self._on_queue(lambda: sending.put(endpoint, body, query, about=about, **path))
+            self._on_queue(lambda: put(sending), queued=queued)
 
     def send_queue(self, again: Entry | None = None) -> None:
         """Send the queue, including the refused action `again`."""
@@ -209,8 +213,10 @@ class SvcApp(LeanApp, inherit_bindings=False):
         below = (entry for entry in self.entries if entry.state != "refused")
         return [described(entry) for entry in below if f"{entry.path}/".startswith(f"{prefix}/")]
 
-    def _on_queue(self, change: Callable[[], object], send: bool = True) -> None:
-        """Change the outbox and then send it, on a thread of its own."""
+    def _on_queue(
+        self, change: Callable[[], object], send: bool = True, queued: Callable[[], None] | None = None
+    ) -> None:
+        """Change the outbox, call `queued`, and then send it, on a thread of its own."""
         sending, screen = self.sending, self.screen
         if sending is None:
             return
@@ -219,6 +225,8 @@ class SvcApp(LeanApp, inherit_bindings=False):
             try:
                 change()
                 self.call_from_thread(self._show_queue, screen, sending.entries())
+                if queued is not None:
+                    self.call_from_thread(queued)
                 report = sending.send() if send else Report()
             except SvcError as error:
                 self.call_from_thread(self._queue_refused, screen, error)
@@ -346,6 +354,12 @@ class SvcApp(LeanApp, inherit_bindings=False):
 
         if not isinstance(self.screen, Inbox):
             self.push_screen(Inbox())
+
+    def do_account(self) -> None:
+        from tui.screens.settings.account import Account
+
+        if not isinstance(self.screen, Account):
+            self.push_screen(Account())
 
     def run_line(self, line: str) -> None:
         """Run an svc command line and show what it prints."""

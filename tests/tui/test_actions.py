@@ -22,6 +22,8 @@ from tui.screens.lists.security import Security
 from tui.screens.proposal.files import Files
 from tui.screens.proposal.screen import ProposalScreen
 from tui.screens.repo import RepoScreen
+from tui.screens.settings.account import Account
+from tui.screens.settings.rule import RuleScreen
 from tui.screens.settings.settings import Settings
 from tui.screens.sync import Sync
 from tui.screens.tables import PLACES, actions_in, require_keys
@@ -47,6 +49,8 @@ OWNERS = {
     "security": (Security, RepoScreen, SvcApp),
     "insights": (Insights, RepoScreen, SvcApp),
     "settings": (Settings, RepoScreen, SvcApp),
+    "rule": (RuleScreen, SvcApp),
+    "account": (Account, SvcApp),
     "sync": (Sync, SvcApp),
 }
 

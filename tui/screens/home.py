@@ -20,7 +20,10 @@ SHOWN = 8  # rows of the inbox; `i` shows the others
 
 
 class Home(Base):
-    ACTIONS = (Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),)
+    ACTIONS = (
+        Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),
+        Action("account", ("a",), "account", "svc auth status", footer=True),
+    )
 
     def __init__(self) -> None:
         super().__init__()

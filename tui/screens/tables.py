@@ -17,6 +17,8 @@ from tui.screens.lists.security import Security
 from tui.screens.proposal.files import Files
 from tui.screens.proposal.screen import ProposalScreen
 from tui.screens.repo import RepoScreen
+from tui.screens.settings.account import Account
+from tui.screens.settings.rule import RuleScreen
 from tui.screens.settings.settings import Settings
 from tui.screens.sync import Sync
 from tui.screens.talk.issue import IssueScreen
@@ -38,6 +40,8 @@ PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
     "security": (Security.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "insights": (Insights.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "settings": (Settings.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
+    "rule": (RuleScreen.ACTIONS, EVERYWHERE),
+    "account": (Account.ACTIONS, EVERYWHERE),
     "sync": (Sync.ACTIONS, EVERYWHERE),
 }
 
