@@ -27,7 +27,8 @@ from svc.flows.outbox.actions import Report, described
 from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
 from tui.client import Client, sentence, state_after
-from tui.display import LeanApp
+from tui.display import LeanApp, Over
+from tui.images.protocol import Way
 from tui.live import Following
 from tui.machine import NOWHERE, Machine, Place
 from tui.reads import Read
@@ -36,6 +37,7 @@ from tui.sending import Sending
 from tui.text import safe
 from tui.theme import BACKGROUNDS, THEMES
 from tui.widgets.lines import Item
+from tui.widgets.picture import over
 
 T = TypeVar("T")
 
@@ -45,7 +47,7 @@ QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
 
 
 class SvcApp(LeanApp, inherit_bindings=False):
-    """The app. `colours`: name of the theme."""
+    """The app. `colours`: name of the theme; `images`: how the terminal shows pictures."""
 
     ENABLE_COMMAND_PALETTE = False
     CSS = """
@@ -63,11 +65,12 @@ class SvcApp(LeanApp, inherit_bindings=False):
         sending: Sending | None = None,
         drafts: Path | None = None,
         machine: Machine | None = None,
+        images: Way = "blocks",
     ) -> None:
         super().__init__(ansi_color=colours == "terminal")
         self.client, self.place, self.keys, self.clock = client, place, dict(keys or {}), clock
         self.colours = colours
-        self.sending, self.drafts, self.machine = sending, drafts, machine
+        self.sending, self.drafts, self.machine, self.images = sending, drafts, machine, images
         self.entries: list[Entry] = []  # of the outbox, as of the last change
         self._line_state, self.line_since = "unknown", ""
         self.following = Following(lambda: self.client.api, self._heard, self._followed)
@@ -87,6 +90,9 @@ class SvcApp(LeanApp, inherit_bindings=False):
         if state != self._line_state:
             self._line_state = state
             self.line_since = datetime.fromtimestamp(self.clock(), UTC).isoformat()
+
+    def over(self) -> Over | None:
+        return over(self.screen, self.images)
 
     def actions(self) -> tuple[Action, ...]:
         """The current actions: the screen's, then those of the app that it does not replace."""
@@ -331,7 +337,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
     def do_help(self) -> None:
         from tui.screens.command.help import Help
 
-        self.push_screen(Help(self.actions(), type(self.screen).__name__))
+        self.push_screen(Help(self.actions(), getattr(self.screen, "where", "")))
 
     def do_palette(self) -> None:
         from tui.screens.command.help import Help

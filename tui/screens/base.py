@@ -79,6 +79,11 @@ class Base(Screen[None], inherit_bindings=False):
                 hints += [(spoken(action.keys[0]), "accent"), (f" {action.label}  ", "dim")]
         self.query_one("#keys", Line).put(hints if self._said is None else ((" ", "text"), self._said))
 
+    @property
+    def where(self) -> str:
+        """What this screen is called in the list of its keys."""
+        return type(self).__name__.removesuffix("Screen").lower()
+
     def subject(self) -> tuple[Repo | None, bool]:
         """The repository of the screen's actions, and whether the account wrote what is shown."""
         return None, False

@@ -36,6 +36,7 @@ TABS: tuple[tuple[str, type[View]], ...] = (
     ("Insights", Insights),
     ("Settings", Settings),
 )
+SOON = 0.02  # seconds
 
 
 class RepoScreen(Base):
@@ -130,6 +131,9 @@ class RepoScreen(Base):
         view = self.view
         if view is None:
             return
+        if not view.is_mounted:  # on a busy machine its widgets come later
+            self.set_timer(SOON, self._settle)
+            return
         lines = next((lines for lines in view.query(Lines) if lines.display), None)
         self.set_focus(lines)
         view.shown()
@@ -166,6 +170,10 @@ class RepoScreen(Base):
     def do_back(self) -> None:
         if self.view is None or not self.view.back():
             super().do_back()
+
+    @property
+    def where(self) -> str:
+        return f"tab {TABS[self._tab - 1][0]}"
 
     def handler(self, name: str) -> object:
         """The method that runs an action: of the tab that is shown, else of the screen."""

@@ -1,0 +1,124 @@
+"""The app dies on every screen, and loses its network there: nothing is lost, what was seen opens again."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import depth
+from tests.campaign.app_screens import STOPS, App, furnish
+from tests.campaign.cable import Cable
+from tests.campaign.conftest import Place
+from tests.campaign.world import Machine, Node
+
+SVC = [sys.executable, "-m", "svc"]
+FEW = ("issue", "files", "run", "settings", "rule", "role", "palette", "account")
+KILLED = list(STOPS) if depth.DEEP else [name for name in STOPS if name in FEW]
+
+
+@pytest.fixture
+def road(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cable, Node]]:
+    cable = Cable()
+    node = Node(tmp_path_factory.mktemp("app"), cable.address)
+    cable.upstream = node.port
+    yield cable, node
+    cable.close()
+    node.close()
+
+
+@pytest.fixture
+def place(road: tuple[Cable, Node], tmp_path: Path) -> Place:
+    found = Place(tmp_path, road[1], f"t{os.getpid()}")
+    furnish(found)
+    return found
+
+
+def queue(machine: Machine) -> list[str]:
+    found: list[dict[str, str]] = machine.ok("queue", "list", "--json", "action").json()
+    return [one["action"] for one in found]
+
+
+def shown_queue(app: App) -> list[str]:
+    """What the screen of the queue lists."""
+    app.type("s")
+    app.expect("waiting")
+    rows = [line for line in app.terminal.text.split("\n") if "⋯ queued  " in line]
+    return [row.split("⋯ queued  ")[1].rsplit("  t", 1)[0].strip() for row in rows]
+
+
+def look_at_all(machine: Machine) -> None:
+    """Visit every screen once, with the network."""
+    app = App(machine, SVC)
+    for stop in STOPS.values():
+        app.go(stop)
+        app.back()
+    app.leave()
+
+
+def test_killed_on_a_screen_nothing_is_lost(road: tuple[Cable, Node], place: Place) -> None:
+    cable, _ = road
+    look_at_all(place.ann)
+    cable.cut()
+    waiting = 0
+    for name in KILLED:
+        stop = STOPS[name]
+        app = App(place.ann, SVC)
+        app.go(stop)
+        for keys in stop.act:
+            app.type(keys)
+        waiting += stop.queues
+        if stop.queues:
+            app.expect(f"⋯ {waiting} queued")
+        if stop.kept:
+            app.expect(stop.kept)
+        app.terminal.kill()
+        assert len(queue(place.ann)) == waiting, name
+        app = App(place.ann, SVC)
+        app.expect("○ offline")
+        app.go(stop)
+        if stop.kept:
+            app.expect(stop.kept)
+        app.back()
+        assert shown_queue(app) == queue(place.ann), name
+        app.leave()
+    cable.mend()
+    expected = queue(place.ann)
+    assert len(expected) == waiting == sum(STOPS[name].queues for name in KILLED)
+    place.ann.ok("queue", "retry")
+    assert queue(place.ann) == []
+    comments = place.ann.ok("repo", "api", "repos/{id}/issues/1/comments").json()["items"]
+    assert [one["body"] for one in comments] == ["Later"]
+
+
+def test_the_network_goes_and_comes_on_every_screen(road: tuple[Cable, Node], place: Place) -> None:
+    cable, _ = road
+    look_at_all(place.ann)
+    app = App(place.ann, SVC)
+    for name, stop in STOPS.items():
+        app.go(stop)
+        cable.cut()
+        typing = name in ("find", "role", "palette", "repositories")
+        if not typing:
+            app.type("r")
+            app.expect("○ offline")
+        app.expect(stop.words)
+        for keys in stop.act if stop.queues else ():
+            app.type(keys)
+        if stop.queues:
+            app.expect("⋯ 1 queued")
+            assert len(queue(place.ann)) == 1
+        cable.mend()
+        app.back()
+        app.type("r")
+        app.expect("● ")
+        if stop.queues:
+            app.type("s")
+            app.type("u")
+            app.expect("nothing waits")
+            assert queue(place.ann) == [], name
+            app.back()
+    app.leave()
