@@ -49,6 +49,7 @@ def _open(run: Run, theme: str, plain: bool) -> None:
 
         Plain(client, time.time, sys.stdin, sys.stdout).run()
         return
+    from svc.cmd.frame.catalogue import catalogue
     from svc.flows.outbox.account import account_api
     from svc.flows.outbox.actions import open_outbox
     from tui.actions import read_keys
@@ -65,7 +66,14 @@ def _open(run: Run, theme: str, plain: bool) -> None:
     require_keys(keys, str(root / "keys.toml"))
     sending = Sending(open_outbox(run.home), run.home, session, lambda *named: account_api(run, *named))
     app = SvcApp(
-        client, place, keys, theme, sending=sending, drafts=root / "drafts", machine=Machine(run.home)
+        client,
+        place,
+        keys,
+        theme,
+        sending=sending,
+        drafts=root / "drafts",
+        machine=Machine(run.home),
+        commands=catalogue(run),
     )
     app.run()
     if app.broken is not None:
