@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -26,13 +25,15 @@ from svc.flows.editor import editor, run
 from svc.flows.outbox.actions import Report, described
 from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
+from tui.calling import Calling
 from tui.client import Client, sentence, state_after
-from tui.display import LeanApp, Over
+from tui.commands import Commands
+from tui.display import Over
 from tui.images.protocol import Way
 from tui.live import Following
 from tui.machine import NOWHERE, Machine, Place
+from tui.offers import OFFERS
 from tui.reads import Read
-from tui.rights import refusal
 from tui.sending import Sending
 from tui.text import safe
 from tui.theme import BACKGROUNDS, THEMES
@@ -46,7 +47,7 @@ NEWS_EVERY = 0.5  # seconds between an event and the request for its changes; ev
 QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
 
 
-class SvcApp(LeanApp, inherit_bindings=False):
+class SvcApp(Calling, inherit_bindings=False):
     """The app. `colours`: name of the theme; `images`: how the terminal shows pictures."""
 
     ENABLE_COMMAND_PALETTE = False
@@ -66,11 +67,13 @@ class SvcApp(LeanApp, inherit_bindings=False):
         drafts: Path | None = None,
         machine: Machine | None = None,
         images: Way = "blocks",
+        commands: Commands | None = None,
     ) -> None:
         super().__init__(ansi_color=colours == "terminal")
         self.client, self.place, self.keys, self.clock = client, place, dict(keys or {}), clock
         self.colours = colours
-        self.sending, self.drafts, self.machine, self.images = sending, drafts, machine, images
+        self.sending, self.drafts, self.machine, self.commands = sending, drafts, machine, commands
+        self.images = images
         self.entries: list[Entry] = []  # of the outbox, as of the last change
         self._line_state, self.line_since = "unknown", ""
         self.following = Following(lambda: self.client.api, self._heard, self._followed)
@@ -98,7 +101,8 @@ class SvcApp(LeanApp, inherit_bindings=False):
         """The current actions: the screen's, then those of the app that it does not replace."""
         own = tuple(getattr(self.screen, "actions", tuple)())
         named = {action.id for action in own}
-        return remap((*own, *(action for action in EVERYWHERE if action.id not in named)), self.keys)
+        others = (*EVERYWHERE, *OFFERS)
+        return remap((*own, *(action for action in others if action.id not in named)), self.keys)
 
     def press(self, key: str) -> bool:
         """Run the action of a key; False if it has none here."""
@@ -113,8 +117,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
         if action.needs == "signed_in" and (self.sending is None or not self.sending.signed_in):
             current.say("sign in for this: svc login", "warn")
             return
-        repo, mine = current.subject() if action.right else (None, False)
-        why = refusal(action.right, repo, mine) if repo is not None else ""
+        why = self.refused(action)
         if why:
             current.say(why, "warn")
             return
@@ -124,6 +127,8 @@ class SvcApp(LeanApp, inherit_bindings=False):
         run = run or getattr(self, name, None)
         if run is not None:
             run()
+        elif action.command and self.commands is not None:
+            self.open_form(self.commands.path_in(action.command.removeprefix("svc ").split()))
 
     def load(
         self,
@@ -162,16 +167,10 @@ class SvcApp(LeanApp, inherit_bindings=False):
             self.following.follow(repo.id)
 
     def _followed(self, live: bool) -> None:
-        self._later(lambda: self._set_live(live))
+        self.later(lambda: self._set_live(live))
 
     def _heard(self) -> None:
-        self._later(self._news_soon)
-
-    def _later(self, work: Callable[[], None]) -> None:
-        """Run on the app's own thread, without waiting: the app may be ending."""
-        if self._loop is not None and self.is_running:
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self.call_later, work)
+        self.later(self._news_soon)
 
     def _set_live(self, live: bool) -> None:
         was, self._is_live = self._is_live, live
@@ -334,21 +333,6 @@ class SvcApp(LeanApp, inherit_bindings=False):
         self.broken = error
         self.exit(return_code=1)
 
-    def do_help(self) -> None:
-        from tui.screens.command.help import Help
-
-        self.push_screen(Help(self.actions(), getattr(self.screen, "where", "")))
-
-    def do_palette(self) -> None:
-        from tui.screens.command.help import Help
-
-        self.push_screen(Help(self.actions(), "type to filter", typing=True))
-
-    def do_command(self) -> None:
-        """Run any command line of svc."""
-        ask: Any = self.screen
-        ask.ask("svc", self.run_line)
-
     def do_sync(self) -> None:
         from tui.screens.sync import Sync
 
@@ -366,13 +350,6 @@ class SvcApp(LeanApp, inherit_bindings=False):
 
         if not isinstance(self.screen, Account):
             self.push_screen(Account())
-
-    def run_line(self, line: str) -> None:
-        """Run an svc command line and show what it prints."""
-        from tui.screens.command.output import Output
-
-        if line.strip():
-            self.push_screen(Output(line.strip().removeprefix("svc "), self.place.folder))
 
     def do_quit(self) -> None:
         self.exit()

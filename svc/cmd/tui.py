@@ -56,6 +56,7 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
 
         Plain(client, time.time, sys.stdin, sys.stdout).run()
         return
+    from svc.cmd.frame.catalogue import catalogue
     from svc.flows.outbox.account import account_api
     from svc.flows.outbox.actions import open_outbox
     from tui.actions import read_keys
@@ -81,6 +82,7 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
         drafts=root / "drafts",
         machine=Machine(run.home),
         images=way_of(os.environ) if images == "auto" else cast("Way", images),
+        commands=catalogue(run),
     )
     app.run()
     if app.broken is not None:

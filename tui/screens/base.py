@@ -88,6 +88,11 @@ class Base(Screen[None], inherit_bindings=False):
         """The repository of the screen's actions, and whether the account wrote what is shown."""
         return None, False
 
+    def facts(self) -> dict[str, str]:
+        """Values of parameters of commands that the screen shows: `issue` and `pr` a number, `run`,
+        `version` and so on by the parameter's name."""
+        return {}
+
     def queue_changed(self) -> None:
         """Called when the queued actions have changed."""
 
@@ -130,6 +135,15 @@ class Base(Screen[None], inherit_bindings=False):
         prompt = Prompt(sign, finish, escaped, changed, value)
         self.mount(prompt, after="#keys")
         prompt.focus()
+
+    def confirm(self, question: str, then: Callable[[], None]) -> None:
+        """Run `then` if the user answers y."""
+
+        def done(typed: str) -> None:
+            if typed.strip().lower() in ("y", "yes"):
+                then()
+
+        self.ask(question, done)
 
     def prompt_left(self) -> None:
         """Esc left the prompt."""
@@ -209,6 +223,21 @@ class Base(Screen[None], inherit_bindings=False):
     def _move(self, act: Callable[[Lines], None]) -> None:
         if self.lines is not None:
             act(self.lines)
+
+
+class Over(Base):
+    """A screen over another one, and about the same repository."""
+
+    @property
+    def below(self) -> Base:
+        stack = self.app.screen_stack
+        return cast("Base", stack[stack.index(self) - 1])
+
+    def subject(self) -> tuple[Repo | None, bool]:
+        return self.below.subject()
+
+    def facts(self) -> dict[str, str]:
+        return self.below.facts()
 
 
 def panes(*widgets: Widget) -> Widget:

@@ -77,6 +77,9 @@ class RepoScreen(Base):
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, False
 
+    def facts(self) -> dict[str, str]:
+        return self.view.facts() if self.view is not None and self.view.is_mounted else {}
+
     def content(self) -> ComposeResult:
         yield Line(id="tabs")
         yield Vertical(id="body", classes="row")

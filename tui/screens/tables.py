@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from localstore.core.errors import UsageError
 from tui.actions import EVERYWHERE, Action, clashes, remap
+from tui.offers import OFFERS
 from tui.screens.code.code import Code
 from tui.screens.code.overview import Overview
 from tui.screens.home import Home
@@ -49,10 +50,21 @@ PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
 def actions_in(place: str) -> list[Action]:
     """The actions of a place; earlier tables override later ones by id."""
     found: dict[str, Action] = {}
-    for table in PLACES[place]:
+    for table in (*PLACES[place], OFFERS):
         for action in table:
             found.setdefault(action.id, action)
     return list(found.values())
+
+
+def commands_with_rights() -> dict[str, str]:
+    """Command → the operation that an action says it needs."""
+    found: dict[str, str] = {}
+    for place in PLACES:
+        for action in actions_in(place):
+            words = [word for word in action.command.split()[1:] if word[0] not in "-{" and word.islower()]
+            if action.right:
+                found.setdefault(" ".join(words), action.right)
+    return found
 
 
 def require_keys(keys: Mapping[str, tuple[str, ...]], source: str) -> None:

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import subprocess
-import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.text import Text
 from textual.app import ComposeResult
 
-from tui.screens.base import Base
+from localstore.core.errors import Cancelled, SvcError
+from tui.actions import Action
+from tui.client import sentence
+from tui.commands import Commands
+from tui.screens.base import Over
 from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines
 
-LONGEST = 600.0  # seconds that a command may run
-SHOWN_MAX = 4 * 1024 * 1024  # bytes of output that are kept
 
+class Output(Over):
+    """Runs one command of svc and shows its output. The command has no terminal for questions and names the
+    option to use instead. It goes on when the screen is left, and ends with the app."""
 
-class Output(Base):
-    """Runs one command line of svc and shows its output. The command has no terminal for questions and names
-    the option to use instead."""
+    ACTIONS = (Action("stop", ("x",), "stop it", footer=True),)
 
-    def __init__(self, line: str, folder: Path | None) -> None:
+    def __init__(self, words: list[str], folder: Path | None, commands: Commands) -> None:
         super().__init__()
-        self._line, self._folder = line, folder
-        self._code: int | None = None
+        self._words, self._folder, self._commands = words, folder, commands
+        self._stopped = threading.Event()
+        self._state: Part = ("running", "dim")
 
     def content(self) -> ComposeResult:
-        yield Lines(marked=False, empty="running …", id="output")
+        yield Lines(marked=False, searches=True, empty="running …", id="output")
 
     def title_parts(self) -> Sequence[Part]:
-        state = "running" if self._code is None else "done" if self._code == 0 else f"exit {self._code}"
-        role = "dim" if not self._code else "bad"
-        return ((f" svc {safe(self._line)}", "title"), (f"  {state}", role))
+        return ((f" {self._state[0]}  ", self._state[1]), (f"svc {safe(shlex.join(self._words))}", "title"))
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -44,31 +44,32 @@ class Output(Base):
 
     def _run(self, width: int) -> None:
         try:
-            words = shlex.split(self._line)
-        except ValueError as error:
-            self.app.call_from_thread(self._show, f"the command line cannot be read: {error}", 2)
+            response = self._commands.run(self._words, self._folder, width, self._ended)
+        except Cancelled:
+            self.svc.later(lambda: self._show("it was stopped", ("stopped", "warn")))
             return
-        environment = {**os.environ, "COLUMNS": str(width), "PAGER": "cat"}
-        try:
-            done = subprocess.run(  # the person typed it
-                [sys.executable, "-m", "svc", *words],
-                cwd=self._folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=LONGEST,
-                check=False,
-            )
-            text, code = done.stdout[:SHOWN_MAX].decode("utf-8", "replace"), done.returncode
-        except subprocess.TimeoutExpired:
-            text, code = f"ended after {LONGEST:.0f} s", 1
-        self.app.call_from_thread(self._show, text, code)
+        except (SvcError, OSError) as error:
+            said = sentence(error)
+            self.svc.later(lambda: self._show(said, ("failed", "bad")))
+            return
+        data = response.data if isinstance(response.data, dict) else {}
+        text = str(data.get("text", "")) or (response.error.message if response.error else "")
+        state: Part = ("done", "dim") if response.success else (f"exit {data.get('code', 1)}", "bad")
+        self.svc.later(lambda: self._show(text, state))
 
-    def _show(self, text: str, code: int) -> None:
+    def _ended(self) -> bool:
+        return self._stopped.is_set() or not self.svc.is_running
+
+    def do_stop(self) -> None:
+        if self._state[0] == "running":
+            self._stopped.set()
+        else:
+            self.say("it is not running any more", "dim")
+
+    def _show(self, text: str, state: Part) -> None:
         if not self.is_attached:
             return
-        self._code = code
+        self._state = state
         plain = [Text.from_ansi(line).plain for line in text.splitlines()]
         items = [Item(place, ((safe(line), "text"),)) for place, line in enumerate(plain)]
         self.query_one("#output", Lines).empty = "it printed nothing"

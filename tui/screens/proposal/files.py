@@ -44,6 +44,7 @@ _ACTIONS = (
         "thread.create",
     ),
     _action("resolve", "z", "resolve or reopen", "resolve {n} ID", "thread.resolve"),
+    _action("apply", "a", "apply suggestion", "apply {n} ID", "suggestion.prepare"),
 )
 
 
@@ -58,6 +59,9 @@ class Files(Differing, Base):
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, self._one.author.handle == self.svc.client.account
+
+    def facts(self) -> dict[str, str]:
+        return {"pr": str(self._one.number)}
 
     def content(self) -> ComposeResult:
         yield Diff(id="diff")
@@ -113,11 +117,27 @@ class Files(Differing, Base):
             value=self.diff.item.left[-1][0] if self.diff.item else "",
         )
 
-    def do_resolve(self) -> None:
+    def _thread(self) -> Thread | None:
         key = self.diff.key
         one = next((it for it in self._threads if isinstance(key, Note) and it.id == key.thread), None)
         if one is None:
             self.say("go to a comment first", "warn")
+        return one
+
+    def do_apply(self) -> None:
+        """Seal the suggested lines onto the branch of the proposal."""
+        one = self._thread()
+        if one is None:
+            return
+        if one.suggestion is None or one.suggestion.applied_seal:
+            self.say("it suggests no lines" if one.suggestion is None else "these lines are applied", "warn")
+            return
+        words = ["pr", "apply", str(self._one.number), one.id, "-R", self.repo.full_name]
+        self.confirm("seal the suggested lines onto the branch? y", lambda: self.svc.run_words(words))
+
+    def do_resolve(self) -> None:
+        one = self._thread()
+        if one is None:
             return
         state: State = "resolved" if one.state == "open" else "open"
         self._send(threads.UPDATE, ThreadPatch(state=state), thread=one.id)

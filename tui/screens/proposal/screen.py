@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
@@ -71,6 +70,9 @@ class ProposalScreen(Talk):
         self._checks: SealChecks | None = None
         self._files: list[ChangedFile] = []
         self._left = False
+
+    def facts(self) -> dict[str, str]:
+        return {"pr": str(self.number)}
 
     def content(self) -> ComposeResult:
         yield Lines(searches=True, empty="…", id="proposal")
@@ -304,7 +306,7 @@ class ProposalScreen(Talk):
         self._run("pr", "checkout", str(self.number))
 
     def _run(self, *words: str) -> None:
-        self.svc.run_line(shlex.join([*words, "-R", self.repo.full_name]))
+        self.svc.run_words([*words, "-R", self.repo.full_name])
 
     def do_draft(self) -> None:
         if self.one is not None:

@@ -64,6 +64,9 @@ class IssueScreen(Talk):
     )
     one: Issue | None
 
+    def facts(self) -> dict[str, str]:
+        return {"issue": str(self.number)}
+
     def content(self) -> ComposeResult:
         yield Lines(searches=True, empty="…", id="issue")
 

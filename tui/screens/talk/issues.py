@@ -39,6 +39,11 @@ class Issues(View):
         self._state = "open"
         self._found: dict[str, list[Issue] | list[Proposal]] = {"issues": [], "proposals": []}
 
+    def facts(self) -> dict[str, str]:
+        number = self.query_one("#issues", Lines).key
+        kind = "issue" if self._kind == "issues" else "pr"
+        return {kind: str(number)} if number is not None else {}
+
     def compose(self) -> ComposeResult:
         yield Lines(id="issues")
 
