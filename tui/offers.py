@@ -55,8 +55,6 @@ _RIGHTS: dict[str, tuple[str, ...]] = {
     "invite.cancel": ("repo invite cancel",),
     "access.list": ("repo access list", "repo access grant", "repo access decline"),
     "protection.list": ("repo protect list",),
-    "protection.set": ("repo protect set",),
-    "protection.clear": ("repo protect clear",),
     "transfer.create": ("repo transfer",),
     # --- attention
     "star.set": ("repo star",),
