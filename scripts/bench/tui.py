@@ -26,6 +26,30 @@ import pyte
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = 65536  # bytes of what was printed that are kept
+NEWER = (
+    ("Issues", "3"),
+    ("an issue", "\r"),
+    ("line down", "j"),
+    ("back", "\x1b"),
+    ("proposals", "p"),
+    ("a proposal", "\r"),
+    ("its files", "\r"),
+    ("page down", "\x04"),
+    ("back", "\x1b"),
+    ("back", "\x1b"),
+    ("Workflows", "4"),
+    ("Releases", "5"),
+    ("Security", "6"),
+    ("Insights", "7"),
+    ("Settings", "8"),
+    ("line down", "j"),
+    ("page down", "\x04"),
+    ("next panel", "}"),
+    ("inbox", "i"),
+    ("back", "\x1b"),
+    ("sync", "s"),
+    ("keys", "?"),
+)
 QUIET = 0.5  # seconds without a byte that end a step
 
 
@@ -146,6 +170,7 @@ def main() -> None:
         ("line down", "j" * 12),
         ("line down", "j"),
         ("idle 3 s", None),
+        *NEWER,
     )
     for name, typed in steps:
         if typed is None:

@@ -111,6 +111,13 @@ class App:
     def type(self, keys: str) -> None:
         self.terminal.keys(keys, 0.15)
 
+    def costs(self, keys: str) -> int:
+        """Type, and wait until the screen is still: the bytes that came."""
+        count = self.terminal.keys(keys, 0.3)
+        while more := self.terminal.read(0.3, 1.0):
+            count += more
+        return count
+
     def back(self) -> None:
         """Return to Home from wherever it is."""
         for _ in range(8):

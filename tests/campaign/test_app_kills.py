@@ -122,3 +122,28 @@ def test_the_network_goes_and_comes_on_every_screen(road: tuple[Cable, Node], pl
             assert queue(place.ann) == [], name
             app.back()
     app.leave()
+
+
+OPEN, PAGE, LINE = 4_000, 3_000, 500  # bytes at 80 × 24
+
+
+def test_bytes_and_sizes_on_every_screen(road: tuple[Cable, Node], place: Place) -> None:
+    look_at_all(place.ann)
+    app = App(place.ann, SVC)
+    over: list[tuple[str, str, int]] = []
+    for name, stop in STOPS.items():
+        for key in stop.keys:
+            over.append((name, f"open {key!r}", app.costs(key) - OPEN))
+        app.expect(stop.words)
+        if name not in ("find", "role", "palette", "repositories"):
+            for key, most in (("j", LINE), ("k", LINE), ("\x04", PAGE), ("\x15", PAGE)):
+                over.append((name, repr(key), app.costs(key) - most))
+        assert app.terminal.read(1.0, 1.0) == 0, name
+        for width, height in ((200, 50), (60, 15), (80, 24)):
+            app.terminal.resize(width, height)
+            app.costs("")
+            assert "Traceback" not in app.terminal.text
+        app.expect(stop.words)
+        app.back()
+    app.leave()
+    assert [one for one in over if one[2] > 0] == []
