@@ -28,6 +28,7 @@ from tui.actions import EVERYWHERE, Action, remap
 from tui.calling import Calling
 from tui.client import Client, sentence, state_after
 from tui.commands import Commands
+from tui.drafts import Drafts
 from tui.live import Following
 from tui.machine import NOWHERE, Machine, Place
 from tui.offers import OFFERS
@@ -68,7 +69,9 @@ class SvcApp(Calling, inherit_bindings=False):
         super().__init__(ansi_color=colours == "terminal")
         self.client, self.place, self.keys, self.clock = client, place, dict(keys or {}), clock
         self.colours = colours
-        self.sending, self.drafts, self.machine, self.commands = sending, drafts, machine, commands
+        self.sending, self.machine, self.commands = sending, machine, commands
+        self.drafts = Drafts(drafts) if drafts is not None else None
+        self.draft = ""  # the one that is being sent
         self.entries: list[Entry] = []  # of the outbox, as of the last change
         self._line_state, self.line_since = "unknown", ""
         self.following = Following(lambda: self.client.api, self._heard, self._followed)
@@ -186,9 +189,15 @@ class SvcApp(Calling, inherit_bindings=False):
     ) -> None:
         """Change something on the server: queue it, send the queue, then have the screen ask for news. A
         refusal is shown with its reason and stays in the queue."""
-        sending = self.sending
+        sending, drafts, draft = self.sending, self.drafts, self.draft
+
+        def put(sending: Sending) -> None:
+            sending.put(endpoint, body, query, about=about, **path)
+            if drafts is not None and draft:
+                drafts.keep(draft, "")
+
         if sending is not None:
-            self._on_queue(lambda: sending.put(endpoint, body, query, about=about, **path))
+            self._on_queue(lambda: put(sending))
 
     def send_queue(self, again: Entry | None = None) -> None:
         """Send the queue, including the refused action `again`."""
@@ -250,12 +259,11 @@ class SvcApp(Calling, inherit_bindings=False):
             screen.news()
 
     def compose_text(self, name: str, done: Callable[[str], None]) -> None:
-        """Let the user write a text in their editor. It is kept as a draft until `done` has run."""
+        """Let the user write a text in their editor. It is kept as a draft until `done` has queued it."""
         saying: Any = self.screen
         if self.drafts is None:
             return
-        self.drafts.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = self.drafts / f"{name}.md"
+        file = self.drafts.file(name)
         try:
             command = editor(os.environ, "type it here with c")
             file.touch(mode=0o600)
@@ -267,10 +275,17 @@ class SvcApp(Calling, inherit_bindings=False):
         finally:
             self.forget_display()
             self.refresh(layout=True)
-        text = file.read_text("utf-8", "replace")
-        if text.strip():
+        self.finish(name, done, self.drafts.read(name))
+
+    def finish(self, name: str, done: Callable[[str], None], text: str, blank: bool = False) -> None:
+        """Call `done(text)`; the draft `name` goes once that has queued an action, or if there is no text.
+        `blank`: call it without text as well."""
+        if text.strip() or blank:
+            self.draft = name
             done(text)
-        file.unlink(missing_ok=True)
+            self.draft = ""
+        elif self.drafts is not None:
+            self.drafts.keep(name, "")
 
     def _tell(
         self,
