@@ -29,6 +29,7 @@ from tui.calling import Calling
 from tui.client import Client, sentence, state_after
 from tui.commands import Commands
 from tui.display import Over
+from tui.drafts import Drafts
 from tui.images.protocol import Way
 from tui.live import Following
 from tui.machine import NOWHERE, Machine, Place
@@ -72,7 +73,9 @@ class SvcApp(Calling, inherit_bindings=False):
         super().__init__(ansi_color=colours == "terminal")
         self.client, self.place, self.keys, self.clock = client, place, dict(keys or {}), clock
         self.colours = colours
-        self.sending, self.drafts, self.machine, self.commands = sending, drafts, machine, commands
+        self.sending, self.machine, self.commands = sending, machine, commands
+        self.drafts = Drafts(drafts) if drafts is not None else None
+        self.draft = ""  # the one that is being sent
         self.images = images
         self.entries: list[Entry] = []  # of the outbox, as of the last change
         self._line_state, self.line_since = "unknown", ""
@@ -194,7 +197,14 @@ class SvcApp(Calling, inherit_bindings=False):
     ) -> None:
         """Change something on the server: queue it, send the queue, then have the screen ask for news. A
         refusal is shown with its reason and stays in the queue."""
-        self.queue(lambda sending: sending.put(endpoint, body, query, about=about, **path))
+        drafts, draft = self.drafts, self.draft
+
+        def put(sending: Sending) -> None:
+            sending.put(endpoint, body, query, about=about, **path)
+            if drafts is not None and draft:
+                drafts.keep(draft, "")
+
+        self.queue(put)
 
     def queue(self, put: Callable[[Sending], object], queued: Callable[[], None] | None = None) -> None:
         """Put something into the outbox, call `queued`, and send the outbox."""
@@ -266,12 +276,11 @@ class SvcApp(Calling, inherit_bindings=False):
             screen.news()
 
     def compose_text(self, name: str, done: Callable[[str], None]) -> None:
-        """Let the user write a text in their editor. It is kept as a draft until `done` has run."""
+        """Let the user write a text in their editor. It is kept as a draft until `done` has queued it."""
         saying: Any = self.screen
         if self.drafts is None:
             return
-        self.drafts.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = self.drafts / f"{name}.md"
+        file = self.drafts.file(name)
         try:
             command = editor(os.environ, "type it here with c")
             file.touch(mode=0o600)
@@ -283,10 +292,17 @@ class SvcApp(Calling, inherit_bindings=False):
         finally:
             self.forget_display()
             self.refresh(layout=True)
-        text = file.read_text("utf-8", "replace")
-        if text.strip():
+        self.finish(name, done, self.drafts.read(name))
+
+    def finish(self, name: str, done: Callable[[str], None], text: str, blank: bool = False) -> None:
+        """Call `done(text)`; the draft `name` goes once that has queued an action, or if there is no text.
+        `blank`: call it without text as well."""
+        if text.strip() or blank:
+            self.draft = name
             done(text)
-        file.unlink(missing_ok=True)
+            self.draft = ""
+        elif self.drafts is not None:
+            self.drafts.keep(name, "")
 
     def _tell(
         self,
@@ -344,12 +360,6 @@ class SvcApp(Calling, inherit_bindings=False):
 
         if not isinstance(self.screen, Inbox):
             self.push_screen(Inbox())
-
-    def do_account(self) -> None:
-        from tui.screens.settings.account import Account
-
-        if not isinstance(self.screen, Account):
-            self.push_screen(Account())
 
     def do_quit(self) -> None:
         self.exit()

@@ -75,6 +75,12 @@ class Calling(LeanApp, inherit_bindings=False):
         repo, mine = self._current.subject() if action.right else (None, False)
         return refusal(action.right, repo, mine) if repo is not None else ""
 
+    def do_account(self) -> None:
+        from tui.screens.settings.account import Account
+
+        if not isinstance(self.screen, Account):
+            self.push_screen(Account())
+
     # --- palette, command line, form
 
     def do_help(self) -> None:

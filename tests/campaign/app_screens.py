@@ -52,7 +52,11 @@ STOPS: dict[str, Stop] = {
     ),
     "role": Stop(("\r", "8", "c"), "name of a check", ("ci\r",), 1),
     "rule": Stop(
-        ("\r", "8", "}", "}", "}", "}", "j", "j", "\r"), "branches main", ("g", "\r"), 0, "not saved"
+        ("\r", "8", "/", "main", "\r", "G", "\r"),
+        "branches main",
+        ("g", "\r"),
+        0,
+        "not saved",
     ),
     "inbox": Stop(("i",), "nothing new"),
     "account": Stop(("a",), "Tokens for scripts"),

@@ -16,8 +16,8 @@ from tests.campaign.conftest import Place
 from tests.campaign.world import Machine, Node
 
 SVC = [sys.executable, "-m", "svc"]
-FEW = ("issue", "files", "run", "settings", "rule", "role", "palette", "account")
-KILLED = list(STOPS) if depth.DEEP else [name for name in STOPS if name in FEW]
+FEW = ("issue", "files", "settings", "rule", "palette")
+SCREENS = {name: stop for name, stop in STOPS.items() if depth.DEEP or name in FEW}
 
 
 @pytest.fixture
@@ -51,9 +51,9 @@ def shown_queue(app: App) -> list[str]:
 
 
 def look_at_all(machine: Machine) -> None:
-    """Visit every screen once, with the network."""
+    """Visit the screens once, with the network."""
     app = App(machine, SVC)
-    for stop in STOPS.values():
+    for stop in SCREENS.values():
         app.go(stop)
         app.back()
     app.leave()
@@ -64,8 +64,7 @@ def test_killed_on_a_screen_nothing_is_lost(road: tuple[Cable, Node], place: Pla
     look_at_all(place.ann)
     cable.cut()
     waiting = 0
-    for name in KILLED:
-        stop = STOPS[name]
+    for name, stop in SCREENS.items():
         app = App(place.ann, SVC)
         app.go(stop)
         for keys in stop.act:
@@ -87,7 +86,7 @@ def test_killed_on_a_screen_nothing_is_lost(road: tuple[Cable, Node], place: Pla
         app.leave()
     cable.mend()
     expected = queue(place.ann)
-    assert len(expected) == waiting == sum(STOPS[name].queues for name in KILLED)
+    assert len(expected) == waiting == sum(stop.queues for stop in SCREENS.values())
     place.ann.ok("queue", "retry")
     assert queue(place.ann) == []
     comments = place.ann.ok("repo", "api", "repos/{id}/issues/1/comments").json()["items"]
@@ -98,7 +97,7 @@ def test_the_network_goes_and_comes_on_every_screen(road: tuple[Cable, Node], pl
     cable, _ = road
     look_at_all(place.ann)
     app = App(place.ann, SVC)
-    for name, stop in STOPS.items():
+    for name, stop in SCREENS.items():
         app.go(stop)
         cable.cut()
         typing = name in ("find", "role", "palette", "repositories")
@@ -131,7 +130,7 @@ def test_bytes_and_sizes_on_every_screen(road: tuple[Cable, Node], place: Place)
     look_at_all(place.ann)
     app = App(place.ann, SVC)
     over: list[tuple[str, str, int]] = []
-    for name, stop in STOPS.items():
+    for name, stop in SCREENS.items():
         for key in stop.keys:
             over.append((name, f"open {key!r}", app.costs(key) - OPEN))
         app.expect(stop.words)

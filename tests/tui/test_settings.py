@@ -19,6 +19,7 @@ from tests.tui.test_app import press, project, settle
 from tests.tui.test_issues import NOWHERE, waiting
 from tests.tui.test_proposals import other, proposal
 from tui.app import SvcApp
+from tui.drafts import Drafts
 from tui.screens.repo import RepoScreen
 from tui.screens.settings.form import Field, Form, Kept
 from tui.widgets.lines import Lines
@@ -440,6 +441,5 @@ def test_a_form_marks_what_is_changed() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"\xff", b'{"General": 3}', b'{"General": {"name": '])
 def test_a_draft_that_cannot_be_read_is_none(tmp_path: Path, data: bytes) -> None:
-    file = tmp_path / "draft.json"
-    file.write_bytes(data)
-    assert Kept(file).of("General") == {}
+    (tmp_path / "draft.md").write_bytes(data)
+    assert Kept(Drafts(tmp_path), "draft").of("General") == {}

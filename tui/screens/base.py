@@ -136,6 +136,29 @@ class Base(Screen[None], inherit_bindings=False):
         self.mount(prompt, after="#keys")
         prompt.focus()
 
+    def write(
+        self, sign: str, done: Callable[[str], None], draft: str, text: str = "", *, blank: bool = False
+    ) -> None:
+        """Ask for a text that is a draft while it is typed: in the prompt if it has one line. `blank`: no
+        text is an answer as well."""
+        drafts = self.svc.drafts
+        kept = drafts.read(draft) if drafts is not None else ""
+
+        def changed(typed: str) -> None:
+            if drafts is not None and typed != text:
+                drafts.keep(draft, typed)
+
+        def finish(typed: str) -> None:
+            self.svc.finish(draft, done, typed, blank)
+
+        begun = (kept or text).rstrip("\n")
+        if "\n" in begun or "\t" in begun:
+            from tui.screens.write import Write
+
+            self.app.push_screen(Write(sign, begun, finish, changed))
+        else:
+            self.ask(sign, finish, changed, begun)
+
     def confirm(self, question: str, then: Callable[[], None]) -> None:
         """Run `then` if the user answers y."""
 

@@ -5,19 +5,20 @@
     form.set("description", "Other")
     form.changed  # {"description": "Other"}
 
-Changes that were not saved are kept in a file by `Kept`, so that they survive the app's death.
+Changes that were not saved are kept in a draft by `Kept`, so that they survive the app's death.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from localstore.core.errors import UsageError
 from svc.http.checked import checked
+from tui.drafts import Drafts
 from tui.text import Part, safe
 from tui.widgets.lines import Item
 
@@ -105,40 +106,28 @@ class Form:
 
 
 class Kept:
-    """Changes that were not saved, by form, in one file of drafts. A file that cannot be read is empty."""
+    """Changes that were not saved, by form, in one draft. A draft that cannot be read is empty."""
 
-    def __init__(self, file: Path | None) -> None:
-        self._file = file
+    def __init__(self, drafts: Drafts | None = None, name: str = "") -> None:
+        self._drafts, self._name = drafts, name
         self._all: dict[str, dict[str, Any]] = {}
-        if file is not None and file.exists():
-            try:
-                self._all = msgspec.json.decode(file.read_bytes(), type=dict[str, dict[str, Any]])
-            except (OSError, msgspec.MsgspecError):
-                self._all = {}
+        text = drafts.read(name) if drafts is not None else ""
+        if text:
+            with suppress(msgspec.MsgspecError):
+                self._all = msgspec.json.decode(text, type=dict[str, dict[str, Any]])
 
     def of(self, form: str) -> dict[str, Any]:
         return dict(self._all.get(form, {}))
 
     def put(self, form: str, changed: Mapping[str, Any]) -> None:
-        """Keep the changes of a form; none forgets it. A full disk loses the draft and nothing else."""
+        """Keep the changes of a form; none forgets it."""
         if self.of(form) == changed:
             return
         self._all = {name: value for name, value in self._all.items() if name != form}
         if changed:
             self._all[form] = dict(changed)
-        if self._file is None:
-            return
-        try:
-            if not self._all:
-                self._file.unlink(missing_ok=True)
-                return
-            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            fresh = self._file.with_suffix(".new")
-            fresh.write_bytes(msgspec.json.encode(self._all))
-            fresh.chmod(0o600)
-            fresh.replace(self._file)
-        except OSError:
-            return
+        if self._drafts is not None:
+            self._drafts.keep(self._name, msgspec.json.encode(self._all).decode() if self._all else "")
 
 
 def fault_of(body: type[msgspec.Struct], values: Mapping[str, Any]) -> str:

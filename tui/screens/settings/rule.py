@@ -56,7 +56,7 @@ class RuleScreen(Base):
         super().__init__()
         self.repo, self.pattern, self._rule = repo, pattern, rule
         self.form = Form(FIELDS, self._fault)
-        self._kept = Kept(None)
+        self._kept = Kept()
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, False
@@ -72,8 +72,7 @@ class RuleScreen(Base):
 
     def on_mount(self) -> None:
         super().on_mount()
-        drafts = self.svc.drafts
-        self._kept = Kept(drafts / f"rules-{self.repo.id}.json" if drafts is not None else None)
+        self._kept = Kept(self.svc.drafts, f"{self.repo.id}-rules")
         self.form.changed = self._kept.of(self.pattern)
         self.paint()
 

@@ -63,7 +63,7 @@ class Settings(View):
     def __init__(self, of: RepoScreen) -> None:
         super().__init__(of)
         self.panels = {kind.NAME: kind(self) for kind in PANELS}
-        self._kept = Kept(None)
+        self._kept = Kept()
 
     @property
     def repo(self) -> Repo:
@@ -73,8 +73,7 @@ class Settings(View):
         yield Lines(id="settings")
 
     def on_mount(self) -> None:
-        drafts = self.svc.drafts
-        self._kept = Kept(drafts / f"settings-{self.repo.id}.json" if drafts is not None else None)
+        self._kept = Kept(self.svc.drafts, f"{self.repo.id}-settings")
         for name, panel in self.panels.items():
             if panel.form is not None:
                 panel.form.changed = self._kept.of(name)
