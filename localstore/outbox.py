@@ -25,6 +25,9 @@ FILE = "outbox.db"  # in SVC_HOME
 LOCK = "outbox.lock"  # held by the one process that sends
 KEPT = 10_000  # queued actions at most
 State = Literal["waiting", "sent", "refused"]
+Folding = Literal["members", "whole", "never"]
+"""How an action is joined with a queued one at its path: the later members win; the later value replaces the
+earlier one; not at all."""
 
 
 class QueuedAction(msgspec.Struct, frozen=True):
@@ -66,15 +69,24 @@ class Outbox:
         )
         self._db.execute("CREATE TABLE IF NOT EXISTS clock (one INTEGER PRIMARY KEY, last TEXT NOT NULL)")
 
-    def add(self, origin: str, account: str, handle: str, about: str, path: str, value: Any) -> QueuedAction:
-        """Append an action. It is merged with a queued one at the same path, the later members winning.
-        Raises OverflowError if there are too many."""
+    def add(
+        self,
+        origin: str,
+        account: str,
+        handle: str,
+        about: str,
+        path: str,
+        value: Any,
+        folding: Folding = "members",
+    ) -> QueuedAction:
+        """Append an action, joined with a queued one at the same path. Raises OverflowError if there are too
+        many."""
         with self._step():
             (waiting,) = self._db.execute("SELECT count(*) FROM entry").fetchone()
             if waiting >= KEPT:
                 raise OverflowError
-            if not path.endswith("/+"):
-                value = self._folded(origin, account, path, value)
+            if not path.endswith("/+") and folding != "never":
+                value = self._folded(origin, account, path, value, folding == "whole")
             made = QueuedAction(
                 _new_id(self._clock()), origin, account, handle, about, path, value, self._tick()
             )
@@ -123,9 +135,9 @@ class Outbox:
         with self._lock:
             self._db.close()
 
-    def _folded(self, origin: str, account: str, path: str, value: Any) -> Any:
-        """The value merged with that of a queued action at the same path, which is removed. Actions whose
-        members are lists (additions or removals) are not merged."""
+    def _folded(self, origin: str, account: str, path: str, value: Any, whole: bool) -> Any:
+        """The value joined with that of a queued action at the same path, which is removed. Unless a value is
+        the whole, actions whose members are lists (additions or removals) are not joined."""
         row = self._db.execute(
             "SELECT id, value FROM entry WHERE origin = ? AND account = ? AND path = ? "
             "AND state = 'waiting' AND attempts = 0 ORDER BY timestamp DESC LIMIT 1",
@@ -134,6 +146,9 @@ class Outbox:
         if row is None:
             return value
         known = msgspec.json.decode(row[1])
+        if whole:
+            self._db.execute("DELETE FROM entry WHERE id = ?", (row[0],))
+            return value
         if _has_lists(known) or _has_lists(value):
             return value
         self._db.execute("DELETE FROM entry WHERE id = ?", (row[0],))

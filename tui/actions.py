@@ -62,6 +62,7 @@ EVERYWHERE = (
     Action("inbox", ("i",), "inbox", "svc inbox"),
     Action("sync", ("s",), "sync: state and queue", "svc queue list"),
     Action("help", ("question_mark",), "keys here", footer=True),
+    Action("account", (), "account: sessions, devices, tokens", "svc auth status"),
     Action("theme", (), "next theme"),
     Action("quit", ("ctrl+c",), "quit"),
 )

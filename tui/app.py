@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -26,16 +25,21 @@ from svc.flows.editor import editor, run
 from svc.flows.outbox.actions import Report, described
 from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
+from tui.calling import Calling
 from tui.client import Client, sentence, state_after
-from tui.display import LeanApp
+from tui.commands import Commands
+from tui.display import Over
+from tui.drafts import Drafts
+from tui.images.protocol import Way
 from tui.live import Following
 from tui.machine import NOWHERE, Machine, Place
+from tui.offers import OFFERS
 from tui.reads import Read
-from tui.rights import refusal
 from tui.sending import Sending
 from tui.text import safe
 from tui.theme import BACKGROUNDS, THEMES
 from tui.widgets.lines import Item
+from tui.widgets.picture import over
 
 T = TypeVar("T")
 
@@ -44,8 +48,8 @@ NEWS_EVERY = 0.5  # seconds between an event and the request for its changes; ev
 QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
 
 
-class SvcApp(LeanApp, inherit_bindings=False):
-    """The app. `colours`: name of the theme."""
+class SvcApp(Calling, inherit_bindings=False):
+    """The app. `colours`: name of the theme; `images`: how the terminal shows pictures."""
 
     ENABLE_COMMAND_PALETTE = False
     CSS = """
@@ -63,11 +67,16 @@ class SvcApp(LeanApp, inherit_bindings=False):
         sending: Sending | None = None,
         drafts: Path | None = None,
         machine: Machine | None = None,
+        images: Way = "blocks",
+        commands: Commands | None = None,
     ) -> None:
         super().__init__(ansi_color=colours == "terminal")
         self.client, self.place, self.keys, self.clock = client, place, dict(keys or {}), clock
         self.colours = colours
-        self.sending, self.drafts, self.machine = sending, drafts, machine
+        self.sending, self.machine, self.commands = sending, machine, commands
+        self.drafts = Drafts(drafts) if drafts is not None else None
+        self.draft = ""  # the one that is being sent
+        self.images = images
         self.entries: list[QueuedAction] = []  # of the outbox, as of the last change
         self._line_state, self.line_since = "unknown", ""
         self.following = Following(lambda: self.client.api, self._heard, self._followed)
@@ -88,11 +97,15 @@ class SvcApp(LeanApp, inherit_bindings=False):
             self._line_state = state
             self.line_since = datetime.fromtimestamp(self.clock(), UTC).isoformat()
 
+    def over(self) -> Over | None:
+        return over(self.screen, self.images)
+
     def actions(self) -> tuple[Action, ...]:
         """The current actions: the screen's, then those of the app that it does not replace."""
         own = tuple(getattr(self.screen, "actions", tuple)())
         named = {action.id for action in own}
-        return remap((*own, *(action for action in EVERYWHERE if action.id not in named)), self.keys)
+        others = (*EVERYWHERE, *OFFERS)
+        return remap((*own, *(action for action in others if action.id not in named)), self.keys)
 
     def press(self, key: str) -> bool:
         """Run the action of a key; False if it has none here."""
@@ -107,8 +120,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
         if action.needs == "signed_in" and (self.sending is None or not self.sending.signed_in):
             current.say("sign in for this: svc login", "warn")
             return
-        repo, mine = current.subject() if action.right else (None, False)
-        why = refusal(action.right, repo, mine) if repo is not None else ""
+        why = self.refused(action)
         if why:
             current.say(why, "warn")
             return
@@ -118,6 +130,8 @@ class SvcApp(LeanApp, inherit_bindings=False):
         run = run or getattr(self, name, None)
         if run is not None:
             run()
+        elif action.command and self.commands is not None:
+            self.open_form(self.commands.path_in(action.command.removeprefix("svc ").split()))
 
     def load(
         self,
@@ -156,16 +170,10 @@ class SvcApp(LeanApp, inherit_bindings=False):
             self.following.follow(repo.id)
 
     def _followed(self, live: bool) -> None:
-        self._later(lambda: self._set_live(live))
+        self.later(lambda: self._set_live(live))
 
     def _heard(self) -> None:
-        self._later(self._news_soon)
-
-    def _later(self, work: Callable[[], None]) -> None:
-        """Run on the app's own thread, without waiting: the app may be ending."""
-        if self._loop is not None and self.is_running:
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self.call_later, work)
+        self.later(self._news_soon)
 
     def _set_live(self, live: bool) -> None:
         was, self._is_live = self._is_live, live
@@ -189,9 +197,20 @@ class SvcApp(LeanApp, inherit_bindings=False):
     ) -> None:
         """Change something on the server: queue it, send the queue, then have the screen ask for news. A
         refusal is shown with its reason and stays in the queue."""
+        drafts, draft = self.drafts, self.draft
+
+        def put(sending: Sending) -> None:
+            sending.put(endpoint, body, query, about=about, **path)
+            if drafts is not None and draft:
+                drafts.keep(draft, "")
+
+        self.queue(put)
+
+    def queue(self, put: Callable[[Sending], object], queued: Callable[[], None] | None = None) -> None:
+        """Put something into the outbox, call `queued`, and send the outbox."""
         sending = self.sending
         if sending is not None:
-            self._on_queue(lambda: sending.put(endpoint, body, query, about=about, **path))
+            self._on_queue(lambda: put(sending), queued=queued)
 
     def send_queue(self, again: QueuedAction | None = None) -> None:
         """Send the queue, including the refused action `again`."""
@@ -209,8 +228,10 @@ class SvcApp(LeanApp, inherit_bindings=False):
         below = (entry for entry in self.entries if entry.state != "refused")
         return [described(entry) for entry in below if f"{entry.path}/".startswith(f"{prefix}/")]
 
-    def _on_queue(self, change: Callable[[], object], send: bool = True) -> None:
-        """Change the outbox and then send it, on a thread of its own."""
+    def _on_queue(
+        self, change: Callable[[], object], send: bool = True, queued: Callable[[], None] | None = None
+    ) -> None:
+        """Change the outbox, call `queued`, and then send it, on a thread of its own."""
         sending, screen = self.sending, self.screen
         if sending is None:
             return
@@ -219,6 +240,8 @@ class SvcApp(LeanApp, inherit_bindings=False):
             try:
                 change()
                 self.call_from_thread(self._show_queue, screen, sending.entries())
+                if queued is not None:
+                    self.call_from_thread(queued)
                 report = sending.send() if send else Report()
             except SvcError as error:
                 self.call_from_thread(self._queue_refused, screen, error)
@@ -253,12 +276,11 @@ class SvcApp(LeanApp, inherit_bindings=False):
             screen.news()
 
     def compose_text(self, name: str, done: Callable[[str], None]) -> None:
-        """Let the user write a text in their editor. It is kept as a draft until `done` has run."""
+        """Let the user write a text in their editor. It is kept as a draft until `done` has queued it."""
         saying: Any = self.screen
         if self.drafts is None:
             return
-        self.drafts.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = self.drafts / f"{name}.md"
+        file = self.drafts.file(name)
         try:
             command = editor(os.environ, "type it here with c")
             file.touch(mode=0o600)
@@ -270,10 +292,17 @@ class SvcApp(LeanApp, inherit_bindings=False):
         finally:
             self.forget_display()
             self.refresh(layout=True)
-        text = file.read_text("utf-8", "replace")
-        if text.strip():
+        self.finish(name, done, self.drafts.read(name))
+
+    def finish(self, name: str, done: Callable[[str], None], text: str, blank: bool = False) -> None:
+        """Call `done(text)`; the draft `name` goes once that has queued an action, or if there is no text.
+        `blank`: call it without text as well."""
+        if text.strip() or blank:
+            self.draft = name
             done(text)
-        file.unlink(missing_ok=True)
+            self.draft = ""
+        elif self.drafts is not None:
+            self.drafts.keep(name, "")
 
     def _tell(
         self,
@@ -320,21 +349,6 @@ class SvcApp(LeanApp, inherit_bindings=False):
         self.broken = error
         self.exit(return_code=1)
 
-    def do_help(self) -> None:
-        from tui.screens.help import Help
-
-        self.push_screen(Help(self.actions(), type(self.screen).__name__))
-
-    def do_palette(self) -> None:
-        from tui.screens.help import Help
-
-        self.push_screen(Help(self.actions(), "type to filter", typing=True))
-
-    def do_command(self) -> None:
-        """Run any command line of svc."""
-        ask: Any = self.screen
-        ask.ask("svc", self.run_line)
-
     def do_sync(self) -> None:
         from tui.screens.sync import Sync
 
@@ -342,17 +356,10 @@ class SvcApp(LeanApp, inherit_bindings=False):
             self.push_screen(Sync())
 
     def do_inbox(self) -> None:
-        from tui.screens.inbox import Inbox
+        from tui.screens.lists.inbox import Inbox
 
         if not isinstance(self.screen, Inbox):
             self.push_screen(Inbox())
-
-    def run_line(self, line: str) -> None:
-        """Run an svc command line and show what it prints."""
-        from tui.screens.output import Output
-
-        if line.strip():
-            self.push_screen(Output(line.strip().removeprefix("svc "), self.place.folder))
 
     def do_quit(self) -> None:
         self.exit()

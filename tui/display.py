@@ -55,7 +55,20 @@ class Cell(NamedTuple):
 
 PLAIN = Look("", "")
 BLANK = Cell(" ", PLAIN)
+UNKNOWN = Cell(" ", Look("\x1b[0m", "\x1b[0m"))  # a blank that equals no cell that is painted
 Row = list[Cell]
+
+
+class Over(NamedTuple):
+    """Pixels that the terminal draws over cells by itself. `draw` shows them where the cursor stands, `erase`
+    takes them away where writing cells over them does not."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+    draw: str
+    erase: str
 
 
 class Looks:
@@ -105,14 +118,20 @@ class Screen:
     def rows(self) -> list[Row]:
         return [list(row) for row in self._rows]
 
-    def update(self, painted: Mapping[int, Iterable[tuple[int, Row]]]) -> str:
-        """Text that paints, for each line y, cells from column x on. "" if all of it is there already."""
+    def forget(self, area: Over) -> None:
+        """The terminal may show anything there."""
+        for row in self._rows[area.y : area.y + area.height]:
+            row[area.x : area.x + area.width] = [UNKNOWN] * len(row[area.x : area.x + area.width])
+
+    def update(self, painted: Mapping[int, Iterable[tuple[int, Row]]], scrolls: bool = True) -> str:
+        """Text that paints, for each line y, cells from column x on. "" if all of it is there already.
+        `scrolls`: rows that moved may be scrolled."""
         wanted = {y: self._painted(y, runs) for y, runs in painted.items() if 0 <= y < self.height}
         changed = {y: row for y, row in wanted.items() if row != self._rows[y]}
         if not changed:
             return ""
         pen = _Pen()
-        if len(changed) >= SCROLLED_ROWS:
+        if scrolls and len(changed) >= SCROLLED_ROWS:
             self._scroll(changed, pen)
         for y, row in sorted(changed.items()):
             self._write(y, row, pen)
@@ -283,6 +302,11 @@ class LeanApp(App[None]):
 
     _shown: Screen | None = None
     _looks: Looks | None = None
+    _over: Over | None = None
+
+    def over(self) -> Over | None:
+        """The pixels that are to be over the cells now."""
+        return None
 
     def forget_display(self) -> None:
         """The terminal may show anything now: the next update paints all of it."""
@@ -315,10 +339,21 @@ class LeanApp(App[None]):
         cleared = ""
         if self._looks is None:
             self._looks = Looks(_SYSTEMS.get(self.console.color_system or "", ColorSystem.TRUECOLOR))
+        over = self.over()
+        if self._over is not None and self._over != over:
+            cleared = self._over.erase
+            if self._shown is not None:
+                self._shown.forget(self._over)
+            self._over = None
         if self._shown is None or (self._shown.width, self._shown.height) != (width, height):
             self._shown = Screen(width, height)
-            cleared = self._shown.clear()
-        return cleared + self._shown.update(painted(update, self._looks))
+            cleared += self._shown.clear()
+            self._over = None
+        text = cleared + self._shown.update(painted(update, self._looks), scrolls=over is None)
+        if over is not None and self._over is None:
+            self._over = over
+            text += f"\x1b[{over.y + 1};{over.x + 1}H{over.draw}"
+        return text
 
 
 def painted(update: CompositorUpdate, looks: Looks) -> dict[int, list[tuple[int, Row]]]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, TextIO, TypeVar
+from typing import TextIO, TypeVar
 
 from localstore.core.errors import SvcError
 from localstore.core.model.history import SealSummary
@@ -20,6 +20,7 @@ from localstore.core.model.repo import Repo
 from tui import reads
 from tui.client import Client, sentence
 from tui.highlight import lines_of
+from tui.pages import Choice, Page, Pages
 from tui.reads import Read
 from tui.text import ago, safe
 from tui.widgets.diff import rows as diff_rows
@@ -30,26 +31,12 @@ PAGE = 20  # choices or lines printed at once
 HINT = "number, b back, r refresh, /word filter, :command, q quit"
 
 
-class Choice(NamedTuple):
-    """One numbered line, and the page that it opens."""
-
-    text: str
-    page: Callable[[], Page] | None = None
-
-
-class Page(NamedTuple):
-    """A title, lines to read, and what can be chosen."""
-
-    title: str
-    lines: Sequence[str] = ()
-    choices: Sequence[Choice] = ()
-
-
 class Plain:
     """The line mode. `run` returns when the person quits or the input ends."""
 
     def __init__(self, client: Client, now: Callable[[], float], source: TextIO, out: TextIO) -> None:
         self._client, self._now, self._in, self._out = client, now, source, out
+        self._pages = Pages(self._read, now)
 
     def run(self) -> None:
         pages: list[Callable[[], Page]] = [self.home]
@@ -76,13 +63,17 @@ class Plain:
             Choice(f"{safe(repo.full_name)}  {repo.visibility} {repo.kind}", partial(self.repo, repo))
             for repo in repos
         ]
+        if self._client.account:
+            named = {repo.full_name: repo for repo in repos}
+            choices.append(Choice("inbox", lambda: self._pages.inbox(named)))
         return Page(f"Repositories {len(repos)}", (), choices)
 
     def repo(self, repo: Repo) -> Page:
         refs = self._read(reads.refs(repo.id))
         head = next((ref.head for ref in refs if ref.name == repo.default_branch), None)
         if head is None:
-            return Page(safe(repo.full_name), [safe(repo.description), "nothing is sealed yet"])
+            lines = [safe(repo.description), "nothing is sealed yet"]
+            return Page(safe(repo.full_name), lines, self._pages.of(repo, None))
         seal = head
         return Page(
             f"{safe(repo.full_name)}, {safe(repo.default_branch)} at {seal[:8]}",
@@ -90,6 +81,7 @@ class Plain:
             [
                 Choice("files", lambda: self.folder(repo, seal, "")),
                 Choice("history", lambda: self.history(repo)),
+                *self._pages.of(repo, seal),
             ],
         )
 

@@ -14,23 +14,58 @@ import os
 import pty
 import resource
 import select
+import signal
 import struct
 import sys
 import termios
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyte
 
 ROOT = Path(__file__).resolve().parents[2]
+KEPT = 65536  # bytes of what was printed that are kept
+NEWER = (
+    ("Issues", "3"),
+    ("an issue", "\r"),
+    ("line down", "j"),
+    ("back", "\x1b"),
+    ("proposals", "p"),
+    ("a proposal", "\r"),
+    ("its files", "\r"),
+    ("page down", "\x04"),
+    ("back", "\x1b"),
+    ("back", "\x1b"),
+    ("Workflows", "4"),
+    ("Releases", "5"),
+    ("Security", "6"),
+    ("Insights", "7"),
+    ("Settings", "8"),
+    ("line down", "j"),
+    ("page down", "\x04"),
+    ("next panel", "}"),
+    ("inbox", "i"),
+    ("back", "\x1b"),
+    ("sync", "s"),
+    ("keys", "?"),
+)
 QUIET = 0.5  # seconds without a byte that end a step
 
 
 class Terminal:
     """A pseudo-terminal that a program runs on, and what it shows."""
 
-    def __init__(self, command: Sequence[str], folder: Path, width: int, height: int) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        width: int,
+        height: int,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`environment`: beside that of this process."""
+        self.said = b""  # the end of what it printed
         self.screen = pyte.Screen(width, height)
         self._stream = pyte.ByteStream(self.screen)
         self.pid, self._line = pty.fork()
@@ -38,6 +73,7 @@ class Terminal:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
             os.chdir(folder)
             os.environ.update(TERM="xterm-256color", COLORTERM="", PYTHONPATH=str(ROOT))
+            os.environ.update(environment or {})
             os.execv(command[0], list(command))
 
     def read(self, quiet: float = QUIET, most: float = 10.0) -> int:
@@ -53,12 +89,48 @@ class Terminal:
             count += len(data)
             self._answer(data)
             self._stream.feed(data)
+            self.said = (self.said + data)[-KEPT:]
         return count
 
-    def keys(self, text: str) -> int:
+    def keys(self, text: str, quiet: float = QUIET) -> int:
         """Type, and count what comes back."""
         os.write(self._line, text.encode())
+        return self.read(quiet)
+
+    def shows(self, words: str, seconds: float = 20.0) -> bool:
+        """Whether the words are on the screen, or come onto it within the time."""
+        until = time.monotonic() + seconds
+        while words not in self.text:
+            if time.monotonic() > until:
+                return False
+            self.read(0.1, 1.0)
+        return True
+
+    @property
+    def text(self) -> str:
+        """The screen, without blanks at the ends of lines."""
+        return "\n".join(line.rstrip() for line in self.screen.display)
+
+    def resize(self, width: int, height: int) -> int:
+        """Change the size of the terminal; the bytes that come back."""
+        self.screen.resize(height, width)
+        fcntl.ioctl(self._line, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+        os.kill(self.pid, signal.SIGWINCH)
         return self.read()
+
+    def kill(self) -> None:
+        """End the program with SIGKILL."""
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self._line)
+
+    def leave(self) -> int:
+        """Ask the program to end; its exit code."""
+        os.write(self._line, b"\x03")
+        self.read(0.5, 5.0)
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self._line)
+        return os.waitstatus_to_exitcode(status)
 
     def close(self) -> float:
         """End the program; its CPU in seconds."""
@@ -98,6 +170,7 @@ def main() -> None:
         ("line down", "j" * 12),
         ("line down", "j"),
         ("idle 3 s", None),
+        *NEWER,
     )
     for name, typed in steps:
         if typed is None:

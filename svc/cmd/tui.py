@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -14,12 +15,16 @@ from svc.cmd.frame.context import Ctx, Run
 from svc.console import answers_text
 
 THEMES = ("terminal", "dark", "light", "contrast")
+IMAGES = ("auto", "kitty", "iterm2", "sixel", "blocks")
 
 
 @answers_text
 def tui(
     ctx: Ctx,
     theme: Annotated[str, typer.Option("--theme", help="terminal, dark, light or contrast")] = "terminal",
+    images: Annotated[
+        str, typer.Option("--images", help="auto, kitty, iterm2, sixel or blocks: how pictures are drawn")
+    ] = "auto",
     plain: Annotated[bool, typer.Option("--plain", help="Numbered lines instead of a drawn screen")] = False,
 ) -> None:
     """Open the terminal app
@@ -33,10 +38,12 @@ def tui(
     """
     if theme not in THEMES:
         raise UsageError(f"{theme} is not a theme; use one of: {', '.join(THEMES)}")
-    _open(ctx.obj, theme, plain or not ctx.obj.draws)
+    if images not in IMAGES:
+        raise UsageError(f"{images} is not a way to draw images; use one of: {', '.join(IMAGES)}")
+    _open(ctx.obj, theme, images, plain or not ctx.obj.draws)
 
 
-def _open(run: Run, theme: str, plain: bool) -> None:
+def _open(run: Run, theme: str, images: str, plain: bool) -> None:
     from localstore import known
     from tui.client import Client
 
@@ -49,10 +56,12 @@ def _open(run: Run, theme: str, plain: bool) -> None:
 
         Plain(client, time.time, sys.stdin, sys.stdout).run()
         return
+    from svc.cmd.frame.catalogue import catalogue
     from svc.flows.outbox.account import account_api
     from svc.flows.outbox.actions import open_outbox
     from tui.actions import read_keys
     from tui.app import SvcApp
+    from tui.images.protocol import Way, way_of
     from tui.machine import Machine, Place
     from tui.screens.tables import require_keys
     from tui.sending import Sending
@@ -65,7 +74,15 @@ def _open(run: Run, theme: str, plain: bool) -> None:
     require_keys(keys, str(root / "keys.toml"))
     sending = Sending(open_outbox(run.home), run.home, session, lambda *named: account_api(run, *named))
     app = SvcApp(
-        client, place, keys, theme, sending=sending, drafts=root / "drafts", machine=Machine(run.home)
+        client,
+        place,
+        keys,
+        theme,
+        sending=sending,
+        drafts=root / "drafts",
+        machine=Machine(run.home),
+        images=way_of(os.environ) if images == "auto" else cast("Way", images),
+        commands=catalogue(run),
     )
     app.run()
     if app.broken is not None:

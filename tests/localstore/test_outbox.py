@@ -158,3 +158,18 @@ def test_it_does_not_grow_without_end(outbox: Outbox, monkeypatch: pytest.Monkey
     with pytest.raises(OverflowError):
         add(outbox, "/3/+")
     assert len(outbox.list()) == 3
+
+
+def test_a_whole_value_replaces_the_one_before(outbox: Outbox) -> None:
+    """What the later one leaves out is off, as on the server."""
+    names = ("https://a", "u", "ann", "ann/notes", "/listing")
+    outbox.add(*names, {"name": "Notes", "category": "Writing"}, "whole")
+    outbox.add(*names, {"name": "Field notes"}, "whole")
+    assert [entry.value for entry in outbox.list()] == [{"name": "Field notes"}]
+
+
+def test_values_about_several_things_stay_apart(outbox: Outbox) -> None:
+    names = ("https://a", "u", "ann", "ann/notes", "/paths")
+    outbox.add(*names, {"path": "a"}, "never")
+    outbox.add(*names, {"path": "b"}, "never")
+    assert [entry.value for entry in outbox.list()] == [{"path": "a"}, {"path": "b"}]

@@ -10,6 +10,9 @@ import pytest
 
 from localstore.known import FILE, Store
 from svc.api import Api, connect
+from svc.cmd.frame.catalogue import catalogue
+from svc.cmd.frame.context import Run
+from svc.console import Out
 from svc.flows.outbox.actions import open_outbox
 from svc.flows.place.where import Where
 from svc.http.session import Sessions
@@ -40,7 +43,10 @@ def open_app(alice: Svc, node: str, tmp_path: Path) -> Callable[..., SvcApp]:
 
         sending = Sending(open_outbox(where.home), where.home, session, api)
         drafts, machine = home / "drafts", Machine(where.home)
-        return SvcApp(client, place or Place(), sending=sending, drafts=drafts, machine=machine)
+        commands = catalogue(Run(Out(os.environ), {**os.environ, "SVC_SERVER": node}, Path.cwd()))
+        return SvcApp(
+            client, place or Place(), sending=sending, drafts=drafts, machine=machine, commands=commands
+        )
 
     return make
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from typing import Any
 
 import pyte
 import pytest
+from rich.cells import cell_len
 from rich.color import ColorSystem
 from textual._compositor import CompositorUpdate
 
 from tests.depth import rounds
+from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, settle
+from tests.tui.test_proposals import proposal
 from tui.app import SvcApp
 from tui.display import Looks, Screen, painted
 
-__all__ = ["project"]
+__all__ = ["project", "proposal"]
 
 KEYS = [
     *(
@@ -76,7 +80,61 @@ class Twice:
 async def test_both_show_the_same(
     project: str, open_app: Callable[..., SvcApp], size: tuple[int, int], seed: int, monkeypatch: Any
 ) -> None:
-    app = open_app()
+    await walk(open_app(), size, seed, KEYS, ("enter",), monkeypatch)
+
+
+NEWER = [
+    *"jkgGpivWJKms345678}{",
+    *("enter", "enter", "escape", "escape", "ctrl+d", "ctrl+u", "tab", "slash", "question_mark", "left"),
+]
+
+
+async def test_the_newer_screens_show_the_same(
+    busy: str, open_app: Callable[..., SvcApp], monkeypatch: Any
+) -> None:
+    for seed in range(rounds(1, 6)):
+        for first in ("3", "8"):
+            await walk(open_app(), (80, 24), seed, NEWER, ("enter", first), monkeypatch)
+
+
+@pytest.mark.parametrize("size", [(200, 50), (40, 10)])
+async def test_a_resize_on_every_screen(
+    busy: str, open_app: Callable[..., SvcApp], size: tuple[int, int]
+) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        visits = [
+            (),
+            ("i",),
+            ("escape", "a"),
+            ("escape", "s"),
+            ("escape", "enter"),
+            *((n,) for n in "1345678"),
+        ]
+        for keys in [*visits, ("3", "p"), ("enter",), ("enter",)]:
+            await press(pilot, *keys)
+            for width, height in (size, (80, 24)):
+                await pilot.resize_terminal(width, height)
+                lines = (await settle(pilot)).split("\n")
+                assert (len(lines), max(map(cell_len, lines)) <= width) == (height, True), keys
+
+
+@pytest.fixture
+def busy(proposal: str, alice: Svc) -> str:
+    """A repository with something for every tab."""
+    assert alice("switch", "main").code == 0
+    seal = json.loads(alice("log", "main", "--json", "id").out)[0]["id"]
+    words = ["repo", "run", "create", "lint", "--seal", seal]
+    assert alice(*words, "--conclusion", "failure", "--summary", "Two 行 too long").code == 0
+    assert alice("issue", "create", "-t", "Stalls 👩‍👩‍👧 e\u0301 עברית", "-b", "It\nhangs").code == 0
+    assert alice("repo", "release", "create", "v1", "data.bin", "--notes", "First").code == 0
+    return proposal
+
+
+async def walk(
+    app: SvcApp, size: tuple[int, int], seed: int, keys: list[str], first: tuple[str, ...], monkeypatch: Any
+) -> None:
+    """Press keys at random after the first ones; each update has to show the same both ways."""
     both = Twice(app, *size)
     display = app._display
 
@@ -89,9 +147,9 @@ async def test_both_show_the_same(
     rng = random.Random(seed)
     async with app.run_test(size=size) as pilot:
         await settle(pilot)
-        await press(pilot, "enter")
+        await press(pilot, *first)
         for _ in range(40):
-            await pilot.press(rng.choice(KEYS))
+            await pilot.press(rng.choice(keys))
             if len(app.screen_stack) < 2 or not app.is_running:
                 break
         await settle(pilot)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 
 import pytest
 
 from tests.svc.conftest import Answer, Svc
 from tests.tui.test_app import project
+from tests.tui.test_proposals import proposal
 
-__all__ = ["project"]
+__all__ = ["project", "proposal"]
 
 
 @pytest.fixture
@@ -50,3 +52,70 @@ def test_nothing_moves_the_cursor(project: str, typed) -> None:  # type: ignore[
 
 def test_the_end_of_the_input_ends_it(project: str, typed) -> None:  # type: ignore[no-untyped-def]
     assert typed("1").code == 0
+
+
+@pytest.fixture
+def busy(proposal: str, alice: Svc) -> str:
+    """A repository with something on every page."""
+    seal = json.loads(alice("log", "topic", "--json", "id").out)[0]["id"]
+    words = ["repo", "run", "create", "lint", "--seal", seal, "--conclusion", "failure"]
+    assert alice(*words, "--summary", "Two lines").code == 0
+    assert alice("issue", "create", "-t", "Stalls", "-b", "It\nhangs").code == 0
+    assert alice("pr", "comment", "1", "-b", "Why\x1b[2J?").code == 0
+    thread = {"path": "src/main.py", "start": 2, "end": 2, "seal_id": seal, "body": "Four is better"}
+    thread["suggestion"] = "    return 4"  # type: ignore[assignment]
+    made = alice("repo", "api", "repos/{id}/proposals/1/threads", "-X", "POST", "-d", json.dumps(thread))
+    assert made.code == 0, made
+    assert alice("switch", "main").code == 0
+    assert alice("repo", "release", "create", "v1", "data.bin", "--notes", "First\n\nGood.").code == 0
+    assert alice("repo", "protect", "set", "release/*", "--require-checks").code == 0
+    return proposal
+
+
+def choice(out: str, words: str) -> str:
+    """The number of the choice that begins with these words."""
+    line = next(line for line in reversed(out.split("\n")) if line.strip()[2:].strip().startswith(words))
+    return line.split()[0]
+
+
+def test_each_newer_page_is_readable_lines(busy: str, typed) -> None:  # type: ignore[no-untyped-def]
+    menu = typed("1", "q").out
+    said = []
+    for name, words in (
+        ("issues", ["#2 open  Stalls"]),
+        ("proposals", ["#1 open  Return three", "1 failed"]),
+        ("workflows", ["lint fail  on topic"]),
+        ("releases", ["v1  First  1 files"]),
+        ("security", ["rule for branches release/*"]),
+        ("insights", ["0 dependencies, 0 dependents"]),
+        ("settings", ["  default branch: main", "  visibility: private", "General", "Lifecycle"]),
+    ):
+        out = typed("1", choice(menu, name), "q").out
+        assert [one for one in words if one not in out] == [], out
+        said.append(out)
+    number = choice(menu, "proposals")
+    out = typed("1", number, "1", "q").out
+    for words in (
+        "topic into main",
+        "check lint: fail",
+        "Because it is odd.",
+        "thread on src/main.py:2, open",
+    ):
+        assert words in out, out
+    assert "Why\\x1b[2J?" in out or "Why" in out
+    thread = choice(out, "thread on")
+    out += typed("1", number, "1", thread, "q").out
+    assert "Four is better" in out and "    return 4" in out
+    out += typed("1", number, "1", choice(out, "changed lines"), "q").out
+    assert "+    return 3" in out
+    out += typed("1", choice(menu, "issues"), choice(said[0], "#2"), "q").out
+    assert "  hangs" in out
+    out += typed("1", choice(menu, "workflows"), "1", "q").out
+    assert "  Two lines" in out
+    out += typed("1", choice(menu, "releases"), "1", "q").out
+    assert "file data.bin, 256 bytes" in out
+    out += typed("2", "q").out
+    assert "Inbox" in out
+    everything = "".join(said) + out
+    assert "\x1b" not in everything
+    assert [character for character in everything if ord(character) >= 0x2500] == []

@@ -211,39 +211,6 @@ async def test_runs_are_shown_repeated_and_cancelled(proposal: str, alice: Svc, 
     assert [one["conclusion"] for one in found["items"]] == ["cancelled", "failure"]
 
 
-async def test_settings_are_changed(
-    proposal: str, other: Callable[..., None], alice: Svc, open_app: Open
-) -> None:
-    ben = f"{os.environ['TEST_HANDLE']}"[:30] + "-b"
-    async with open_app().run_test(size=(80, 40)) as pilot:
-        await settle(pilot)
-        await press(pilot, "enter")
-        text = await press(pilot, "8")
-        assert "Notes on parsing" in text
-        assert "Listing" in text
-        assert "not in this version" in text
-        await press(pilot, "g", "enter")
-        assert "Notes on parsing!" in await press(pilot, "!", "enter")
-        await press(pilot, "j", "enter")
-        assert "topic" in await press(pilot, *"topic", "enter")
-        await press(pilot, "a")
-        await press(pilot, *ben, "enter")
-        text = await press(pilot, *"triage", "enter")
-        assert f"@{ben}" in text
-        assert "invited" in text
-        await press(pilot, "c")
-        assert "✓ has to pass" in await press(pilot, *"lint", "enter")
-        await press(pilot, "G")
-        assert "that is not its name" in await press(pilot, "enter", "x", "enter")
-        await press(pilot, "k", "enter")
-        assert "yes: it takes no writes" in await press(pilot, "y", "enter")
-        assert "is archived" in await press(pilot, "c")
-    found = api(alice, "repos/{id}")
-    assert isinstance(found, dict)
-    shown = (found["description"], found["default_branch"], found["archived"])
-    assert shown == ("Notes on parsing!", "topic", True)
-
-
 async def test_esc_leaves_the_prompt_and_nothing_else(project: str, open_app: Open) -> None:
     async with open_app().run_test(size=(80, 24)) as pilot:
         await settle(pilot)

@@ -79,9 +79,19 @@ class Base(Screen[None], inherit_bindings=False):
                 hints += [(spoken(action.keys[0]), "accent"), (f" {action.label}  ", "dim")]
         self.query_one("#keys", Line).put(hints if self._said is None else ((" ", "text"), self._said))
 
+    @property
+    def where(self) -> str:
+        """What this screen is called in the list of its keys."""
+        return type(self).__name__.removesuffix("Screen").lower()
+
     def subject(self) -> tuple[Repo | None, bool]:
         """The repository of the screen's actions, and whether the account wrote what is shown."""
         return None, False
+
+    def facts(self) -> dict[str, str]:
+        """Values of parameters of commands that the screen shows: `issue` and `pr` a number, `run`,
+        `version` and so on by the parameter's name."""
+        return {}
 
     def queue_changed(self) -> None:
         """Called when the queued actions have changed."""
@@ -125,6 +135,38 @@ class Base(Screen[None], inherit_bindings=False):
         prompt = Prompt(sign, finish, escaped, changed, value)
         self.mount(prompt, after="#keys")
         prompt.focus()
+
+    def write(
+        self, sign: str, done: Callable[[str], None], draft: str, text: str = "", *, blank: bool = False
+    ) -> None:
+        """Ask for a text that is a draft while it is typed: in the prompt if it has one line. `blank`: no
+        text is an answer as well."""
+        drafts = self.svc.drafts
+        kept = drafts.read(draft) if drafts is not None else ""
+
+        def changed(typed: str) -> None:
+            if drafts is not None and typed != text:
+                drafts.keep(draft, typed)
+
+        def finish(typed: str) -> None:
+            self.svc.finish(draft, done, typed, blank)
+
+        begun = (kept or text).rstrip("\n")
+        if "\n" in begun or "\t" in begun:
+            from tui.screens.write import Write
+
+            self.app.push_screen(Write(sign, begun, finish, changed))
+        else:
+            self.ask(sign, finish, changed, begun)
+
+    def confirm(self, question: str, then: Callable[[], None]) -> None:
+        """Run `then` if the user answers y."""
+
+        def done(typed: str) -> None:
+            if typed.strip().lower() in ("y", "yes"):
+                then()
+
+        self.ask(question, done)
 
     def prompt_left(self) -> None:
         """Esc left the prompt."""
@@ -204,6 +246,21 @@ class Base(Screen[None], inherit_bindings=False):
     def _move(self, act: Callable[[Lines], None]) -> None:
         if self.lines is not None:
             act(self.lines)
+
+
+class Over(Base):
+    """A screen over another one, and about the same repository."""
+
+    @property
+    def below(self) -> Base:
+        stack = self.app.screen_stack
+        return cast("Base", stack[stack.index(self) - 1])
+
+    def subject(self) -> tuple[Repo | None, bool]:
+        return self.below.subject()
+
+    def facts(self) -> dict[str, str]:
+        return self.below.facts()
 
 
 def panes(*widgets: Widget) -> Widget:

@@ -12,7 +12,7 @@ from localstore.core.model.repo import Repo
 from tui import reads
 from tui.actions import Action
 from tui.screens.base import Base
-from tui.screens.inbox import open_subject, row
+from tui.screens.lists.inbox import open_subject, row
 from tui.text import Part, ago, safe
 from tui.widgets.lines import Item, Lines, sequence
 
@@ -20,7 +20,10 @@ SHOWN = 8  # rows of the inbox; `i` shows the others
 
 
 class Home(Base):
-    ACTIONS = (Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),)
+    ACTIONS = (
+        Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),
+        Action("account", ("a",), "account", "svc auth status", footer=True),
+    )
 
     def __init__(self) -> None:
         super().__init__()

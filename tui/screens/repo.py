@@ -13,14 +13,14 @@ from localstore.core.model.repo import Repo
 from tui import reads
 from tui.actions import Action
 from tui.screens.base import Base
-from tui.screens.code import Code
-from tui.screens.insights import Insights
-from tui.screens.issues import Issues
-from tui.screens.overview import Overview
-from tui.screens.releases import Releases
-from tui.screens.runs import Workflows
-from tui.screens.security import Security
+from tui.screens.code.code import Code
+from tui.screens.code.overview import Overview
+from tui.screens.lists.insights import Insights
+from tui.screens.lists.releases import Releases
+from tui.screens.lists.runs import Workflows
+from tui.screens.lists.security import Security
 from tui.screens.settings.settings import Settings
+from tui.screens.talk.issues import Issues
 from tui.screens.view import View
 from tui.text import Part, safe
 from tui.widgets.frame import Line
@@ -36,6 +36,7 @@ TABS: tuple[tuple[str, type[View]], ...] = (
     ("Insights", Insights),
     ("Settings", Settings),
 )
+SOON = 0.02  # seconds
 
 
 class RepoScreen(Base):
@@ -75,6 +76,9 @@ class RepoScreen(Base):
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, False
+
+    def facts(self) -> dict[str, str]:
+        return self.view.facts() if self.view is not None and self.view.is_mounted else {}
 
     def content(self) -> ComposeResult:
         yield Line(id="tabs")
@@ -130,6 +134,9 @@ class RepoScreen(Base):
         view = self.view
         if view is None:
             return
+        if not view.is_mounted:  # on a busy machine its widgets come later
+            self.set_timer(SOON, self._settle)
+            return
         lines = next((lines for lines in view.query(Lines) if lines.display), None)
         self.set_focus(lines)
         view.shown()
@@ -166,6 +173,10 @@ class RepoScreen(Base):
     def do_back(self) -> None:
         if self.view is None or not self.view.back():
             super().do_back()
+
+    @property
+    def where(self) -> str:
+        return f"tab {TABS[self._tab - 1][0]}"
 
     def handler(self, name: str) -> object:
         """The method that runs an action: of the tab that is shown, else of the screen."""

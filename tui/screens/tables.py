@@ -6,21 +6,24 @@ from collections.abc import Mapping
 
 from localstore.core.errors import UsageError
 from tui.actions import EVERYWHERE, Action, clashes, remap
-from tui.screens.code import Code
+from tui.offers import OFFERS
+from tui.screens.code.code import Code
+from tui.screens.code.overview import Overview
 from tui.screens.home import Home
-from tui.screens.inbox import Inbox
-from tui.screens.insights import Insights
-from tui.screens.issue import IssueScreen
-from tui.screens.issues import Issues
-from tui.screens.overview import Overview
+from tui.screens.lists.inbox import Inbox
+from tui.screens.lists.insights import Insights
+from tui.screens.lists.releases import Releases, ReleaseScreen
+from tui.screens.lists.runs import RunScreen, Workflows
+from tui.screens.lists.security import Security
 from tui.screens.proposal.files import Files
 from tui.screens.proposal.screen import ProposalScreen
-from tui.screens.releases import Releases, ReleaseScreen
 from tui.screens.repo import RepoScreen
-from tui.screens.runs import RunScreen, Workflows
-from tui.screens.security import Security
+from tui.screens.settings.account import Account
+from tui.screens.settings.rule import RuleScreen
 from tui.screens.settings.settings import Settings
 from tui.screens.sync import Sync
+from tui.screens.talk.issue import IssueScreen
+from tui.screens.talk.issues import Issues
 
 PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
     "home": (Home.ACTIONS, EVERYWHERE),
@@ -38,6 +41,8 @@ PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
     "security": (Security.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "insights": (Insights.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "settings": (Settings.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
+    "rule": (RuleScreen.ACTIONS, EVERYWHERE),
+    "account": (Account.ACTIONS, EVERYWHERE),
     "sync": (Sync.ACTIONS, EVERYWHERE),
 }
 
@@ -45,10 +50,21 @@ PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
 def actions_in(place: str) -> list[Action]:
     """The actions of a place; earlier tables override later ones by id."""
     found: dict[str, Action] = {}
-    for table in PLACES[place]:
+    for table in (*PLACES[place], OFFERS):
         for action in table:
             found.setdefault(action.id, action)
     return list(found.values())
+
+
+def commands_with_rights() -> dict[str, str]:
+    """Command → the operation that an action says it needs."""
+    found: dict[str, str] = {}
+    for place in PLACES:
+        for action in actions_in(place):
+            words = [word for word in action.command.split()[1:] if word[0] not in "-{" and word.islower()]
+            if action.right:
+                found.setdefault(" ".join(words), action.right)
+    return found
 
 
 def require_keys(keys: Mapping[str, tuple[str, ...]], source: str) -> None:

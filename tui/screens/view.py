@@ -38,6 +38,10 @@ class View(Vertical):
         """Ask the server again."""
         self.of.do_refresh()
 
+    def facts(self) -> dict[str, str]:
+        """Values of parameters of commands that the tab shows, as those of a screen."""
+        return {}
+
     def queue_changed(self) -> None:
         """Called when the queued actions have changed."""
 

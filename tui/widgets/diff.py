@@ -34,6 +34,16 @@ class Spot(NamedTuple):
     line: int
 
 
+class Span(NamedTuple):
+    """Lines of a file, on the old or the new side; `text`: what they hold."""
+
+    path: str
+    side: Literal["old", "new"]
+    start: int
+    end: int
+    text: str
+
+
 class _Line(NamedTuple):
     kind: str
     old: int
@@ -51,6 +61,7 @@ class Diff(Lines):
         self.seen: set[str] = set()
         self._files: tuple[ChangedFile, ...] = ()
         self._notes: Mapping[Spot, Sequence[Item]] = {}
+        self._anchor: Key | None = None
 
     def show_files(self, files: Iterable[ChangedFile]) -> None:
         self._files = tuple(files)
@@ -89,6 +100,57 @@ class Diff(Lines):
             place = self._place_of(Key(path, "file", 0, 0))
             if place is not None:
                 self.go(place)
+
+    # --- selected lines
+
+    def select(self) -> bool:
+        """Begin to select lines at the cursor, or end it. Whether it has begun."""
+        self._anchor = self.key if self._anchor is None and isinstance(self.key, Key) else None
+        self.refresh()
+        return self._anchor is not None
+
+    @property
+    def selects(self) -> bool:
+        return self._anchor is not None
+
+    def go(self, index: int, step: int = 1) -> None:
+        super().go(index, step)
+        if self._anchor is not None:
+            self.refresh()
+
+    def highlights(self, index: int) -> bool:
+        first, last = self._selected()
+        return first <= index <= last
+
+    def _selected(self) -> tuple[int, int]:
+        """First and last row between the line where the selection began and the cursor."""
+        place = self._place_of(self._anchor)
+        begun = self.cursor if place is None else place
+        return min(begun, self.cursor), max(begun, self.cursor)
+
+    def span(self) -> Span | str:
+        """The selected lines, or the line under the cursor: those after the change where there are any, else
+        those before it. A sentence where they are not lines of one place."""
+        first, last = self._selected()
+        keys = [self.rows[index].key for index in range(first, last + 1)]
+        lines = [key for key in keys if isinstance(key, Key) and key.kind not in ("file", "hunk")]
+        if not lines:
+            return "go to a line first"
+        if any(isinstance(key, Key) and key.kind in ("file", "hunk") for key in keys):
+            return "select lines of one hunk"
+        side: Literal["old", "new"] = "new" if any(key.new for key in lines) else "old"
+        numbers = [number for key in lines if (number := key.new if side == "new" else key.old)]
+        start, end, path = min(numbers), max(numbers), lines[0].path
+        return Span(path, side, start, end, "\n".join(self._texts(path, side, start, end)))
+
+    def _texts(self, path: str, side: str, start: int, end: int) -> list[str]:
+        file = next(file for file in self._files if file.path == path)
+        numbered = [
+            (line.new if side == "new" else line.old, line.text)
+            for _, lines in _hunks(file.patch or "")
+            for line in lines
+        ]
+        return [text for number, text in numbered if start <= number <= end]
 
     def jump(self, kind: str, step: int) -> bool:
         """Go to the next file or hunk; False at the end."""

@@ -61,7 +61,7 @@ class Prompt(Input):
         changed: Callable[[str], None] | None = None,
         value: str = "",
     ) -> None:
-        super().__init__(value=value, placeholder=safe(sign), id="prompt", select_on_focus=False)
+        super().__init__(value=value, placeholder=safe(sign), select_on_focus=False)
         self.cursor_blink = False
         self._done, self._left, self._changed = done, left, changed
 

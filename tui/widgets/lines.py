@@ -142,6 +142,10 @@ class Lines(Widget, can_focus=True):
                 return True
         return False
 
+    def highlights(self, index: int) -> bool:
+        """Whether row `index` is shown as the cursor's."""
+        return index == self.cursor
+
     def slide(self, by: int) -> None:
         """Scroll by columns."""
         self.shift = max(0, self.shift + by)
@@ -160,7 +164,7 @@ class Lines(Widget, can_focus=True):
             note = self.empty if y == 0 and not len(self.rows) else ""
             return strip([(note, "dim")], width, styles)
         item = self.rows[index]
-        here = index == self.cursor and item.key is not None
+        here = item.key is not None and self.highlights(index)
         mark = [(MARK if here else "  ", "marker")] if self.marked else []
         parts = columns(item.left, item.right, width + self.shift - 2 * self.marked)
         line = strip([*mark, *parts], width + self.shift, styles, styles["cursor"] if here else None)

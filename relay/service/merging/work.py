@@ -70,8 +70,8 @@ Load = Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]]
 
 
 class Working:
-    """Merges one after the other, of directories that `load` answers. What is joined is kept for the next; the
-    directories and texts that a merge read serve its own tree, if that is made under `tree_key`. The work
+    """Merges one after the other, of directories that `load` answers. What is joined is kept for the next;
+    the directories and texts that a merge read serve its own tree, if that is made under `tree_key`. The work
     on texts counts on the budget of `who`."""
 
     def __init__(

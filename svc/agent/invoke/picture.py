@@ -53,7 +53,7 @@ class Refused(msgspec.Struct):
 
 def metadata(raw: bytes) -> Metadata:
     """What the image says of itself; nothing is decoded."""
-    image = _opened(raw)
+    image = opened(raw)
     exif = image.getexif()
     words = [_word(exif.get(_MAKE)), _word(exif.get(_MODEL))]
     width, height = image.size
@@ -73,7 +73,7 @@ def thumbnail(raw: bytes, size: int) -> Thumbnail:
     """The image, upright, as a PNG of at most `size` pixels in either direction."""
     from PIL import ImageOps
 
-    image = _opened(raw)
+    image = opened(raw)
     image.draft("RGB", (size, size))
     small = ImageOps.exif_transpose(image)
     small.thumbnail((size, size))
@@ -85,7 +85,7 @@ def thumbnail(raw: bytes, size: int) -> Thumbnail:
     return Thumbnail("image/png", *small.size, base64.b64encode(made.getvalue()).decode())
 
 
-def _opened(raw: bytes) -> Any:
+def opened(raw: bytes) -> Any:
     from PIL import Image
 
     warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -97,7 +97,7 @@ def _word(value: object) -> str:
     return value.replace("\0", "").strip()[:200] if isinstance(value, str) else ""
 
 
-def _bound() -> None:
+def bound() -> None:
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -108,7 +108,7 @@ def _bound() -> None:
 
 def main(words: list[str]) -> None:
     raw = sys.stdin.buffer.read()
-    _bound()
+    bound()
     found: Metadata | Thumbnail | Refused
     try:
         found = metadata(raw) if words[0] == "metadata" else thumbnail(raw, int(words[1]))

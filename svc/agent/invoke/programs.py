@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,10 +22,12 @@ OWN = ("SVC_TOKEN", "SVC_SERVER", "SVC_REPO", "SVC_TURN", "SVC_DEBUG", "SVC_HOME
 
 
 class Programs:
-    """Runs them for an agent of the SVC_HOME `root`. Safe to use from several threads."""
+    """Runs them for an agent of the SVC_HOME `root`. Safe to use from several threads. `environment`: theirs;
+    without one this process's, except what concerns svc."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, environment: Mapping[str, str] | None = None) -> None:
         self._root = root.resolve()
+        self._environment = environment
         self._slots = threading.Semaphore(AT_ONCE)
         self._closing = False
 
@@ -44,7 +47,9 @@ class Programs:
             self._slots.release()
 
     def _run(self, module: str, words: list[str], given: bytes, folder: Path, hung_up: HungUp) -> bytes:
-        environment = {name: value for name, value in os.environ.items() if name not in OWN}
+        environment = self._environment
+        if environment is None:
+            environment = {name: value for name, value in os.environ.items() if name not in OWN}
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", module, *words],
             cwd=folder,

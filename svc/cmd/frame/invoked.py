@@ -1,7 +1,8 @@
 """`python -m svc.cmd.frame.invoked`: one command of svc for `invoke`. JSON in, an ApiResponse out.
 
 The arguments are those of the command by name: `{"title": "Typo", "label": ["bug"]}`. They become the words
-of a command line, so that the command's own parameters check them, and its `--json` is the answer.
+of a command line, so that the command's own parameters check them, and its `--json` is the answer. `words`
+in their place are a command line as a person typed it; its answer is what a terminal would show.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ import msgspec
 from typer.exceptions import Abort, TyperException
 
 from localstore.agent.talk import RESPONSE_BYTES, ApiError, ApiResponse
-from localstore.core.errors import EXIT_PENDING, SvcError, UsageError
+from localstore.core.errors import EXIT_OK, EXIT_PENDING, SvcError, UsageError
 from localstore.core.paths import PROSE, terminal_safe
 from svc.agent.invoke.table import SVC_COMMANDS
-from svc.cmd.frame.app import normalise
+from svc.cmd.frame.app import normalise, run
 from svc.cmd.frame.command import Group, build
 from svc.cmd.frame.context import Run
 from svc.cmd.frame.table import COMMANDS
@@ -35,9 +36,20 @@ OWN = "invoke"  # which is not a command of `invoke`
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
-    command: str
+    """A `command` with `args`, or the `words` of a command line, answered in `width` columns."""
+
+    command: str = ""
     args: dict[str, Any] = {}
     server: str | None = None
+    words: list[str] = []
+    width: int = 100
+
+
+class _Screen(io.TextIOWrapper):
+    """Keeps what is written, laid out as for a person."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 @cache
@@ -76,6 +88,8 @@ def parameters(path: str) -> dict[str, Any]:
 
 def answer(body: Body, environment: Mapping[str, str], folder: Path) -> ApiResponse[Any]:
     """Carry out a command as if its words had been typed in this folder."""
+    if body.words:
+        return _typed(body)
     said, errors = io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""), io.StringIO()
     try:
         path = path_of(body.command)
@@ -98,6 +112,21 @@ def answer(body: Body, environment: Mapping[str, str], folder: Path) -> ApiRespo
         return _refused("disk_error", f"{error.filename or ''} {error.strerror or error}".strip())
     except Exception as error:
         return _refused("failed", f"something broke inside svc ({type(error).__name__}: {error})")
+
+
+def _typed(body: Body) -> ApiResponse[Any]:
+    """Carry out a command line. `data` has its `text` and exit `code`, after a failure as well."""
+    said = _Screen(io.BytesIO(), "utf-8", errors="replace", newline="", write_through=True)
+    os.environ["COLUMNS"] = str(body.width)
+    with redirect_stdout(said), redirect_stderr(said):
+        code = run(body.words)
+    raw: bytes = said.buffer.getvalue()[:RESPONSE_BYTES]  # type: ignore[attr-defined]
+    data = {"text": raw.decode("utf-8", "replace"), "code": code}
+    if code == EXIT_OK:
+        return ApiResponse(True, data)
+    last = data["text"].strip().splitlines()[-1:] if isinstance(data["text"], str) else []
+    sentence = last[0].removeprefix("svc: ") if last else f"it ended with {code}"
+    return ApiResponse(False, data, ApiError("pending" if code == EXIT_PENDING else "failed", sentence))
 
 
 def _refused(code: str, sentence: str) -> ApiResponse[Any]:

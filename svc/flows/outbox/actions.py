@@ -34,20 +34,25 @@ from localstore.core.errors import (
     UsageError,
 )
 from localstore.core.model import repo
+from localstore.core.model.catalog import listing
 from localstore.core.model.collaboration import (
     access,
     check,
     inbox,
     issue,
     label,
+    organisation,
+    path,
     proposal,
+    protection,
     review,
     run,
     thread,
+    webhook,
 )
 from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
-from localstore.outbox import Outbox, QueuedAction
+from localstore.outbox import Folding, Outbox, QueuedAction
 from svc.api import Api
 from svc.http.checked import checked
 from svc.http.session import Session
@@ -59,10 +64,11 @@ ADDS = "/+"
 
 class Action(NamedTuple):
     """An endpoint whose requests can be queued, and a description of their effect; `{name}` is a parameter of
-    its path or a member of its body."""
+    its path or query, or a member of its body. `apart`: requests at one path are about several things."""
 
     endpoint: Endpoint[Any]
     words: str
+    apart: bool = False
 
 
 ACTIONS: tuple[Action, ...] = (
@@ -101,6 +107,19 @@ ACTIONS: tuple[Action, ...] = (
     Action(access.REMOVE, "remove collaborator {handle}"),
     Action(access.GRANT, "grant a request for access"),
     Action(access.DECLINE_REQUEST, "decline a request for access"),
+    Action(access.CANCEL_TRANSFER, "take a transfer back"),
+    Action(organisation.INVITE, "invite {handle} into {org} as {role}"),
+    Action(organisation.SET_ROLE, "give {handle} the role {role} in {org}"),
+    Action(organisation.REMOVE, "remove {handle} from {org}"),
+    Action(path.SET, "show «{path}» as {visibility}", apart=True),
+    Action(path.REMOVE, "remove the rule for «{path}»"),
+    Action(listing.SET, "list as {name}"),
+    Action(listing.REMOVE, "remove the listing"),
+    Action(protection.SET, "protect branches {pattern}"),
+    Action(protection.CLEAR, "remove the rule for branches {pattern}"),
+    Action(webhook.EDIT, "change a webhook"),
+    Action(webhook.DELETE, "delete a webhook"),
+    Action(webhook.PING, "ping a webhook"),
 )
 
 
@@ -115,7 +134,7 @@ class Call(NamedTuple):
     @property
     def words(self) -> str:
         members = {} if self.body is None else structs.asdict(self.body)
-        return self.action.words.format_map({**members, **self.path})
+        return self.action.words.format_map({**members, **self.query, **self.path})
 
 
 class Queued(Exception):  # no error: the action waits
@@ -137,13 +156,15 @@ class Queue:
     ) -> QueuedAction:
         """Queue an action. Raises UsageError for one that cannot be queued or is invalid, ClientError if the
         outbox is full."""
-        if not any(action.endpoint == endpoint for action in ACTIONS):
+        action = next((one for one in ACTIONS if one.endpoint == endpoint), None)
+        if action is None:
             raise UsageError("this cannot be queued; run it without --queue")
         value: Any = None if endpoint.method == "DELETE" else True
         if isinstance(body, msgspec.Struct):
             value = {k: v for k, v in msgspec.to_builtins(checked(body)).items() if v is not None and v != []}
         place = endpoint.target(**path).removeprefix(API) + (ADDS if endpoint.method == "POST" else "")
         session = self._session
+        folding: Folding = "never" if action.apart else "whole" if endpoint.method == "PUT" else "members"
         try:
             return self._outbox.add(
                 session.origin,
@@ -152,6 +173,7 @@ class Queue:
                 self._about,
                 full_target(place, query),
                 value,
+                folding,
             )
         except OverflowError:
             raise ClientError(f"{outboxes.KEPT} actions wait already; see: svc queue list") from None
@@ -194,7 +216,7 @@ def call_of(entry: QueuedAction) -> Call:
         if action.endpoint.body is not None and isinstance(entry.value, dict):
             body = msgspec.convert(entry.value, action.endpoint.body)
         path = {name: unquote(text) for name, text in found.groupdict().items()}
-        return Call(action, path, dict(parse_qsl(query)), body)
+        return Call(action, path, dict(parse_qsl(query, keep_blank_values=True)), body)
     raise ClientError(f"a later version queued the action {entry.path}; upgrade to send it")
 
 

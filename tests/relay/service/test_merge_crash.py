@@ -67,7 +67,7 @@ async def child(folder: Path) -> None:
         async def killed(*_: Any) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
-        finalize.shown = killed
+        finalize.to_wire = killed
         await finalize.merge(a.view, "1", done)
 
 
@@ -97,7 +97,7 @@ async def waiting_child(folder: Path) -> None:
         async def killed(*_: Any) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
-        finalize.shown = killed
+        finalize.to_wire = killed
         await auto.land_all(w.node, w.repo_id)
 
 

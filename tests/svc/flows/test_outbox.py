@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from localstore.core.encoding import b64u
+from localstore.core.model.collaboration import path
 from localstore.home import Home
 from localstore.outbox import Outbox, QueuedAction
 from svc.flows.outbox import actions as flows
@@ -34,7 +35,8 @@ PATH = {
     "reaction": "heart",
     "thread": "t1",
 }
-PATH |= {"run": "e1", "invite": "i1", "handle": "ben", "request_id": "q1"}
+PATH |= {"run": "e1", "invite": "i1", "handle": "ben", "request_id": "q1", "transfer": "f1"}
+PATH |= {"org": "acme", "pattern": "release/*", "hook": "h1"}
 
 
 @pytest.fixture
@@ -59,13 +61,16 @@ def body_of(shape: Any) -> Any:
         {"path": "a", "start": 1, "end": 1, "seal_id": "0" * 64, "body": "text"},
         {"verdict": "comment"},
         {"handle": "ben"},
-        {"role": "read"},
+        {"role": "admin"},
         {"title": "a"},
         {"state": "done"},
         {"state": "resolved"},
         {"body": "text"},
+        {"path": "docs", "visibility": "private"},
         {"name": "a"},
         {"description": "a"},
+        {"required_approvals": 1},
+        {"active": False},
     ):
         if set(known) <= set(shape.__struct_fields__):
             with suppress(msgspec.ValidationError):
@@ -89,10 +94,11 @@ def test_an_entry_stands_for_the_request_it_was_made_of(action: flows.Action, qu
     endpoint = action.endpoint
     named = {name: PATH[name] for name in flows._pattern(endpoint.path).groupindex}
     body = body_of(endpoint.body)
-    entry = queue.put(endpoint, body, **named)
+    query = {"path": "docs"} if endpoint == path.REMOVE else {}
+    entry = queue.put(endpoint, body, query, **named)
     call = call_of(entry)
     assert call.action == action
-    assert (call.path, call.body) == (named, body)
+    assert (call.path, call.query, call.body) == (named, query, body)
     assert "{" not in described(entry)
     assert not entry.path.startswith("/api")
 

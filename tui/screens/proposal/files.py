@@ -13,12 +13,14 @@ from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.collaboration.thread import State, Thread, ThreadComment, ThreadCreate, ThreadPatch
 from localstore.core.model.history import Compare
 from localstore.core.model.repo import Repo
+from localstore.core.paths import terminal_safe
 from tui import reads
 from tui.actions import Action
-from tui.screens.base import Base
-from tui.screens.differing import DIFF_ACTIONS, Differing
+from tui.drafts import named
+from tui.screens.code.differing import DIFF_ACTIONS, Differing
+from tui.screens.proposal.review import VERDICTS, Reviewing, waiting
 from tui.text import Part, ago, safe, wrapped
-from tui.widgets.diff import Diff, Key, Spot
+from tui.widgets.diff import Diff, Key, Span, Spot
 from tui.widgets.lines import Item
 
 
@@ -39,33 +41,47 @@ _ACTIONS = (
     _action(
         "suggest",
         "x",
-        "suggest another line",
+        "suggest other lines",
         f"{_ON} --suggest TEXT",
         "thread.create",
     ),
+    _action("pending", "p", "keep for the verdict", f"{_ON} --draft -b TEXT", "thread.create"),
     _action("resolve", "z", "resolve or reopen", "resolve {n} ID", "thread.resolve"),
+    _action("apply", "a", "apply suggestion", "apply {n} ID", "suggestion.prepare"),
 )
 
 
-class Files(Differing, Base):
-    ACTIONS: tuple[Action, ...] = (*DIFF_ACTIONS, *_ACTIONS)
+_SELECTING = (
+    Action("select", ("V",), "select lines"),
+    Action("select_down", ("shift+down",), "select the next line too"),
+    Action("select_up", ("shift+up",), "select the line before too"),
+)
+
+
+class Files(Differing, Reviewing):
+    ACTIONS: tuple[Action, ...] = (*DIFF_ACTIONS, *_SELECTING, *_ACTIONS, *VERDICTS)
 
     def __init__(self, repo: Repo, one: Proposal, path: str = "") -> None:
         super().__init__()
         self.repo, self._one, self._path = repo, one, path
         self._count = 0
         self._threads: list[Thread] = []
+        self._keeps = False  # whether comments wait for the verdict
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, self._one.author.handle == self.svc.client.account
+
+    def facts(self) -> dict[str, str]:
+        return {"pr": str(self._one.number)}
 
     def content(self) -> ComposeResult:
         yield Diff(id="diff")
 
     def title_parts(self) -> Sequence[Part]:
         files = f"{self._count} file{'' if self._count == 1 else 's'}  "
+        kept = f"{self.pending()} pending  " if self._keeps or self.pending() else ""
         named = f" {safe(self.repo.full_name)} #{self._one.number} files"
-        return ((named, "title"), (f"  {files}", "dim"), (safe(self._one.title), "text"))
+        return ((named, "title"), (f"  {files}", "dim"), (kept, "warn"), (safe(self._one.title), "text"))
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -84,7 +100,14 @@ class Files(Differing, Base):
 
     def _paint_threads(self, found: list[Thread], at: float) -> None:
         self._threads = found
+        self._keeps = self._keeps or self.pending() > 0
         self.diff.show_notes(notes(found, max(20, self.size.width - 16), self.svc.clock()))
+
+    def reviewed(self) -> Proposal | None:
+        return self._one
+
+    def pending(self) -> int:
+        return waiting(self._threads)
 
     @property
     def diff(self) -> Diff:
@@ -95,61 +118,120 @@ class Files(Differing, Base):
 
     # --- comments on lines
 
+    def do_select(self) -> None:
+        self.tell("move to the last line, then c or x" if self.diff.select() else "no lines are selected")
+
+    def do_select_down(self) -> None:
+        self._select_by(1)
+
+    def do_select_up(self) -> None:
+        self._select_by(-1)
+
+    def _select_by(self, by: int) -> None:
+        if not self.diff.selects:
+            self.diff.select()
+        self.diff.move(by)
+
+    def do_back(self) -> None:
+        if self.diff.selects:
+            self.diff.select()
+        else:
+            super().do_back()
+
+    def do_pending(self) -> None:
+        self._keeps = not self._keeps
+        self.tell(
+            "comments go out with your verdict: A, X or S" if self._keeps else "comments go out at once"
+        )
+        self.show_frame()
+
     def do_comment(self) -> None:
-        if isinstance(self.diff.key, Note):
+        if isinstance(self.diff.key, Note) and not self.diff.selects:
             thread = self.diff.key.thread
-            self.ask("answer", lambda text: self._answer(thread, text))
-        elif (spot := self._spot()) is not None:
-            self.ask(f"comment on line {spot.line}", lambda text: self._begin(spot, text, None))
+            draft = named(self.repo.id, self._one.number, thread)
+            self.write("answer", lambda text: self._answer(thread, text), draft)
+        elif (span := self._span()) is not None:
+            draft = named(self.repo.id, self._one.number, *span[:4])
+            self.write(f"comment on {_lines(span)}", lambda text: self._begin(span, text, None), draft)
 
     def do_suggest(self) -> None:
-        spot = self._spot()
-        if spot is None or spot.side == "old":
+        span = self._span()
+        if span is None:
+            return
+        if span.side == "old":
             self.say("only lines as they are after the change can be suggested otherwise", "warn")
             return
-        self.ask(
-            f"in the place of line {spot.line}",
-            lambda text: self._begin(spot, "I suggest another line", text),
-            value=self.diff.item.left[-1][0] if self.diff.item else "",
+        if any(line != terminal_safe(line, keep="\t\u200d\u200c") for line in span.text.split("\n")):
+            self.say("these lines have characters that cannot be typed here", "warn")
+            return
+        draft = named(self.repo.id, self._one.number, "suggest", *span[:4])
+        words = "I suggest another line" if span.start == span.end else "I suggest other lines"
+        self.write(
+            f"in the place of {_lines(span)}",
+            lambda text: self._begin(span, words, text),
+            draft,
+            span.text,
         )
 
-    def do_resolve(self) -> None:
+    def _thread(self) -> Thread | None:
         key = self.diff.key
         one = next((it for it in self._threads if isinstance(key, Note) and it.id == key.thread), None)
         if one is None:
             self.say("go to a comment first", "warn")
+        return one
+
+    def do_apply(self) -> None:
+        """Seal the suggested lines onto the branch of the proposal."""
+        one = self._thread()
+        if one is None:
+            return
+        if one.suggestion is None or one.suggestion.applied_seal:
+            self.say("it suggests no lines" if one.suggestion is None else "these lines are applied", "warn")
+            return
+        words = ["pr", "apply", str(self._one.number), one.id, "-R", self.repo.full_name]
+        self.confirm("seal the suggested lines onto the branch? y", lambda: self.svc.run_words(words))
+
+    def do_resolve(self) -> None:
+        one = self._thread()
+        if one is None:
             return
         state: State = "resolved" if one.state == "open" else "open"
         self._send(threads.UPDATE, ThreadPatch(state=state), thread=one.id)
 
-    def _spot(self) -> Spot | None:
-        key = self.diff.key
-        if not isinstance(key, Key) or key.kind in ("file", "hunk"):
-            self.say("go to a line first", "warn")
+    def _span(self) -> Span | None:
+        span = self.diff.span()
+        if isinstance(span, str):
+            self.say(span, "warn")
             return None
-        return Spot(key.path, "new", key.new) if key.new else Spot(key.path, "old", key.old)
+        return span
 
-    def _begin(self, spot: Spot, text: str, suggestion: str | None) -> None:
-        if not text.strip():
-            return
+    def _begin(self, span: Span, text: str, suggestion: str | None) -> None:
+        if self.diff.selects:
+            self.diff.select()
         body = ThreadCreate(
-            path=spot.path,
-            start=spot.line,
-            end=spot.line,
-            side=spot.side,
+            path=span.path,
+            start=span.start,
+            end=span.end,
+            side=span.side,
             seal_id=self._one.head_seal,
             body=text.strip(),
             suggestion=suggestion,
+            draft=self._keeps,
         )
         self._send(threads.CREATE, body)
 
     def _answer(self, thread: str, text: str) -> None:
         if text.strip():
-            self._send(threads.COMMENT, ThreadComment(body=text.strip()), thread=thread)
+            body = ThreadComment(body=text.strip(), draft=self._keeps)
+            self._send(threads.COMMENT, body, thread=thread)
 
     def _send(self, endpoint: Endpoint[Any], body: Any, **path: str) -> None:
         n = str(self._one.number)
         self.svc.act(endpoint, body, about=self.repo.full_name, id=self.repo.id, n=n, **path)
+
+
+def _lines(span: Span) -> str:
+    return f"line {span.start}" if span.start == span.end else f"lines {span.start} to {span.end}"
 
 
 def notes(found: Sequence[Thread], width: int, now: float) -> dict[Spot, list[Item]]:
@@ -167,7 +249,8 @@ def notes(found: Sequence[Thread], width: int, now: float) -> dict[Spot, list[It
                 rows.append(((f"{'':>12}│ ", "accent"), (f"+ {safe(line)}", "add")))
         for said in one.comments if one.state == "open" else ():
             who = f"@{safe(said.author.handle or '?')} "
-            rows.append(((f"{'':>12}│ ", "accent"), (who, "person"), (ago(said.created_at, now), "dim")))
+            when = ago(said.created_at, now) + (" · waits" if said.draft and not one.draft else "")
+            rows.append(((f"{'':>12}│ ", "accent"), (who, "person"), (when, "dim")))
             rows += [((f"{'':>12}│ ", "accent"), (line, "text")) for line in wrapped(said.body, width)]
         items = [Item(Note(one.id, row), parts) for row, parts in enumerate(rows)]
         made.setdefault(Spot(at.path, one.side, at.end), []).extend(items)

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
 
 from localstore.core.model.collaboration import proposal as proposals
-from localstore.core.model.collaboration import review as reviews
 from localstore.core.model.collaboration.check import Rollup, SealChecks
 from localstore.core.model.collaboration.issue import Comment
 from localstore.core.model.collaboration.proposal import Proposal, ProposalPatch, Version
-from localstore.core.model.collaboration.review import Review, ReviewCreate, Verdict
+from localstore.core.model.collaboration.review import Review
+from localstore.core.model.collaboration.thread import Thread
 from localstore.core.model.history import ChangedFile, Compare
 from localstore.core.model.repo import Repo
 from tui import reads
 from tui.actions import Action
 from tui.screens.proposal.files import Files
+from tui.screens.proposal.review import VERDICTS, Reviewing, waiting
 from tui.screens.proposal.words import BLOCKS, CHECKS, checks_of, state_of, verdicts_of
-from tui.screens.talk import Talk
+from tui.screens.talk.talk import Talk
 from tui.text import Part, ago, safe
 from tui.widgets.lines import Item, Lines, sequence
 
@@ -29,7 +29,7 @@ WAYS = (
     ("--rebase", "rebase: its seals again, on the base"),
     ("--merge", "merge: a seal with two parents"),
 )
-VERDICTS: dict[str, Part] = {
+SAID: dict[str, Part] = {
     "approve": ("✓ approved", "good"),
     "request_changes": ("X requests changes", "bad"),
     "comment": ("says", "dim"),
@@ -41,17 +41,14 @@ def _action(id: str, key: str, label: str, command: str, right: str, footer: boo
     return Action(id, tuple(key.split()), label, f"svc pr {command}", "signed_in", footer, right)
 
 
-class ProposalScreen(Talk):
+class ProposalScreen(Reviewing, Talk):
     UPDATE, PATCH = proposals.UPDATE, ProposalPatch
     ADD_LABEL, REMOVE_LABEL = proposals.ADD_LABEL, proposals.REMOVE_LABEL
     ACTIONS = (
         Action("open", ("enter",), "files", "svc pr diff {n}", footer=True),
         _action("comment", "c", "comment", "comment {n} -b TEXT", "comment.create", True),
         _action("write", "E", "comment in $EDITOR", "comment {n}", "comment.create"),
-        _action("approve", "A", "approve", "review {n} --approve", "review.create", True),
-        _action(
-            "changes", "X R", "request changes", "review {n} --request-changes -b TEXT", "review.create", True
-        ),
+        *VERDICTS,
         _action("merge", "M", "merge", "merge {n} --squash", "proposal.merge_prepare", True),
         Action("checkout", ("o",), "check out", "svc pr checkout {n}"),
         _action("close", "z", "close or reopen", "close {n}", "proposal.close"),
@@ -70,7 +67,11 @@ class ProposalScreen(Talk):
         self._versions: list[Version] = []
         self._checks: SealChecks | None = None
         self._files: list[ChangedFile] = []
+        self._threads: list[Thread] = []
         self._left = False
+
+    def facts(self) -> dict[str, str]:
+        return {"pr": str(self.number)}
 
     def content(self) -> ComposeResult:
         yield Lines(searches=True, empty="…", id="proposal")
@@ -99,6 +100,7 @@ class ProposalScreen(Talk):
         self.svc.load(reads.comments(self.repo.id, self.number), self._paint_comments)
         self.svc.load(reads.reviews(self.repo.id, self.number), self._paint_reviews)
         self.svc.load(reads.versions(self.repo.id, self.number), self._paint_versions)
+        self.svc.load(reads.threads(self.repo.id, self.number), self._paint_threads)
 
     def _paint_one(self, one: Proposal, at: float) -> None:
         self.one = one
@@ -118,6 +120,10 @@ class ProposalScreen(Talk):
 
     def _paint_versions(self, found: list[Version], at: float) -> None:
         self._versions = found
+        self.paint()
+
+    def _paint_threads(self, found: list[Thread], at: float) -> None:
+        self._threads = found
         self.paint()
 
     def _paint_checks(self, found: SealChecks, at: float) -> None:
@@ -170,6 +176,7 @@ class ProposalScreen(Talk):
             )
         ]
         facts = [
+            ("pending   ", f"{self.pending()} of your comments wait for A, X or S" if self.pending() else ""),
             ("labels    ", " ".join(label.name for label in one.labels)),
             ("assigned  ", " ".join(f"@{person.handle or '?'}" for person in one.assignees)),
             (
@@ -230,7 +237,7 @@ class ProposalScreen(Talk):
             stale = " · stale" if review.stale else " · dismissed" if review.dismissed_at else ""
             advice = "" if review.counts or review.verdict == "comment" else " · advice"
             when = f" · {ago(review.created_at, self.svc.clock())} · version {review.version}"
-            head: Row = ((who, "person"), VERDICTS[review.verdict], (f"{stale}{advice}{when}", "dim"))
+            head: Row = ((who, "person"), SAID[review.verdict], (f"{stale}{advice}{when}", "dim"))
             text = self.text_rows(review.body) if review.body.strip() else []
             said.append((review.created_at, [(("", "text"),), head, *text]))
         return said
@@ -242,37 +249,11 @@ class ProposalScreen(Talk):
             path = event.key[1] if isinstance(event.key, tuple) and event.key[0] == "file" else ""
             self.app.push_screen(Files(self.repo, self.one, str(path)))
 
-    def do_approve(self) -> None:
-        if self._may_review():
-            self.ask("approve: what to say with it, or nothing", lambda text: self._review("approve", text))
+    def reviewed(self) -> Proposal | None:
+        return self.one
 
-    def do_changes(self) -> None:
-        if self._may_review():
-            self.ask("what is to change", lambda text: self._review("request_changes", text))
-
-    def _may_review(self) -> bool:
-        one = self.one
-        if one is None:
-            return False
-        why = ""
-        if one.state != "open":
-            why = f"#{one.number} is {one.state}"
-        elif self.mine(one):
-            why = "nobody gives a verdict on a proposal of their own; c comments"
-        elif one.draft:
-            why = "it is a draft; its author says when it is ready"
-        if why:
-            self.say(why, "warn")
-        return not why
-
-    def _review(self, verdict: Verdict, text: str) -> None:
-        if self.one is None:
-            return
-        if verdict == "request_changes" and not text.strip():
-            self.say("say what is to change", "warn")
-            return
-        body = ReviewCreate(verdict=verdict, body=text.strip(), seal_id=self.one.head_seal)
-        self.send(reviews.CREATE, body)
+    def pending(self) -> int:
+        return waiting(self._threads)
 
     def do_merge(self) -> None:
         from tui.screens.choose import Choose
@@ -305,7 +286,7 @@ class ProposalScreen(Talk):
         self._run("pr", "checkout", str(self.number))
 
     def _run(self, *words: str) -> None:
-        self.svc.run_line(shlex.join([*words, "-R", self.repo.full_name]))
+        self.svc.run_words([*words, "-R", self.repo.full_name])
 
     def do_draft(self) -> None:
         if self.one is not None:

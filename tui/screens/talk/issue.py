@@ -10,8 +10,8 @@ from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration.issue import Comment, Issue, IssuePatch
 from tui import reads
 from tui.actions import Action
-from tui.screens.issues import SIGNS
-from tui.screens.talk import Talk
+from tui.screens.talk.issues import SIGNS
+from tui.screens.talk.talk import Talk
 from tui.text import Part, ago, safe
 from tui.widgets.lines import Item, Lines
 
@@ -63,6 +63,9 @@ class IssueScreen(Talk):
         Action("react", ("e",), "react", "svc issue react {n} {reaction}", "signed_in", right="reaction.add"),
     )
     one: Issue | None
+
+    def facts(self) -> dict[str, str]:
+        return {"issue": str(self.number)}
 
     def content(self) -> ComposeResult:
         yield Lines(searches=True, empty="…", id="issue")

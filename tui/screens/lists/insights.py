@@ -98,10 +98,8 @@ class Insights(View):
         return Item(key, left, (), one.full_name)
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
-        import shlex
-
         if (name := self._repos.get(str(event.key))) is not None:
-            self.svc.run_line(shlex.join(["repo", "view", name]))
+            self.svc.run_words(["repo", "view", name])
 
 
 def _heading(name: str, count: int) -> Item:

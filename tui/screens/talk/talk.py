@@ -18,6 +18,7 @@ from localstore.core.model.collaboration.label import Label
 from localstore.core.model.collaboration.proposal import Proposal, ProposalPatch
 from localstore.core.model.repo import Repo
 from tui import reads
+from tui.drafts import named
 from tui.screens.base import Base
 from tui.text import Part, ago, safe, wrapped
 from tui.widgets.lines import Item
@@ -83,10 +84,11 @@ class Talk(Base):
     # --- what one can do
 
     def do_comment(self) -> None:
-        self.ask("comment; E opens your editor for a longer one", self._post)
+        draft = named(self.repo.id, self.number)
+        self.write("comment; E opens your editor for a longer one", self._post, draft)
 
     def do_write(self) -> None:
-        self.svc.compose_text(f"{self.repo.id}-{self.number}", self._post)
+        self.svc.compose_text(named(self.repo.id, self.number), self._post)
 
     def _post(self, text: str) -> None:
         if text.strip():

@@ -52,6 +52,10 @@ class Workflows(View):
         self._runs: dict[str, Run] = {}
         self._head: SealChecks | None = None
 
+    def facts(self) -> dict[str, str]:
+        key = self.query_one("#runs", Lines).key
+        return {"run": str(key[1])} if isinstance(key, tuple) else {}
+
     def compose(self) -> ComposeResult:
         yield Lines(empty="…", id="runs")
 
@@ -146,6 +150,9 @@ class RunScreen(Base):
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, False
+
+    def facts(self) -> dict[str, str]:
+        return {"run": self._run_id}
 
     def content(self) -> ComposeResult:
         yield Lines(marked=False, searches=True, empty="…", id="run")

@@ -13,12 +13,13 @@ from localstore.core.model.history import Blame, Blob, Compare, SealSummary, Tre
 from tui import reads
 from tui.actions import Action
 from tui.highlight import coloured, plain
-from tui.screens.differing import DIFF_ACTIONS, Differing
-from tui.screens.view import View
+from tui.screens.code.differing import DIFF_ACTIONS, Differing
+from tui.screens.code.pictured import Pictured
 from tui.text import Part, ago, safe
 from tui.widgets.diff import Diff
 from tui.widgets.frame import Line
 from tui.widgets.lines import Item, Lines, sequence
+from tui.widgets.picture import Picture
 from tui.widgets.source import Source
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def who_is_in(people: Sequence[Person], path: str) -> tuple[Part, ...]:
     return tuple(found)
 
 
-class Code(Differing, View):
+class Code(Differing, Pictured):
     ACTIONS = (
         Action("find_file", ("t",), "find file", footer=True),
         Action("blame", ("B",), "blame", "svc blame {path}", footer=True),
@@ -74,6 +75,7 @@ class Code(Differing, View):
             with Vertical(id="file_pane"):
                 yield Line(id="file_title")
                 yield Lines(marked=False, searches=True, id="file")
+                yield Picture(id="picture")
                 yield Diff(id="diff")
 
     def on_mount(self) -> None:
@@ -96,6 +98,8 @@ class Code(Differing, View):
         self.query_one("#file_pane").display = self.wide or opened
         self.query_one("#file").display = self._mode != "diff"
         self.query_one("#diff").display = self._mode == "diff"
+        if self._mode != "file" or self.path is None:
+            self.show_picture(None)
         tree = self.query_one("#tree_pane")
         tree.styles.width = TREE_WIDTH if self.wide else "1fr"
 
@@ -180,7 +184,12 @@ class Code(Differing, View):
 
     def _paint_file(self, blob: Blob, at: float) -> None:
         self._blob = blob
-        self._show_text(plain(blob.content or "")) if blob.encoding == "utf-8" else self._show_bytes(blob)
+        if self.show_picture(blob):
+            self._title("picture")
+        elif blob.encoding == "utf-8":
+            self._show_text(plain(blob.content or ""))
+        else:
+            self._show_bytes(blob)
         if blob.encoding == "utf-8" and blob.content:
             content = blob.content
 
@@ -352,9 +361,9 @@ class Code(Differing, View):
             return True
         if self._mode == "history":
             self._mode = "file"
-            if self._blob is not None:
-                self._show_text(self._text)
             self._arrange()
+            if self._blob is not None and not self.show_picture(self._blob):
+                self._show_text(self._text)
             self._focus("file" if self.path else "tree")
             return True
         if self.path is not None and not self.wide:

@@ -66,9 +66,9 @@ def open_subject(svc: SvcApp, one: InboxItem) -> None:
     opened: list[bool] = []
 
     def show(repo: Repo, at: float) -> None:
-        from tui.screens.issue import IssueScreen
         from tui.screens.proposal.screen import ProposalScreen
         from tui.screens.repo import RepoScreen
+        from tui.screens.talk.issue import IssueScreen
 
         if opened:
             return

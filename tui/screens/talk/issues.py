@@ -13,6 +13,7 @@ from localstore.core.model.collaboration.issue import Issue, IssueCreate
 from localstore.core.model.collaboration.proposal import Proposal, ProposalCreate
 from tui import reads
 from tui.actions import Action
+from tui.drafts import named
 from tui.screens.proposal.words import checks_of, state_of, verdicts_of
 from tui.screens.view import View
 from tui.text import Part, ago, safe
@@ -38,6 +39,11 @@ class Issues(View):
         self._kind = "issues"
         self._state = "open"
         self._found: dict[str, list[Issue] | list[Proposal]] = {"issues": [], "proposals": []}
+
+    def facts(self) -> dict[str, str]:
+        number = self.query_one("#issues", Lines).key
+        kind = "issue" if self._kind == "issues" else "pr"
+        return {kind: str(number)} if number is not None else {}
 
     def compose(self) -> ComposeResult:
         yield Lines(id="issues")
@@ -129,7 +135,7 @@ class Issues(View):
             if title.strip():
                 self._act(issues.CREATE, IssueCreate(title=title.strip()))
 
-        self.of.ask("title of the issue", done)
+        self.of.write("title of the issue", done, named(self.of.repo.id, 0, "issue"))
 
     def _propose(self) -> None:
         """Choose a branch and give a title."""
@@ -146,7 +152,8 @@ class Issues(View):
                 if title.strip():
                     self._act(proposals.CREATE, ProposalCreate(head=head, base=base, title=title.strip()))
 
-            self.of.ask(f"title of the proposal of {head} for {base}", done)
+            words = f"title of the proposal of {head} for {base}"
+            self.of.write(words, done, named(self.of.repo.id, 0, "proposal", head))
 
         items = [Item(name, ((safe(name), "text"),)) for name in branches]
         self.app.push_screen(Choose("branch to propose", items, chosen))
@@ -156,8 +163,8 @@ class Issues(View):
         self.svc.act(endpoint, body, about=repo.full_name, id=repo.id)
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
-        from tui.screens.issue import IssueScreen
         from tui.screens.proposal.screen import ProposalScreen
+        from tui.screens.talk.issue import IssueScreen
 
         kind = IssueScreen if self._kind == "issues" else ProposalScreen
         self.app.push_screen(kind(self.of.repo, int(str(event.key))))

@@ -78,10 +78,8 @@ class Security(View):
         return Item(one.id, left, right, f"{one.id} {one.summary}")
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
-        import shlex
-
         if any(one.id == event.key for one in self._advisories or ()):
-            self.svc.run_line(shlex.join(["advisories", str(event.key)]))
+            self.svc.run_words(["advisories", str(event.key)])
 
 
 def _heading(name: str, count: int) -> Item:

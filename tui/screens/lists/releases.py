@@ -21,12 +21,23 @@ if TYPE_CHECKING:
     from tui.screens.repo import RepoScreen
 
 
+def _action(id: str, key: str, label: str, command: str, right: str) -> Action:
+    return Action(id, (key,), label, f"svc repo release {command}", "signed_in", True, right)
+
+
 class Releases(View):
-    ACTIONS = (Action("open", ("enter",), "open", "svc repo release view {version}", footer=True),)
+    ACTIONS = (
+        Action("open", ("enter",), "open", "svc repo release view {version}", footer=True),
+        _action("add", "a", "new", "create {version}", "release.create"),
+    )
 
     def __init__(self, of: RepoScreen) -> None:
         super().__init__(of)
         self._releases: dict[str, Release] = {}
+
+    def facts(self) -> dict[str, str]:
+        version = self.query_one("#releases", Lines).key
+        return {"version": str(version)} if version is not None else {}
 
     def compose(self) -> ComposeResult:
         yield Lines(id="releases")
@@ -57,6 +68,9 @@ class Releases(View):
         right = ((f"{said}{ago(release.created_at, self.svc.clock())} ", "dim"),)
         return Item(release.version, left, right, f"{release.version} {release.notes}")
 
+    def do_add(self) -> None:
+        self.svc.open_form("repo release create")
+
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         self.app.push_screen(ReleaseScreen(self.of.repo, self._releases[str(event.key)]))
 
@@ -66,11 +80,20 @@ class ReleaseScreen(Base):
 
     ACTIONS = (
         Action("open", ("enter",), "download", "svc repo release download {version} {file}", footer=True),
+        _action("upload", "u", "upload files", "upload {version} {paths}", "asset.upload"),
+        _action("remove", "x", "remove the file", "delete-asset {version} {name}", "asset.delete"),
+        _action("notes", "E", "notes", "edit {version}", "release.edit"),
     )
 
     def __init__(self, repo: Repo, release: Release) -> None:
         super().__init__()
         self.repo, self.release = repo, release
+
+    def subject(self) -> tuple[Repo | None, bool]:
+        return self.repo, False
+
+    def facts(self) -> dict[str, str]:
+        return {"version": self.release.version}
 
     def content(self) -> ComposeResult:
         yield Lines(id="release")
@@ -104,8 +127,26 @@ class ReleaseScreen(Base):
         rows += [Item(None, ((line, "text"),)) for line in wrapped(release.notes, width)]
         self.query_one("#release", Lines).show(rows)
 
-    def on_lines_chosen(self, event: Lines.Chosen) -> None:
-        import shlex
+    def on_screen_resume(self) -> None:
+        super().on_screen_resume()
+        self.do_refresh()
 
-        words = ["repo", "release", "download", self.release.version, str(event.key)]
-        self.svc.run_line(shlex.join([*words, "-R", self.repo.full_name]))
+    def do_upload(self) -> None:
+        self.svc.open_form("repo release upload")
+
+    def do_notes(self) -> None:
+        self.svc.open_form("repo release edit", notes=self.release.notes)
+
+    def do_remove(self) -> None:
+        name = self.query_one("#release", Lines).key
+        if name is None:
+            self.say("put the cursor on a file", "warn")
+            return
+        words = ["repo", "release", "delete-asset", self.release.version, str(name), "--yes"]
+        self.confirm(f"remove {name} for good? y", lambda: self._run(*words))
+
+    def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        self._run("repo", "release", "download", self.release.version, str(event.key))
+
+    def _run(self, *words: str) -> None:
+        self.svc.run_words([*words, "-R", self.repo.full_name])

@@ -1,0 +1,51 @@
+"""The commands of svc as the terminal app gets them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from svc.agent.invoke.programs import Programs
+from svc.cmd.frame.context import Run
+from svc.cmd.frame.table import COMMANDS
+from tui.commands import Commands, Field
+
+NOT_INSIDE = ("tui", "invoke", "completions")  # which make no sense inside the app
+
+
+def catalogue(run: Run) -> Commands:
+    """Every command that the app offers. They run at the server of this one."""
+    summaries = {path: one.summary for path, one in COMMANDS.items() if path not in NOT_INSIDE}
+    environment = {**os.environ, "SVC_SERVER": run.server, "NO_COLOR": "1"}
+    return Commands(summaries, fields, complete, Programs(run.home.root, environment))
+
+
+def fields(path: str) -> list[Field]:
+    """The parameters of a command, arguments first."""
+    from svc.cmd.frame.command import build
+
+    own = sorted(build(path).own_params, key=lambda param: param.param_type_name != "argument")
+    return [_field(param) for param in own]
+
+
+def _field(param: Any) -> Field:
+    option = param.param_type_name == "option"
+    choices = getattr(param.type, "choices", None) or ()
+    return Field(
+        str(param.name),
+        param.help or "",
+        bool(param.required),
+        param.nargs == -1 or bool(getattr(param, "multiple", False)),
+        bool(getattr(param, "is_flag", False)),
+        tuple(sorted(param.opts, key=lambda text: text[:2] != "--")) if option else (),
+        tuple(str(getattr(one, "value", one)) for one in choices),
+    )
+
+
+def complete(words: list[str]) -> list[tuple[str, str]]:
+    """Candidates for the last word, with their meanings."""
+    from svc.cmd.frame.complete import answer
+
+    lines = answer(words, os.environ, Path.cwd()).splitlines()
+    return [(name, meaning) for name, _, meaning in (line.partition("\t") for line in lines)]

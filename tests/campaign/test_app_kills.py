@@ -1,0 +1,148 @@
+"""The app dies on every screen, and loses its network there: nothing is lost, what was seen opens again."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import depth
+from tests.campaign.app_screens import STOPS, App, furnish
+from tests.campaign.cable import Cable
+from tests.campaign.conftest import Place
+from tests.campaign.world import Machine, Node
+
+SVC = [sys.executable, "-m", "svc"]
+FEW = ("issue", "files", "settings", "rule", "palette")
+SCREENS = {name: stop for name, stop in STOPS.items() if depth.DEEP or name in FEW}
+
+
+@pytest.fixture
+def road(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cable, Node]]:
+    cable = Cable()
+    node = Node(tmp_path_factory.mktemp("app"), cable.address)
+    cable.upstream = node.port
+    yield cable, node
+    cable.close()
+    node.close()
+
+
+@pytest.fixture
+def place(road: tuple[Cable, Node], tmp_path: Path) -> Place:
+    found = Place(tmp_path, road[1], f"t{os.getpid()}")
+    furnish(found)
+    return found
+
+
+def queue(machine: Machine) -> list[str]:
+    found: list[dict[str, str]] = machine.ok("queue", "list", "--json", "action").json()
+    return [one["action"] for one in found]
+
+
+def shown_queue(app: App) -> list[str]:
+    """What the screen of the queue lists."""
+    app.type("s")
+    app.expect("waiting")
+    rows = [line for line in app.terminal.text.split("\n") if "⋯ queued  " in line]
+    return [row.split("⋯ queued  ")[1].rsplit("  t", 1)[0].strip() for row in rows]
+
+
+def look_at_all(machine: Machine) -> None:
+    """Visit the screens once, with the network."""
+    app = App(machine, SVC)
+    for stop in SCREENS.values():
+        app.go(stop)
+        app.back()
+    app.leave()
+
+
+def test_killed_on_a_screen_nothing_is_lost(road: tuple[Cable, Node], place: Place) -> None:
+    cable, _ = road
+    look_at_all(place.ann)
+    cable.cut()
+    waiting = 0
+    for name, stop in SCREENS.items():
+        app = App(place.ann, SVC)
+        app.go(stop)
+        for keys in stop.act:
+            app.type(keys)
+        waiting += stop.queues
+        if stop.queues:
+            app.expect(f"⋯ {waiting} queued")
+        if stop.kept:
+            app.expect(stop.kept)
+        app.terminal.kill()
+        assert len(queue(place.ann)) == waiting, name
+        app = App(place.ann, SVC)
+        app.expect("○ offline")
+        app.go(stop)
+        if stop.kept:
+            app.expect(stop.kept)
+        app.back()
+        assert shown_queue(app) == queue(place.ann), name
+        app.leave()
+    cable.mend()
+    expected = queue(place.ann)
+    assert len(expected) == waiting == sum(stop.queues for stop in SCREENS.values())
+    place.ann.ok("queue", "retry")
+    assert queue(place.ann) == []
+    comments = place.ann.ok("repo", "api", "repos/{id}/issues/1/comments").json()["items"]
+    assert [one["body"] for one in comments] == ["Later"]
+
+
+def test_the_network_goes_and_comes_on_every_screen(road: tuple[Cable, Node], place: Place) -> None:
+    cable, _ = road
+    look_at_all(place.ann)
+    app = App(place.ann, SVC)
+    for name, stop in SCREENS.items():
+        app.go(stop)
+        cable.cut()
+        typing = name in ("find", "role", "palette", "repositories")
+        if not typing:
+            app.type("r")
+            app.expect("○ offline")
+        app.expect(stop.words)
+        for keys in stop.act if stop.queues else ():
+            app.type(keys)
+        if stop.queues:
+            app.expect("⋯ 1 queued")
+            assert len(queue(place.ann)) == 1
+        cable.mend()
+        app.back()
+        app.type("r")
+        app.expect("● ")
+        if stop.queues:
+            app.type("s")
+            app.type("u")
+            app.expect("nothing waits")
+            assert queue(place.ann) == [], name
+            app.back()
+    app.leave()
+
+
+OPEN, PAGE, LINE = 4_000, 3_000, 500  # bytes at 80 × 24
+
+
+def test_bytes_and_sizes_on_every_screen(road: tuple[Cable, Node], place: Place) -> None:
+    look_at_all(place.ann)
+    app = App(place.ann, SVC)
+    over: list[tuple[str, str, int]] = []
+    for name, stop in SCREENS.items():
+        for key in stop.keys:
+            over.append((name, f"open {key!r}", app.costs(key) - OPEN))
+        app.expect(stop.words)
+        if name not in ("find", "role", "palette", "repositories"):
+            for key, most in (("j", LINE), ("k", LINE), ("\x04", PAGE), ("\x15", PAGE)):
+                over.append((name, repr(key), app.costs(key) - most))
+        assert app.terminal.read(1.0, 1.0) == 0, name
+        for width, height in ((200, 50), (60, 15), (80, 24)):
+            app.terminal.resize(width, height)
+            app.costs("")
+            assert "Traceback" not in app.terminal.text
+        app.expect(stop.words)
+        app.back()
+    app.leave()
+    assert [one for one in over if one[2] > 0] == []

@@ -1,0 +1,174 @@
+"""Palette, command line and forms, by keys alone, against a real relay."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from svc.cmd.frame.catalogue import NOT_INSIDE
+from svc.cmd.frame.table import COMMANDS
+from tests.svc.conftest import Svc
+from tests.tui.test_app import press, project, settle
+from tests.tui.test_issues import issue
+from tests.tui.test_proposals import seen
+from tui.app import SvcApp
+from tui.screens.command.palette import Palette
+
+__all__ = ["issue", "project"]
+Open = Callable[..., SvcApp]
+
+
+async def test_the_palette_lists_every_command(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(120, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "space")
+        palette = pilot.app.screen
+        assert isinstance(palette, Palette)
+        lines = [action.command for action in palette._table.values()]
+        missing = [
+            path for path in COMMANDS if not any(f"{line} ".startswith(f"svc {path} ") for line in lines)
+        ]
+        assert set(missing) == set(NOT_INSIDE)
+        text = await press(pilot, *"webhook ping")
+        assert "svc repo webhook ping" in text
+        assert "svc repo webhook list" not in text
+
+
+async def test_a_form_asks_for_what_is_missing(issue: str, alice: Svc, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "space")
+        text = await press(pilot, *"label create", "enter")
+        assert "svc label create" in text
+        assert "▸ NAME" in text
+        assert issue in text.split("--repo")[1].split("\n")[0]
+        text = await press(pilot, "enter", *"docs", "enter")
+        assert "▸ run  svc label create" in text
+        assert "docs" in await seen(pilot, "svc label create")
+        await press(pilot, "enter")
+        assert "Created" in await seen(pilot, "done")
+    assert "docs" in alice("label", "list", "--json", "name").out
+
+
+async def test_a_form_knows_the_number_of_the_issue(issue: str, alice: Svc, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        await press(pilot, "enter")
+        assert "✓ closed" in await press(pilot, "z")
+        await press(pilot, "space")
+        text = await press(pilot, *"closed issue again", "enter")
+        assert "▸ run  svc issue reopen" in text
+        await press(pilot, "enter")
+        assert "done" in await seen(pilot, "done")
+        assert "○ open" in await press(pilot, "escape", "r")
+    assert json.loads(alice("issue", "view", "1", "--json", "state").out)["state"] == "open"
+
+
+async def test_a_command_line_is_completed_and_filled_in(issue: str, alice: Svc, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        await press(pilot, "enter")
+        text = await press(pilot, "colon", *"issue c")
+        assert "issue close" in text
+        assert "issue comment" in text
+        text = await press(pilot, *"lo", "tab")
+        assert "the number that is shown" in text
+        text = await press(pilot, "tab", *"--re")
+        assert "--reason" in text
+        text = await press(pilot, "escape", "colon", *"issue comment -b Typed", "enter")
+        assert "svc issue comment --body=Typed" in text
+        assert "done" in await seen(pilot, "done")
+        assert "Typed" in await press(pilot, "escape", "r")
+
+
+async def test_a_command_line_asks_for_what_it_lacks(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        text = await press(pilot, "colon", *"issue label add 1", "enter")
+        assert "▸ LABELS" in text
+        await press(pilot, "enter", *"bug", "enter")
+        await press(pilot, "enter")
+        assert "done" in await seen(pilot, "done")
+
+
+async def test_what_a_command_refuses_is_said(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "colon", *"issue view 77", "enter")
+        text = await seen(pilot, "exit")
+        assert "exit 1" in text
+        assert "77" in text
+        assert "cannot be read" in await press(pilot, "escape", "colon", *"issue view 'open", "enter")
+        await press(pilot, "colon", *"nonsense", "enter")
+        assert "there is no command" in await seen(pilot, "there is no command")
+
+
+async def test_a_command_that_goes_on_is_stopped(issue: str, alice: Svc, open_app: Open) -> None:
+    seal = json.loads(alice("log", "main", "--json", "id").out)[0]["id"]
+    run = json.loads(alice("repo", "run", "create", "lint", "--seal", seal, "--json", "id").out)["id"]
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await pilot.press("colon", *f"repo run watch {run}", "enter")
+        await pilot.pause(1.0)
+        await pilot.press("x")
+        assert "it was stopped" in await seen(pilot, "it was stopped")
+
+
+@pytest.mark.parametrize(
+    ("role", "may", "may_not"),
+    [
+        ("read", "issue.create", "issue.label"),
+        ("triage", "issue.label", "proposal.merge_prepare"),
+        ("write", "proposal.merge_prepare", "webhook.create"),
+    ],
+)
+async def test_what_a_role_may_not_do_says_why(
+    issue: str,
+    alice: Svc,
+    node: str,
+    open_app: Open,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    role: str,
+    may: str,
+    may_not: str,
+) -> None:
+    handle, mine = f"{os.environ['TEST_HANDLE']}"[:24] + f"-{role}", os.environ["SVC_HOME"]
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
+    assert alice("login", "--device-key", "--handle", handle).code == 0
+    monkeypatch.setenv("SVC_HOME", mine)
+    assert alice("repo", "collaborator", "add", handle, "--role", role).code == 0
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
+    assert alice("repo", "invite", "accept", issue).code == 0
+    monkeypatch.setenv("TEST_HANDLE", handle)
+    async with open_app().run_test(size=(120, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        await press(pilot, "enter")
+        await press(pilot, "space")
+        palette = pilot.app.screen
+        assert isinstance(palette, Palette)
+        why = {action.right: palette._refused(action) for action in palette._table.values()}
+        assert why[may] == ""
+        assert f"and yours is {role}" in why[may_not]
+        text = await press(pilot, *"webhook create")
+        assert f"this needs the role owner, and yours is {role}" in text
+        assert "this needs the role owner" in await press(pilot, "enter")
+        if role == "read":
+            assert "this needs the role triage" in await press(pilot, "l")
+    refused = alice("repo", "webhook", "create", "https://example.org/", "-R", issue)
+    assert refused.code != 0, "the relay refuses it too"

@@ -1,0 +1,172 @@
+"""Reviewing a proposal by keys alone, and drafts that outlive the app, against a real relay."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import TextArea
+
+from scripts.bench.tui import Terminal
+from tests.svc.conftest import Svc
+from tests.tui.test_app import press, project, settle
+from tests.tui.test_issues import NOWHERE, issue
+from tests.tui.test_proposals import other, seen
+from tui.app import SvcApp
+
+__all__ = ["issue", "other", "project"]
+Open = Callable[..., SvcApp]
+SVC = [sys.executable, "-m", "svc"]
+BEFORE = "def main():\n    a = 1\n\tb = 2\n    c = 3\n    return a + c\n"
+AFTER = BEFORE.replace("c = 3", "c = 4").replace("a + c", "a * c")
+
+
+@pytest.fixture
+def proposal(project: str, alice: Svc) -> str:
+    """The repository with a proposal #1 of branch `topic` that changes two of five lines."""
+    Path("src/main.py").write_text(BEFORE)
+    assert alice("push", "-m", "Third").code == 0
+    assert alice("repo", "branch", "topic").code == 0
+    assert alice("switch", "topic").code == 0
+    Path("src/main.py").write_text(AFTER)
+    assert alice("push", "-m", "Fourth").code == 0
+    made = alice("pr", "create", "--base", "main", "-t", "Multiply", "-b", "Because.")
+    assert made.code == 0, made
+    return project
+
+
+@pytest.fixture
+def reviewer(
+    proposal: str, other: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """The machine of somebody else; the name of the repository."""
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
+    monkeypatch.setenv("TEST_HANDLE", f"{os.environ['TEST_HANDLE']}"[:30] + "-b")
+    return proposal
+
+
+def threads(svc: Svc, repo: str) -> list[dict[str, object]]:
+    found = json.loads(svc("repo", "api", "repos/{id}/proposals/1/threads", "-R", repo).out)
+    items: list[dict[str, object]] = found["items"]
+    return items
+
+
+async def open_files(pilot: Pilot[None], repo: str) -> str:
+    await settle(pilot)
+    await press(pilot, "slash", *repo, "enter", "enter")
+    await press(pilot, "3")
+    await press(pilot, "p", "enter")
+    return await press(pilot, "enter")
+
+
+async def test_a_review_of_several_lines_goes_out_with_its_verdict(
+    reviewer: str, alice: Svc, open_app: Open
+) -> None:
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        text = await open_files(pilot, reviewer)
+        assert "a * c" in text
+        assert "go out with your verdict" in await press(pilot, "p")
+        await press(pilot, "slash", *"def main", "enter", "V", "j", "j")
+        await press(pilot, "c")
+        text = await press(pilot, *"Three lines", "enter")
+        assert "┌ waits for your review" in text
+        assert "1 pending" in text
+        await press(pilot, "slash", *"c = 4", "enter", "shift+down")
+        await press(pilot, "shift+down")
+        await press(pilot, "x")
+        area = pilot.app.screen.query_one(TextArea)
+        assert area.text == "    c = 4\n    return a * c"
+        await press(pilot, "enter", *"# end")
+        text = await press(pilot, "escape")
+        assert "enter sends it" in text
+        text = await press(pilot, "enter")
+        assert "+     # end" in text or "# end" in text
+        assert "2 pending" in text
+    mine = threads(alice, reviewer)
+    assert {(one["start"], one["end"], one["draft"]) for one in mine} == {(1, 3, True), (4, 5, True)}
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await open_files(pilot, reviewer)
+        text = await press(pilot, "escape")
+        assert "2 of your comments wait" in text
+        text = await press(pilot, "X")
+        assert "2 comments with it" in text
+        await press(pilot, *"See below", "enter")
+        text = await press(pilot, "G")
+        assert "X requests changes" in text
+        assert "See below" in text
+    assert {one["draft"] for one in threads(alice, reviewer)} == {False}
+
+
+async def test_lines_of_two_hunks_are_not_one_comment(proposal: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await open_files(pilot, proposal)
+        assert "go to a line first" in await press(pilot, "g", "c")
+        assert "select lines of one hunk" in await press(pilot, "V", "G", "c")
+        assert "#1 files" in await press(pilot, "escape")
+
+
+async def test_a_suggestion_is_applied(
+    proposal: str, other: Callable[..., None], alice: Svc, open_app: Open
+) -> None:
+    other(
+        "pr", "comment", "1", "--path", "src/main.py", "--line", "4", "--suggest", "    c = 5", "-b", "Five"
+    )
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        text = await open_files(pilot, proposal)
+        assert "c = 5" in text
+        await press(pilot, "slash", *"Five", "enter")
+        assert "seal the suggested lines" in await press(pilot, "a")
+        await press(pilot, "y", "enter")
+        assert "Applied" in await seen(pilot, "done")
+        await press(pilot, "escape", "r")
+    assert alice("pull").code == 0
+    assert "c = 5" in Path("src/main.py").read_text()
+
+
+async def test_a_draft_waits_where_it_was_begun(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        await press(pilot, "enter")
+        await press(pilot, "c", *"Half", "escape")
+    async with open_app(NOWHERE).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        await press(pilot, "enter")
+        assert "Half" in await press(pilot, "c")
+        assert "⋯ queued" in await press(pilot, "!", "enter")
+        assert "Half" not in (await press(pilot, "c")).splitlines()[-1]
+    assert list((Path(os.environ["SVC_HOME"]) / "drafts").iterdir()) == []
+
+
+def test_a_draft_outlives_the_app_that_is_killed(issue: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+
+    def opened() -> Terminal:
+        terminal = Terminal(SVC, Path.cwd(), 80, 24)
+        terminal.read(3.0)
+        for keys in ("\r", "3", "\r"):
+            terminal.keys(keys)
+            terminal.read(1.5)
+        return terminal
+
+    first = opened()
+    first.keys("c")
+    first.keys("What about the retr")
+    os.kill(first.pid, signal.SIGKILL)
+    os.waitpid(first.pid, 0)
+    second = opened()
+    second.keys("c")
+    assert any("What about the retr" in line for line in second.screen.display), second.screen.display
+    second.keys("y\r")
+    second.read(2.0)
+    assert any("What about the retry" in line for line in second.screen.display), second.screen.display
+    second.close()

@@ -1,0 +1,445 @@
+"""The rows of the specification about Settings: done in the app by keys, then looked at through the API."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from svc.cmd.frame.app import run
+from tests.svc.conftest import Svc
+from tests.tui.test_app import press, project, settle
+from tests.tui.test_issues import NOWHERE, waiting
+from tests.tui.test_proposals import other, proposal
+from tui.app import SvcApp
+from tui.drafts import Drafts
+from tui.screens.repo import RepoScreen
+from tui.screens.settings.form import Field, Form, Kept
+from tui.widgets.lines import Lines
+
+__all__ = ["other", "project", "proposal"]
+Open = Callable[..., SvcApp]
+
+ROWS = {
+    "set.panel.general": "test_the_eight_panels",
+    "set.panel.listing": "test_the_eight_panels",
+    "set.panel.upstream": "test_the_eight_panels",
+    "set.panel.marketplace": "test_the_eight_panels",
+    "set.panel.access": "test_the_eight_panels",
+    "set.panel.automation": "test_the_eight_panels",
+    "set.panel.checks": "test_the_eight_panels",
+    "set.panel.lifecycle": "test_the_eight_panels",
+    "set.general.default-branch": "test_general",
+    "set.general.handle": "test_general",
+    "set.listing.name": "test_listing",
+    "set.listing.category": "test_listing",
+    "set.listing.screenshots": "test_listing",
+    "set.listing.readme-images": "test_listing",
+    "set.upstream.git-host": "test_what_has_no_route_says_so",
+    "set.upstream.model-hub": "test_what_has_no_route_says_so",
+    "set.upstream.hourly-drafts": "test_what_has_no_route_says_so",
+    "set.marketplace.sale": "test_what_has_no_route_says_so",
+    "set.access.collaborators": "test_access",
+    "set.access.invitations": "test_access",
+    "set.checks.must-pass": "test_checks",
+    "set.lifecycle.visibility": "test_lifecycle",
+    "set.lifecycle.archive": "test_lifecycle",
+    "set.lifecycle.delete": "test_lifecycle",
+}
+PANELS = (
+    "General",
+    "Listing",
+    "Upstream source",
+    "Marketplace",
+    "Access",
+    "Automation",
+    "Checks",
+    "Lifecycle",
+)
+
+
+def test_each_row_has_its_test() -> None:
+    assert len(ROWS) == 24
+    assert sorted(name for name in set(ROWS.values()) if not callable(globals().get(name))) == []
+
+
+async def opened(pilot: Pilot[None]) -> str:
+    """The settings of the first repository."""
+    await settle(pilot)
+    await press(pilot, "enter")
+    return await press(pilot, "8")
+
+
+async def to(pilot: Pilot[None], *key: str) -> str:
+    """Go down to the row with this key, by j alone."""
+    await press(pilot, "g")
+    lines = pilot.app.screen.query_one(Lines)
+    for _ in range(len(lines.rows)):
+        if lines.key == key:
+            return await settle(pilot)
+        await pilot.press("j")
+    raise AssertionError(f"{key} is not among {[lines.rows[n].key for n in range(len(lines.rows))]}")
+
+
+async def typed(pilot: Pilot[None], text: str) -> str:
+    """Replace what the prompt holds."""
+    await pilot.press("end", "ctrl+u", *(("space" if c == " " else c) for c in text))
+    return await press(pilot, "enter")
+
+
+def said(*words: str) -> str:
+    """What a command prints while an app runs, which takes the standard output for itself."""
+    out = io.StringIO()
+    with redirect_stdout(out):
+        assert run(list(words)) == 0, (words, out.getvalue())
+    return out.getvalue()
+
+
+def got(path: str = "repos/{id}") -> dict[str, Any]:
+    """What the API says."""
+    found = json.loads(said("repo", "api", path))
+    assert isinstance(found, dict)
+    return found
+
+
+async def test_the_eight_panels(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 60)) as pilot:
+        lines = [line.strip() for line in (await opened(pilot)).split("\n")]
+        assert [line for line in lines if line in PANELS] == list(PANELS)
+        first = [str(pilot.app.screen.query_one(Lines).key)]
+        for _ in range(5):
+            await press(pilot, "right_curly_bracket")
+            first.append(str(pilot.app.screen.query_one(Lines).key))
+        names = [name for name in PANELS if name not in ("Upstream source", "Marketplace")]
+        assert [key.split("'")[1] for key in first] == names
+        await press(pilot, "left_curly_bracket")
+        assert pilot.app.screen.query_one(Lines).key[0] == "Checks"  # type: ignore[index]
+
+
+async def test_what_has_no_route_says_so(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 60)) as pilot:
+        text = await opened(pilot)
+        assert text.count("servers have no route for it yet") == 2
+
+
+async def test_general(project: str, alice: Svc, open_app: Open) -> None:
+    assert alice("repo", "branch", "topic").code == 0
+    async with open_app().run_test(size=(100, 60)) as pilot:
+        await opened(pilot)
+        await to(pilot, "General", "field", "default_branch")
+        await press(pilot, "enter")
+        text = await press(pilot, *"topic", "enter")
+        assert "* default branch" in text and "topic  was main" in text
+        await to(pilot, "General", "field", "name")
+        await press(pilot, "enter")
+        text = await typed(pilot, "no good")
+        assert "X " in text and "* handle" in text
+        assert "nothing was sent" in await press(pilot, "S")
+        assert got()["default_branch"] == "main"
+        await to(pilot, "General", "field", "name")
+        await press(pilot, "enter")
+        text = await typed(pilot, "journal")
+        assert "2 changes not saved" in text
+        text = await press(pilot, "S")
+        assert "not saved" not in text
+        owner = os.environ["TEST_HANDLE"]
+        assert f"{owner}/journal" in await settle(pilot)
+    found = got()
+    assert (found["full_name"], found["default_branch"]) == (f"{owner}/journal", "topic")
+    assert json.loads(said("repo", "view", f"{owner}/project", "--json", "name"))["name"] == "journal"
+    assert alice("repo", "create", "project").code == 1
+    assert alice("repo", "clone", f"{owner}/journal", "copy").code == 0
+    assert waiting(alice) == []
+
+
+async def test_changes_that_were_not_saved_come_back(project: str, alice: Svc, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 60)) as pilot:
+        await opened(pilot)
+        await to(pilot, "General", "field", "description")
+        await press(pilot, "enter")
+        assert "* description" in await typed(pilot, "Better")
+    drafts = Path(os.environ["SVC_HOME"]) / "drafts"
+    assert [file.stat().st_mode & 0o777 for file in drafts.iterdir()] == [0o600]
+    async with open_app().run_test(size=(100, 60)) as pilot:
+        assert "Better  was Notes on parsing" in await opened(pilot)
+        assert "not saved" not in await press(pilot, "U")
+        assert list(drafts.iterdir()) == []
+    assert got()["description"] == "Notes on parsing"
+
+
+async def test_a_setting_changed_without_the_server_is_sent_later(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    async with open_app().run_test(size=(100, 60)) as pilot:
+        await opened(pilot)
+    async with open_app(NOWHERE).run_test(size=(100, 60)) as pilot:
+        await opened(pilot)
+        await to(pilot, "General", "field", "description")
+        await press(pilot, "enter")
+        await typed(pilot, "Better")
+        text = await press(pilot, "S")
+        assert "⋯ description" in text and "Better  queued" in text
+        assert "change settings" in text
+        await to(pilot, "Lifecycle", "archive", "")
+        await press(pilot, "enter")
+        assert "⋯ yes, queued" in await press(pilot, "y", "enter")
+    assert waiting(alice) == ["change settings", "change settings"]
+    async with open_app().run_test(size=(100, 60)) as pilot:
+        await settle(pilot)
+        assert "archived             yes" in await opened(pilot)
+    assert got()["description"] == "Better"
+    assert waiting(alice) == []
+
+
+async def test_listing(project: str, alice: Svc, open_app: Open) -> None:
+    Path("docs").mkdir()
+    Path("docs/app.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    assert alice("push", "-m", "Picture").code == 0
+    assert alice("repo", "visibility", "public", "--yes").code == 0
+    async with open_app().run_test(size=(100, 60)) as pilot:
+        assert "not listed yet" in await opened(pilot)
+        for field, value in (("name", "Field notes"), ("category", "Writing")):
+            await to(pilot, "Listing", "field", field)
+            await press(pilot, "enter")
+            await typed(pilot, value)
+        await to(pilot, "Listing", "field", "screenshots")
+        await press(pilot, "enter")
+        assert "docs/app.png" in await press(pilot, "enter")
+        await to(pilot, "Listing", "field", "readme_images")
+        await press(pilot, "enter")
+        assert "4 changes not saved" in await press(pilot, *"upstream", "enter")
+        text = await press(pilot, "S")
+        assert "in the catalog" in text, text
+        found = got("repos/{id}/listing")
+        shown = (found["name"], found["category"], found["screenshots"], found["readme_images"])
+        assert shown == ("Field notes", "Writing", ["docs/app.png"], "upstream")
+        await to(pilot, "Listing", "field", "screenshots")
+        await press(pilot, "enter", "enter")
+        await to(pilot, "Listing", "field", "category")
+        await press(pilot, "enter")
+        await typed(pilot, " ")
+        await press(pilot, "S")
+        found = got("repos/{id}/listing")
+        assert (found["name"], found["category"], found["screenshots"]) == ("Field notes", None, [])
+        await to(pilot, "Listing", "remove", "")
+        await press(pilot, "enter")
+        assert "not listed yet" in await typed(pilot, "Field notes")
+    assert alice("repo", "api", "repos/{id}/listing").code == 1
+
+
+async def test_access(proposal: str, other: Callable[..., None], alice: Svc, open_app: Open) -> None:
+    ben = os.environ["TEST_HANDLE"][:30] + "-b"
+    people = "repos/{id}/collaborators"
+
+    def roles() -> dict[str, tuple[str, str]]:
+        return {one["account"]["handle"]: (one["role"], one["state"]) for one in got(people)["items"]}
+
+    async with open_app().run_test(size=(100, 60)) as pilot:
+        await opened(pilot)
+        await press(pilot, "a")
+        await press(pilot, *ben, "enter")
+        text = await press(pilot, *"triage", "enter")
+        assert "triage  * invited" in text
+        assert ben not in roles()
+        other("repo", "invite", "accept")
+        text = await press(pilot, "r")
+        assert f"@{ben}" in text and "invited" not in text
+        await to(pilot, "Access", "person", ben)
+        await press(pilot, "enter")
+        await press(pilot, *"write", "enter")
+        assert roles()[ben] == ("write", "active")
+        await to(pilot, "Access", "person", ben)
+        await press(pilot, "enter")
+        await press(pilot, *"remove", "enter")
+        assert "that is not its name" in await typed(pilot, "somebody")
+        await press(pilot, "enter")
+        await press(pilot, *"remove", "enter")
+        assert f"@{ben}" not in await typed(pilot, ben)
+        assert ben not in roles()
+        await press(pilot, "a")
+        await press(pilot, *ben, "enter", *"read", "enter")
+        invite = got("repos/{id}/invites")["items"][0]["id"]
+        await to(pilot, "Access", "invited", invite)
+        await press(pilot, "enter")
+        assert "invited" not in await press(pilot, "y", "enter")
+        await to(pilot, "Access", "path", "+")
+        await press(pilot, "enter")
+        await press(pilot, *"src", "enter")
+        assert "src                  private" in await press(pilot, *"private", "enter")
+        assert got("repos/{id}/paths")["items"][0]["visibility"] == "private"
+        await to(pilot, "Access", "path", "src")
+        await press(pilot, "enter", *"remove", "enter")
+        assert "src " not in (await typed(pilot, "src")).split("Access")[1].split("Automation")[0]
+    assert got("repos/{id}/paths")["items"] == []
+
+
+async def test_members_of_the_owning_organisation(project: str, alice: Svc, open_app: Open) -> None:
+    org = os.environ["TEST_HANDLE"][:30] + "-o"
+    assert alice("org", "create", org).code == 0
+    assert alice("repo", "transfer", org, "--org", "--yes").code == 0
+    offered = json.loads(said("repo", "transfer-list", "--json", "id"))[0]["id"]
+    assert alice("repo", "transfer-accept", offered, "--yes").code == 0
+    async with open_app().run_test(size=(100, 60)) as pilot:
+        text = await opened(pilot)
+        assert f"the organisation {org}" in text
+        assert f"admin of {org}" in text
+        await to(pilot, "Access", "member", os.environ["TEST_HANDLE"])
+        await press(pilot, "enter")
+        text = await press(pilot, *"member", "enter")
+        assert "refused" in text
+
+
+async def test_checks(project: str, alice: Svc, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 60)) as pilot:
+        await opened(pilot)
+        await press(pilot, "c")
+        assert "✓ has to pass" in await press(pilot, *"ci/test", "enter")
+        assert got("repos/{id}/checks")["items"][0]["enabled"] is True
+        await to(pilot, "Checks", "rule", "")
+        await press(pilot, "enter")
+        text = await press(pilot, "enter")
+        assert "branches main" in text
+        await to(pilot, "rule", "field", "required_approvals")
+        await press(pilot, "enter")
+        assert "many is not a number" in await typed(pilot, "many")
+        assert "nothing was sent" in await press(pilot, "S")
+        await press(pilot, "enter")
+        await typed(pilot, "2")
+        await to(pilot, "rule", "field", "require_checks")
+        assert "2 changes not saved" in await press(pilot, "enter")
+        assert "not saved" not in await press(pilot, "S")
+        rule = got("repos/{id}/protections")["items"][0]
+        assert (rule["pattern"], rule["required_approvals"], rule["require_checks"]) == ("main", 2, True)
+        assert "2 approvals, checks pass" in await press(pilot, "escape")
+        await to(pilot, "Checks", "check", "ci/test")
+        assert "ci/test" not in await press(pilot, "enter")
+        await to(pilot, "Checks", "rule", "main")
+        await press(pilot, "enter", "x")
+        await typed(pilot, "main")
+    assert got("repos/{id}/protections")["items"] == []
+
+
+async def test_webhooks(project: str, alice: Svc, open_app: Open) -> None:
+    address = "http://127.0.0.1:9/hook"
+    async with open_app().run_test(size=(110, 60)) as pilot:
+        await opened(pilot)
+        await to(pilot, "Automation", "add", "")
+        await press(pilot, "enter")
+        await typed(pilot, address)
+        text = await typed(pilot, "push,release")
+        if "whsec_" not in text:
+            pytest.skip("this server sends nothing to private addresses")
+        await press(pilot, "escape")
+        assert "push, release" in await press(pilot, "r")
+        hook = got("repos/{id}/webhooks")["items"][0]["id"]
+        await to(pilot, "Automation", "hook", hook)
+        await press(pilot, "enter")
+        assert "- switched off" in await press(pilot, *"switch", "enter")
+        await press(pilot, "enter", *"events", "enter")
+        assert "flood is not an event" in await typed(pilot, "flood")
+        await press(pilot, "enter", *"events", "enter")
+        await typed(pilot, "issue")
+        found = got("repos/{id}/webhooks")["items"][0]
+        assert (found["active"], found["events"]) == (False, ["issue"])
+        await press(pilot, "enter", *"delete", "enter")
+        await typed(pilot, address)
+    assert got("repos/{id}/webhooks")["items"] == []
+
+
+async def test_lifecycle(project: str, alice: Svc, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 60)) as pilot:
+        await opened(pilot)
+        await to(pilot, "Lifecycle", "visibility", "")
+        await press(pilot, "enter")
+        assert "that is not its name" in await typed(pilot, "y")
+        assert got()["visibility"] == "private"
+        await press(pilot, "enter")
+        await typed(pilot, project)
+        assert got()["visibility"] == "public"
+        await press(pilot, "enter", "y", "enter")
+        assert got()["visibility"] == "private"
+        await to(pilot, "Lifecycle", "archive", "")
+        await press(pilot, "enter")
+        assert "yes: it takes no writes" in await press(pilot, "y", "enter")
+        Path("new").write_text("1\n")
+        assert alice("push", "-m", "New").code == 1
+        await press(pilot, "enter")
+        await press(pilot, "y", "enter")
+        assert alice("push", "-m", "New").code == 0
+        await to(pilot, "Lifecycle", "delete", "")
+        await press(pilot, "enter")
+        assert "nothing was deleted" in await typed(pilot, "project")
+        await press(pilot, "enter")
+        assert "Deleted" in await typed(pilot, project)
+    assert alice("repo", "view", project).code == 1
+
+
+async def test_who_is_not_the_owner_is_told_what_it_needs(
+    proposal: str,
+    other: Callable[..., None],
+    open_app: Open,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
+    monkeypatch.setenv("TEST_HANDLE", os.environ["TEST_HANDLE"][:30] + "-b")
+    async with open_app().run_test(size=(100, 60)) as pilot:
+        await settle(pilot)
+        assert isinstance(pilot.app, SvcApp)
+        owner, name = proposal.split("/")
+        found = pilot.app.client.api.repo.find(owner, name)
+        pilot.app.push_screen(RepoScreen(found, tab=8))
+        text = await settle(pilot)
+        assert "webhooks are shown to the owner" in text
+        await to(pilot, "General", "field", "description")
+        assert "this needs the role owner" in await press(pilot, "enter")
+
+
+async def test_the_account(project: str, alice: Svc, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 60)) as pilot:
+        await settle(pilot)
+        text = await press(pilot, "a")
+        assert "Sessions 1" in text and "● this one" in text
+        assert "Tokens for scripts 0" in text and "settings?tab=tokens" in text
+        assert "Devices 1" in text and "✓ active" in text
+        text = await press(pilot, "a")
+        assert "works once, for ten minutes" in text
+        await press(pilot, "escape")
+        devices = json.loads(said("auth", "device", "list", "--json", "id,name"))
+        await to(pilot, "device", devices[0]["id"])
+        await press(pilot, "e")
+        await typed(pilot, "My desk")
+        assert "My desk" in await press(pilot, "escape")
+        await to(pilot, "device", devices[0]["id"])
+        await press(pilot, "x")
+        assert "nothing was revoked" in await typed(pilot, "desk")
+        await press(pilot, "x")
+        await typed(pilot, "My desk")
+    assert alice("repo", "list").code == 4
+
+
+def test_a_form_marks_what_is_changed() -> None:
+    form = Form((Field("name", "name"),), lambda name, value: "" if value else "needs a value")
+    form.show({"name": "a"})
+    form.set("name", "b")
+    assert form.changed == {"name": "b"}
+    form.set("name", "a")
+    assert form.changed == {}
+    form.set("name", "")
+    assert form.faults() == {"name": "needs a value"}
+    form.set("name", "c")
+    form.show({"name": "c"})
+    assert form.changed == {}
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"\xff", b'{"General": 3}', b'{"General": {"name": '])
+def test_a_draft_that_cannot_be_read_is_none(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "draft.md").write_bytes(data)
+    assert Kept(Drafts(tmp_path), "draft").of("General") == {}

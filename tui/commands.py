@@ -1,0 +1,121 @@
+"""The commands of svc in the app: what there is, what each takes, and running one.
+
+    commands.summaries["issue close"]
+    commands.fields("issue close")
+    commands.run(["issue", "close", "41"], folder, 80, stopped)
+
+`svc.cmd` knows the commands and hands their descriptions in. A command runs as those of `svc invoke` do: in a
+process of its own, with an ApiResponse as its answer.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from localstore.agent.talk import ApiResponse
+from svc.agent.invoke.programs import SVC, Programs
+
+_wrapped = msgspec.json.Decoder(ApiResponse[Any])
+Values = Mapping[str, str]
+
+
+class Field(NamedTuple):
+    """A parameter of a command. `spelled`: the option, such as --label; empty for an argument. `many`: takes
+    several words."""
+
+    name: str
+    help: str = ""
+    required: bool = False
+    many: bool = False
+    flag: bool = False
+    spelled: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+
+
+REPO = Field("repo", "the repository, OWNER/NAME", spelled=("--repo", "-R"))
+YES = Field("yes", "answer yes to every question", flag=True, spelled=("--yes", "-y"))
+
+
+class Commands:
+    """`summaries`: path → summary of every command. `fields`: the parameters of one. `complete`: candidates
+    for the last of some words, with their meanings."""
+
+    def __init__(
+        self,
+        summaries: Mapping[str, str],
+        fields: Callable[[str], Sequence[Field]],
+        complete: Callable[[list[str]], list[tuple[str, str]]],
+        programs: Programs,
+    ) -> None:
+        self.summaries, self.fields, self.complete, self._programs = summaries, fields, complete, programs
+
+    def run(
+        self, words: list[str], folder: Path | None, width: int, stopped: Callable[[], bool]
+    ) -> ApiResponse[Any]:
+        """Carry out a command line; `data` has its text and exit code. Raises Cancelled once `stopped()`,
+        ClientError if its process fails."""
+        body = msgspec.json.encode({"words": words, "width": width})
+        return _wrapped.decode(self._programs.run(SVC, [], body, folder or Path.cwd(), stopped))
+
+    def path_in(self, words: Sequence[str]) -> str:
+        """The command that the words begin with; "" if they name none."""
+        for count in range(min(len(words), 3), 0, -1):
+            path = " ".join(words[:count])
+            if path in self.summaries:
+                return path
+        return ""
+
+
+def given(fields: Sequence[Field], words: Sequence[str]) -> dict[str, str] | None:
+    """The values that the words behind a command give to its fields. None if they name an option that it
+    lacks."""
+    options = {spelled: field for field in (*fields, REPO, YES) for spelled in field.spelled}
+    arguments = [field for field in fields if not field.spelled]
+    found: dict[str, list[str]] = {}
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        name, equals, value = word.partition("=")
+        if word.startswith("-") and len(word) > 1:
+            field = options.get(name)
+            if field is None:
+                return None
+            if field.flag:
+                found[field.name] = ["yes"]
+            elif equals or left:
+                found.setdefault(field.name, []).append(value if equals else left.pop(0))
+        elif arguments:
+            field = arguments[0] if arguments[0].many else arguments.pop(0)
+            found.setdefault(field.name, []).append(word)
+        else:
+            return None
+    return {name: values[0] if len(values) == 1 else shlex.join(values) for name, values in found.items()}
+
+
+def words_of(path: str, fields: Sequence[Field], values: Values) -> list[str]:
+    """The command line of these values. Raises ValueError for an open quote where several words are taken."""
+    options: list[str] = []
+    arguments: list[str] = []
+    for field in (*fields, REPO, YES):
+        value = values.get(field.name, "")
+        if not value:
+            continue
+        several = shlex.split(value) if field.many else [value]
+        if not field.spelled:
+            arguments += several
+        elif field.flag:
+            options.append(field.spelled[0])
+        else:
+            options += [f"{field.spelled[0]}={one}" for one in several]
+    dashed = any(one.startswith("-") for one in arguments)
+    return [*path.split(), *options, *(["--"] if dashed else []), *arguments]
+
+
+def missing(fields: Sequence[Field], values: Values) -> list[Field]:
+    """The required fields without a value."""
+    return [field for field in fields if field.required and not values.get(field.name)]

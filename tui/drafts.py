@@ -1,0 +1,53 @@
+"""Texts that somebody has begun to write, kept in files until they are in the outbox.
+
+drafts.keep("REPO-41", "What about")
+drafts.read("REPO-41")
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+
+
+class Drafts:
+    """Drafts by name in a folder of SVC_HOME. Each change is in its file before the next key."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def file(self, name: str) -> Path:
+        """The file of a draft. Its folder exists afterwards."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return self._folder / f"{name}.md"
+
+    def read(self, name: str) -> str:
+        """The draft; "" without one, or if it cannot be read."""
+        try:
+            return self.file(name).read_text("utf-8", "replace")
+        except OSError:
+            return ""
+
+    def keep(self, name: str, text: str) -> None:
+        """Replace the draft; without text remove it. A full disk loses the change, and nothing else."""
+        with suppress(OSError):
+            file = self.file(name)
+            if not text.strip():
+                file.unlink(missing_ok=True)
+                return
+            temporary = file.with_suffix(f".{os.getpid()}")
+            with open(temporary, "w", encoding="utf-8", opener=_private) as opened:
+                opened.write(text)
+            temporary.replace(file)
+
+
+def named(repo_id: str, number: int, *words: object) -> str:
+    """The name of a draft about issue or proposal `number`; `words`: about what of it."""
+    end = f"-{blake2b(repr(words).encode(), digest_size=8).hexdigest()}" if words else ""
+    return f"{repo_id}-{number}{end}"
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

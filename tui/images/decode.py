@@ -1,0 +1,106 @@
+"""`python -m tui.images.decode blocks|png|sixel WIDTH HEIGHT`: one image on stdin, JSON on stdout.
+
+Images are bytes of strangers, so a decoder meets them in a process that has little memory and time and dies
+alone. WIDTH and HEIGHT are pixels at most.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import sys
+from typing import Any
+
+import msgspec
+
+from svc.agent.invoke.picture import Refused, bound, opened
+
+COLOURS = 48  # of an image that is drawn as cells or as sixels: runs of one colour are short to send
+
+
+class Drawn(msgspec.Struct):
+    """`data`: RGB of each pixel in base64 (blocks), a PNG in base64, or sixels. `width` and `height`: of it;
+    `full_width`, `full_height`, `frames`: of the image. `kind`: its format."""
+
+    kind: str
+    width: int
+    height: int
+    full_width: int
+    full_height: int
+    frames: int
+    data: str
+
+
+def drawn(raw: bytes, way: str, width: int, height: int) -> Drawn:
+    """The first frame, upright, shrunk to the pixels at most; never made larger."""
+    from PIL import Image, ImageOps
+
+    image = opened(raw)
+    kind, frames = str(image.format).lower(), int(getattr(image, "n_frames", 1))
+    full_width, full_height = image.size
+    image.draft("RGB", (width, height))
+    small = ImageOps.exif_transpose(image)
+    small.thumbnail((width, height))
+    clear = small.convert("RGBA")
+    flat = Image.new("RGB", clear.size)
+    flat.paste(clear, mask=clear.getchannel("A"))
+    if way == "png":
+        data = _png(clear)
+    else:
+        few = flat.quantize(COLOURS, dither=Image.Dither.NONE)
+        data = _sixels(few) if way == "sixel" else base64.b64encode(few.convert("RGB").tobytes()).decode()
+    return Drawn(kind, *flat.size, full_width, full_height, frames, data)
+
+
+def _png(image: Any) -> str:
+    image.info = {}
+    made = io.BytesIO()
+    image.save(made, "PNG", optimize=True)
+    return base64.b64encode(made.getvalue()).decode()
+
+
+def _sixels(image: Any) -> str:
+    """The image in sixels, without what begins and ends them: six rows at a time, a run for each colour."""
+    width, height = image.size
+    palette, pixels = image.getpalette(), image.tobytes()
+    used = sorted(set(pixels))
+    parts = [f'"1;1;{width};{height}']
+    for colour in used:
+        red, green, blue = (round(one * 100 / 255) for one in palette[colour * 3 : colour * 3 + 3])
+        parts.append(f"#{colour};2;{red};{green};{blue}")
+    for top in range(0, height, 6):
+        rows = [pixels[y * width : (y + 1) * width] for y in range(top, min(top + 6, height))]
+        lines = []
+        for colour in sorted(set().union(*rows)):
+            bits = [sum((row[x] == colour) << y for y, row in enumerate(rows)) for x in range(width)]
+            lines.append(f"#{colour}{_runs(bits)}")
+        parts.append("$".join(lines))
+        parts.append("-")
+    return "".join(parts)
+
+
+def _runs(bits: list[int]) -> str:
+    found, at = [], 0
+    while at < len(bits):
+        end = at
+        while end < len(bits) and bits[end] == bits[at]:
+            end += 1
+        sign = chr(63 + bits[at])
+        found.append(sign * (end - at) if end - at < 4 else f"!{end - at}{sign}")
+        at = end
+    return "".join(found)
+
+
+def main(words: list[str]) -> None:
+    raw = sys.stdin.buffer.read()
+    bound()
+    found: Drawn | Refused
+    try:
+        found = drawn(raw, words[0], int(words[1]), int(words[2]))
+    except Exception as error:  # whatever a decoder raises over bytes of strangers
+        found = Refused(f"{type(error).__name__}: {error}"[:200])
+    sys.stdout.buffer.write(msgspec.json.encode(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

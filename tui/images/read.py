@@ -1,0 +1,71 @@
+"""Reads a picture of a repository: its bytes from the server, decoded in a process of its own."""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+import sys
+
+import msgspec
+
+from localstore.core.errors import Invalid, TooLarge
+from localstore.core.limits import MIB
+from localstore.core.model import history
+from localstore.core.model.history import Blob
+from svc.agent.invoke.picture import Refused
+from svc.api import Api
+from tui.images.decode import Drawn
+from tui.reads import Read
+
+BYTES = 32 * MIB  # of an image
+SECONDS = 30.0  # that a decoder may take
+SAID = 8 * MIB  # bytes that a decoder may say
+ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
+
+
+def is_picture(path: str) -> bool:
+    """Whether the name promises an image."""
+    return path.lower().endswith(ENDINGS)
+
+
+def picture(repo_id: str, seal: str, path: str, way: str, width: int, height: int) -> Read[Drawn]:
+    """The picture, in pixels at most. Raises Invalid for bytes that are none, TooLarge for too many."""
+
+    def call(api: Api) -> Drawn:
+        return decoded(path, _bytes(api, repo_id, seal, path), way, width, height)
+
+    key = f"repos/{repo_id}/picture/{seal}/{way}{width}x{height}/{path}"
+    return Read(key, Drawn, call, final=True)
+
+
+def decoded(path: str, raw: bytes, way: str, width: int, height: int) -> Drawn:
+    """What a decoder of its own process makes of the bytes."""
+    words = [sys.executable, "-m", "tui.images.decode", way, str(width), str(height)]
+    try:
+        done = subprocess.run(words, input=raw, capture_output=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise Invalid(f"{path} is not shown: decoding it takes too long") from None
+    said = done.stdout[:SAID]
+    try:
+        found = msgspec.json.decode(said, type=Drawn)
+    except msgspec.MsgspecError:
+        raise Invalid(f"{path} is not an image that can be shown: {_why(said)}") from None
+    if found.width < 1 or found.height < 1:
+        raise Invalid(f"{path} is not an image that can be shown: it has no pixels")
+    return found
+
+
+def _why(said: bytes) -> str:
+    try:
+        return msgspec.json.decode(said, type=Refused).error
+    except msgspec.MsgspecError:
+        return "its decoder died"
+
+
+def _bytes(api: Api, repo_id: str, seal: str, path: str) -> bytes:
+    blob: Blob = api.send(history.BLOB, id=repo_id, sha=seal, path=path)
+    if blob.content is not None:
+        return base64.b64decode(blob.content) if blob.encoding == "base64" else blob.content.encode()
+    if blob.size > BYTES or blob.kind == "chunked":
+        raise TooLarge(f"{path} has {blob.size:,} bytes; a picture that is shown has at most {BYTES:,}")
+    return api.payload.get(repo_id, bytes.fromhex(blob.blake3), BYTES)

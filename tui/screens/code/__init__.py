@@ -1,0 +1,1 @@
+"""The files of a repository: tree, text, history, comparison, and the overview."""

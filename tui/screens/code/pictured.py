@@ -1,0 +1,73 @@
+"""Pictures among the files of a repository."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from localstore.core.model.history import Blob
+from tui.images.decode import Drawn
+from tui.images.protocol import made, pixels
+from tui.images.read import is_picture, picture
+from tui.screens.view import View
+from tui.widgets.lines import Item, Lines
+from tui.widgets.picture import Picture
+
+if TYPE_CHECKING:
+    from tui.screens.repo import RepoScreen
+
+FACTS = 2  # rows above a picture
+
+
+class Pictured(View):
+    """A tab with the widgets `file` and `picture`; `shown_blob()` is what it shows."""
+
+    def __init__(self, of: RepoScreen) -> None:
+        super().__init__(of)
+        self._pictured: Blob | None = None
+
+    def show_picture(self, blob: Blob | None) -> bool:
+        """Show a file as a picture; False, and no picture, for one that is none."""
+        wanted = blob if blob is not None and blob.encoding != "utf-8" and is_picture(blob.path) else None
+        self._pictured = wanted
+        drawing = self.query_one("#picture", Picture)
+        drawing.display = wanted is not None
+        self.query_one("#file", Lines).styles.height = FACTS if wanted is not None else "1fr"
+        if wanted is None:
+            drawing.tell("")
+            return False
+        drawing.tell("drawing …")
+        self._facts(wanted, "")
+        self.call_after_refresh(self.draw_picture)
+        return True
+
+    def on_picture_resized(self) -> None:
+        self.draw_picture()
+
+    def draw_picture(self) -> None:
+        """Ask for the picture in the size of its pane."""
+        blob, seal = self._pictured, self.of.seal
+        drawing = self.query_one("#picture", Picture)
+        if blob is None or seal is None or not drawing.size.height:
+            return
+        way = self.svc.images
+        if way == "blocks" and os.environ.get("NO_COLOR"):
+            drawing.tell("not drawn without colours (NO_COLOR)")
+            return
+        width, height = pixels(way, drawing.size.width, drawing.size.height)
+
+        def paint(image: Drawn, at: float) -> None:
+            if blob is self._pictured:
+                frames = f", the first of {image.frames} frames" if image.frames > 1 else ""
+                self._facts(blob, f", {image.kind} {image.full_width}×{image.full_height}{frames}")
+                drawing.show(image, way)
+
+        def failed(error: BaseException) -> None:
+            if blob is self._pictured and drawing.image is None:
+                drawing.tell("not shown")
+
+        self.svc.load(picture(self.of.repo.id, seal, blob.path, made(way), width, height), paint, failed)
+
+    def _facts(self, blob: Blob, more: str) -> None:
+        item = Item(1, ((f"{blob.size:,} bytes{more}", "dim"),))
+        self.query_one("#file", Lines).show([item])

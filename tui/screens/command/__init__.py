@@ -1,0 +1,1 @@
+"""Actions and commands: keys and palette, and the output of a command."""

@@ -1,0 +1,114 @@
+"""A form for one command: a row for each of its parameters, and one that runs it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from textual.app import ComposeResult
+
+from tui.actions import Action
+from tui.commands import REPO, YES, Field, missing, words_of
+from tui.screens.base import Over
+from tui.text import Part, safe
+from tui.widgets.lines import Item, Lines, sequence
+
+RUN = "run"
+NAME = 20  # columns of a parameter's name
+
+
+class Form(Over):
+    """`values`: what is known already. The cursor goes to the first missing one, then to the row that runs
+    the command."""
+
+    ACTIONS = (Action("open", ("enter",), "change, run", footer=True),)
+
+    def __init__(self, path: str, fields: Sequence[Field], values: Mapping[str, str]) -> None:
+        super().__init__()
+        self._path = path
+        self._own = list(fields)
+        self._fields = {field.name: field for field in (*fields, REPO, YES)}
+        self._values = dict(values)
+
+    def content(self) -> ComposeResult:
+        yield Lines(id="form")
+
+    def title_parts(self) -> Sequence[Part]:
+        return ((f" svc {self._path}", "title"), (f"  {self.svc.summary(self._path)}", "dim"))
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.paint()
+        self._go_on()
+
+    def _words(self) -> list[str] | None:
+        try:
+            return words_of(self._path, self._own, self._values)
+        except ValueError:
+            return None
+
+    def paint(self) -> None:
+        rows = [self._row(field) for field in self._fields.values()]
+        words = self._words()
+        line = f"svc {shlex.join(words)}" if words else "a quote is open"
+        rows += [
+            Item(None, (("", "text"),)),
+            Item(("run", ""), (("run  ", "accent"), (safe(line), "text" if words else "bad")), text=line),
+        ]
+        self.query_one("#form", Lines).show(sequence(rows))
+
+    def _row(self, field: Field) -> Item:
+        value = self._values.get(field.name, "")
+        name = field.spelled[0] if field.spelled else field.name.upper()
+        shown: Part = (safe(value), "text") if value else (f"  {safe(field.help)}", "dim")
+        if field.required and not value:
+            shown = (f"* {safe(field.help)}", "warn")
+        elif value and field.flag:
+            shown = ("✓ yes", "good")
+        return Item(
+            ("field", field.name), ((f"{safe(name):<{NAME}} ", "accent"), shown), text=f"{name} {value}"
+        )
+
+    def _go_on(self) -> None:
+        """Put the cursor on what is missing, or on the row that runs the command."""
+        wanted = missing(self._own, self._values)
+        key = ("field", wanted[0].name) if wanted else (RUN, "")
+        self.query_one("#form", Lines).find(lambda item: item.key == key, 1)
+
+    def _set(self, name: str, value: str) -> None:
+        self._values[name] = value.strip()
+        self.paint()
+        self._go_on()
+
+    def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        if not isinstance(event.key, tuple):
+            return
+        kind, name = event.key
+        if kind == RUN:
+            self._run()
+            return
+        field = self._fields[name]
+        if field.flag:
+            self._values[name] = "" if self._values.get(name) else "yes"
+            self.paint()
+        elif field.choices:
+            self._choose(field)
+        else:
+            said = "; several with spaces between them" if field.many else ""
+            self.ask(
+                f"{field.help}{said}", lambda text: self._set(name, text), value=self._values.get(name, "")
+            )
+
+    def _choose(self, field: Field) -> None:
+        from tui.screens.choose import Choose
+
+        items = [Item(one, ((safe(one), "text"),)) for one in field.choices]
+        self.app.push_screen(Choose(field.help or field.name, items, lambda one: self._set(field.name, one)))
+
+    def _run(self) -> None:
+        wanted, words = missing(self._own, self._values), self._words()
+        if wanted or words is None:
+            self.say(f"{wanted[0].name} is missing" if wanted else "a quote is open", "warn")
+            return
+        self.app.pop_screen()
+        self.svc.run_words(words)

@@ -1,0 +1,108 @@
+"""A command line of svc, completed from the table of commands as one types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.app import ComposeResult
+from textual.events import Key
+
+from tui.commands import Commands, Field
+from tui.screens.base import Over
+from tui.text import Part, safe
+from tui.widgets.frame import Prompt
+from tui.widgets.lines import Item, Lines, sequence
+
+
+class CommandLine(Over):
+    """Tab takes the candidate under the cursor, enter runs the line. `known` says which parameters of a
+    command the screen below shows."""
+
+    def __init__(self, commands: Commands, known: Callable[[str, Sequence[Field]], dict[str, str]]) -> None:
+        super().__init__()
+        self._commands, self._known = commands, known
+        self._line = ""
+
+    def content(self) -> ComposeResult:
+        yield Lines(empty="no command begins like this; enter runs it as it stands", id="candidates")
+
+    def title_parts(self) -> Sequence[Part]:
+        here = self.svc.here()
+        return ((" svc", "title"), (f"  {safe(here)}" if here else "", "dim"), ("  tab completes", "dim"))
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._changed("")
+        self.call_after_refresh(self._type)
+
+    def _type(self, value: str = "") -> None:
+        self.ask("svc", self._done, self._changed, value)
+
+    def _done(self, line: str) -> None:
+        self.app.pop_screen()
+        self.svc.run_line(line)
+
+    def do_back(self) -> None:
+        self.app.pop_screen()
+
+    def prompt_left(self) -> None:
+        self.do_back()
+
+    # --- candidates
+
+    def _changed(self, line: str) -> None:
+        self._line = line.lstrip().removeprefix("svc ") if line.startswith("svc ") else line.lstrip()
+        found = self._candidates()
+        self.query_one("#candidates", Lines).show(sequence(found), found[0].key if found else None)
+
+    def _candidates(self) -> list[Item]:
+        words = self._line.split(" ")
+        path = self._commands.path_in(words)
+        if path and len(words) > len(path.split()):
+            return self._of_command(path, words)
+        wanted = self._line.casefold().split()
+        found = [
+            (not name.startswith(self._line), name, summary)
+            for name, summary in self._commands.summaries.items()
+            if all(word in f"{name} {summary}".casefold() for word in wanted)
+        ]
+        return [_item(name, name, summary) for _, name, summary in sorted(found)]
+
+    def _of_command(self, path: str, words: list[str]) -> list[Item]:
+        typed, before = words[-1], " ".join(words[:-1])
+        fields = self._commands.fields(path)
+        found: dict[str, str] = {}
+        if not typed.startswith("-"):
+            known = self._known(path, fields)
+            for field in fields:
+                value = known.get(field.name, "")
+                if value and not field.spelled and value not in words[:-1]:
+                    found[value] = f"the {field.name} that is shown"
+        found |= dict(self._commands.complete(words))
+        found |= {field.spelled[0]: field.help for field in fields if field.spelled}
+        return [
+            _item(f"{before} {name}", name, meaning)
+            for name, meaning in found.items()
+            if name.startswith(typed)
+        ]
+
+    # --- keys in the prompt
+
+    def on_key(self, event: Key) -> None:
+        moves = {"down": 1, "up": -1}
+        lines = self.query_one("#candidates", Lines)
+        if event.key in moves:
+            lines.move(moves[event.key])
+        elif event.key == "tab" and isinstance(lines.key, str):
+            prompt = self.query_one(Prompt)
+            prompt.value = f"{lines.key} "
+            prompt.cursor_position = len(prompt.value)
+        elif event.key != "tab":
+            return
+        event.stop()
+        event.prevent_default()
+
+
+def _item(line: str, name: str, meaning: str) -> Item:
+    """A candidate; its key is the line that it makes."""
+    return Item(line, ((f"{safe(name):<26} ", "accent"), (safe(meaning), "dim")), text=line)

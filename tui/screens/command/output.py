@@ -1,0 +1,77 @@
+"""The output of an svc command."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.text import Text
+from textual.app import ComposeResult
+
+from localstore.core.errors import Cancelled, SvcError
+from tui.actions import Action
+from tui.client import sentence
+from tui.commands import Commands
+from tui.screens.base import Over
+from tui.text import Part, safe
+from tui.widgets.lines import Item, Lines
+
+
+class Output(Over):
+    """Runs one command of svc and shows its output. The command has no terminal for questions and names the
+    option to use instead. It goes on when the screen is left, and ends with the app."""
+
+    ACTIONS = (Action("stop", ("x",), "stop it", footer=True),)
+
+    def __init__(self, words: list[str], folder: Path | None, commands: Commands) -> None:
+        super().__init__()
+        self._words, self._folder, self._commands = words, folder, commands
+        self._stopped = threading.Event()
+        self._state: Part = ("running", "dim")
+
+    def content(self) -> ComposeResult:
+        yield Lines(marked=False, searches=True, empty="running …", id="output")
+
+    def title_parts(self) -> Sequence[Part]:
+        return ((f" {self._state[0]}  ", self._state[1]), (f"svc {safe(shlex.join(self._words))}", "title"))
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        width = self.app.size.width - 1
+        self.app.run_worker(lambda: self._run(width), thread=True, exit_on_error=False)
+
+    def _run(self, width: int) -> None:
+        try:
+            response = self._commands.run(self._words, self._folder, width, self._ended)
+        except Cancelled:
+            self.svc.later(lambda: self._show("it was stopped", ("stopped", "warn")))
+            return
+        except (SvcError, OSError) as error:
+            said = sentence(error)
+            self.svc.later(lambda: self._show(said, ("failed", "bad")))
+            return
+        data = response.data if isinstance(response.data, dict) else {}
+        text = str(data.get("text", "")) or (response.error.message if response.error else "")
+        state: Part = ("done", "dim") if response.success else (f"exit {data.get('code', 1)}", "bad")
+        self.svc.later(lambda: self._show(text, state))
+
+    def _ended(self) -> bool:
+        return self._stopped.is_set() or not self.svc.is_running
+
+    def do_stop(self) -> None:
+        if self._state[0] == "running":
+            self._stopped.set()
+        else:
+            self.say("it is not running any more", "dim")
+
+    def _show(self, text: str, state: Part) -> None:
+        if not self.is_attached:
+            return
+        self._state = state
+        plain = [Text.from_ansi(line).plain for line in text.splitlines()]
+        items = [Item(place, ((safe(line), "text"),)) for place, line in enumerate(plain)]
+        self.query_one("#output", Lines).empty = "it printed nothing"
+        self.query_one("#output", Lines).show(items)
+        self.show_frame()

@@ -1,0 +1,74 @@
+"""Keys of the screen below, and the palette: every action, and every command of svc."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.app import ComposeResult
+
+from tui.actions import Action, spoken
+from tui.screens.base import Over
+from tui.text import Part, safe
+from tui.widgets.lines import Item, Lines, sequence
+
+
+class Help(Over):
+    """`refused` says why an action is not allowed here. Enter runs one."""
+
+    def __init__(self, actions: Sequence[Action], where: str, refused: Callable[[Action], str]) -> None:
+        super().__init__()
+        self._table = {action.id: action for action in actions if action.keys or self.all}
+        self._where, self._refused = where, refused
+
+    all = False  # whether actions without a key are listed
+
+    def content(self) -> ComposeResult:
+        yield Lines(empty="nothing is called like this", id="actions")
+
+    def title_parts(self) -> Sequence[Part]:
+        return ((f" {'Everything' if self.all else 'Keys'}", "title"), (f"  {self._where}", "dim"))
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one("#actions", Lines).show(sequence(self.rows()))
+
+    def rows(self) -> list[Item]:
+        return [self._item(action) for action in self._table.values()]
+
+    def _item(self, action: Action) -> Item:
+        keys = " ".join(spoken(key) for key in action.keys)
+        why = self._refused(action)
+        right: tuple[Part, ...] = ((safe(why), "warn"),) if why else ((action.command, "dim"),)
+        label = action.label if action.label != action.command.removeprefix("svc ") else ""
+        summary = self.svc.summary(action.command.removeprefix("svc ")) if not label else ""
+        return Item(
+            action.id,
+            ((f"{keys:<18}", "accent"), (label or summary, "dim" if why else "text")),
+            right if why or action.command else (),
+            f"{keys} {label}{summary} {action.command}",
+        )
+
+    def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        action = self._table[str(event.key)]
+        self.app.pop_screen()
+        self.app.call_later(self.svc.carry_out, action)
+
+    def do_back(self) -> None:
+        self.app.pop_screen()
+
+
+class Palette(Help):
+    """Every action and every command. Starts with typing."""
+
+    all = True
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.call_after_refresh(self.do_filter)
+
+    def do_filter(self) -> None:
+        lines = self.query_one("#actions", Lines)
+        self.ask("type to filter, enter to run", lambda text: lines.choose(), lines.filter)
+
+    def prompt_left(self) -> None:
+        self.do_back()

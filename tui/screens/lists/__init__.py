@@ -1,0 +1,1 @@
+"""Lists: inbox, runs, releases, security, insights."""

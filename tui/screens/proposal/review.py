@@ -1,0 +1,90 @@
+"""Verdicts on a proposal, and the comments that go out with them; for the proposal and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localstore.core.model.collaboration import review as reviews
+from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.model.collaboration.review import ReviewCreate, Verdict
+from localstore.core.model.collaboration.thread import Thread
+from localstore.core.model.repo import Repo
+from tui.actions import Action
+from tui.drafts import named
+from tui.screens.base import Base
+
+
+def _action(id: str, key: str, label: str, command: str, footer: bool = False) -> Action:
+    return Action(
+        id, tuple(key.split()), label, f"svc pr review {{n}} {command}", "signed_in", footer, "review.create"
+    )
+
+
+VERDICTS = (
+    _action("approve", "A", "approve", "--approve", True),
+    _action("changes", "X R", "request changes", "--request-changes -b TEXT"),
+    _action("remark", "S", "review without a verdict", "--comment -b TEXT"),
+)
+
+
+def waiting(threads: Sequence[Thread]) -> int:
+    """The number of comments that wait for this account's review."""
+    return sum(said.draft for one in threads for said in one.comments)
+
+
+class Reviewing(Base):
+    """A screen about a proposal of `repo`."""
+
+    repo: Repo
+
+    def reviewed(self) -> Proposal | None:
+        """The proposal as it is shown."""
+        raise NotImplementedError
+
+    def pending(self) -> int:
+        """The number of comments that go out with the next review."""
+        raise NotImplementedError
+
+    def do_approve(self) -> None:
+        self._ask_verdict("approve", "approve: what to say with it, or nothing")
+
+    def do_changes(self) -> None:
+        self._ask_verdict("request_changes", "what is to change")
+
+    def do_remark(self) -> None:
+        self._ask_verdict("comment", "review without a verdict: what to say")
+
+    def _ask_verdict(self, verdict: Verdict, words: str) -> None:
+        one = self.reviewed()
+        why = _why_not(one, verdict, one is not None and one.author.handle == self.svc.client.account)
+        if one is None or why:
+            self.say(why, "warn")
+            return
+        count = self.pending()
+        with_it = f" ({count} comment{'' if count == 1 else 's'} with it)" if count else ""
+
+        def done(text: str) -> None:
+            self._review(one, verdict, text)
+
+        self.write(words + with_it, done, named(self.repo.id, one.number, "verdict"), blank=True)
+
+    def _review(self, one: Proposal, verdict: Verdict, text: str) -> None:
+        if not text.strip() and (
+            verdict == "request_changes" or (verdict == "comment" and not self.pending())
+        ):
+            self.say("say what is to change" if verdict == "request_changes" else "say something", "warn")
+            return
+        body = ReviewCreate(verdict=verdict, body=text.strip(), seal_id=one.head_seal)
+        self.svc.act(reviews.CREATE, body, about=self.repo.full_name, id=self.repo.id, n=str(one.number))
+
+
+def _why_not(one: Proposal | None, verdict: Verdict, mine: bool) -> str:
+    if one is None:
+        return "it is not here yet"
+    if one.state != "open":
+        return f"#{one.number} is {one.state}"
+    if verdict == "comment":
+        return ""
+    if mine:
+        return "nobody gives a verdict on a proposal of their own; c comments"
+    return "it is a draft; its author says when it is ready" if one.draft else ""

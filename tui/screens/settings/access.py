@@ -1,0 +1,276 @@
+"""Access: collaborators, invitations, requests, the owning organisation's members, and private paths."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, get_args
+
+from localstore.core.endpoint import Endpoint
+from localstore.core.model.collaboration import access, organisation
+from localstore.core.model.collaboration import path as paths
+from localstore.core.model.collaboration.access import (
+    AccessGrant,
+    AccessRequest,
+    Collaborator,
+    Granted,
+    Invite,
+    InviteCreate,
+    RoleChange,
+)
+from localstore.core.model.collaboration.organisation import (
+    Member,
+    MemberChange,
+    MemberInvite,
+    MemberInviteCreate,
+    MemberRole,
+    Organisation,
+)
+from localstore.core.model.collaboration.path import PathRule, PathRuleSet
+from localstore.core.rights.policy import Visibility
+from tui import reads as app_reads
+from tui.screens.settings import reads
+from tui.screens.settings.panel import Panel
+from tui.text import safe
+from tui.widgets.lines import Item
+
+ROLES: tuple[Granted, ...] = get_args(Granted)
+
+
+class Access(Panel):
+    NAME = "Access"
+    RIGHTS: ClassVar = {
+        "person": "collaborator.role",
+        "invited": "invite.cancel",
+        "request": "invite.create",
+        "invite": "invite.create",
+        "member": "member.role",
+        "join": "member.invite",
+        "path": "path.set",
+    }
+
+    _people: tuple[Collaborator, ...] = ()
+    _invites: tuple[Invite, ...] = ()
+    _requests: tuple[AccessRequest, ...] = ()
+    _rules: tuple[PathRule, ...] = ()
+    _organisation: Organisation | None = None
+    _members: tuple[Member, ...] = ()
+    _joining: tuple[MemberInvite, ...] = ()
+
+    def load(self) -> None:
+        repo, load = self.repo, self.svc.load
+        if self.may_read("collaborator.list"):
+            load(app_reads.collaborators(repo.id), self._paint_people)
+        if self.may_read("invite.list"):
+            load(app_reads.invites(repo.id), self._paint_invites)
+            load(app_reads.access_requests(repo.id), self._paint_requests)
+        if self.may_read("path.list"):
+            load(reads.path_rules(repo.id), self._paint_rules)
+        if self.svc.client.account and repo.owner != self.svc.client.account:
+            load(reads.organisations(), self._paint_organisation)
+
+    def _paint_people(self, found: list[Collaborator], at: float) -> None:
+        self._people = tuple(one for one in found if one.state == "active")
+        self.paint()
+
+    def _paint_invites(self, found: list[Invite], at: float) -> None:
+        self._invites = tuple(one for one in found if one.state == "pending")
+        self.paint()
+
+    def _paint_requests(self, found: list[AccessRequest], at: float) -> None:
+        self._requests = tuple(one for one in found if one.state == "pending")
+        self.paint()
+
+    def _paint_rules(self, found: list[PathRule], at: float) -> None:
+        self._rules = tuple(found)
+        self.paint()
+
+    def _paint_organisation(self, found: list[Organisation], at: float) -> None:
+        owner = next((one for one in found if one.handle == self.repo.owner), None)
+        self._organisation = owner
+        if owner is not None:
+            self.svc.load(reads.members(owner.handle), self._paint_members)
+            if owner.role == "admin":
+                self.svc.load(reads.member_invites(owner.handle), self._paint_joining)
+        self.paint()
+
+    def _paint_members(self, found: list[Member], at: float) -> None:
+        self._members = tuple(one for one in found if one.state == "active")
+        self.paint()
+
+    def _paint_joining(self, found: list[MemberInvite], at: float) -> None:
+        self._joining = tuple(one for one in found if one.state == "pending")
+        self.paint()
+
+    # --- rows
+
+    def rows(self) -> list[Item]:
+        return [*self._people_rows(), *self._organisation_rows(), *self._path_rows()]
+
+    def _people_rows(self) -> list[Item]:
+        if not self.may_read("collaborator.list"):
+            return [self.note("who has a role is shown to those with the role triage")]
+        rows = [
+            self.row("person", handle_of(one), f"@{handle_of(one)}", one.role + _through(one))
+            for one in self._people
+        ]
+        rows += [
+            self.row("invited", one.id, f"@{handle_of(one)}", f"{one.role}  * invited")
+            for one in self._invites
+        ]
+        rows += [
+            self.row("request", one.id, f"@{handle_of(one)}", f"asks for {one.role}  {one.note}", "warn")
+            for one in self._requests
+        ]
+        return [*rows, self.row("invite", "", "invite somebody", "press a")]
+
+    def _organisation_rows(self) -> list[Item]:
+        owner = self._organisation
+        if owner is None:
+            return []
+        rows = [self.note(f"the organisation {owner.handle}, whose admins have the rights of the owner:")]
+        rows += [
+            self.row("member", handle_of(one), f"@{handle_of(one)}", f"{one.role} of {owner.handle}")
+            for one in self._members
+        ]
+        rows += [
+            self.row("member", handle_of(one), f"@{handle_of(one)}", f"{one.role}  * invited")
+            for one in self._joining
+        ]
+        if owner.role == "admin":
+            rows.append(self.row("join", "", "invite a member", f"into {owner.handle}"))
+        return rows
+
+    def _path_rows(self) -> list[Item]:
+        if not self.may_read("path.list"):
+            return []
+        rows = [
+            self.row("path", one.path, one.path or "(the whole tree)", one.visibility) for one in self._rules
+        ]
+        return [*rows, self.row("path", "+", "rule for a path", "who sees it and what is below it")]
+
+    # --- changes
+
+    def chosen(self, kind: str, name: str) -> None:
+        {
+            "person": self._person,
+            "invited": self._invited,
+            "request": self._request,
+            "invite": lambda _: self.invite(),
+            "member": self._member,
+            "join": lambda _: self._join(),
+            "path": self._path,
+        }[kind](name)
+
+    def invite(self) -> None:
+        def typed(text: str) -> None:
+            handle = _handle(text)
+            if handle:
+                self.choose(
+                    f"role of {handle}",
+                    ROLES[::-1],
+                    lambda role: self.act(access.INVITE, InviteCreate(handle=handle, role=role)),
+                )
+
+        self.ask("handle of whom to invite", typed)
+
+    def _person(self, handle: str) -> None:
+        def chosen(role: Any) -> None:
+            if role == "remove":
+                self.type_name(handle, "removed", lambda: self.act(access.REMOVE, handle=handle))
+            else:
+                self.act(access.SET_ROLE, RoleChange(role=role), handle=handle)
+
+        self.choose(f"role of {handle}", [*ROLES[::-1], "remove"], chosen)
+
+    def _invited(self, invite: str) -> None:
+        self.confirm("take the invitation back?", lambda: self.act(access.CANCEL_INVITE, invite=invite))
+
+    def _request(self, request: str) -> None:
+        def chosen(answer: str) -> None:
+            if answer == "grant":
+                self.act_elsewhere(access.GRANT, AccessGrant(), request_id=request)
+            else:
+                self.act_elsewhere(access.DECLINE_REQUEST, request_id=request)
+
+        self.choose("request for access", ["grant", "decline"], chosen)
+
+    def _member(self, handle: str) -> None:
+        owner = self._organisation
+        if owner is None or not self._is_admin():
+            return
+        org = owner.handle
+
+        def chosen(role: Any) -> None:
+            if role == "remove":
+                self.type_name(
+                    handle,
+                    f"removed from {org}",
+                    lambda: self.act_elsewhere(organisation.REMOVE, org=org, handle=handle),
+                )
+            else:
+                self.act_elsewhere(organisation.SET_ROLE, MemberChange(role=role), org=org, handle=handle)
+
+        self.choose(f"role of {handle} in {org}", [*get_args(MemberRole)[::-1], "remove"], chosen)
+
+    def _join(self) -> None:
+        owner = self._organisation
+        if owner is None or not self._is_admin():
+            return
+        org = owner.handle
+
+        def typed(text: str) -> None:
+            handle = _handle(text)
+            if handle:
+                self.choose(
+                    f"role of {handle} in {org}",
+                    get_args(MemberRole)[::-1],
+                    lambda role: self.act_elsewhere(
+                        organisation.INVITE, MemberInviteCreate(handle=handle, role=role), org=org
+                    ),
+                )
+
+        self.ask(f"handle of whom to invite into {org}", typed)
+
+    def _is_admin(self) -> bool:
+        owner = self._organisation
+        if owner is not None and owner.role != "admin":
+            self.of.of.say(f"this needs an admin of {owner.handle}, and you are a member", "warn")
+        return owner is not None and owner.role == "admin"
+
+    def _path(self, path: str) -> None:
+        if path == "+":
+            self.ask("path, such as docs/internal; its rule is for all below it", self._new_path)
+        else:
+            self._rule(path, [*get_args(Visibility), "remove"])
+
+    def _new_path(self, text: str) -> None:
+        if text.strip():
+            self._rule(text.strip().strip("/"), list(get_args(Visibility)))
+
+    def _rule(self, path: str, choices: list[str]) -> None:
+        def chosen(what: Any) -> None:
+            if what == "remove":
+                self.type_name(
+                    path or self.repo.full_name,
+                    "left to the rules above it",
+                    lambda: self.act(paths.REMOVE, None, {"path": path}),
+                )
+            else:
+                self.act(paths.SET, PathRuleSet(path=path, visibility=what))
+
+        self.choose(f"who sees {safe(path) or 'the whole tree'}", choices, chosen)
+
+    def act_elsewhere(self, endpoint: Endpoint[Any], body: Any = None, **path: str) -> None:
+        """A change at a path that does not name the repository."""
+        self.svc.act(endpoint, body, about=self.repo.full_name, **path)
+
+
+def handle_of(one: Collaborator | Invite | AccessRequest | Member | MemberInvite) -> str:
+    return one.account.handle or "?"
+
+
+def _through(one: Collaborator) -> str:
+    return f"  by {one.through}" if one.through else ""
+
+
+def _handle(text: str) -> str:
+    return text.strip().removeprefix("@").lower()

@@ -1,0 +1,96 @@
+"""Automation: webhooks, and what became of what they were sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from localstore.core.model.collaboration import webhook
+from localstore.core.model.collaboration.webhook import KINDS, Webhook, WebhookEdit
+from tui.screens.settings import reads
+from tui.screens.settings.panel import Panel
+from tui.widgets.lines import Item
+
+WHY = {
+    "owner": "- switched off",
+    "failing": "X off: it failed for days",
+    "gone": "X off: its address is gone",
+    "transferred": "X off since the repository has another owner",
+}
+
+
+class Automation(Panel):
+    NAME = "Automation"
+    RIGHTS: ClassVar = {"hook": "webhook.edit", "add": "webhook.create"}
+
+    _hooks: tuple[Webhook, ...] = ()
+
+    def load(self) -> None:
+        if self.may_read("webhook.list"):
+            self.svc.load(reads.webhooks(self.repo.id), self._arrived)
+
+    def _arrived(self, found: list[Webhook], at: float) -> None:
+        self._hooks = tuple(found)
+        self.paint()
+
+    def rows(self) -> list[Item]:
+        if not self.may_read("webhook.list"):
+            return [self.note("webhooks are shown to the owner")]
+        rows = [
+            self.row("hook", one.id, one.url, f"{_state(one)}  {', '.join(one.events)}")
+            for one in self._hooks
+        ]
+        return [*rows, self.row("add", "", "add a webhook", "an address that is told what happens here")]
+
+    def chosen(self, kind: str, name: str) -> None:
+        if kind == "add":
+            self.ask("address of the webhook, https://…", self._added)
+            return
+        one = next((hook for hook in self._hooks if hook.id == name), None)
+        if one is not None:
+            self._choices(one)
+
+    def _added(self, text: str) -> None:
+        """The secret is in the answer alone, so this is not queued."""
+        address = text.strip()
+        if not address:
+            return
+
+        def create(events: str) -> None:
+            if events.strip():
+                self.run("repo", "webhook", "create", address, "--events", events.strip())
+
+        self.ask(f"events, of {','.join(KINDS)}", create, "push")
+
+    def _choices(self, one: Webhook) -> None:
+        switch = "switch off" if one.active else "switch on"
+        acts: dict[str, Callable[[], None]] = {
+            switch: lambda: self.act(webhook.EDIT, WebhookEdit(active=not one.active), hook=one.id),
+            "events": lambda: self._events(one),
+            "what it was sent": lambda: self.run("repo", "webhook", "deliveries", one.id),
+            "send it a ping": lambda: self.act(webhook.PING, hook=one.id),
+            "delete": lambda: self._delete(one),
+        }
+        self.choose(one.url, list(acts), lambda name: acts[name]())
+
+    def _delete(self, one: Webhook) -> None:
+        self.type_name(one.url, "deleted with its deliveries", lambda: self.act(webhook.DELETE, hook=one.id))
+
+    def _events(self, one: Webhook) -> None:
+        def typed(text: str) -> None:
+            names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+            wrong = [name for name in names if name not in KINDS]
+            if wrong or not names:
+                named = wrong[0] if wrong else "nothing"
+                self.of.of.say(f"{named} is not an event; these are: {', '.join(KINDS)}", "bad")
+                return
+            found = [kind for kind in KINDS if kind in names]
+            self.act(webhook.EDIT, WebhookEdit(events=found), hook=one.id)
+
+        self.ask(f"events, of {','.join(KINDS)}", typed, ",".join(one.events))
+
+
+def _state(one: Webhook) -> str:
+    if not one.active:
+        return WHY[one.disabled or "owner"]
+    return "* failing" if one.failing_since else "✓ active"

@@ -1,0 +1,76 @@
+"""Checks: those that have to pass, and the rules of branches."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from localstore.core.model.collaboration import check
+from localstore.core.model.collaboration.check import Check
+from localstore.core.model.collaboration.protection import Protection, ProtectionSet
+from tui import reads
+from tui.screens.settings.panel import Panel
+from tui.screens.settings.rule import RuleScreen, in_words
+from tui.widgets.lines import Item
+
+
+class Checks(Panel):
+    NAME = "Checks"
+    RIGHTS: ClassVar = {"check": "check.enable", "rule": "protection.set"}
+
+    _checks: tuple[Check, ...] = ()
+    _rules: tuple[Protection, ...] = ()
+
+    def load(self) -> None:
+        self.svc.load(reads.checks(self.repo.id), self._paint_checks)
+        self.svc.load(reads.protections(self.repo.id), self._paint_rules)
+
+    def _paint_checks(self, found: list[Check], at: float) -> None:
+        self._checks = tuple(found)
+        self.paint()
+
+    def _paint_rules(self, found: list[Protection], at: float) -> None:
+        self._rules = tuple(found)
+        self.paint()
+
+    def rows(self) -> list[Item]:
+        return [
+            *(
+                self.row("check", one.name, one.name, "✓ has to pass" if one.enabled else "- not asked for")
+                for one in self._checks
+            ),
+            self.row("check", "", "ask for a check", "press c"),
+            *(self.row("rule", one.pattern, one.pattern, in_words(one)) for one in self._rules),
+            self.row("rule", "", "protect branches", "by a name or a pattern such as release/*"),
+        ]
+
+    def chosen(self, kind: str, name: str) -> None:
+        if kind == "rule":
+            self._rule(name)
+        elif name:
+            enabled = any(one.name == name and one.enabled for one in self._checks)
+            self.act(check.DISABLE if enabled else check.ENABLE, name=name)
+        else:
+            self.ask_for_check()
+
+    def ask_for_check(self) -> None:
+        def done(typed: str) -> None:
+            if typed.strip():
+                self.act(check.ENABLE, name=typed.strip())
+
+        self.ask("name of a check that has to pass, such as test", done)
+
+    def _rule(self, pattern: str) -> None:
+        rule = next((one for one in self._rules if one.pattern == pattern), None)
+        if rule is not None:
+            self._open(pattern, rule)
+        else:
+            self.ask("branch, or pattern of branches", self._new_rule, self.repo.default_branch)
+
+    def _new_rule(self, text: str) -> None:
+        pattern = text.strip()
+        if pattern:
+            known = next((one for one in self._rules if one.pattern == pattern), None)
+            self._open(pattern, known or ProtectionSet())
+
+    def _open(self, pattern: str, rule: ProtectionSet) -> None:
+        self.of.app.push_screen(RuleScreen(self.repo, pattern, rule))

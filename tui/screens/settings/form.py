@@ -1,0 +1,141 @@
+"""Forms: values as last read, what was changed of them, and what is wrong with that.
+
+    form = Form(FIELDS, lambda name, value: fault_of(RepoPatch, name, value))
+    form.show({"description": "Notes"})
+    form.set("description", "Other")
+    form.changed  # {"description": "Other"}
+
+Changes that were not saved are kept in a draft by `Kept`, so that they survive the app's death.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from localstore.core.errors import UsageError
+from svc.http.checked import checked
+from tui.drafts import Drafts
+from tui.text import Part, safe
+from tui.widgets.lines import Item
+
+Kind = Literal["text", "choice", "flag", "number", "many"]
+LABEL = 20  # columns of a label
+
+
+class Field(NamedTuple):
+    """`none`: how an empty value is shown."""
+
+    name: str
+    label: str
+    kind: Kind = "text"
+    none: str = "none"
+
+
+class Form:
+    """`fault(name, value)`: a sentence for a value that cannot be saved, else ""."""
+
+    def __init__(self, fields: Sequence[Field], fault: Callable[[str, Any], str]) -> None:
+        self.fields = {field.name: field for field in fields}
+        self.changed: dict[str, Any] = {}
+        self._known: dict[str, Any] = {}
+        self._queued: dict[str, Any] = {}
+        self._fault = fault
+
+    def show(self, known: Mapping[str, Any], queued: Mapping[str, Any] | None = None) -> None:
+        """Take what the server said, and what is queued for it. Changes that are so by now are none."""
+        self._known = dict(known)
+        self._queued = {name: value for name, value in (queued or {}).items() if name in self.fields}
+        self.changed = {
+            name: value
+            for name, value in self.changed.items()
+            if name in self.fields and value != self._base(name)
+        }
+
+    def value(self, name: str) -> Any:
+        return self.changed.get(name, self._base(name))
+
+    def values(self) -> dict[str, Any]:
+        return {name: self.value(name) for name in self.fields}
+
+    def set(self, name: str, value: Any) -> None:
+        """Change a field; the value that was read undoes the change."""
+        if value == self._base(name):
+            self.changed.pop(name, None)
+        else:
+            self.changed[name] = value
+
+    def faults(self) -> dict[str, str]:
+        """A sentence for each changed field that cannot be saved."""
+        found = {name: self._fault(name, value) for name, value in self.changed.items()}
+        return {name: words for name, words in found.items() if words}
+
+    def rows(self, panel: str) -> list[Item]:
+        """A row for each field, a sentence below each that is wrong, and how to save."""
+        faults, rows = self.faults(), []
+        for name, field in self.fields.items():
+            mark: Part = ("  ", "text")
+            after = ""
+            if name in self.changed:
+                mark, after = ("* ", "warn"), f"  was {self._shown(field, self._base(name))}"
+            elif name in self._queued and self._queued[name] != self._known.get(name):
+                mark, after = ("⋯ ", "warn"), "  queued"
+            said = self._shown(field, self.value(name))
+            left = (mark, (f"{safe(field.label):<{LABEL}} ", "dim"), (said, "text"), (after, "dim"))
+            rows.append(Item((panel, "field", name), left, text=f"{field.label} {said}"))
+            if name in faults:
+                rows.append(Item(None, (("  X ", "bad"), (safe(faults[name]), "bad"))))
+        if self.changed:
+            count = len(self.changed)
+            words = f"{count} change{'s' * (count > 1)} not saved: S saves, U takes them back"
+            rows.append(Item((panel, "save", ""), (("* ", "warn"), (words, "warn"))))
+        return rows
+
+    def _base(self, name: str) -> Any:
+        return self._queued.get(name, self._known.get(name))
+
+    def _shown(self, field: Field, value: Any) -> str:
+        if field.kind == "flag":
+            return "✓ yes" if value else "- no"
+        if field.kind == "many":
+            return safe(", ".join(value)) if value else field.none
+        return safe(str(value)) if value not in (None, "") else field.none
+
+
+class Kept:
+    """Changes that were not saved, by form, in one draft. A draft that cannot be read is empty."""
+
+    def __init__(self, drafts: Drafts | None = None, name: str = "") -> None:
+        self._drafts, self._name = drafts, name
+        self._all: dict[str, dict[str, Any]] = {}
+        text = drafts.read(name) if drafts is not None else ""
+        if text:
+            with suppress(msgspec.MsgspecError):
+                self._all = msgspec.json.decode(text, type=dict[str, dict[str, Any]])
+
+    def of(self, form: str) -> dict[str, Any]:
+        return dict(self._all.get(form, {}))
+
+    def put(self, form: str, changed: Mapping[str, Any]) -> None:
+        """Keep the changes of a form; none forgets it."""
+        if self.of(form) == changed:
+            return
+        self._all = {name: value for name, value in self._all.items() if name != form}
+        if changed:
+            self._all[form] = dict(changed)
+        if self._drafts is not None:
+            self._drafts.keep(self._name, msgspec.json.encode(self._all).decode() if self._all else "")
+
+
+def fault_of(body: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
+    """What the rules of a body say against these values, else ""."""
+    try:
+        checked(body(**values))
+    except UsageError as error:
+        return str(error.detail)
+    except TypeError as error:  # a draft of another version of svc
+        return str(error)
+    return ""

@@ -1,0 +1,106 @@
+"""Lifecycle: who sees the repository, whether it takes writes, its owner, its end."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from localstore.core.model import repo as repos
+from localstore.core.model.collaboration import access
+from localstore.core.model.collaboration.access import Transfer
+from localstore.core.model.repo import RepoPatch
+from tui.screens.settings import reads
+from tui.screens.settings.panel import Panel
+from tui.widgets.lines import Item
+
+
+class Lifecycle(Panel):
+    NAME = "Lifecycle"
+    RIGHTS: ClassVar = {
+        "visibility": "repo.update",
+        "archive": "repo.update",
+        "transfer": "transfer.create",
+        "offered": "transfer.cancel",
+        "delete": "repo.delete",
+    }
+
+    _offered: Transfer | None = None
+
+    def load(self) -> None:
+        if self.may_read("transfer.create"):
+            self.svc.load(reads.transfers(), self._arrived)
+
+    def _arrived(self, found: list[Transfer], at: float) -> None:
+        of_this = (one for one in found if one.repo.id == self.repo.id and one.state == "pending")
+        self._offered = next(of_this, None)
+        self.paint()
+
+    def rows(self) -> list[Item]:
+        repo, queued = self.repo, self.of.queued_values(repos.UPDATE)
+        visibility: str = repo.visibility
+        archived = "yes: it takes no writes" if repo.archived else "no"
+        if "visibility" in queued:
+            visibility = f"⋯ {queued['visibility']}, queued"
+        if "archived" in queued:
+            archived = f"⋯ {'yes' if queued['archived'] else 'no'}, queued"
+        offered = self._offered
+        return [
+            self.row("visibility", "", "visibility", visibility),
+            self.row("archive", "", "archived", archived),
+            self.row("offered", offered.id, "transfer", f"* offered to @{offered.to.handle or '?'}")
+            if offered is not None
+            else self.row("transfer", "", "transfer", "give it to another owner; type its name"),
+            self.row("delete", "", "delete", "type its name; it can be restored for 30 days", "bad"),
+        ]
+
+    def chosen(self, kind: str, name: str) -> None:
+        {
+            "visibility": self._visibility,
+            "archive": self._archive,
+            "transfer": self._transfer,
+            "offered": self._take_back,
+            "delete": self._delete,
+        }[kind]()
+
+    def _visibility(self) -> None:
+        if self.repo.visibility == "public":
+            self.confirm("make it private?", lambda: self._update(visibility="private"))
+        else:
+            self.type_name(
+                self.repo.full_name,
+                "shown to everybody, its whole history too",
+                lambda: self._update(visibility="public"),
+            )
+
+    def _archive(self) -> None:
+        archived = self.repo.archived
+        words = "accept writes again?" if archived else "refuse every write until unarchived?"
+        self.confirm(words, lambda: self._update(archived=not archived))
+
+    def _transfer(self) -> None:
+        full_name = self.repo.full_name
+
+        def named(text: str) -> None:
+            handle = text.strip().removeprefix("@")
+            if handle:
+                self.type_name(
+                    full_name,
+                    f"offered to {handle}",
+                    lambda: self.run("repo", "transfer", handle, "--yes"),
+                )
+
+        self.ask("handle of the new owner", named)
+
+    def _take_back(self) -> None:
+        offered = self._offered
+        if offered is not None:
+            self.confirm(
+                "take the offer back?",
+                lambda: self.svc.act(access.CANCEL_TRANSFER, about=self.repo.full_name, transfer=offered.id),
+            )
+
+    def _delete(self) -> None:
+        name = self.repo.full_name
+        self.type_name(name, "deleted", lambda: self.svc.run_line(f"repo delete {name} --yes"))
+
+    def _update(self, *, visibility: repos.Visibility | None = None, archived: bool | None = None) -> None:
+        self.act(repos.UPDATE, RepoPatch(visibility=visibility, archived=archived))

@@ -1,0 +1,89 @@
+"""Listing: how the catalog shows a public repository."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
+
+from localstore.core.model.catalog import listing as listings
+from localstore.core.model.catalog.listing import IMAGE_ENDINGS, Images, Listing, ListingSet
+from tui import reads as app_reads
+from tui.screens.settings import reads
+from tui.screens.settings.form import Field, Form, fault_of
+from tui.screens.settings.panel import FormPanel
+from tui.widgets.lines import Item
+
+if TYPE_CHECKING:
+    from localstore.core.model.history import Tree
+    from tui.screens.settings.settings import Settings
+
+FIELDS = (
+    Field("name", "listing name"),
+    Field("category", "category"),
+    Field("screenshots", "screenshots", "many"),
+    Field("readme_images", "README images", "choice"),
+)
+
+
+class ListingPanel(FormPanel):
+    NAME = "Listing"
+    RIGHTS: ClassVar = {"field": "listing.set", "save": "listing.set", "remove": "listing.remove"}
+
+    def __init__(self, of: Settings) -> None:
+        super().__init__(of)
+        self._listing: Listing | None = None
+        self._pictures: list[str] = []
+        self.form = Form(FIELDS, self._fault)
+
+    def load(self) -> None:
+        self.svc.load(reads.listing(self.repo.id), self._arrived)
+        if self.of.of.seal is not None:
+            tree = app_reads.tree(self.repo.id, self.of.of.seal, recursive=True)
+            self.svc.load(tree, self._found_pictures)
+
+    def _arrived(self, found: list[Listing], at: float) -> None:
+        self._listing = found[0] if found else None
+        self.paint()
+
+    def _found_pictures(self, tree: Tree, at: float) -> None:
+        self._pictures = [one.path for one in tree.entries if one.path.lower().endswith(IMAGE_ENDINGS)]
+
+    def rows(self) -> list[Item]:
+        known = {"name": "", "category": "", "screenshots": [], "readme_images": "none"}
+        if self._listing is not None:
+            known = {name: getattr(self._listing, name) for name in known}
+            known["category"] = known["category"] or ""
+        self.form.show(known, self.of.queued_values(listings.SET))
+        rows = self.form.rows(self.NAME)
+        if self._listing is None:
+            rows.insert(0, self.note(self._without()))
+        else:
+            installable = "✓ installable" if self._listing.installable else "- no signed release yet"
+            rows.append(self.note(f"in the catalog  {installable}"))
+            rows.append(self.row("remove", "", "take it away", "type its name", "bad"))
+        return rows
+
+    def options(self, name: str) -> list[str]:
+        return list(get_args(Images)) if name == "readme_images" else self._pictures
+
+    def saved(self) -> None:
+        changes, values = dict(self.form.changed), self.form.values()
+        values["name"] = values["name"] or self.repo.name
+        values["category"] = values["category"] or None
+        self.act(listings.SET, ListingSet(**values), None, lambda: self.of.queued(self, changes))
+
+    def chosen(self, kind: str, name: str) -> None:
+        if kind == "remove" and self._listing is not None:
+            self.type_name(self._listing.name, "taken out of the catalog", lambda: self.act(listings.REMOVE))
+        else:
+            super().chosen(kind, name)
+
+    def _without(self) -> str:
+        if self.repo.visibility == "private":
+            return "not listed; a listing is for everybody, and the repository is private"
+        return "not listed yet; change a field and save"
+
+    def _fault(self, name: str, value: Any) -> str:
+        if self.repo.visibility == "private":
+            return "make the repository public first, under Lifecycle"
+        value = value or None if name == "category" else value
+        return fault_of(ListingSet, {"name": "-", name: value})

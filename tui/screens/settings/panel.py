@@ -1,0 +1,157 @@
+"""The base of the panels of the settings: rows, what enter does on one, and the questions that are asked."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from localstore.core.endpoint import Endpoint
+from localstore.core.model.repo import Repo
+from tui.rights import refusal
+from tui.screens.settings.form import LABEL, Form
+from tui.text import Part, safe
+from tui.widgets.lines import Item
+
+if TYPE_CHECKING:
+    from tui.app import SvcApp
+    from tui.screens.settings.settings import Settings
+
+
+class Panel:
+    """`load()` asks the server, `rows()` are painted, `chosen(kind, name)` is enter on a row. `RIGHTS`: for
+    each kind of row the operation in the table of rights."""
+
+    NAME: ClassVar[str] = ""
+    RIGHTS: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, of: Settings) -> None:
+        self.of = of
+        self.form: Form | None = None
+
+    @property
+    def repo(self) -> Repo:
+        return self.of.of.repo
+
+    @property
+    def svc(self) -> SvcApp:
+        return self.of.svc
+
+    def load(self) -> None:
+        """Ask the server for what the panel shows."""
+
+    def rows(self) -> list[Item]:
+        raise NotImplementedError
+
+    def chosen(self, kind: str, name: str) -> None:
+        raise NotImplementedError
+
+    def saved(self) -> None:
+        """Send the changes of the form."""
+
+    # --- for subclasses
+
+    def may_read(self, operation: str) -> bool:
+        return not refusal(operation, self.repo)
+
+    def row(self, kind: str, name: str, label: str, value: str, role: str = "text") -> Item:
+        parts: tuple[Part, ...] = ((f"  {safe(label):<{LABEL}} ", "dim"), (safe(value), role))
+        return Item((self.NAME, kind, name), parts, text=f"{label} {value}")
+
+    def note(self, words: str, role: str = "dim") -> Item:
+        return Item(None, ((f"  {safe(words)}", role),))
+
+    def paint(self) -> None:
+        self.of.paint()
+
+    def act(
+        self,
+        endpoint: Endpoint[Any],
+        body: Any = None,
+        query: Any = None,
+        queued: Callable[[], None] | None = None,
+        /,
+        **path: str,
+    ) -> None:
+        """Queue a change of the repository, call `queued`, and send the queue."""
+        repo = self.repo
+        self.svc.queue(
+            lambda sending: sending.put(endpoint, body, query, about=repo.full_name, id=repo.id, **path),
+            queued,
+        )
+
+    def run(self, *words: str) -> None:
+        """Run a command about the repository, and show what it prints."""
+        self.svc.run_line(shlex.join([*words, "-R", self.repo.full_name]))
+
+    def ask(self, words: str, done: Callable[[str], None], value: str = "") -> None:
+        self.of.of.ask(words, done, value=value)
+
+    def choose(self, what: str, names: Sequence[str], chosen: Callable[[Any], None]) -> None:
+        from tui.screens.choose import Choose
+
+        items = [Item(name, ((safe(name), "text"),)) for name in names]
+        self.of.app.push_screen(Choose(what, items, chosen))
+
+    def confirm(self, words: str, then: Callable[[], None]) -> None:
+        def done(typed: str) -> None:
+            if typed.strip().lower() in ("y", "yes"):
+                then()
+
+        self.ask(f"{words} y", done)
+
+    def type_name(self, name: str, act: str, then: Callable[[], None]) -> None:
+        """Do something that cannot be undone once its name is typed."""
+
+        def done(typed: str) -> None:
+            if typed.strip() == name:
+                then()
+            else:
+                self.of.of.say(f"that is not its name; nothing was {act}", "warn")
+
+        self.ask(f"type {name}: it will be {act}", done)
+
+
+class FormPanel(Panel):
+    """A panel with a form. Subclasses make `form`, and say in `options` what a choice offers."""
+
+    form: Form
+
+    def options(self, name: str) -> list[str]:
+        return []
+
+    def chosen(self, kind: str, name: str) -> None:
+        if kind == "save":
+            self.of.do_save()
+        elif kind == "field":
+            self.edit(name)
+
+    def edit(self, name: str) -> None:
+        field, now = self.form.fields[name], self.form.value(name)
+        if field.kind == "flag":
+            self.change(name, not now)
+        elif field.kind == "choice":
+            self.choose(field.label, self.options(name), lambda value: self.change(name, value))
+        elif field.kind == "many":
+            self._toggle(name, list(now or []))
+        else:
+            self.ask(field.label, lambda text: self.typed(name, text), value=str(now or ""))
+
+    def typed(self, name: str, text: str) -> None:
+        """Take what was typed for a field."""
+        self.change(name, text.strip())
+
+    def change(self, name: str, value: Any) -> None:
+        self.form.set(name, value)
+        self.of.keep(self)
+        self.paint()
+
+    def _toggle(self, name: str, now: list[str]) -> None:
+        from tui.screens.choose import Choose
+
+        def chosen(one: str) -> None:
+            self.change(name, [path for path in now if path != one] if one in now else [*now, one])
+
+        names = [*now, *(one for one in self.options(name) if one not in now)]
+        items = [Item(one, (("✓ " if one in now else "  ", "good"), (safe(one), "text"))) for one in names]
+        self.of.app.push_screen(Choose(self.form.fields[name].label, items, chosen))

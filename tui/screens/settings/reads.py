@@ -1,0 +1,84 @@
+"""Reads of the settings and of the account, beside those of `tui.reads`."""
+
+from __future__ import annotations
+
+from localstore.core.errors import NotFound
+from localstore.core.model import auth
+from localstore.core.model.auth import DeviceKey, Session
+from localstore.core.model.catalog import listing as listings
+from localstore.core.model.catalog.listing import Listing
+from localstore.core.model.collaboration import access, organisation, path, webhook
+from localstore.core.model.collaboration.access import Transfer
+from localstore.core.model.collaboration.organisation import Member, MemberInvite, Organisation
+from localstore.core.model.collaboration.path import PathRule
+from localstore.core.model.collaboration.webhook import Webhook
+from svc.api import Api
+from tui.reads import Read
+
+PEOPLE, RULES, HOOKS, SESSIONS, KEYS = 500, 500, 100, 500, 200
+
+
+def listing(repo_id: str) -> Read[list[Listing]]:
+    """One, or none: a repository may have no listing."""
+
+    def call(api: Api) -> list[Listing]:
+        try:
+            return [api.send(listings.GET, id=repo_id)]
+        except NotFound:
+            return []
+
+    return Read(f"repos/{repo_id}/listing", list[Listing], call)
+
+
+def webhooks(repo_id: str) -> Read[list[Webhook]]:
+    return Read(
+        f"repos/{repo_id}/webhooks",
+        list[Webhook],
+        lambda api: list(api.items(webhook.LIST, limit=HOOKS, id=repo_id)),
+    )
+
+
+def path_rules(repo_id: str) -> Read[list[PathRule]]:
+    return Read(
+        f"repos/{repo_id}/paths",
+        list[PathRule],
+        lambda api: list(api.items(path.LIST, limit=RULES, id=repo_id)),
+    )
+
+
+def transfers() -> Read[list[Transfer]]:
+    """Open transfers from and to the account."""
+    return Read("transfers", list[Transfer], lambda api: list(api.items(access.TRANSFERS, limit=PEOPLE)))
+
+
+def organisations() -> Read[list[Organisation]]:
+    """Those that the account is a member of."""
+    return Read(
+        "organisations",
+        list[Organisation],
+        lambda api: list(api.items(organisation.LIST, limit=PEOPLE)),
+    )
+
+
+def members(handle: str) -> Read[list[Member]]:
+    return Read(
+        f"organisations/{handle}/members",
+        list[Member],
+        lambda api: list(api.items(organisation.MEMBERS, limit=PEOPLE, org=handle)),
+    )
+
+
+def member_invites(handle: str) -> Read[list[MemberInvite]]:
+    return Read(
+        f"organisations/{handle}/invites",
+        list[MemberInvite],
+        lambda api: list(api.items(organisation.INVITES, limit=PEOPLE, org=handle)),
+    )
+
+
+def sessions() -> Read[list[Session]]:
+    return Read("account/sessions", list[Session], lambda api: list(api.items(auth.SESSIONS, limit=SESSIONS)))
+
+
+def device_keys() -> Read[list[DeviceKey]]:
+    return Read("account/devices", list[DeviceKey], lambda api: list(api.items(auth.KEYS, limit=KEYS)))

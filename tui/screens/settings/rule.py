@@ -1,0 +1,154 @@
+"""The protection rule of one pattern of branches, as a form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from textual.app import ComposeResult
+
+from localstore.core.model.collaboration import protection
+from localstore.core.model.collaboration.protection import Protection, ProtectionSet
+from localstore.core.model.repo import Repo
+from tui import reads
+from tui.actions import Action
+from tui.screens.base import Base
+from tui.screens.settings.form import Field, Form, Kept, fault_of
+from tui.text import Part, safe
+from tui.widgets.lines import Item, Lines, sequence
+
+FIELDS = (
+    Field("require_review", "a review", "flag"),
+    Field("required_approvals", "approvals", "number", "0"),
+    Field("fresh_approvals", "of this change", "flag"),
+    Field("require_resolution", "threads resolved", "flag"),
+    Field("require_checks", "checks pass", "flag"),
+    Field("lock_writes", "no direct writes", "flag"),
+    Field("lock_deletions", "no deletions", "flag"),
+)
+
+
+def in_words(rule: ProtectionSet) -> str:
+    """What a rule asks for."""
+    words = [field.label for field in FIELDS if field.kind == "flag" and getattr(rule, field.name)]
+    if rule.required_approvals:
+        words.insert(0, f"{rule.required_approvals} approvals")
+    return ", ".join(words) or "not deleted"
+
+
+class RuleScreen(Base):
+    ACTIONS = (
+        Action("open", ("enter",), "change", "svc repo protect set {pattern}", "signed_in", footer=True),
+        Action("save", ("S",), "save", "svc repo protect set {pattern}", "signed_in", True, "protection.set"),
+        Action("undo", ("U",), "take changes back"),
+        Action(
+            "clear",
+            ("x",),
+            "remove the rule",
+            "svc repo protect clear {pattern}",
+            "signed_in",
+            True,
+            "protection.clear",
+        ),
+    )
+
+    def __init__(self, repo: Repo, pattern: str, rule: ProtectionSet) -> None:
+        super().__init__()
+        self.repo, self.pattern, self._rule = repo, pattern, rule
+        self.form = Form(FIELDS, self._fault)
+        self._kept = Kept()
+
+    def subject(self) -> tuple[Repo | None, bool]:
+        return self.repo, False
+
+    def content(self) -> ComposeResult:
+        yield Lines(id="rule")
+
+    def title_parts(self) -> Sequence[Part]:
+        return (
+            (f" {safe(self.repo.full_name)}", "title"),
+            (f"  branches {safe(self.pattern)}", "accent"),
+        )
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._kept = Kept(self.svc.drafts, f"{self.repo.id}-rules")
+        self.form.changed = self._kept.of(self.pattern)
+        self.paint()
+
+    def do_refresh(self) -> None:
+        self.svc.load(reads.protections(self.repo.id), self._arrived)
+
+    def _arrived(self, found: list[Protection], at: float) -> None:
+        self._rule = next((one for one in found if one.pattern == self.pattern), ProtectionSet())
+        self.paint()
+
+    def queue_changed(self) -> None:
+        self.paint()
+
+    def paint(self) -> None:
+        values = {field.name: getattr(self._rule, field.name) for field in FIELDS}
+        self.form.show(values)
+        rows = [Item(None, (("A branch with a rule is not deleted. A merge into it needs:", "dim"),))]
+        rows += self.form.rows("rule")
+        waiting = self.svc.queued(f"/repos/{self.repo.id}/protections")
+        rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in waiting]
+        self.query_one("#rule", Lines).show(sequence(rows))
+
+    def on_lines_chosen(self, event: Lines.Chosen) -> None:
+        if not isinstance(event.key, tuple):
+            return
+        _, kind, name = event.key
+        if kind == "save":
+            self.do_save()
+        elif self.form.fields[name].kind == "flag":
+            self._change(name, not self.form.value(name))
+        else:
+            label = "how many approvals"
+            self.ask(label, lambda text: self._change(name, _number(text)), value=str(self.form.value(name)))
+
+    def _change(self, name: str, value: Any) -> None:
+        self.form.set(name, value)
+        self._kept.put(self.pattern, self.form.changed)
+        self.paint()
+
+    def do_undo(self) -> None:
+        self.form.changed.clear()
+        self._kept.put(self.pattern, {})
+        self.paint()
+
+    def do_save(self) -> None:
+        if self.form.faults():
+            self.say("mend what is marked first; nothing was sent", "bad")
+            return
+        body = ProtectionSet(**self.form.values())
+        repo, pattern = self.repo, self.pattern
+        self.svc.queue(
+            lambda sending: sending.put(
+                protection.SET, body, about=repo.full_name, id=repo.id, pattern=pattern
+            ),
+            lambda: self._queued(body),
+        )
+
+    def _queued(self, body: ProtectionSet) -> None:
+        self._rule = body
+        self.do_undo()
+
+    def do_clear(self) -> None:
+        def done(typed: str) -> None:
+            if typed.strip() != self.pattern:
+                self.say("that is not its pattern; the rule stays", "warn")
+                return
+            self.do_undo()
+            self.svc.act(protection.CLEAR, about=self.repo.full_name, id=self.repo.id, pattern=self.pattern)
+
+        self.ask(f"type {self.pattern}: its rule will be removed", done)
+
+    def _fault(self, name: str, value: Any) -> str:
+        if name == "required_approvals" and not isinstance(value, int):
+            return f"{value} is not a number"
+        return fault_of(ProtectionSet, {name: value})
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.strip().isdecimal() and len(text) < 10 else text.strip()

@@ -1,0 +1,1 @@
+"""Issues: the list, one issue, and what proposals share with it."""

@@ -1,0 +1,82 @@
+"""A text of several lines. What is typed is a draft at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.app import ComposeResult
+from textual.events import Key
+from textual.widgets import TextArea
+
+from tui.screens.base import Over
+from tui.text import Part, safe
+from tui.widgets.frame import Prompt
+
+
+class _Text(TextArea):
+    def __init__(self, text: str, leave: Callable[[], None]) -> None:
+        super().__init__(text, soft_wrap=True, tab_behavior="indent", highlight_cursor_line=False, id="text")
+        self.cursor_blink = False
+        self._leave = leave
+
+    async def _on_key(self, event: Key) -> None:
+        if event.key == "escape":
+            event.stop()
+            event.prevent_default()
+            self._leave()
+
+
+class Write(Over):
+    """Calls `done(text)` when the user sends it, after it has closed; `changed(text)` at each key. Esc leaves
+    the text: then enter sends it, e goes on, d discards it, and esc again keeps it for later."""
+
+    AUTO_FOCUS = "_Text"
+
+    DEFAULT_CSS = """
+    Write _Text { border: none; padding: 0; height: 1fr; background: ansi_default; color: ansi_default; }
+    Write _Text:focus { border: none; }
+    """
+
+    def __init__(
+        self, what: str, text: str, done: Callable[[str], None], changed: Callable[[str], None]
+    ) -> None:
+        super().__init__()
+        self._what, self._text, self._done, self._changed = what, text, done, changed
+
+    def content(self) -> ComposeResult:
+        yield _Text(self._text, self.leave)
+
+    def title_parts(self) -> Sequence[Part]:
+        return ((f" {safe(self._what)}", "title"), ("  esc when it is written", "dim"))
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        area = self.query_one(TextArea)
+        area.move_cursor(area.document.end)
+
+    def news(self) -> None:
+        """Does nothing: nobody else writes here."""
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        self._changed(event.text_area.text)
+
+    def on_key(self, event: Key) -> None:
+        if not isinstance(self.focused, Prompt):
+            event.prevent_default()  # letters are text here
+
+    def leave(self) -> None:
+        """Ask what becomes of the text."""
+        self.ask("enter sends it · e goes on · d discards it · esc keeps it for later", self._decided)
+
+    def _decided(self, typed: str) -> None:
+        word, text = typed.strip().lower(), self.query_one(TextArea).text
+        if word == "e":
+            return
+        self.app.pop_screen()
+        if word == "d":
+            self._changed("")
+        elif not word and text.strip():
+            self._done(text)
+
+    def prompt_left(self) -> None:
+        self.app.pop_screen()

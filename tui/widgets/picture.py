@@ -1,0 +1,107 @@
+"""A picture in a pane: half-blocks in cells, or an empty pane over which the terminal draws pixels."""
+
+from __future__ import annotations
+
+import base64
+
+from rich.color import Color
+from rich.segment import Segment
+from rich.style import Style
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui.display import Over
+from tui.images.decode import Drawn
+from tui.images.protocol import DELETE_KITTY, Way, cells, sequence
+from tui.text import Part, strip
+from tui.theme import THEMES
+
+UPPER = "▀"
+
+
+class Picture(Widget, can_focus=True):
+    """`show(image, way)` shows one, `tell(words)` says why there is none. `Resized` is posted when
+    its pane has another size."""
+
+    DEFAULT_CSS = "Picture { height: 1fr; width: 1fr; }"
+
+    class Resized(Message):
+        """The pane has another size, at first none: a picture of that size is wanted."""
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.image: Drawn | None = None
+        self.sequence = ""  # what draws it over the cells
+        self._way: Way = "blocks"
+        self._words = ""
+        self._rows: list[list[Segment]] = []
+
+    def show(self, image: Drawn, way: Way) -> None:
+        self.image, self._way, self._words = image, way, ""
+        self.sequence = sequence(way, image)
+        self._rows = _blocks(image) if way == "blocks" else []
+        self.refresh()
+
+    def tell(self, words: str) -> None:
+        self.image, self.sequence, self._words, self._rows = None, "", words, []
+        self.refresh()
+
+    def on_resize(self) -> None:
+        self.post_message(self.Resized())
+
+    def covered(self) -> tuple[int, int]:
+        """Columns and rows of the picture."""
+        return cells(self._way, self.image) if self.image is not None else (0, 0)
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        styles = THEMES[getattr(self.app, "colours", "terminal")]
+        if y < len(self._rows):
+            row = self._rows[y]
+            used = sum(len(segment.text) for segment in row)
+            return Strip([*row, Segment(" " * max(0, width - used), styles["text"])]).crop(0, width)
+        said: list[Part] = [(self._words, "dim")] if y == 0 else []
+        return strip(said, width, styles)
+
+
+def over(screen: Widget, way: Way) -> Over | None:
+    """The pixels that the terminal is to draw over the cells of a screen."""
+    for one in screen.query(Picture) if way != "blocks" else ():
+        (columns, rows), area = one.covered(), one.region
+        if one.sequence and one.display and 0 < columns <= area.width and rows <= area.height:
+            return Over(area.x, area.y, columns, rows, one.sequence, DELETE_KITTY if way == "kitty" else "")
+    return None
+
+
+def _blocks(image: Drawn) -> list[list[Segment]]:
+    """Two pixels in each cell: the upper one in its colour, the lower one in that of its background."""
+    data, width = base64.b64decode(image.data), image.width
+    found = []
+    for top in range(0, image.height, 2):
+        row: list[Segment] = []
+        last, text = None, ""
+        for x in range(width):
+            here = (_pixel(data, width, x, top), _pixel(data, width, x, top + 1))
+            if here != last and last is not None:
+                row.append(Segment(text, _style(*last)))
+                text = ""
+            last, text = here, text + (UPPER if here[0] != here[1] else " ")
+        if last is not None:
+            row.append(Segment(text, _style(*last)))
+        found.append(row)
+    return found
+
+
+Pixel = tuple[int, int, int]
+
+
+def _pixel(data: bytes, width: int, x: int, y: int) -> Pixel | None:
+    at = (y * width + x) * 3
+    return (data[at], data[at + 1], data[at + 2]) if at + 3 <= len(data) else None
+
+
+def _style(upper: Pixel | None, lower: Pixel | None) -> Style:
+    """Equal pixels are a blank in their colour, so that a run of them is one look."""
+    colour = Color.from_rgb(*upper) if upper is not None and upper != lower else None
+    return Style(color=colour, bgcolor=Color.from_rgb(*lower) if lower is not None else None)
