@@ -16,7 +16,7 @@ from localstore.core.model.collaboration.access import (
 from relay.base.clock import now_ms
 from relay.caller import Caller
 from relay.db import repo as repos
-from relay.db.collaboration import access as rows
+from relay.db.access import access as rows
 from relay.db.engine.database import Row, Tx
 from relay.db.identity import account as accounts
 from relay.db.identity.account import AccountRow

@@ -11,7 +11,7 @@ from localstore.core.model.collaboration.access import Collaborator, RoleChange
 from localstore.core.model.collaboration.organisation import ThroughOrganisation
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import View
-from relay.db.collaboration import access as rows
+from relay.db.access import access as rows
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
 from relay.service.access import through

@@ -1,4 +1,4 @@
-"""Rules of organisations: an owner handle that several people act for. Whoever is no member is answered as if
+"""Rules of organisations: an owner handle that several people act for. Others are answered as if
 there were none."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from localstore.core.model.collaboration.organisation import (
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_account_id
 from relay.caller import Caller
-from relay.db.collaboration import organisation as rows
+from relay.db.access import organisation as rows
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
 from relay.service.access.through import set_base, write_all
@@ -36,7 +36,7 @@ async def create(caller: Caller, body: OrganisationCreate) -> Organisation:
         raise Forbidden("an organisation needs an admin with a handle; choose one first: svc login")
     handle = names.handle(body.handle)
     async with caller.write(f"handle {handle}") as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         await require_few(tx, me.account_id)
         await caller.count_created(tx, "organisations")
         made = await accounts.create(tx, handle, new_account_id(), kind="org")

@@ -13,9 +13,9 @@ from localstore.core import limits
 from localstore.core.errors import Conflict
 from relay.base.clock import now_ms
 from relay.caller import Caller, account_name, repo_name
-from relay.db.collaboration import access
-from relay.db.collaboration import organisation as rows
-from relay.db.collaboration import roles_by_org as roles
+from relay.db.access import access
+from relay.db.access import organisation as rows
+from relay.db.access import roles_by_org as roles
 from relay.db.engine.database import Tx
 from relay.events import log
 
@@ -36,7 +36,7 @@ async def write_all(caller: Caller, org_id: str, act: Callable[[Tx], Awaitable[T
             async with caller.write(account_name(org_id), *map(repo_name, known), *names) as tx:
                 if not {str(row[0]) for row in await tx.all(rows.OWNED, of_org=org_id)} <= known:
                     raise _Moved
-                await caller.still(tx)
+                await caller.recheck(tx)
                 return await act(tx)
     raise Conflict("the repositories of this organisation are changing; try again")
 
@@ -53,7 +53,7 @@ async def raise_all(tx: Tx, org_id: str, who: str) -> None:
 
 
 async def lower_all(tx: Tx, org_id: str, who: str) -> None:
-    """The account is no admin any more: it keeps the roles that were given to it, and what all members
+    """The account is not an admin any more: it keeps the roles that were given to it, and what all members
     have."""
     values = {"of_org": org_id, "who": who}
     before = [row for row in await tx.all(roles.ROLES, **values) if row[2] is not None]
@@ -100,7 +100,7 @@ async def given(tx: Tx, repo_id: str, who: str) -> str | None:
 
 
 async def drop_all(tx: Tx, org_id: str, who: str) -> None:
-    """The account is no member any more: it loses every role, invitation and request in the organisation's
+    """The account is not a member any more: it loses every role, invitation and request in the organisation's
     repositories, those that were given to it too."""
     values = {"of_org": org_id, "who": who}
     before = await tx.all(roles.ROLES, **values)

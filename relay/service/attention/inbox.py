@@ -76,7 +76,7 @@ async def _mark(
     about: dict[str, Any],
 ) -> InboxItem:
     async with caller.write() as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         if await tx.one(one, **about) is None:
             raise NotFound
         await tx.run(mark, **about, **_marks(body))
@@ -90,7 +90,7 @@ async def update_all(caller: Caller, body: InboxState) -> InboxChanged:
     """Mark every row that is not done."""
     me, marks = caller.me.account_id, _marks(body)
     async with caller.write() as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         changed = await tx.run(rows.MARK_ALL, account=me, **marks)
         changed += await tx.run(offers.MARK_ALL, account=me, current=now_ms(), **marks)
     return InboxChanged(changed=changed)

@@ -50,7 +50,7 @@ async def create(view: View, number: str, body: CommentBody) -> Comment:
         await _count(tx, view, issue.number, 1)
         await subject.take_part(tx, view, issue)
         await view.node.hub.announce(tx, view.repo.id, "comment.create", number=issue.number, id=comment_id)
-        return await shown(tx, view, issue.number, comment_id)
+        return await one_to_wire(tx, view, issue.number, comment_id)
 
 
 async def insert(
@@ -83,7 +83,7 @@ async def edit(view: View, number: str, comment: str, body: CommentBody) -> Comm
         values = {"of_repo": view.repo.id, "of_number": issue.number, "comment": row[0]}
         await tx.run(rows.EDIT, **values, new_body=body.body, now=now_ms())
         await _announce(tx, view, "edit", issue.number, row, **added(row[4], body.body))
-        return await shown(tx, view, issue.number, row[0])
+        return await one_to_wire(tx, view, issue.number, row[0])
 
 
 async def delete(view: View, number: str, comment: str) -> None:
@@ -126,7 +126,7 @@ async def of_threads(tx: Tx, view: View, number: int, ids: list[str]) -> dict[st
     return said
 
 
-async def shown(tx: Tx, view: View, number: int, comment: str) -> Comment:
+async def one_to_wire(tx: Tx, view: View, number: int, comment: str) -> Comment:
     """One comment as it is sent."""
     _, row = await find(tx, view, str(number), comment)
     return (await _to_wire(tx, view, number, [row]))[0]

@@ -39,7 +39,7 @@ async def page(view: View, query: IssueQuery) -> Page[Issue]:
 
 async def get(view: View, number: str) -> Issue:
     async with view.read() as tx:
-        return await shown(tx, view, await find(tx, view, number))
+        return await one_to_wire(tx, view, await find(tx, view, number))
 
 
 async def create(view: View, body: IssueCreate) -> Issue:
@@ -54,7 +54,7 @@ async def create(view: View, body: IssueCreate) -> Issue:
         made = await subject.insert(tx, view, rows.ISSUE, body.title, body.body)
         await subject.label(tx, view, made, body.labels)
         await subject.assign(tx, view, made, body.assignees)
-        return await shown(tx, view, await find(tx, view, str(made.number)))
+        return await one_to_wire(tx, view, await find(tx, view, str(made.number)))
 
 
 async def update(view: View, number: str, patch: IssuePatch) -> Issue:
@@ -93,7 +93,7 @@ async def update(view: View, number: str, patch: IssuePatch) -> Issue:
         await subject.label(tx, view, now, patch.add_labels)
         await subject.unassign(tx, view, now, patch.remove_assignees)
         await subject.assign(tx, view, now, patch.add_assignees)
-        return await shown(tx, view, await find(tx, view, number))
+        return await one_to_wire(tx, view, await find(tx, view, number))
 
 
 async def close(tx: Tx, view: View, number: int, by: int) -> None:
@@ -108,13 +108,13 @@ async def add_label(view: View, number: str, name: str, create: bool) -> Issue:
     """`create`: make the label if the repository lacks it."""
     async with view.write() as tx:
         await subject.add_named_label(tx, view, _subject(await find(tx, view, number)), name, create)
-        return await shown(tx, view, await find(tx, view, number))
+        return await one_to_wire(tx, view, await find(tx, view, number))
 
 
 async def remove_label(view: View, number: str, name: str) -> Issue:
     async with view.write() as tx:
         await subject.unlabel(tx, view, _subject(await find(tx, view, number)), [name])
-        return await shown(tx, view, await find(tx, view, number))
+        return await one_to_wire(tx, view, await find(tx, view, number))
 
 
 async def find(tx: Tx, view: View, number: str) -> Row:
@@ -125,7 +125,7 @@ async def find(tx: Tx, view: View, number: str) -> Row:
     return row
 
 
-async def shown(tx: Tx, view: View, row: Row) -> Issue:
+async def one_to_wire(tx: Tx, view: View, row: Row) -> Issue:
     return (await _to_wire(tx, view, [row]))[0]
 
 

@@ -65,10 +65,10 @@ async def create(view: View, body: ForkCreate) -> Repo:
         for row in listed:
             await _ref(tx, made, row)
         await _rules(tx, view, made)
-        await holding.take(tx, view.node, made.id, taken)
+        await holding.acquire(tx, view.node, made.id, taken)
         await view.node.hub.announce(tx, view.repo.id, "fork.create", fork=made.id)
     parent = ParentRepo(id=view.repo.id, full_name=view.repo.full_name)
-    shown = replace(repos.shown(made, "owner"), parent=parent)
+    shown = replace(repos.to_wire(made, "owner"), parent=parent)
     return replace(shown, watchers=1, viewer=Viewer(role="owner", watching=True))
 
 

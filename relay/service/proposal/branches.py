@@ -34,7 +34,7 @@ async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:
         if was == head:
             continue
         if repo_id != view.repo.id:
-            await elsewhere.later(tx, view.node, repo_id, number, view.me.account_id)
+            await elsewhere.recheck_later(tx, view.node, repo_id, number, view.me.account_id)
             continue
         await auto.drop(tx, view.node.hub, view.repo.id, number, "head_moved")
         await versions.add(tx, view, number, n + 1, head, base_now or base)
@@ -45,7 +45,7 @@ async def deleted(tx: Tx, view: View, branch_id: str) -> None:
     """This branch was deleted."""
     for repo_id, number, *_ in await tx.all(rows.OPEN_OF_HEAD, branch_id=branch_id):
         if repo_id != view.repo.id:
-            await elsewhere.later(tx, view.node, repo_id, number, view.me.account_id)
+            await elsewhere.recheck_later(tx, view.node, repo_id, number, view.me.account_id)
             continue
         await states.put(tx, view, number, "closed", "proposal.close", reason="head_deleted")
     based = await tx.all(rows.OPEN_OF_BASE, branch_id=branch_id)
@@ -84,7 +84,7 @@ async def revive(tx: Tx, view: View, row: ProposalRow) -> None:
         if head is None or head.head is None:
             raise ProposalBranchGone(f"#{row.number} stays closed: its branch {row.head} of a fork is gone")
         if head.head != row.head_seal:
-            await elsewhere.later(tx, view.node, view.repo.id, row.number, view.me.account_id)
+            await elsewhere.recheck_later(tx, view.node, view.repo.id, row.number, view.me.account_id)
     elif head is None:
         head = await _named(tx, view, row.head)
         if head is None or head.head != row.head_seal:

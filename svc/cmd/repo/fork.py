@@ -73,7 +73,7 @@ def fork(
     except NotFound:
         if owner is None:
             raise
-        raise NotFound(f"you are no member of an organisation {owner}; see: svc org list") from None
+        raise NotFound(f"you are not a member of an organisation {owner}; see: svc org list") from None
     record = msgspec.to_builtins(made) | {"folder": None}
     said = f"Forked {original.full_name} as {made.full_name}"
     if clone:

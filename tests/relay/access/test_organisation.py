@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import bindparam, delete, insert, select
 
 from localstore.core import limits
-from relay.db.collaboration import roles_by_org as rows
+from relay.db.access import roles_by_org as rows
 from relay.db.schema import tables
 from relay.service.storage.verification import memberships
 from tests.relay.auth.people import Browser
@@ -321,8 +321,8 @@ def test_an_organisation_is_nobody_to_invite_or_assign(world: World) -> None:
     answer = world.ann.http.post(f"{url}/invites", json={"handle": world.org})
     assert code(answer) == (422, "invalid")
     assert "is an organisation; name a person" in answer.text
-    wish = {"title": "first", "assignees": [world.org]}
-    assert world.ann.http.post(f"{url}/issues", json=wish).status_code == 422
+    asked = {"title": "first", "assignees": [world.org]}
+    assert world.ann.http.post(f"{url}/issues", json=asked).status_code == 422
 
 
 def test_admins_hear_of_offers_to_the_organisation(world: World) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from relay.db.collaboration import roles_by_org as rows
+from relay.db.access import roles_by_org as rows
 from relay.db.engine.database import Database
 from relay.objects.store import ObjectStore
 
