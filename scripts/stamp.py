@@ -45,10 +45,11 @@ def copy(into: Path, name: str) -> None:
             shutil.copy(ROOT / part, into / part)
     built_at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     file = into / "relay" / "base" / "edition.py"
-    file.write_text(stamped(file.read_text("utf-8"), name, _commit(), built_at), "utf-8")
+    file.write_text(stamped(file.read_text("utf-8"), name, commit(), built_at), "utf-8")
 
 
-def _commit() -> str:
+def commit() -> str:
+    """The commit of this checkout, `unknown` outside of one."""
     asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     return asked.stdout.strip() if asked.returncode == 0 else "unknown"
 

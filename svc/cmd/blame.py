@@ -10,6 +10,7 @@ import typer
 from svc.cmd.frame.context import Ctx
 from svc.console import Column, answers
 from svc.flows.history.blame import blame as lines_of
+from svc.flows.history.blame import span_of, within
 
 COLUMNS = (
     Column("line"),
@@ -27,6 +28,9 @@ def blame(
     ref: Annotated[
         str, typer.Option("--ref", metavar="REF", help="A branch, tag or seal id; else this folder's branch")
     ] = "",
+    lines: Annotated[
+        str, typer.Option("-L", "--lines", metavar="FIRST,LAST", help="Only these lines; LAST may be +COUNT")
+    ] = "",
 ) -> None:
     """Show who last changed each line of a file
 
@@ -34,7 +38,12 @@ def blame(
 
     Examples:
     svc blame src/main.py
+    svc blame src/main.py -L 40,60
+    svc blame src/main.py -L 40,+5
     svc blame README.md --ref v1.0 --jq 'group_by(.author) | map({(.[0].author): length}) | add'
     """
+    span = span_of(lines) if lines else None
     found = lines_of(ctx.obj, path, ref)
+    if span is not None:
+        found = within(found, span, ctx.path_in_repo(path))
     ctx.out.rows(msgspec.to_builtins(found), COLUMNS, empty=f"{ctx.path_in_repo(path)} is empty")

@@ -40,15 +40,20 @@ def diff(
     ] = "",
     stat: Annotated[bool, typer.Option("--stat", help="Show line counts instead of the changes")] = False,
     name_only: Annotated[bool, typer.Option("--name-only", help="Only the paths")] = False,
+    ignore_space: Annotated[
+        bool, typer.Option("-w", "--ignore-all-space", help="But for white space in lines")
+    ] = False,
 ) -> None:
     """Show what changed, line by line
 
     This folder against its last seal, or against REF. A..B compares two branches, tags or seals as they are;
     A...B, as --base A --head B, shows what B has since the two parted. A file that moved is shown as moved.
+    With -w a file that differs in white space alone is left out.
 
     Examples:
     svc diff
     svc diff --stat v1.0 src
+    svc diff -w main..parser
     svc diff 3f2a..9c01 --name-only
     svc diff src --json path,status,additions,deletions
     svc diff --base main --head parser
@@ -60,11 +65,11 @@ def diff(
     typed = words or []
     span = None if head or not typed else span_of(ctx.obj, typed[0])
     if head:
-        files = compare_refs(ctx.obj, Span(base, head, direct=False), typed)
+        files = compare_refs(ctx.obj, Span(base, head, direct=False), typed, space=not ignore_space)
     elif span is not None:
-        files = compare_refs(ctx.obj, span, typed[1:])
+        files = compare_refs(ctx.obj, span, typed[1:], space=not ignore_space)
     else:
-        files = compare_folder(ctx.obj, typed)
+        files = compare_folder(ctx.obj, typed, space=not ignore_space)
     if ctx.out.format.as_data:
         ctx.out.rows(files, COLUMNS, ChangedFile)
     elif name_only:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -15,7 +16,8 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
 from svc.flows.history.compare import changes_of_seal
-from svc.flows.history.log import query_of, seals_of
+from svc.flows.history.log import Which, query_of, seals_of
+from svc.flows.history.times import moment
 
 
 def author(record: dict[str, object]) -> object:
@@ -48,6 +50,15 @@ def log(
     ] = False,
     patch: Annotated[bool, typer.Option("-p", "--patch", help="With each seal's changes")] = False,
     stat: Annotated[bool, typer.Option("--stat", help="With each seal's files and lines counted")] = False,
+    by: Annotated[
+        str, typer.Option("--author", metavar="TEXT", help="Only seals of whom: a part of the name")
+    ] = "",
+    since: Annotated[
+        str, typer.Option("--since", "--after", metavar="TIME", help="Only seals from this time on")
+    ] = "",
+    until: Annotated[
+        str, typer.Option("--until", "--before", metavar="TIME", help="Only seals up to this time")
+    ] = "",
     oneline: Annotated[bool, typer.Option("--oneline", help="One line a seal: id and subject")] = False,
     limit: Limit = 30,
 ) -> None:
@@ -55,18 +66,27 @@ def log(
 
     A branch, tag or seal goes before a file of the same name; --path is never taken for a branch. Without
     either, this folder's branch. Patterns such as '*.py' name files of the newest seal. --json files names
-    what each seal changed, as -p and --stat do; without one of the three the field is null.
+    what each seal changed, as -p and --stat do; without one of the three the field is null. A TIME is a day
+    (2026-03-01, yesterday), a moment (2026-03-01T12:00) or how long ago ('3 days ago', 2w); it is that of
+    sealing.
 
     Examples:
     svc log
     svc log src/main.py
     svc log v1.0 -n 5
     svc log -p 3f2a91 -n 1
+    svc log --author alice --since '2 weeks ago'
     svc log --follow src/main.py --oneline
     svc log --path src/main.py --json id,message
     """
+    now = datetime.now().astimezone()
+    which = Which(
+        by,
+        moment(since, now, "--since") if since else None,
+        moment(until, now, "--until", end=True) if until else None,
+    )
     repo = ctx.readable_repo
-    query = query_of(ctx.obj, repo, words or [], path, limit, follow)
+    query = query_of(ctx.obj, repo, words or [], path, limit, follow, which)
     if query is None:
         found: Iterator[SealSummary] = iter(())
         empty = f"{repo.full_name} has no seals yet; make one: svc push -m MESSAGE"
@@ -74,6 +94,8 @@ def log(
         found = seals_of(ctx.obj, repo, query)
         name, paths = query.start.name, ", ".join(query.paths)
         empty = f"no seal of {name} changed {paths}" if paths else "no seals"
+        if which:
+            empty = f"no seal of {name} matches"
     if ctx.out.format.as_data:
         _rows(ctx, repo, found, stat or patch or FILES.name in (ctx.out.format.fields or ()))
     elif oneline and not (stat or patch):

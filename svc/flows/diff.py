@@ -30,8 +30,11 @@ class _Change(NamedTuple):
     source: Rename | None = None
 
 
-def diff(copy: WorkingCopy, paths: Sequence[str] = (), seal: str | None = None) -> Iterator[ChangedFile]:
+def diff(
+    copy: WorkingCopy, paths: Sequence[str] = (), seal: str | None = None, space: bool = True
+) -> Iterator[ChangedFile]:
     """Each file that differs from `seal` (default: the last one), with its patch if it is text.
+    `space=False`: but for white space.
 
     `paths` restricts the comparison. Works offline for texts that the record has. Raises NotFound for a path
     that is neither in the folder nor in the seal.
@@ -50,7 +53,9 @@ def diff(copy: WorkingCopy, paths: Sequence[str] = (), seal: str | None = None) 
         if (was.digest if was else None) != (now.digest if now else None):
             changed[path] = _Change(path, was, now)
     for change in _with_moves(copy, changed):
-        yield _to_changed_file(copy, change)
+        file = _to_changed_file(copy, change, space)
+        if space or file.status != "modified" or file.patch != "":
+            yield file
 
 
 def _with_moves(copy: WorkingCopy, changed: Mapping[str, _Change]) -> Iterator[_Change]:
@@ -76,7 +81,7 @@ def _file(side: SealedFile | Stat) -> File:
     return File(side.digest, side.size, side.kind == "text")
 
 
-def _to_changed_file(copy: WorkingCopy, one: _Change) -> ChangedFile:
+def _to_changed_file(copy: WorkingCopy, one: _Change, space: bool) -> ChangedFile:
     path, was, now, source = one
     status: Status = (
         "renamed" if source else "added" if was is None else "removed" if now is None else "modified"
@@ -92,8 +97,9 @@ def _to_changed_file(copy: WorkingCopy, one: _Change) -> ChangedFile:
         )  # fmt: skip
     old = copy.text(was.digest) if was else None
     new = copy.files.read(path) if now else None
-    added, deleted = diffs.stat(old, new)
-    patch = diffs.unified(old, new, before if was else None, path if now else None, similarity=similarity)
+    added, deleted = diffs.stat(old, new, space)
+    names = before if was else None, path if now else None
+    patch = diffs.unified(old, new, *names, similarity=similarity, space=space)
     return ChangedFile(
         path=path, status=status, binary=False, additions=added, deletions=deleted,
         patch=patch.decode("utf-8", "replace"), old_path=old_path, similarity=similarity,

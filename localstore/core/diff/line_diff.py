@@ -21,12 +21,17 @@ def lines(data: bytes) -> list[bytes]:
     return BytesIO(data).readlines()
 
 
-def opcodes(old: Sequence[bytes], new: Sequence[bytes], by_indent: bool = True) -> list[Hunk]:
+def opcodes(
+    old: Sequence[bytes], new: Sequence[bytes], by_indent: bool = True, space: bool = True
+) -> list[Hunk]:
     """The changed runs of lines, ascending, with an equal line between any two.
 
     Placed as git places them. `by_indent=False` disables the indentation heuristic, as git's merge does.
+    `space=False`: lines that differ in white space alone are equal.
     """
     texts = (old, new) if by_indent else None
+    if not space:
+        old, new = ([b"".join(line.split()) for line in side] for side in (old, new))
     if len(old) * len(new) > LONG and (found := few_edits(old, new)) is not None:
         return slid(old, new, found, texts)
     a, b = interned(old, new)
@@ -38,12 +43,12 @@ def is_binary(data: bytes) -> bool:
     return b"\0" in data[:BINARY_PROBE]
 
 
-def stat(old: bytes | None, new: bytes | None) -> tuple[int, int]:
+def stat(old: bytes | None, new: bytes | None, space: bool = True) -> tuple[int, int]:
     """(lines added, lines deleted); (0, 0) where either side is binary. None: no such file."""
     before, after = old or b"", new or b""
     if is_binary(before) or is_binary(after):
         return 0, 0
-    changed = opcodes(lines(before), lines(after))
+    changed = opcodes(lines(before), lines(after), space=space)
     return sum(h.new_end - h.new_start for h in changed), sum(h.old_end - h.old_start for h in changed)
 
 
@@ -54,8 +59,10 @@ def unified(
     new_path: str | None,
     context: int = 3,
     similarity: int | None = None,
+    space: bool = True,
 ) -> bytes:
-    """The patch from `old` to `new` in git's unified format, b"" if they are equal.
+    """The patch from `old` to `new` in git's unified format, b"" if they are equal. `space=False`: but for
+    white space; lines that are equal are then those of `new`.
 
     None as bytes and path of a side: no such file. `similarity`: percent, for a moved file. Bytes and names
     are written unchanged.
@@ -74,7 +81,10 @@ def unified(
         return header + f"Binary files {names[0]} and {names[1]} differ\n".encode()
     tabs = ["\t" if " " in name else "" for name in names]
     marks = f"--- {names[0]}{tabs[0]}\n+++ {names[1]}{tabs[1]}\n".encode()
-    return header + marks + b"".join(_body(lines(before), lines(after), context))
+    body = b"".join(_body(lines(before), lines(after), context, space))
+    if not body and old_path == new_path and old is not None and new is not None:
+        return b""
+    return header + marks + body if body else header
 
 
 def _header(
@@ -105,8 +115,8 @@ def _name(prefix: str, path: str | None) -> str:
     return f'"{prefix}{escaped}"'
 
 
-def _body(old: list[bytes], new: list[bytes], context: int) -> Iterable[bytes]:
-    for group in _grouped(opcodes(old, new), context):
+def _body(old: list[bytes], new: list[bytes], context: int, space: bool) -> Iterable[bytes]:
+    for group in _grouped(opcodes(old, new, space=space), context):
         first, last = group[0], group[-1]
         lead = min(context, first.old_start)
         trail = min(context, len(old) - last.old_end)
@@ -114,13 +124,13 @@ def _body(old: list[bytes], new: list[bytes], context: int) -> Iterable[bytes]:
             _range(first.old_start - lead, last.old_end + trail),
             _range(first.new_start - lead, last.new_end + trail),
         )
-        at = first.old_start - lead
+        at = first.new_start - lead
         for i1, i2, j1, j2 in group:
-            yield from _marked(b" ", old[at:i1])
+            yield from _marked(b" ", new[at:j1])
             yield from _marked(b"-", old[i1:i2])
             yield from _marked(b"+", new[j1:j2])
-            at = i2
-        yield from _marked(b" ", old[at : at + trail])
+            at = j2
+        yield from _marked(b" ", new[at : at + trail])
 
 
 def _grouped(changed: list[Hunk], context: int) -> list[list[Hunk]]:

@@ -28,13 +28,12 @@ ORG = "org"  # in the id of a row about an organisation, where others have a num
 
 
 async def page(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
-    """The newest first; without what is done, unless `all`. Invitations to organisations are among them while
-    they wait."""
+    """The newest first; without what is done, unless `all`. Invitations to organisations are among them
+    while they wait."""
     wanted: dict[str, Any] = {} if query.reason is None else {"reason": query.reason}
     left = frozenset() if query.all else frozenset({"open"})
-    lists: list[tuple[Keyset, Callable[[Row], InboxItem]]] = [
-        (rows.page(frozenset({*left, *wanted})), _to_wire)
-    ]
+    mine = rows.page(frozenset({*left, *wanted}))
+    lists: list[tuple[Keyset, Callable[[Row], InboxItem]]] = [(mine, _to_wire)]
     if query.reason in (None, "invited"):
         lists.append((offers.page(left), _offer))
     size = page_size(query.limit)
@@ -42,7 +41,7 @@ async def page(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
     found: list[tuple[tuple[Any, ...], InboxItem]] = []
     async with caller.read() as tx:
         for keyset, to_wire in lists:
-            of = {**values, **(wanted if keyset is lists[0][0] else {})}
+            of = {**values, **(wanted if keyset is mine else {})}
             if query.cursor is None:
                 some = await tx.all(keyset.first, **of)
             else:

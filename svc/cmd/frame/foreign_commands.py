@@ -106,24 +106,18 @@ OTHER_NAMES = {  # of groups of commands, in gh and glab
 
 LINKED = "a linked folder knows its repository and branch, and needs no names of them"
 DELETE_BRANCH = "svc repo branch-delete NAME deletes a branch"
-WITHOUT_SPACES = "the terminal app shows differences without white space: svc tui, there W"
-BY_AUTHOR = """svc log --jq '.[] | select(.author=="alice") | .message' picks seals by any field"""
+BY_MESSAGE = """svc log --jq '.[] | select(.message | test("fix")) | .id' picks seals by any field"""
 START = "a repository begins with its first push: svc repo init OWNER/NAME links a folder, then svc push"
 OPTIONS = {  # and words behind a command: of git and gh, by the command that is called the same here
     "diff --cached": "nothing is staged: svc diff shows what a push would send",
-    "diff --ignore-all-space": WITHOUT_SPACES,
     "diff --name-status": "svc status lists what differs, each path with its state",
-    "diff -w": WITHOUT_SPACES,
     "diff --staged": "nothing is staged: svc diff shows what a push would send",
     "log --all": "svc log BRANCH shows one branch, svc repo branch lists them",
-    "log --author": BY_AUTHOR,
-    "log --grep": BY_AUTHOR,
-    "log --since": "svc log -n NUMBER shows so many, svc log --json id,created_at their times",
+    "log --grep": BY_MESSAGE,
     "log -G": "svc log PATH lists the seals that changed a file, svc blame PATH who last changed a line",
     "log -S": "svc log PATH lists the seals that changed a file, svc blame PATH who last changed a line",
     "log --graph": "svc log --oneline is the short form",
     "log -": "svc log -n NUMBER shows so many",
-    "blame -L": "svc blame PATH | sed -n '10,20p' prints some lines",
     "pr close --delete-branch": DELETE_BRANCH,
     "pr close -d": DELETE_BRANCH,
     "pr merge --admin": "a rule holds for everybody; its owner changes it: svc repo protect set, or clear",

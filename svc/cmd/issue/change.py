@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from localstore.core.errors import UsageError
+from localstore.core.errors import NotFound, UsageError
 from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration.issue import CommentBody, Issue, IssuePatch, LabelAddQuery, Reason
 from localstore.core.model.repo import Repo
@@ -157,7 +157,7 @@ def remove_label(ctx: Ctx, number: Number, labels: Names) -> None:
         on = {one.name.casefold() for one in ctx.api.send(issues.GET, id=repo.id, n=n).labels}
         for name in names:
             if name.casefold() not in on:
-                raise UsageError(f"issue #{n} has no label {name}")
+                raise NotFound(f"issue #{n} has no label {name}")
         for name in names:
             made = ctx.api.send(issues.REMOVE_LABEL, id=repo.id, n=n, name=name)
     left = ", ".join(one.name for one in made.labels) or "none are left"

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import typer
 
-from localstore.core.errors import UsageError
+from localstore.core.errors import NotFound, UsageError
 from localstore.core.model.base import PageQuery
 from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration.issue import Comment, Issue, IssueCreate, IssueQuery
@@ -211,7 +211,7 @@ def _template(ctx: Ctx, repo: Repo, name: str) -> Template | None:
         if one.name.casefold() == name.casefold():
             return one
     there = ", ".join(one.name for one in found) or "none"
-    raise UsageError(f"{repo.full_name} has no template {name}; there are: {there}")
+    raise NotFound(f"{repo.full_name} has no template {name}; there are: {there}")
 
 
 def _edited(ctx: Ctx, begun: Template | None, text: str | None, send: Any) -> Issue:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import UsageError
+from localstore.core.errors import Conflict, UsageError
 from localstore.core.model import history
 from localstore.core.model.history import CompareQuery
 from localstore.core.paths import terminal_safe
@@ -80,7 +80,7 @@ def _merge(ctx: Ctx, ref: str, dry_run: bool) -> None:
         repo = ctx.reader.repo.linked(copy.repo.repo_id, copy.repo.repo)
         found = resolve_ref(ctx.obj, repo, ref)
         if found.head is None:
-            raise UsageError(f"branch {ref} has no seal, so there is nothing to merge")
+            raise Conflict(f"branch {ref} has no seal, so there is nothing to merge")
         bases: list[str] = []
         if head is not None:
             query = CompareQuery(base=head, head=found.head)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from localstore.core.errors import UsageError
+from localstore.core.errors import NotFound, UsageError
 from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.collaboration.issue import CommentBody, LabelAddQuery
@@ -165,7 +165,7 @@ def remove_label(
     on = {one.name.casefold() for one in found.labels}
     for name in names:
         if name.casefold() not in on:
-            raise UsageError(f"proposal #{found.number} has no label {name}")
+            raise NotFound(f"proposal #{found.number} has no label {name}")
     n = str(found.number)
     with known(repo, n):
         for name in names:

@@ -75,7 +75,7 @@ def create(
         return
     start, end = base or repo.default_branch, head or f"{mine}{ctx.obj.branch_of(ctx.repo)}"
     if start == end:
-        raise UsageError(
+        raise NothingProposed(
             f"{end} would be proposed for itself; make a branch (svc repo branch NAME --from {start}, "
             "svc switch NAME --merge), or name one: --head BRANCH"
         )

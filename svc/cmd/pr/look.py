@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import NotFound, UsageError
+from localstore.core.errors import Conflict, NotFound, UsageError
 from localstore.core.model import auth, history
 from localstore.core.model import ref as refs
 from localstore.core.model.base import PageQuery
@@ -176,7 +176,7 @@ def _span(typed: str, last: int) -> tuple[int, int]:
     """The two versions that `A..B` names, without it the last two. Raises UsageError."""
     if not typed:
         if last < 2:
-            raise UsageError("this proposal has one version, and two are compared")
+            raise Conflict("this proposal has one version, and two are compared; see: svc pr versions")
         return last - 1, last
     found = re.fullmatch(r"([1-9][0-9]{0,8})\.\.\.?([1-9][0-9]{0,8})?", typed)
     if found is None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import ClientError, SvcError, UsageError
+from localstore.core.errors import ClientError, NotFound, SvcError, UsageError
 from localstore.core.paths import terminal_safe
 from localstore.outbox import Outbox, QueuedAction
 from svc.cmd.frame.context import Ctx
@@ -111,14 +111,18 @@ def drop(
 
 
 def _named(outbox: Outbox, ids: Sequence[str]) -> list[QueuedAction]:
-    """The entries of these ids. Raises UsageError for an id that names none, or several."""
+    """The entries of these ids. Raises NotFound for an id that names none, UsageError for one that
+    names several."""
     entries = outbox.list()
     found = []
     for typed in ids:
         matching = [entry for entry in entries if typed and entry.id.startswith(typed.lower())]
         if len(matching) != 1:
-            how = f"{len(matching)} actions begin with" if matching else "no action has the id"
-            raise UsageError(f"{how} {terminal_safe(typed)}; see: svc queue list")
+            if not matching:
+                raise NotFound(f"no action has the id {terminal_safe(typed)}; see: svc queue list")
+            raise UsageError(
+                f"{len(matching)} actions begin with {terminal_safe(typed)}; see: svc queue list"
+            )
         found.extend(matching)
     return found
 

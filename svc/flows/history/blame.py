@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 import msgspec
 
-from localstore.core.errors import NotFound, ServerMisbehaved
+from localstore.core.errors import NotFound, ServerMisbehaved, UsageError
 from localstore.core.limits import TEXT_FILE
 from localstore.core.model import history
 from localstore.core.model.history import Blame
 from svc.flows.place.refs import default_ref, seal_of
 from svc.flows.place.where import Where
+
+_SPAN = re.compile(r"([1-9][0-9]{0,8})?(?:(,)(\+)?([1-9][0-9]{0,8})?)?", re.ASCII)
 
 
 class BlamedLine(msgspec.Struct, frozen=True):
@@ -53,3 +58,29 @@ def blamed_lines(found: Blame, text: bytes) -> list[BlamedLine]:
             for number in range(part.start, part.end + 1)
         ]
     return blamed
+
+
+def span_of(typed: str) -> tuple[int, int | None]:
+    """The first and last line of `FIRST,LAST`, `FIRST,+COUNT`, `FIRST,` or `,LAST`; None: to the end. A
+    number alone is one line. Raises UsageError."""
+    match = _SPAN.fullmatch(typed)
+    if match is None or not (match[1] or match[4]) or (match[3] and not (match[1] and match[4])):
+        raise UsageError(f"{typed} names no lines; say FIRST,LAST or FIRST,+COUNT: -L 40,60")
+    first = int(match[1] or 1)
+    if match[2] is None:
+        return first, first
+    if match[4] is None:
+        return first, None
+    last = first + int(match[4]) - 1 if match[3] else int(match[4])
+    if last < first:
+        raise UsageError(f"{typed} ends before it begins; say -L {last},{first}")
+    return first, last
+
+
+def within(found: Sequence[BlamedLine], span: tuple[int, int | None], name: str) -> list[BlamedLine]:
+    """The lines of the span. Raises NotFound if the file ends before it."""
+    first, last = span
+    if first > len(found):
+        many = "1 line" if len(found) == 1 else f"{len(found)} lines"
+        raise NotFound(f"{name} has {many}, and -L begins at line {first}")
+    return list(found[first - 1 : last])

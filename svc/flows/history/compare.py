@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
+from localstore.core.diff import line_diff
 from localstore.core.errors import UsageError
+from localstore.core.limits import TEXT_FILE
 from localstore.core.model import history
 from localstore.core.model.history import ChangedFile, CompareQuery
 from localstore.core.model.repo import Repo
@@ -34,19 +37,44 @@ def span_of(where: Where, word: str) -> Span | None:
     return Span(base, head.removeprefix("."), direct=not head.startswith("."))
 
 
-def compare_refs(where: Where, span: Span, paths: Sequence[str] = ()) -> list[ChangedFile]:
-    """Changes of the head against the base, below `paths` if given. Raises NotFound for an unknown ref."""
+def compare_refs(
+    where: Where, span: Span, paths: Sequence[str] = (), space: bool = True
+) -> list[ChangedFile]:
+    """Changes of the head against the base, below `paths` if given. `space=False`: but for white space.
+    Raises NotFound for an unknown ref."""
     repo = where.readable_repo
     base, head = (seal_of(where, repo, one or default_ref(where, repo)) for one in (span.base, span.head))
     query = CompareQuery(base=base, head=head, direct=span.direct)
-    found = where.reader.send(history.COMPARE, query=query, id=repo.id).files
+    found = where.reader.send(history.COMPARE, query=query, id=repo.id)
     wanted = [where.path_in_repo(path) for path in paths]
-    return [file for file in found if not wanted or _matches(file, wanted)]
+    files = [file for file in found.files if not wanted or _matches(file, wanted)]
+    if space:
+        return files
+    start = base if span.direct else found.merge_base
+    again = (_without_space(where, repo, file, start, head) for file in files)
+    return [file for file in again if file is not None]
 
 
-def compare_folder(where: Where, words: Sequence[str] = ()) -> list[ChangedFile]:
+def _without_space(
+    where: Where, repo: Repo, file: ChangedFile, base: str | None, head: str
+) -> ChangedFile | None:
+    """The change but for white space; None if nothing else changed. Only files with texts on both sides,
+    which the server compared, are compared again."""
+    if file.patch is None or file.status not in ("modified", "renamed") or base is None:
+        return file
+    before = file.old_path or file.path
+    old = where.reader.history.raw(repo.id, base, before, TEXT_FILE)
+    new = where.reader.history.raw(repo.id, head, file.path, TEXT_FILE)
+    patch = line_diff.unified(old, new, before, file.path, similarity=file.similarity, space=False)
+    if not patch:
+        return None
+    added, deleted = line_diff.stat(old, new, space=False)
+    return replace(file, patch=patch.decode("utf-8", "replace"), additions=added, deletions=deleted)
+
+
+def compare_folder(where: Where, words: Sequence[str] = (), space: bool = True) -> list[ChangedFile]:
     """Changes of this folder against its last seal, or against the ref that the first word names; other words
-    are paths. Raises NotFound for an unknown path."""
+    are paths. `space=False`: but for white space. Raises NotFound for an unknown path."""
     seal: str | None = None
     if words and where.linked is not None and not (where.folder / words[0]).exists():
         link = where.linked[1]
@@ -54,7 +82,7 @@ def compare_folder(where: Where, words: Sequence[str] = ()) -> list[ChangedFile]
         if _may_be_ref(where, words[0]) and find_ref(where, repo, words[0]) is not None:
             seal, words = seal_of(where, repo, words[0]), words[1:]
     with copy_for_reading(where) as copy:
-        return list(diff(copy, [where.path_in_repo(path) for path in words], seal))
+        return list(diff(copy, [where.path_in_repo(path) for path in words], seal, space))
 
 
 def changes_of_seal(where: Where, repo: Repo, seal: str) -> list[ChangedFile]:

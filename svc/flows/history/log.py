@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import islice
 
 import msgspec
@@ -21,18 +22,42 @@ from svc.flows.place.where import Where
 GLOBBED_MAX = 100  # files that a pattern may name; for more, a folder is the better question
 
 
+class Which(msgspec.Struct, frozen=True):
+    """A choice of seals: whose author's name holds `author`, in any case; sealed from `since` to `until`."""
+
+    author: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.author or self.since or self.until)
+
+    def has(self, one: SealSummary) -> bool:
+        if self.author.casefold() not in author_of(one).casefold():
+            return False
+        at = datetime.fromisoformat(one.created_at)
+        return (self.since is None or at >= self.since) and (self.until is None or at <= self.until)
+
+
+def author_of(one: SealSummary) -> str:
+    """The author of an imported commit, else the handle of the account that sealed."""
+    who = one.provenance.who
+    return one.provenance.author or who.handle or who.id
+
+
 class SealsQuery(msgspec.Struct, frozen=True):
     """The seals to list: from `start` back, those that changed one of `paths` (all if empty), at most
-    `limit`."""
+    `limit`. `which`: only these of them."""
 
     start: ResolvedRef
     paths: list[str]
     limit: int
     follow: bool = False
+    which: Which = msgspec.field(default_factory=lambda: Which())
 
 
 def query_of(
-    where: Where, repo: Repo, words: list[str], path: str, limit: int, follow: bool
+    where: Where, repo: Repo, words: list[str], path: str, limit: int, follow: bool, which: Which
 ) -> SealsQuery | None:
     """The query of the arguments; the first word is a ref or a path. Returns None if the branch has no seal.
     Raises NotFound, UsageError."""
@@ -49,7 +74,7 @@ def query_of(
     )
     if follow and (len(paths) != 1 or GLOB.search(paths[0])):
         raise UsageError("--follow takes one file: svc log --follow PATH")
-    return SealsQuery(start, _expanded(where, repo, start.head, paths), limit, follow)
+    return SealsQuery(start, _expanded(where, repo, start.head, paths), limit, follow, which)
 
 
 def _named(where: Where, repo: Repo, word: str) -> ResolvedRef | None:
@@ -95,6 +120,28 @@ def _expanded(where: Where, repo: Repo, head: str, paths: list[str]) -> list[str
 
 def seals_of(where: Where, repo: Repo, query: SealsQuery) -> Iterator[SealSummary]:
     """The seals of the query; for several paths, those that changed any of them, in history order."""
+    if not query.which:
+        return _walked(where, repo, query, query.limit)
+    walked = _walked(where, repo, query, None)
+    if query.which.since is not None and not query.paths:
+        walked = _until_older(walked, query.which.since)
+    return islice((one for one in walked if query.which.has(one)), query.limit)
+
+
+def _until_older(walked: Iterator[SealSummary], since: datetime) -> Iterator[SealSummary]:
+    """The seals up to where only older ones can follow: none is newer than what was made of it."""
+    awaited: set[str] | None = None
+    for one in walked:
+        awaited = {one.id} if awaited is None else awaited
+        awaited.discard(one.id)
+        if datetime.fromisoformat(one.created_at) >= since:
+            awaited.update(one.parents)
+            yield one
+        if not awaited:
+            return
+
+
+def _walked(where: Where, repo: Repo, query: SealsQuery, limit: int | None) -> Iterator[SealSummary]:
     head = query.start.head
 
     def walk(path: str | None, limit: int | None) -> Iterator[SealSummary]:
@@ -106,8 +153,8 @@ def seals_of(where: Where, repo: Repo, query: SealsQuery) -> Iterator[SealSummar
         )
 
     if len(query.paths) < 2:
-        return walk(query.paths[0] if query.paths else None, query.limit)
-    touching = {one.id for path in query.paths for one in walk(path, query.limit)}
+        return walk(query.paths[0] if query.paths else None, limit)
+    touching = {one.id for path in query.paths for one in walk(path, limit)}
     left = len(touching)
 
     def joined() -> Iterator[SealSummary]:
@@ -119,4 +166,4 @@ def seals_of(where: Where, repo: Repo, query: SealsQuery) -> Iterator[SealSummar
             if not left:
                 return
 
-    return islice(joined() if touching else iter(()), query.limit)
+    return islice(joined() if touching else iter(()), limit)

@@ -172,7 +172,7 @@ def test_actions_are_sent_in_order_and_a_refused_one_moves_aside(linked: Svc) ->
     assert linked("queue", "drop", left["id"][:12], "--yes").code == 0
     assert queued(linked) == []
     answer = linked("queue", "drop", "nothing")
-    assert (answer.code, "no action has the id" in answer.err) == (2, True)
+    assert (answer.code, "no action has the id" in answer.err) == (1, True)
 
 
 def test_an_action_whose_answer_was_lost_is_carried_out_once(linked: Svc) -> None:

@@ -160,3 +160,28 @@ def test_groups_begin_where_blocks_begin() -> None:
     old = b"def a():\n    pass\n\ndef c():\n    pass\n"
     new = b"def a():\n    pass\n\ndef b():\n    pass\n\ndef c():\n    pass\n"
     assert opcodes(lines(old), lines(new)) == [(3, 3, 3, 6)]
+
+
+def test_white_space_is_ignored_as_git_does(tmp_path: Path, git: Git) -> None:
+    rng = random.Random(3)
+    modules = programs()
+    same = 0
+    for _ in range(30):
+        module = rng.choice(modules)
+        changed = edited(rng, module, rng.choice(modules), rng.randrange(0, 5))
+        spaced = [b"  " + line.replace(b" ", b"\t") if rng.random() < 0.2 else line for line in changed]
+        old, new = b"".join(module), b"".join(spaced)
+        (tmp_path / "a").write_bytes(old)
+        (tmp_path / "b").write_bytes(new)
+        theirs = git("diff", "-w", "--no-index", "a", "b").stdout
+        ours = unified(old, new, "f", "f", space=False)
+        same += _hunks(ours) == _hunks(theirs)
+        assert bool(ours) == bool(_hunks(theirs))
+    assert same >= 27
+
+
+def test_what_differs_in_white_space_alone_is_no_change() -> None:
+    assert unified(b"a b\n", b"  a\tb", "f", "f", space=False) == b""
+    assert stat(b"a b\n", b"  a\tb", space=False) == (0, 0)
+    assert b"rename to g" in unified(b"a\n", b" a\n", "f", "g", similarity=90, space=False)
+    assert stat(b"a\n", b" a\nb\n", space=False) == (1, 0)

@@ -1,0 +1,42 @@
+"""Times as people type them: a date, a moment, or how long ago."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+from localstore.core.errors import UsageError
+
+_AGO = re.compile(r"([0-9]{1,6})[ .]?([a-z]+?)s?(?:[ .]ago)?", re.ASCII | re.IGNORECASE)
+_UNITS: dict[str, float] = {
+    **dict.fromkeys(("s", "sec", "second"), 1),
+    **dict.fromkeys(("m", "min", "minute"), 60),
+    **dict.fromkeys(("h", "hour"), 3600),
+    **dict.fromkeys(("d", "day"), 86400),
+    **dict.fromkeys(("w", "week"), 7 * 86400),
+    "month": 30 * 86400,
+    **dict.fromkeys(("y", "year"), 365 * 86400),
+}
+DATE = 10  # characters of YYYY-MM-DD
+
+
+def moment(typed: str, now: datetime, option: str, end: bool = False) -> datetime:
+    """The moment that somebody typed after `option`: `2026-03-01`, `2026-03-01T12:00`, with or without an
+    offset (else that of `now`), `today`, `yesterday`, `3 days ago`, `3d`. A day is its beginning, its last
+    moment if `end`. Raises UsageError."""
+    text = " ".join(typed.split())
+    day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    named = {"now": now, "today": day, "yesterday": day - timedelta(days=1)}
+    whole_day = text in ("today", "yesterday") or len(text) == DATE
+    found = named.get(text)
+    try:
+        if found is None and (match := _AGO.fullmatch(text)) and match[2].lower() in _UNITS:
+            found, whole_day = now - timedelta(seconds=int(match[1]) * _UNITS[match[2].lower()]), False
+        if found is None:
+            found = datetime.fromisoformat(text)
+            found = found if found.tzinfo else found.replace(tzinfo=now.tzinfo)
+        return found + timedelta(days=1, microseconds=-1) if end and whole_day else found
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"{typed} is not a time; say {option} 2026-03-01, {option} yesterday or {option} '3 days ago'"
+        ) from None
