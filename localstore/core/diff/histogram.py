@@ -18,7 +18,7 @@ from localstore.core.diff.line_diff import opcodes
 from localstore.core.diff.sliding import slid
 
 LOOKED_AT = 8  # lines of each end of a text, for one that it has once
-CHAIN_MAX = 64  # a line that occurs more often in the old text is no place to part
+CHAIN_MAX = 64  # a line that occurs more often in the old text is not a place to part
 
 
 class _Box(NamedTuple):

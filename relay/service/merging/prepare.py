@@ -143,14 +143,14 @@ async def preview(view: View, body: PreviewRequest) -> Preview:
         message = body.message or f"Merge {body.head} into {base.name}"
         task = _Task("merge", base, key, both, None, message, "")
         chain = Chain(view, tx)
-        work = Working(chain)
+        work = Working.onto(chain)
         bases = [await work.root(one) for one in both.bases]
         ours, root = await work.root(both.ours), await work.root(theirs)
         outcome = await work.outcome(bases, ours, root, apart=True)
         drafts = []
         if not outcome.conflicts:
             worked = Worked(outcome.changes, [], {})
-            drafts = [await _seal(task, work, ours, [both.ours, theirs], worked, [theirs])]
+            drafts = [await _seal(task, chain, work, ours, [both.ours, theirs], worked, [theirs])]
             await require_budget(chain, drafts[0].root)
     files = sorted(outcome.changes)
     shown = Preview(
@@ -193,34 +193,34 @@ def _require_enabled(view: View, number: int) -> None:
 
 async def _drafts(tx: Tx, view: View, task: _Task) -> tuple[Chain, list[Draft], Worked, dict[bytes, bytes]]:
     chain = Chain(view, tx)
-    work = Working(chain)
+    work = Working.onto(chain)
     both = task.sides
     ours, theirs = await work.root(both.ours), await work.root(both.theirs)
     if task.way == "rebase":
-        drafts, worked = await _rebased(task, work, ours)
+        drafts, worked = await _rebased(task, chain, work, ours)
     elif task.way == "fast_forward":
         # The branch's own seals stay in the history where they continue the base's.
         parent = both.theirs if both.joined else both.ours
         changes = await work.changes(ours, theirs)
         worked = Worked({} if both.joined else changes, [])
         start = theirs if both.joined else ours
-        drafts = [await _seal(task, work, start, [parent], worked, [both.theirs])]
+        drafts = [await _seal(task, chain, work, start, [parent], worked, [both.theirs])]
     else:
         bases = [await work.root(one) for one in both.bases]
         worked = await work.merge(bases, ours, theirs, task.way_out, apart=task.way == "merge")
         parents = [both.ours, both.theirs] if task.way == "merge" else [both.ours]
-        drafts = [await _seal(task, work, ours, parents, worked, [both.theirs])]
+        drafts = [await _seal(task, chain, work, ours, parents, worked, [both.theirs])]
     await require_budget(chain, drafts[-1].root)
     return chain, drafts, worked, work.texts
 
 
-async def _rebased(task: _Task, work: Working, root: bytes) -> tuple[list[Draft], Worked]:
+async def _rebased(task: _Task, chain: Chain, work: Working, root: bytes) -> tuple[list[Draft], Worked]:
     """Each seal of the branch again, with its own message; those that would change nothing are left out."""
     require_few(task.sides.line)
     drafts: list[Draft] = []
     merged: set[str] = set()
     parent = task.sides.ours
-    found = {one.id: one for one in await seal.find(work.chain.tx, task.onto.repo_id, task.sides.line)}
+    found = {one.id: one for one in await seal.find(chain.tx, task.onto.repo_id, task.sides.line)}
     for name in task.sides.line:
         row, payload = found[name], seals.decode(found[name].payload)
         before = await work.root(payload.parents[0]) if payload.parents else None
@@ -228,7 +228,7 @@ async def _rebased(task: _Task, work: Working, root: bytes) -> tuple[list[Draft]
         if not worked.changes:
             continue
         said = Said(row.message, task.key.id, payload.provenance.author)
-        made = await _seal(task, work, root, [parent], worked, [name], said)
+        made = await _seal(task, chain, work, root, [parent], worked, [name], said)
         drafts.append(made)
         merged.update(worked.merged)
         parent, root = made.id, made.root
@@ -243,6 +243,7 @@ async def _rebased(task: _Task, work: Working, root: bytes) -> tuple[list[Draft]
 
 async def _seal(
     task: _Task,
+    chain: Chain,
     work: Working,
     root: bytes,
     parents: list[str],
@@ -250,10 +251,10 @@ async def _seal(
     sources: list[str],
     said: Said | None = None,
 ) -> Draft:
-    made = await work.update(root, worked.changes)  # without changes too: the key may be another one
+    made = await work.update(chain, root, worked.changes)  # without changes too: the key may be another one
     origin = MergeOrigin("merge" if task.way == "update" else task.way, sources, task.number)
     said = said or Said(task.message, task.key.id)
-    return draft(work.chain.view, task.onto.name, parents, made, said, worked.changes, merge=origin)
+    return draft(chain.view, task.onto.name, parents, made, said, worked.changes, merge=origin)
 
 
 async def _stored(

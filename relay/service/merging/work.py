@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from localstore.core import limits, tree
@@ -25,6 +25,7 @@ from localstore.core.tree.read import Change
 from relay.db import seal as rows
 from relay.db.engine.database import Tx
 from relay.memory import trees
+from relay.node import Node
 from relay.service.history import content
 from relay.service.history.merge_base import merge_bases
 from relay.service.sealing.trees import Chain
@@ -65,19 +66,29 @@ async def sides(tx: Tx, ours: str, theirs: str) -> Sides:
     return Sides(ours, theirs, found.bases, line[::-1], at == ours)
 
 
-class Working:
-    """Merges one after the other onto a chain of trees. What is joined is kept for the next; the directories
-    and texts that a merge read serve its own tree."""
+Load = Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]]
 
-    def __init__(self, chain: Chain) -> None:
-        self.chain = chain
+
+class Working:
+    """Merges one after the other, of directories that `load` answers. What is joined is kept for the next; the
+    directories and texts that a merge read serve its own tree. The work on texts counts on the budget of `who`."""
+
+    def __init__(self, node: Node, tx: Tx, repo_id: str, who: str, load: Load) -> None:
+        self._node, self._tx, self._repo_id, self._who, self._load = node, tx, repo_id, who, load
         self.texts: dict[bytes, bytes] = {}
         self._compared: dict[bytes, bytes] = {}
         self._known: tree.Known = {}
         self._alike: dict[str, bytes] = {}
+        self._theirs = tree.EMPTY_ROOT
+
+    @classmethod
+    def onto(cls, chain: Chain) -> Working:
+        """For the caller, onto a chain of trees."""
+        view = chain.view
+        return cls(view.node, chain.tx, view.repo.id, view.me.account_id, chain.load)
 
     async def root(self, seal: str) -> bytes:
-        found = await rows.root_of(self.chain.tx, self.chain.view.repo.id, seal)
+        found = await rows.root_of(self._tx, self._repo_id, seal)
         if found is None:
             raise NotFound
         return found
@@ -96,7 +107,7 @@ class Working:
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool = False
     ) -> Merged:
         merges = []
-        self._known, self._alike, self._compared = {}, {}, {}
+        self._known, self._alike, self._compared, self._theirs = {}, {}, {}, theirs
         for base in bases or [None]:
             mine, other = await self._diffs(base, ours, theirs)
             planned = plan(mine, other, NONE if apart else await self._moves(mine, other))
@@ -110,25 +121,25 @@ class Working:
             self._known, self._alike = {}, {}
         return found
 
-    async def update(self, root: bytes, changes: Mapping[str, TreeEntry | None]) -> bytes:
-        """The root of the tree at `root` with these changes, which `outcome` found last."""
-        return await self.chain.update(root, dict(changes), self._known, self._alike)
+    async def update(self, chain: Chain, root: bytes, changes: Mapping[str, TreeEntry | None]) -> bytes:
+        """The root of the tree at `root` with these changes, which `outcome` found last. Digests of theirs
+        are of use only under the same key."""
+        top = self._known.get(self._theirs)
+        same = top is not None and tree.salted_with(top, self._theirs, chain.view.repo.tree_key)
+        return await chain.update(root, dict(changes), self._known, self._alike if same else {})
 
     async def changes(self, ours: bytes, theirs: bytes) -> dict[str, TreeEntry | None]:
         """What makes ours theirs."""
-        found = await trees.drive(tree.diff(ours, theirs), self.chain.load)
+        found = await trees.drive(tree.diff(ours, theirs), self._load)
         return {path: new for path, (_, new) in found.items()}
 
     async def _diffs(
         self, base: bytes | None, ours: bytes, theirs: bytes
     ) -> tuple[dict[str, Change], dict[str, Change]]:
         """What each side changed. Directories of theirs are remembered, since the merged tree has many of
-        them; not those of a tree under another key, whose digests would not be the same."""
-        steps = tree.diffs(base, [ours, theirs], self._known)
-        mine, other = await trees.drive(steps, self.chain.load)
-        top = self._known.get(theirs)
-        if top is not None and tree.salted_with(top, theirs, self.chain.view.repo.tree_key):
-            self._alike.update(other.directories)
+        them."""
+        mine, other = await trees.drive(tree.diffs(base, [ours, theirs], self._known), self._load)
+        self._alike.update(other.directories)
         return mine.changes, other.changes
 
     async def _moves(self, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Moves:
@@ -139,7 +150,7 @@ class Working:
             self._compared.update(texts)
             finding = _Finding(search.finding(texts))
             if search.wanted:
-                await self.chain.view.node.share.finish(self.chain.view.me.account_id, finding.go_on)
+                await self._node.share.finish(self._who, finding.go_on)
             else:
                 finding.go_on(math.inf)
             found.append(finding.ways)
@@ -149,7 +160,7 @@ class Working:
         if not planned.texts:
             return {}
         joining = _Joining(merged_texts(planned, await self._texts(planned.digests())))
-        await self.chain.view.node.share.finish(self.chain.view.me.account_id, joining.go_on)
+        await self._node.share.finish(self._who, joining.go_on)
         return joining.found
 
     async def _texts(self, wanted: Mapping[bytes, int]) -> Mapping[bytes, bytes]:
@@ -161,10 +172,10 @@ class Working:
                 f"the texts that both sides changed have more than {limits.LOADED_TEXTS} bytes "
                 "together; merge fewer seals at once"
             )
-        view, kept = self.chain.view, (self.texts, self._compared)
+        kept = (self.texts, self._compared)
         here = {one: texts[one] for texts in kept for one in wanted if one in texts}
         rest = [one for one in wanted if one not in here]
-        return {**await content.read(view.node, self.chain.tx, view.repo.id, rest), **here}
+        return {**await content.read(self._node, self._tx, self._repo_id, rest), **here}
 
 
 class _Finding:
