@@ -70,8 +70,9 @@ Load = Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]]
 
 
 class Working:
-    """Merges one after the other, of directories that `load` answers. What is joined is kept for the next; the
-    directories and texts that a merge read serve its own tree. The work on texts counts on the budget of `who`."""
+    """Merges one after the other, of directories that `load` answers. What is joined is kept for the next;
+    the directories and texts that a merge read serve its own tree. The work on texts counts on the budget of
+    `who`."""
 
     def __init__(self, node: Node, tx: Tx, repo_id: str, who: str, load: Load) -> None:
         self._node, self._tx, self._repo_id, self._who, self._load = node, tx, repo_id, who, load
