@@ -140,7 +140,7 @@ class ObjectStore:
         unique = sorted(set(digests))
         found = await tx.all(usage.FRESH, of_repo=repo_id, digests=unique) if unique else []
         if objects := sum(row[0] for row in found):
-            await tx.many(rows.SCOPE_INSERT, [{"repo_id": repo_id, "digest": digest} for digest in unique])
+            await tx.many(rows.SCOPE_INSERT, [{"repo_id": repo_id, "digest": one} for one in unique])
             await quotas.count(tx, repo_id, objects, sum(row[1] for row in found), self._quota)
 
     async def put(self, repo_id: str | None, data: bytes, tx: Tx | None = None) -> bytes:
@@ -208,11 +208,10 @@ class ObjectStore:
         between."""
         fresh = await self.index(tx, placed, None, directories)
         older = sorted(set(digests) - fresh)
-        seen = await tx.all(rows.SEEN, digests=older) if older else []
+        seen = await tx.all(rows.SEEN, digests=older)
         if stale := [row[0] for row in seen if self.stale(row[1])]:
             await self.touch(tx, stale)  # the collector spares touched objects
-            seen = await tx.all(rows.SEEN, digests=older)
-        if len(seen) < len(older):
+        if len(seen) < len(older) or len(await self.known(tx, stale)) < len(stale):
             raise Unavailable("the upload ran into a clean-up of old bytes; send it again")
         if repo_id is not None:
             await self.link(tx, repo_id, digests)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 from localstore.core.errors import ClientError
@@ -44,6 +43,8 @@ def create_private(path: Path, content: bytes) -> bool:
 
 
 def _temporary(path: Path, content: bytes) -> Path:
+    import tempfile  # most commands only read, and it loads with `random`
+
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mkstemp makes it 0600
     with os.fdopen(handle, "wb") as file:

@@ -71,24 +71,22 @@ Load = Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]]
 
 class Working:
     """Merges one after the other, of directories that `load` answers. What is joined is kept for the next;
-    the directories and texts that a merge read serve its own tree, if that is made under `tree_key`. The work
-    on texts counts on the budget of `who`."""
+    the directories and texts that a merge read serve its own tree. The work on texts counts on the budget of
+    `who`."""
 
-    def __init__(
-        self, node: Node, tx: Tx, repo_id: str, who: str, load: Load, tree_key: bytes | None = None
-    ) -> None:
+    def __init__(self, node: Node, tx: Tx, repo_id: str, who: str, load: Load) -> None:
         self._node, self._tx, self._repo_id, self._who, self._load = node, tx, repo_id, who, load
-        self._tree_key = tree_key
         self.texts: dict[bytes, bytes] = {}
         self._compared: dict[bytes, bytes] = {}
         self._known: tree.Known = {}
         self._alike: dict[str, bytes] = {}
+        self._theirs = tree.EMPTY_ROOT
 
     @classmethod
     def onto(cls, chain: Chain) -> Working:
         """For the caller, onto a chain of trees."""
         view = chain.view
-        return cls(view.node, chain.tx, view.repo.id, view.me.account_id, chain.load, view.repo.tree_key)
+        return cls(view.node, chain.tx, view.repo.id, view.me.account_id, chain.load)
 
     async def root(self, seal: str) -> bytes:
         found = await rows.root_of(self._tx, self._repo_id, seal)
@@ -110,7 +108,7 @@ class Working:
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool = False
     ) -> Merged:
         merges = []
-        self._known, self._alike, self._compared = {}, {}, {}
+        self._known, self._alike, self._compared, self._theirs = {}, {}, {}, theirs
         for base in bases or [None]:
             mine, other = await self._diffs(base, ours, theirs)
             planned = plan(mine, other, NONE if apart else await self._moves(mine, other))
@@ -125,8 +123,11 @@ class Working:
         return found
 
     async def update(self, chain: Chain, root: bytes, changes: Mapping[str, TreeEntry | None]) -> bytes:
-        """The root of the tree at `root` with these changes, which `outcome` found last."""
-        return await chain.update(root, dict(changes), self._known, self._alike)
+        """The root of the tree at `root` with these changes, which `outcome` found last. Digests of theirs
+        are of use only under the same key."""
+        top = self._known.get(self._theirs)
+        same = top is not None and tree.salted_with(top, self._theirs, chain.view.repo.tree_key)
+        return await chain.update(root, dict(changes), self._known, self._alike if same else {})
 
     async def changes(self, ours: bytes, theirs: bytes) -> dict[str, TreeEntry | None]:
         """What makes ours theirs."""
@@ -137,13 +138,9 @@ class Working:
         self, base: bytes | None, ours: bytes, theirs: bytes
     ) -> tuple[dict[str, Change], dict[str, Change]]:
         """What each side changed. Directories of theirs are remembered, since the merged tree has many of
-        them; not those of a tree under another key, whose digests would not be the same."""
-        steps = tree.diffs(base, [ours, theirs], self._known)
-        mine, other = await trees.drive(steps, self._load)
-        top = self._known.get(theirs)
-        key = self._tree_key
-        if key is not None and top is not None and tree.salted_with(top, theirs, key):
-            self._alike.update(other.directories)
+        them."""
+        mine, other = await trees.drive(tree.diffs(base, [ours, theirs], self._known), self._load)
+        self._alike.update(other.directories)
         return mine.changes, other.changes
 
     async def _moves(self, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Moves:
