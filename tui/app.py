@@ -21,7 +21,7 @@ from textual.worker import Worker, get_current_worker
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import SvcError
 from localstore.core.model.repo import Repo
-from localstore.outbox import Entry
+from localstore.outbox import QueuedAction
 from svc.flows.editor import editor, run
 from svc.flows.outbox.actions import Report, described
 from tui import reads
@@ -68,7 +68,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
         self.client, self.place, self.keys, self.clock = client, place, dict(keys or {}), clock
         self.colours = colours
         self.sending, self.drafts, self.machine = sending, drafts, machine
-        self.entries: list[Entry] = []  # of the outbox, as of the last change
+        self.entries: list[QueuedAction] = []  # of the outbox, as of the last change
         self._line_state, self.line_since = "unknown", ""
         self.following = Following(lambda: self.client.api, self._heard, self._followed)
         self._is_live = self._news_due = False
@@ -193,13 +193,13 @@ class SvcApp(LeanApp, inherit_bindings=False):
         if sending is not None:
             self._on_queue(lambda: sending.put(endpoint, body, query, about=about, **path))
 
-    def send_queue(self, again: Entry | None = None) -> None:
+    def send_queue(self, again: QueuedAction | None = None) -> None:
         """Send the queue, including the refused action `again`."""
         sending = self.sending
         if sending is not None:
             self._on_queue(lambda: sending.retry(again) if again else None)
 
-    def drop_entry(self, entry: Entry) -> None:
+    def drop_entry(self, entry: QueuedAction) -> None:
         sending = self.sending
         if sending is not None:
             self._on_queue(lambda: sending.drop(entry), send=False)
@@ -227,7 +227,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
 
         self.run_worker(work, thread=True, group="outbox", exit_on_error=False)
 
-    def _show_queue(self, screen: Any, entries: list[Entry]) -> None:
+    def _show_queue(self, screen: Any, entries: list[QueuedAction]) -> None:
         self.entries = entries
         current: Any = self.screen
         current.queue_changed()
@@ -238,7 +238,7 @@ class SvcApp(LeanApp, inherit_bindings=False):
         if screen.is_attached:
             screen.say(sentence(error), "bad")
 
-    def _queue_sent(self, screen: Any, entries: list[Entry], report: Report) -> None:
+    def _queue_sent(self, screen: Any, entries: list[QueuedAction], report: Report) -> None:
         if report.stopped or report.sent or report.refused:
             self.line_state = "offline" if report.stopped else "online"
         self._show_queue(screen, entries)

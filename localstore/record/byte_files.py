@@ -10,7 +10,7 @@ from localstore.record.sql import select_in
 
 
 class ByteFiles:
-    """Rows of the table `rows` that are no texts. The sum of their sizes is counted once; `changing` keeps it
+    """Rows of the table `rows` that are not text. The sum of their sizes is counted once; `changing` keeps it
     up to date, so that a save of one file does not cost as much as the tree."""
 
     def __init__(self, sql: sqlite3.Connection) -> None:

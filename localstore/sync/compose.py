@@ -218,7 +218,7 @@ class SizeCaps:
             return self._flying() | dict.fromkeys(filter(self._is_gone, self._only), 0)
         sizes = self._copy.db.byte_files.sizes()
         for path, entry in self._copy.entries.items():
-            if entry.kind != "text":  # what this push sent already is no row of the branch here yet
+            if entry.kind != "text":  # what this push sent already is not a row of the branch here yet
                 sizes[path] = entry.size
             if path not in self._scan.files and not self._scan.unknown(path):
                 sizes.pop(path, None)

@@ -32,7 +32,7 @@ def tui(
     svc tui --theme dark
     """
     if theme not in THEMES:
-        raise UsageError(f"{theme} is no theme; use one of: {', '.join(THEMES)}")
+        raise UsageError(f"{theme} is not a theme; use one of: {', '.join(THEMES)}")
     _open(ctx.obj, theme, plain or not ctx.obj.draws)
 
 

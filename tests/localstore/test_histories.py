@@ -1,4 +1,4 @@
-"""A seeded slice of the histories; scripts/campaign_histories.py plays as many as wanted."""
+"""A seeded slice of the histories; scripts/campaign/histories.py plays as many as wanted."""
 
 from __future__ import annotations
 
