@@ -9,7 +9,7 @@ from localstore.record.database import Database
 from localstore.record.entry import PathRecord
 
 T = TypeVar("T")
-SINGLE = 500  # paths looked up by name; for one more, all are read
+SINGLE = 500  # paths looked up by name, in one command or round; for one more, all are read
 
 
 class Entries(MutableMapping[str, PathRecord]):
@@ -65,6 +65,10 @@ class Entries(MutableMapping[str, PathRecord]):
 
     def items(self) -> ItemsView[str, PathRecord]:
         return self._all().items()
+
+    def begin_round(self) -> None:
+        """Count anew how many paths are looked up by name, so that rounds of few paths never read all."""
+        self._asked = 0
 
     def load(self, paths: Iterable[str]) -> None:
         """Load the entries of these paths in one query."""

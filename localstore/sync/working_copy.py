@@ -94,9 +94,11 @@ class WorkingCopy:
         self.edited_lanes = EditedLanes()
 
     def begin_report(self) -> None:
-        """Empty the lists of conflicts and merges, and close directories that an earlier round left open."""
+        """Begin a round: empty the lists of conflicts and merges, and close directories that an earlier round
+        left open."""
         self.conflicts, self.sealed_by = [], []
         self.merged, self.unreadable = set(), {}
+        self.entries.begin_round()
         self.files.forget()
 
     def rename(self, repo: str, class_: str) -> None:

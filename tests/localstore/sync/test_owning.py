@@ -12,6 +12,9 @@ from localstore.errors import CopyBusy, FolderTurned
 from localstore.folder import link
 from localstore.folder.link import RepoLink
 from localstore.folder.lock import Holder
+from localstore.record.database import Database
+from localstore.record.entries import SINGLE
+from localstore.record.entry import PathRecord
 from localstore.sync.owning import LOOK, Bound, Rounds, Turn, looked_at, opened
 from svc.flows.diff import diff
 from svc.flows.pull import pull
@@ -67,6 +70,32 @@ def test_a_round_sees_what_another_command_wrote_and_keeps_memory_where_none_did
         assert copy.last_seal == sealed
         assert push(copy, "third").sent == [], "it is known to be sent"
     rounds.close()
+
+
+def test_rounds_of_few_paths_never_read_all_entries(
+    relay: ModelRelay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = Place(tmp_path, relay, "ann")
+    for number in range(SINGLE + 20):
+        ann.write(f"{number}.txt", "one\n")
+    ann.push()
+    rounds = rounds_of(ann)
+    read: list[int] = []
+    whole = Database.entries
+
+    def entries(db: Database) -> dict[str, PathRecord]:
+        read.append(1)
+        return whole(db)
+
+    monkeypatch.setattr(Database, "entries", entries)
+    for start in range(0, SINGLE + 20, 20):
+        with rounds.round() as copy:
+            assert all(copy.entries.get(f"{number}.txt") for number in range(start, start + 20))
+    assert read == []
+    rounds.close()
+    with opened(ann.folder, ann.home) as copy:
+        assert all(copy.entries.get(f"{number}.txt") for number in range(SINGLE + 20))
+    assert read == [1]
 
 
 def test_a_round_that_fails_leaves_no_memory(relay: ModelRelay, tmp_path: Path) -> None:
