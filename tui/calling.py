@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tui.commands import Commands
 
 OF_A_REPO = frozenset({"issue", "pr", "label", "repo", "log", "show", "blame"})  # first words of commands
+SEAL = "seal"
 SHOWN = frozenset({"run", "version", "advisory", "report", "webhook"})  # parameters that screens know by name
 
 
@@ -54,7 +55,7 @@ class Calling(LeanApp, inherit_bindings=False):
         return self.commands.summaries.get(path, "") if self.commands is not None else ""
 
     def known_for(self, path: str, fields: Sequence[Field]) -> dict[str, str]:
-        """Values of a command's parameters that the screen shows: repository, number, run, version."""
+        """Values of a command's parameters that the screen shows: repository, number, run, version, seal."""
         repo: Repo | None = self._current.subject()[0]
         facts: dict[str, str] = self._current.facts()
         first = path.partition(" ")[0]
@@ -62,6 +63,8 @@ class Calling(LeanApp, inherit_bindings=False):
         found = {name: facts[name] for name in names & SHOWN & set(facts) if not path.endswith(" create")}
         if "number" in names and first in facts:
             found["number"] = facts[first]
+        if any(field.name == SEAL for field in fields) and SEAL in facts:
+            found[SEAL] = facts[SEAL]
         if repo is None:
             return found
         if "repository" in names:
@@ -136,7 +139,9 @@ class Calling(LeanApp, inherit_bindings=False):
         if values is None or "--help" in words or "-h" in words:
             self.run_words(words)
             return
-        values = {**self.known_for(path, fields), **values}
+        known = self.known_for(path, fields)
+        known.pop(SEAL, None)  # a form shows which; a typed line without one means the newest
+        values = {**known, **values}
         if missing(fields, values):
             self.push_screen(Form(path, fields, values))
         else:

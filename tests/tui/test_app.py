@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,14 +19,14 @@ Open = Callable[..., SvcApp]
 
 
 async def settle(pilot: Pilot[None]) -> str:
-    """Wait for what runs, and read the screen. What a newer request has replaced is waited for no more."""
+    """Wait for what runs and what that starts, and read the screen. What a newer request has replaced is
+    waited for no more."""
     for _ in range(20):
-        try:
+        with suppress(WorkerCancelled):
             await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        if all(worker.is_finished for worker in pilot.app.workers):
             break
-        except WorkerCancelled:
-            await pilot.pause()
-    await pilot.pause()
     await pilot.pause()
     assert isinstance(pilot.app, SvcApp)
     return shown(pilot.app)

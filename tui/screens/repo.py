@@ -58,6 +58,7 @@ class RepoScreen(Base):
         self.seal: str | None = None
         self._views: dict[int, View] = {}
         self._tab = tab
+        self._left = False
 
     @property
     def view(self) -> View | None:
@@ -78,7 +79,8 @@ class RepoScreen(Base):
         return self.repo, False
 
     def facts(self) -> dict[str, str]:
-        return self.view.facts() if self.view is not None and self.view.is_mounted else {}
+        seal = {"seal": self.seal} if self.seal is not None else {}
+        return {**seal, **(self.view.facts() if self.view is not None and self.view.is_mounted else {})}
 
     def content(self) -> ComposeResult:
         yield Line(id="tabs")
@@ -101,11 +103,17 @@ class RepoScreen(Base):
             self.view.queue_changed()
 
     def news(self) -> None:
-        if self.view is not None and self.view.is_mounted:
+        self.do_refresh()
+        if self.view is not None and self.view.is_mounted and type(self.view).do_refresh != View.do_refresh:
             self.view.do_refresh()
+
+    def on_screen_suspend(self) -> None:
+        self._left = True
 
     def on_screen_resume(self) -> None:
         super().on_screen_resume()
+        if self._left:  # a command may have made a branch
+            self.do_refresh()
         if self.view is not None and self.view.is_mounted:
             self.view.shown()
 
@@ -146,9 +154,13 @@ class RepoScreen(Base):
         self.svc.load(reads.refs(self.repo.id), self._paint_refs)
 
     def _paint_refs(self, refs: list[Ref], at: float) -> None:
-        self.refs = refs
-        head = next((ref.head for ref in refs if ref.name == self.ref_name), self.seal)
-        self.go_to(self.ref_name, head)
+        """Show the new head, unless another seal than the head is shown."""
+        before, self.refs = self._head(), refs
+        if self.seal in (None, before):
+            self.go_to(self.ref_name, self._head() or self.seal)
+
+    def _head(self) -> str | None:
+        return next((ref.head for ref in self.refs if ref.name == self.ref_name), None)
 
     def go_to(self, name: str, seal: str | None) -> None:
         """Show the repository at another branch, tag or seal."""

@@ -72,7 +72,7 @@ class Files(Differing, Reviewing):
         return self.repo, self._one.author.handle == self.svc.client.account
 
     def facts(self) -> dict[str, str]:
-        return {"pr": str(self._one.number)}
+        return {"pr": str(self._one.number), "seal": self._one.head_seal}
 
     def content(self) -> ComposeResult:
         yield Diff(id="diff")

@@ -71,7 +71,8 @@ class ProposalScreen(Reviewing, Talk):
         self._left = False
 
     def facts(self) -> dict[str, str]:
-        return {"pr": str(self.number)}
+        seal = {"seal": self.one.head_seal} if self.one is not None else {}
+        return {"pr": str(self.number), **seal}
 
     def content(self) -> ComposeResult:
         yield Lines(searches=True, empty="…", id="proposal")

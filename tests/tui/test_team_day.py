@@ -1,0 +1,190 @@
+"""A day of two people on two devices, each with the app on a terminal, by keys alone.
+
+What an editor does is done to the files; everything else is typed into the apps.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from scripts.bench.tui import Terminal
+from tests.svc.conftest import Svc
+from tests.tui.test_app import project
+
+__all__ = ["project"]
+SVC = [sys.executable, "-m", "svc"]
+PATIENCE = 30.0  # seconds for something to be shown
+DOWN = "\x1b[B"
+SHIFT_DOWN = "\x1b[1;2B"
+ESC = "\x1b"
+
+
+class Device:
+    """Somebody at a terminal with the app."""
+
+    def __init__(self, home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.home, self.folder = home, folder
+        with monkeypatch.context() as patch:
+            patch.setenv("SVC_HOME", str(home))
+            self.terminal = Terminal(SVC, folder, 120, 40)
+        self.sees("Repositories")
+
+    @property
+    def screen(self) -> str:
+        return "\n".join(line.rstrip() for line in self.terminal.screen.display)
+
+    def sees(self, *words: str) -> str:
+        """Wait until all the words are shown."""
+        until = time.monotonic() + PATIENCE
+        while not all(word in self.screen for word in words):
+            assert time.monotonic() < until, f"{words} not in\n{self.screen}"
+            self.terminal.read(0.1, 0.5)
+        return self.screen
+
+    def types(self, *keys: str) -> None:
+        for key in keys:
+            self.terminal.keys(key)
+
+    def runs(self, line: str, said: str) -> None:
+        """Type a command line and read what it prints."""
+        self.types(":", line, "\r")
+        self.sees(" done  svc", said)
+        self.types(ESC)
+
+
+Open = Callable[[str, Path], Device]
+
+
+@pytest.fixture
+def team(
+    project: str, alice: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Device, Device]]:
+    """Ann, who owns the repository, and Ben, who may write; each with a folder of it."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    ann, ben = Path(os.environ["SVC_HOME"]), tmp_path / "ben-home"
+    handle = f"{os.environ['TEST_HANDLE']}"[:30] + "-ben"
+    monkeypatch.setenv("SVC_HOME", str(ben))
+    assert alice("login", "--device-key", "--handle", handle).code == 0
+    monkeypatch.setenv("SVC_HOME", str(ann))
+    assert alice("repo", "collaborator", "add", handle, "--role", "write").code == 0
+    monkeypatch.setenv("SVC_HOME", str(ben))
+    assert alice("repo", "invite", "accept", project).code == 0
+    assert alice("repo", "clone", project, str(tmp_path / "ben")).code == 0
+    monkeypatch.setenv("SVC_HOME", str(ann))
+    devices = (Device(ann, Path.cwd(), monkeypatch), Device(ben, tmp_path / "ben", monkeypatch))
+    yield devices
+    for device in devices:
+        device.terminal.close()
+
+
+def test_a_day_of_a_team(team: tuple[Device, Device], project: str, alice: Svc) -> None:
+    ann, ben = team
+    # Ann opens an issue, makes a label for it and takes it on.
+    ann.types("\r")
+    ann.sees("8Settings")
+    ann.types("3")
+    ann.sees("Issues, open 0")
+    ann.types("a", "Retry stalls", "\r")
+    ann.sees("#1 ", "Retry stalls")
+    ann.types(" ", "label create", "\r")
+    ann.sees("svc label create", "NAME")
+    ann.types("\r", "bug", "\r", "\r")
+    ann.sees(" done  svc label create")
+    ann.types(ESC, "\r")
+    ann.sees("no text")
+    ann.types("l", "bug", "\r")
+    ann.sees("bug")
+    ann.types("u")
+    ann.sees("→ @")
+    # Ben sees it, branches, edits, seals and proposes.
+    ben.types("\r")
+    ben.sees("8Settings")
+    ben.types("3")
+    ben.sees("Retry stalls", "bug")
+    ben.runs("repo branch retry", "retry")
+    ben.runs("switch retry", "retry")
+    (ben.folder / "src/main.py").write_text("def main():\n    wait = 1\n    return wait * 3\n")
+    ben.runs("push -m 'Wait less'", "Sealed")
+    ben.types("p", "r")
+    ben.sees("Proposals, open 0")
+    ben.types("a")
+    ben.sees("retry")
+    ben.types("\r")
+    ben.sees("title of the proposal")
+    ben.types("Wait less", "\r")
+    ben.sees("#2 ", "Wait less")
+    # Ann reviews: two comments that wait, a suggestion on two lines, and a verdict that sends them.
+    ann.types(ESC, "p")
+    ann.sees("Proposals, open 1", "Wait less")
+    ann.types("\r")
+    ann.sees("main ← retry", "src/main.py")
+    ann.types("\r")
+    ann.sees("wait * 3")
+    ann.types("p", "/", "wait = 1", "\r", "c", "Why so short?", "\r")
+    ann.sees("1 pending", "Why so short?")
+    ann.types("/", "wait = 1", "\r", SHIFT_DOWN, SHIFT_DOWN, SHIFT_DOWN, SHIFT_DOWN)
+    ann.types("x")
+    ann.sees("in the place of lines 2 to 3")
+    ann.types("  # seconds", ESC)
+    ann.sees("enter sends it")
+    ann.types("\r")
+    ann.sees("2 pending", "# seconds")
+    ann.types("X", "Two things", "\r")
+    ann.types(ESC)
+    ann.sees("X requests changes")
+    # Ben sees it without asking, and takes the suggestion in.
+    ben.types("\r")
+    ben.sees("X requests changes", "Two things")
+    ben.types("\r")
+    ben.sees("Why so short?", "# seconds")
+    ben.types("/", "I suggest", "\r", "a")
+    ben.sees("seal the suggested lines")
+    ben.types("y", "\r")
+    ben.sees(" done  svc pr apply")
+    ben.types(ESC, ESC)
+    ben.sees("Versions 2")
+    # Ann sees the new version, reports a check on it, approves and merges.
+    ann.sees("Versions 2")
+    ann.types(" ", "record a run", "\r")
+    ann.sees("svc repo run create", "NAME")
+    ann.types("\r", "lint", "\r")
+    ann.types("/", "conclusion", "\r", "\r", "success", "\r", "\r")
+    ann.sees(" done  svc repo run create")
+    ann.types(ESC)
+    ann.sees("✓ 1/1")
+    ann.types("A", "\r")
+    ann.sees("✓ approved")
+    ann.types("M")
+    ann.sees("squash: one seal")
+    ann.types("squash", "\r", "y", "\r")
+    ann.sees("Merged #2")
+    ann.types(ESC)
+    ann.sees("✓ merged")
+    ben.sees("✓ merged")
+    # Ann releases it with a file; Ben finds both.
+    ann.types(ESC, "5")
+    ann.sees("no releases")
+    ann.types("a")
+    ann.sees("svc repo release create", "VERSION")
+    ann.types("\r", "v1.0.0", "\r")
+    ann.types("/", "upload", "\r", "\r", "data.bin", "\r", "\r")
+    ann.sees(" done  svc repo release create")
+    ann.types(ESC)
+    ann.sees("v1.0.0", "1 file")
+    ben.types(ESC, "5")
+    ben.sees("v1.0.0", "1 file")
+    ben.types("\r")
+    ben.sees("data.bin")
+    ben.types("j", "\r")
+    ben.sees(" done  svc repo release download")
+    assert (ben.folder / "data.bin").read_bytes() == bytes(range(256))
+    merged = json.loads(alice("pr", "view", "2", "--json", "state,title").out)
+    assert merged == {"state": "merged", "title": "Wait less"}
+    assert json.loads(alice("queue", "list", "--json", "action").out) == []
