@@ -30,7 +30,7 @@ Folding = Literal["members", "whole", "never"]
 earlier one; not at all."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class QueuedAction(msgspec.Struct, frozen=True):
     """An action. `timestamp`: a hybrid logical clock, milliseconds since 1970 and a counter, as text in the
     order of time. `account` and `handle`: the user; `about`: OWNER/NAME, or empty. `attempts`: how often it
     was sent. `code` and `reason`: why the server refused it."""
@@ -78,7 +78,7 @@ class Outbox:
         path: str,
         value: Any,
         folding: Folding = "members",
-    ) -> Entry:
+    ) -> QueuedAction:
         """Append an action, joined with a queued one at the same path. Raises OverflowError if there are too
         many."""
         with self._step():
@@ -87,20 +87,22 @@ class Outbox:
                 raise OverflowError
             if not path.endswith("/+") and folding != "never":
                 value = self._folded(origin, account, path, value, folding == "whole")
-            made = Entry(_new_id(self._clock()), origin, account, handle, about, path, value, self._tick())
+            made = QueuedAction(
+                _new_id(self._clock()), origin, account, handle, about, path, value, self._tick()
+            )
             self._db.execute(
                 "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 'waiting', '', '')",
                 (made.id, origin, account, handle, about, path, msgspec.json.encode(value), made.timestamp),
             )
         return made
 
-    def list(self) -> list[Entry]:
+    def list(self) -> list[QueuedAction]:
         """All actions, oldest first."""
         with self._lock:
             rows = self._db.execute("SELECT * FROM entry ORDER BY timestamp").fetchall()
         return [_entry(row) for row in rows]
 
-    def next(self, origin: str, account: str) -> Entry | None:
+    def next(self, origin: str, account: str) -> QueuedAction | None:
         """The oldest action of an account that was not refused."""
         with self._lock:
             row = self._db.execute(
@@ -190,9 +192,9 @@ def _has_lists(value: Any) -> bool:
     return isinstance(value, dict) and any(isinstance(member, list) and member for member in value.values())
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
-    names = Entry.__struct_fields__
-    return Entry(**{**dict(zip(names, row, strict=True)), "value": msgspec.json.decode(row[6])})
+def _entry(row: tuple[Any, ...]) -> QueuedAction:
+    names = QueuedAction.__struct_fields__
+    return QueuedAction(**{**dict(zip(names, row, strict=True)), "value": msgspec.json.decode(row[6])})
 
 
 def _new_id(now: float) -> str:

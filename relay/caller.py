@@ -192,12 +192,12 @@ class Caller:
     async def _look_again(self, tx: Tx) -> None:
         """Check again, inside the transaction, what the gate checked before it."""
 
-    async def still(self, tx: Tx, repo_id: str = "") -> Row:
+    async def recheck(self, tx: Tx, repo_id: str = "") -> Row:
         """The repository's row as the caller sees it in this transaction; nulls where it is hidden or
         missing. Raises Unauthorized if the session was ended, its key revoked or its account disabled since
         the gate let the request in."""
         me = self.me
-        statement = gate.STILL_BY_KEY if me.via == "self" else gate.STILL_BY_SESSION
+        statement = gate.LIVE_BY_KEY if me.via == "self" else gate.LIVE_BY_SESSION
         found = await tx.one(statement, repo_id=repo_id, credential=me.session_id, account=me.account_id)
         if found is None:
             raise Unauthorized("the session has ended; run: svc login", reason="ended")
@@ -253,7 +253,7 @@ class View(Caller):
     async def _look_again(self, tx: Tx) -> None:
         """Set `repo` and `role` to their state in this transaction and refuse what the gate would refuse by
         now. A credential that merely expired while the request waited is accepted."""
-        found = await self.still(tx, self.repo.id)
+        found = await self.recheck(tx, self.repo.id)
         if found[0] is None:
             raise NotFound
         self.repo, self.role = repos.row(found), self.role_of(found)

@@ -77,7 +77,7 @@ def _commands(sentence: str, file: Path) -> Iterator[str]:
         )
         if known is None:
             raise LookupError(
-                f"{file.relative_to(ROOT)} tells people to run svc {match[1]}, which is no command"
+                f"{file.relative_to(ROOT)} tells people to run svc {match[1]}, which is not a command"
             )
         yield known
     if "svc …" in advice:

@@ -46,7 +46,7 @@ TESTED = {
     "payload": "tests/relay/routes/test_chunked.py",
     "settings": "tests/relay/auth/test_browser.py",
     "sign_in": "tests/relay/auth/test_browser.py",
-    "sync": "tests/relay/test_live_http.py",
+    "sync": "tests/relay/http/test_live_http.py",
 }
 
 

@@ -20,7 +20,7 @@ from textual.worker import Worker, get_current_worker
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import SvcError
 from localstore.core.model.repo import Repo
-from localstore.outbox import Entry
+from localstore.outbox import QueuedAction
 from svc.flows.editor import editor, run
 from svc.flows.outbox.actions import Report, described
 from tui import reads
@@ -77,7 +77,7 @@ class SvcApp(Calling, inherit_bindings=False):
         self.drafts = Drafts(drafts) if drafts is not None else None
         self.draft = ""  # the one that is being sent
         self.images = images
-        self.entries: list[Entry] = []  # of the outbox, as of the last change
+        self.entries: list[QueuedAction] = []  # of the outbox, as of the last change
         self._line_state, self.line_since = "unknown", ""
         self.following = Following(lambda: self.client.api, self._heard, self._followed)
         self._is_live = self._news_due = False
@@ -212,13 +212,13 @@ class SvcApp(Calling, inherit_bindings=False):
         if sending is not None:
             self._on_queue(lambda: put(sending), queued=queued)
 
-    def send_queue(self, again: Entry | None = None) -> None:
+    def send_queue(self, again: QueuedAction | None = None) -> None:
         """Send the queue, including the refused action `again`."""
         sending = self.sending
         if sending is not None:
             self._on_queue(lambda: sending.retry(again) if again else None)
 
-    def drop_entry(self, entry: Entry) -> None:
+    def drop_entry(self, entry: QueuedAction) -> None:
         sending = self.sending
         if sending is not None:
             self._on_queue(lambda: sending.drop(entry), send=False)
@@ -250,7 +250,7 @@ class SvcApp(Calling, inherit_bindings=False):
 
         self.run_worker(work, thread=True, group="outbox", exit_on_error=False)
 
-    def _show_queue(self, screen: Any, entries: list[Entry]) -> None:
+    def _show_queue(self, screen: Any, entries: list[QueuedAction]) -> None:
         self.entries = entries
         current: Any = self.screen
         current.queue_changed()
@@ -261,7 +261,7 @@ class SvcApp(Calling, inherit_bindings=False):
         if screen.is_attached:
             screen.say(sentence(error), "bad")
 
-    def _queue_sent(self, screen: Any, entries: list[Entry], report: Report) -> None:
+    def _queue_sent(self, screen: Any, entries: list[QueuedAction], report: Report) -> None:
         if report.stopped or report.sent or report.refused:
             self.line_state = "offline" if report.stopped else "online"
         self._show_queue(screen, entries)

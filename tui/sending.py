@@ -13,7 +13,7 @@ from typing import Any
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import Unauthorized
 from localstore.home import Home
-from localstore.outbox import Entry, Outbox
+from localstore.outbox import Outbox, QueuedAction
 from svc.api import Api
 from svc.flows.outbox.actions import Queue, Report, replay
 from svc.http.session import Session
@@ -34,7 +34,7 @@ class Sending:
 
     def put(
         self, endpoint: Endpoint[Any], body: Any = None, query: Any = None, *, about: str, **path: str
-    ) -> Entry:
+    ) -> QueuedAction:
         """Queue a change. Raises Unauthorized without a session, UsageError for one that breaks its rules."""
         if self._session is None:
             raise Unauthorized("sign in to change anything: svc login")
@@ -45,14 +45,14 @@ class Sending:
         with self._lock:
             return replay(self._outbox, self._home, self._connect)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[QueuedAction]:
         """All queued and refused actions, oldest first."""
         return self._outbox.list()
 
-    def retry(self, entry: Entry) -> None:
+    def retry(self, entry: QueuedAction) -> None:
         self._outbox.retry(entry.id)
 
-    def drop(self, entry: Entry) -> None:
+    def drop(self, entry: QueuedAction) -> None:
         self._outbox.remove(entry.id)
 
     def close(self) -> None:

@@ -137,7 +137,7 @@ class Server:
             try:
                 request = _requests.decode(line)
             except msgspec.MsgspecError as error:
-                _send(peer, Reply(code="invalid", error=f"this is no request: {str(error)[:200]}"))
+                _send(peer, Reply(code="invalid", error=f"this is not a request: {str(error)[:200]}"))
                 continue
             if request.do == "invoke":
                 _respond(peer, self._desk.invoke(request, lambda: _hung_up(peer)))

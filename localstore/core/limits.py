@@ -50,6 +50,7 @@ ISSUES = 1_000_000  # numbers of one repository, for issues and proposals
 ISSUE_TITLE_CHARS, ISSUE_BODY_BYTES = 256, 64 * KIB  # a body: of an issue or comment
 ISSUE_LABELS, ASSIGNEES, COMMENTS = 100, 10, 10_000  # of one issue
 REVIEWERS, REVIEWS, CLOSES = 50, 10_000, 50  # of one proposal; issues that merging it closes
+CONFLICTS_KEPT, CONFLICTS_SHOWN = 1000, 100  # files of one proposal that conflict
 THREADS, OPEN_THREADS, THREAD_COMMENTS = 10_000, 1000, 200  # of one proposal; of one thread
 SUGGESTIONS = 100  # that one seal takes in
 MENTIONS = 50  # accounts that one text tells by naming them
@@ -85,6 +86,7 @@ INVITES_A_DAY, ACCESS_REQUESTS_A_DAY = 200, 50  # that an account makes
 OPEN_ACCESS_REQUESTS = 1000  # of a repository
 ORGANISATIONS = 50  # that one account is an admin of
 MEMBERS, ORGANISATION_ADMINS = 1000, 100  # of an organisation; members: with those invited
+BASE_ROLES = 50_000  # members times repositories of an organisation that gives all members a role
 OFFER = 7 * 24 * 3600  # seconds in which an invitation or transfer is answered
 
 # --- files that configure a working copy

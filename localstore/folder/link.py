@@ -73,7 +73,7 @@ def read_repo(folder: Path) -> RepoLink:
     """The link of `folder`. Raises NotLinked, LinkDamaged."""
     found = _read(folder, REPO_FILE, RepoLink)
     if found.shown_seal is not None and not is_hex_digest(found.shown_seal):
-        raise LinkDamaged(folder / FOLDER / REPO_FILE, "it names something that is no seal")
+        raise LinkDamaged(folder / FOLDER / REPO_FILE, "it names something that is not a seal")
     return found
 
 
@@ -82,7 +82,7 @@ def read_state(folder: Path) -> SealedState:
     state = _read(folder, STATE_FILE, SealedState)
     digests = [*state.tree.values(), *([state.last_seal] if state.last_seal else [])]
     if not all(map(is_hex_digest, digests)):
-        raise LinkDamaged(folder / FOLDER / STATE_FILE, "it holds something that is no digest")
+        raise LinkDamaged(folder / FOLDER / STATE_FILE, "it holds something that is not a digest")
     return state
 
 

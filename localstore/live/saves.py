@@ -45,7 +45,7 @@ class Saves:
         """When the next save counts; None if there is none."""
         return min([*self._due.values(), *self._below.values()], default=None)
 
-    def take(self, now: float, is_empty: Callable[[str], bool], most: int) -> tuple[list[str], set[str]]:
+    def pop_due(self, now: float, is_empty: Callable[[str], bool], most: int) -> tuple[list[str], set[str]]:
         """Remove and return the saves that count now, at most `most` paths, and folders. A file that
         `is_empty` (and was not before) waits once."""
         taken: list[str] = []

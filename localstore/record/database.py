@@ -7,7 +7,7 @@ Journal mode WAL, synchronous FULL: a completed step survives a power cut.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
@@ -18,6 +18,7 @@ from localstore.folder.stat_cache import RecordedFolder, Stat, with_single_files
 from localstore.folder.walk_rules import is_utf8
 from localstore.record import differences
 from localstore.record.arrivals import ArrivalTable
+from localstore.record.byte_files import ByteFiles
 from localstore.record.conflicts import Conflicts
 from localstore.record.entry import PathRecord
 from localstore.record.object_index import ObjectIndex
@@ -42,6 +43,7 @@ class Database:
         self.objects = ObjectIndex(self._sql)
         self.conflicts = Conflicts(self._sql)
         self.arrivals = ArrivalTable(self._sql)
+        self.byte_files = ByteFiles(self._sql)
         self._depth = 0
         self._values: dict[str, str | int | bytes | None] | None = None  # cache of the table `meta`
         self._sql.execute("PRAGMA journal_mode=WAL")
@@ -72,6 +74,7 @@ class Database:
             self._depth -= 1
             if self._depth == 0:
                 self._values = None
+                self.byte_files.forget_total()
                 self._sql.execute("ROLLBACK")
             raise
         self._depth -= 1
@@ -232,13 +235,12 @@ class Database:
         """Path → bytes of those of the paths that the frontier has."""
         return dict(select_in(self._sql, "SELECT path, size FROM rows WHERE path", paths))
 
-    def blob_sizes(self) -> dict[str, int]:
-        """Path → bytes of each byte file of the frontier."""
-        return dict(self._sql.execute("SELECT path, size FROM rows WHERE kind<>'text'").fetchall())
-
-    def put_rows(self, rows: Iterable[Row], gone: Iterable[str], whole: bool) -> None:
+    def put_rows(self, rows: Sequence[Row], gone: Collection[str], whole: bool) -> None:
+        """Store rows and delete those of `gone`; with `whole`, all others too."""
         if whole:
             self._sql.execute("DELETE FROM rows")
+            self.byte_files.forget_total()
+        self.byte_files.changing(rows, gone)
         self._sql.executemany("DELETE FROM rows WHERE path=?", [(path,) for path in gone])
         self._sql.executemany("INSERT OR REPLACE INTO rows VALUES(?,?,?,?,?,?,?,?,?)", rows)
 
@@ -379,3 +381,4 @@ class Database:
         self._sql.execute("DELETE FROM directories")
         self._sql.execute("DELETE FROM meta WHERE key<>?", (RESCUED,))
         self._values = None
+        self.byte_files.forget_total()

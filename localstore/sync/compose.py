@@ -65,7 +65,7 @@ def compose(
     done = Composed()
     moved = copy.db.may_need_update() if only is None else sorted(only)
     too_large = capture(copy, edited(copy, moved, scan), scan)
-    caps, marks = SizeCaps(copy, scan), MarkerCheck(copy)
+    caps, marks = SizeCaps(copy, scan, only), MarkerCheck(copy)
     in_flight = copy.db.flight_kinds()
     departing: list[_PathUpdate] = []
     with copy.db.step():
@@ -202,26 +202,49 @@ class MarkerCheck:
 
 
 class SizeCaps:
-    """The size caps of byte files (docs/design/006): a cap for each file, and one for their sum."""
+    """The size caps of byte files (docs/design/006): a cap for each file, and one for their sum. `only`: the
+    scan is of these paths alone, as for a save, and costs no more than they; None: of the whole folder."""
 
-    def __init__(self, copy: WorkingCopy, scan: Scan) -> None:
+    def __init__(self, copy: WorkingCopy, scan: Scan, only: Collection[str] | None = None) -> None:
         self._copy = copy
         self._scan = scan
+        self._only = only
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
-        """Path → bytes of each byte file that the branch will have after this push."""
-        sizes = self._copy.db.blob_sizes()
+        """Path → bytes that it will have as a byte file of the branch after this push; for a save, of the
+        paths that differ from the branch alone."""
+        if self._only is not None:
+            return self._flying() | dict.fromkeys(filter(self._is_gone, self._only), 0)
+        sizes = self._copy.db.byte_files.sizes()
         for path, entry in self._copy.entries.items():
-            if entry.kind != "text":  # what this push sent already is no row of the branch here yet
+            if entry.kind != "text":  # what this push sent already is not a row of the branch here yet
                 sizes[path] = entry.size
             if path not in self._scan.files and not self._scan.unknown(path):
                 sizes.pop(path, None)
         return sizes
 
+    def _flying(self) -> dict[str, int]:
+        """`_sizes` of the paths with an update in flight."""
+        updates = [msgspec.json.decode(body, type=LiveUpdate) for _, body in self._copy.db.flights()]
+        return {one.path: one.size or 0 if one.kind == "set_blob" else 0 for one in updates}
+
+    def _is_gone(self, path: str) -> bool:
+        return self._scan.find(path) is None and not self._scan.unknown(path)
+
     @cached_property
     def _total(self) -> int:
-        return sum(self._sizes.values())
+        total = sum(self._sizes.values())
+        if self._only is not None:
+            stored = self._copy.db.byte_files
+            total += stored.total() - sum(stored.sizes_at(self._sizes).values())
+        return total
+
+    def _size_at(self, path: str) -> int:
+        """Bytes of the path in `_total`."""
+        if path not in self._sizes and self._only is not None:
+            return self._copy.db.byte_files.sizes_at([path]).get(path, 0)
+        return self._sizes.get(path, 0)
 
     def over(self, path: str, stat: Stat) -> Skipped | None:
         """Why the file is over a cap. Returns None if it fits; its size is then added to the sum."""
@@ -232,7 +255,7 @@ class SizeCaps:
             return Skipped(terminal_safe(path), "over the size cap of a file", stat.size, cap, remedy)
         if kind in BULK_KINDS:
             return None
-        total = self._total - self._sizes.get(path, 0) + stat.size
+        total = self._total - self._size_at(path) + stat.size
         if total > limits.BLOB_TREE:
             return Skipped(terminal_safe(path), "over the size cap of a tree", stat.size, limits.BLOB_TREE)
         self._total, self._sizes[path] = total, stat.size

@@ -89,6 +89,7 @@ class WorkingCopy:
     def renew(self) -> None:
         """Drop what memory holds of the record, because another process may have changed it."""
         self.objects.renew()
+        self.db.byte_files.forget_total()
         self.entries = Entries(self.db)
         self.edited_lanes = EditedLanes()
 

@@ -73,7 +73,7 @@ async def write(tx: Tx, to: Path) -> int:
 
 
 def read(path: Path) -> Iterator[Rows]:
-    """The tables of a file, in its order. Invalid for what is no such file."""
+    """The tables of a file, in its order. Invalid for what is not one."""
     items = _items(path)
     item = next(items, None)
     while item is not None:

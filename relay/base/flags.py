@@ -47,7 +47,7 @@ class Flags:
     @classmethod
     def read(cls, get: Callable[[str], str | None]) -> Flags:
         """Flags from `get`, which returns the value of an environment variable or None. Raises Invalid for a
-        value that is no switch."""
+        value that is not a switch."""
         put = get(CONDITIONAL_PUT) or "emulated"
         if put not in ("native", "emulated"):
             raise Invalid(f"{CONDITIONAL_PUT}={put!r} is neither native nor emulated")
@@ -56,6 +56,6 @@ class Flags:
 
     def on(self, name: str) -> bool:
         """Whether the flag is on; TR_REPO_* and forks only matter where there are repositories at all. A name
-        that is no flag is a mistake of ours and raises KeyError."""
+        that is not a flag is a mistake of ours and raises KeyError."""
         of_repos = name.startswith("TR_REPO_") or name == "TR_FORK_ENABLED"
         return self.values[name] and (not of_repos or self.values["TR_REPOS_ENABLED"])

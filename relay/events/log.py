@@ -103,7 +103,7 @@ async def append(
     """Write an event in the caller's transaction, which names the repository (`Database.write`); followers
     are woken after the commit. `author` None: that of the transaction. Returns its id."""
     if not KIND.fullmatch(kind):
-        raise ValueError(f"{kind} is no kind of event: noun.verb")
+        raise ValueError(f"{kind} is not a kind of event: noun.verb")
     who = tx.author if author is None else author
     event_id: int = await tx.value(
         rows.INSERT,

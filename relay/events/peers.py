@@ -267,7 +267,7 @@ class Peer:
         self.queue = deque(filter(kept, self.queue))
         self.queued = sum(len(one.text) for one in self.queue)
 
-    def take(self) -> list[bytes]:
+    def drain(self) -> list[bytes]:
         """What waits (`ready`), as JSON texts: what it sees no more, events and frames in order, and what was
         lost. No more than AT_ONCE; `ready` stays where there is more."""
         found = [_encode(one) for one in self.ended]
@@ -293,7 +293,7 @@ class Peer:
         self.lost, self.hidden = set(), []
         found: list[bytes] = []
         while self.ready.is_set() and not self.closed:
-            found += self.take()
+            found += self.drain()
         return found
 
     @property

@@ -37,7 +37,7 @@ class ChunkedBody:
         self.ended = False
         self.busy = False  # whether `take` stopped so that other requests have a turn
 
-    def take(self, arrived: bytearray) -> bytes:
+    def read_content(self, arrived: bytearray) -> bytes:
         """Remove the next content from the front of `arrived`, with its framing. Empty if more must arrive
         first, or the body has ended. Raises Malformed."""
         parts: list[bytes] = []

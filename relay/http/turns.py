@@ -16,7 +16,7 @@ class Turns:
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
 
-    async def take(self) -> None:
+    async def wait(self) -> None:
         """Wait for the next turn, first come first served."""
         async with self._lock:
             await asyncio.sleep(EACH)

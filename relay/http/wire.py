@@ -133,7 +133,7 @@ class _StrictHttp(Http):
         (`relay.http.turns`)."""
         if self._early:
             protocol: Any = self.protocol
-            await protocol.turns.take()
+            await protocol.turns.wait()
         self._answered = True
         arrived = self.recv_buffer
         end = arrived.find(b"\r\n\r\n")
@@ -206,7 +206,7 @@ class _StrictHttp(Http):
     async def _read_chunks(self) -> bytes | None:
         chunks = self._chunks
         try:
-            while not (part := chunks.take(self.recv_buffer)) and not chunks.ended:
+            while not (part := chunks.read_content(self.recv_buffer)) and not chunks.ended:
                 await self._receive_more()
         except Malformed as error:
             self.keep_alive, self.request_body = False, None

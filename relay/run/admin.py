@@ -18,7 +18,7 @@ import msgspec
 
 from localstore.core.errors import SvcError, Unavailable
 from relay.base.logs import logger
-from relay.run.maintenance import Keeper
+from relay.run.maintenance import Maintenance
 
 SOCKET_NAME = "admin.sock"
 REQUEST_BYTES = 16 * 1024
@@ -49,20 +49,20 @@ _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Gc | Audit | Bac
 _answers = msgspec.json.Decoder(Said)
 
 
-async def carry_out(keeper: Keeper, request: Request, say: Callable[[str], None]) -> int:
+async def carry_out(maintenance: Maintenance, request: Request, say: Callable[[str], None]) -> int:
     """Carry out the request. Returns the exit code."""
     if isinstance(request, Gc):
-        return await keeper.gc(say, request.dry_run)
+        return await maintenance.gc(say, request.dry_run)
     if isinstance(request, Audit):
-        return await keeper.audit(say, request.repair)
-    return await keeper.backup(Path(request.folder), say)
+        return await maintenance.audit(say, request.repair)
+    return await maintenance.backup(Path(request.folder), say)
 
 
 class Admin:
     """The socket of a serving relay; not opened if another process already answers on it."""
 
-    def __init__(self, data: Path, keeper: Keeper) -> None:
-        self._path, self._keeper = data / SOCKET_NAME, keeper
+    def __init__(self, data: Path, maintenance: Maintenance) -> None:
+        self._path, self._maintenance = data / SOCKET_NAME, maintenance
         self._server: asyncio.Server | None = None
         self._working: set[asyncio.Task[None]] = set()
 
@@ -121,7 +121,7 @@ class Admin:
 
     async def _work(self, raw: bytes, say: Callable[[str], None]) -> Said:
         try:
-            return Said(exit=await carry_out(self._keeper, _requests.decode(raw), say))
+            return Said(exit=await carry_out(self._maintenance, _requests.decode(raw), say))
         except msgspec.MsgspecError as error:
             return Said(error=f"the request cannot be read: {error}")
         except SvcError as error:

@@ -210,7 +210,7 @@ def _limit(text: str) -> int | None:
     power = "KMGT".find(text[-1:].upper()) + 1 if text[-1:] else 0
     digits = text[:-1] if power else text
     if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number such as 500, 10G or default")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number such as 500, 10G or default")
     return min(int(digits) << 10 * power, 2**61)
 
 

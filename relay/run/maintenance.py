@@ -19,7 +19,7 @@ PAUSE = 10.0  # seconds; see `collect`
 Say = Callable[[str], None]
 
 
-class Keeper:
+class Maintenance:
     """`serving`: clients read and write at the same time. Each method returns an exit code and reports lines
     to `say`."""
 
@@ -62,7 +62,7 @@ class Keeper:
         def waits() -> None:
             say("another relay collects, audits or backs up; waiting for it")
 
-        async with self._alone, self._db.alone("keeper", waits):
+        async with self._alone, self._db.alone("maintenance", waits):
             yield
 
     def start_daily(self) -> None:

@@ -13,7 +13,7 @@ from relay.db.engine import connect
 from relay.objects.place import open_packs
 from relay.objects.store import ObjectStore
 from relay.run import admin, data_folder
-from relay.run.maintenance import Keeper
+from relay.run.maintenance import Maintenance
 
 
 def run(variables: Mapping[str, str], folder: Path | None, request: admin.Request) -> int:
@@ -39,8 +39,8 @@ async def _alone(variables: Mapping[str, str], storage: config.Storage, request:
             await db.open()
             store = ObjectStore(storage.data, db, await open_packs(storage))
             try:
-                keeper = Keeper(storage.data, db, store, serving=shared)
-                return await admin.carry_out(keeper, request, _say)
+                maintenance = Maintenance(storage.data, db, store, serving=shared)
+                return await admin.carry_out(maintenance, request, _say)
             finally:
                 await store.close()
         finally:

@@ -40,7 +40,7 @@ from relay.objects.store import ObjectStore
 from relay.outbound.client import Outbound
 from relay.outbound.reach import Reach
 from relay.run.admin import Admin
-from relay.run.maintenance import Keeper
+from relay.run.maintenance import Maintenance
 from relay.service import access_ends, upkeep
 from relay.service.access import request as access_requests
 from relay.service.attention import follow as attention
@@ -141,9 +141,9 @@ async def _open(config: Config) -> AsyncIterator[Node]:
             outbound=outbound,
         )
         stack.callback(node.share.close)
-        keeper = Keeper(config.data, db, objects, serving=True)
-        stack.push_async_callback(keeper.stop)
-        upkeep.register(node, keeper.start_daily)
+        maintenance = Maintenance(config.data, db, objects, serving=True)
+        stack.push_async_callback(maintenance.stop)
+        upkeep.register(node, maintenance.start_daily)
         access_requests.register(node)
         dependents.register(node)
         auto.register(node)
@@ -157,7 +157,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         stack.push_async_callback(node.hub.stop)
         await node.followers.start()
         stack.push_async_callback(node.followers.stop)
-        admin = Admin(config.data, keeper)
+        admin = Admin(config.data, maintenance)
         stack.push_async_callback(admin.stop)
         await admin.start()
         yield node

@@ -62,7 +62,8 @@ async def create(view: View, body: ReleaseCreate) -> Release:
         of_repo = view.repo.id
         if await tx.value(rows.SEALED, of_repo=of_repo, seal_id=body.seal_id) is None:
             raise Invalid(
-                f"{body.seal_id[:12]} is no seal of {view.repo.full_name}; see: svc log", pointer="/seal_id"
+                f"{body.seal_id[:12]} is not a seal of {view.repo.full_name}; see: svc log",
+                pointer="/seal_id",
             )
         if await tx.one(rows.ONE, of_repo=of_repo, version=body.version) is not None:
             raise ReleaseExists(f"{view.repo.full_name} already has a release {body.version}")
@@ -118,7 +119,7 @@ async def upload(view: View, version: str, name: str, media: str, body: Upload) 
     check_asset_name(name)
     async with view.read() as tx:
         await _require_free(tx, await _find(tx, view, version), name)
-    taken = await file.take(view, body)
+    taken = await file.receive(view, body)
     async with view.write() as tx:
         found = await _find(tx, view, version)
         await _require_free(tx, found, name)

@@ -46,16 +46,16 @@ async def create(caller: Caller, body: RepoCreate) -> Repo:
     me = caller.me
     if me.handle is None:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
-    owner_id, owner = await _owner(caller, body.owner) if body.owner else (me.account_id, me.handle)
+    owner_id, owner = await owner_of(caller, body.owner) if body.owner else (me.account_id, me.handle)
     made = _new(owner_id, owner, body)
     async with caller.write(account_name(owner_id)) as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         if not await through.acts_for(tx, owner_id, me.account_id):
             raise NotFound
         caller.node.reserve.require()
         await insert(tx, caller, made)
         await _insert_branch(tx, made)
-    return replace(shown(made, "owner"), watchers=1, viewer=Viewer(role="owner", watching=True))
+    return replace(to_wire(made, "owner"), watchers=1, viewer=Viewer(role="owner", watching=True))
 
 
 async def insert(tx: Tx, caller: Caller, made: RepoRow) -> None:
@@ -74,7 +74,7 @@ async def insert(tx: Tx, caller: Caller, made: RepoRow) -> None:
 
 async def get(view: View) -> Repo:
     if view.repo.parent_id is None:
-        answer = shown(view.repo, view.role, signed_in=view.principal is not None)
+        answer = to_wire(view.repo, view.role, signed_in=view.principal is not None)
     else:
         async with view.read() as tx:
             answer = await _shown_with_parent(tx, view, view.repo, view.role)
@@ -161,7 +161,7 @@ async def restore(caller: Caller, repo_id: str) -> Repo:
     admin of the organisation that is, and after 30 days."""
     me = caller.me.account_id
     async with caller.write(repo_name(repo_id)) as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         if not await tx.run(rows.RESTORE, repo_id=repo_id, account=me, now=now_ms()):
             raise NotFound
         await quota.restore(tx, repo_id)
@@ -183,13 +183,13 @@ async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, 
 
 def shown_row(caller: Caller, row: Row) -> Repo:
     """The wire form of a row of a list; a fork's parent is named where one repository is read."""
-    return shown(rows.row(row), caller.role_of(row), signed_in=caller.principal is not None)
+    return to_wire(rows.row(row), caller.role_of(row), signed_in=caller.principal is not None)
 
 
 # --- creation
 
 
-async def _owner(caller: Caller, named: str) -> tuple[str, str]:
+async def owner_of(caller: Caller, named: str) -> tuple[str, str]:
     """Id and handle of the caller or an organisation of theirs. NotFound for strangers to it."""
     if named.removeprefix("@").lower() in ("me", caller.me.handle):
         return caller.me.account_id, str(caller.me.handle)
@@ -372,10 +372,10 @@ async def _shown_with_parent(tx: Tx, caller: Caller, row: RepoRow, role: Role | 
         found = await tx.one(rows.PARENT, id=row.parent_id, account=me)
         if found is not None:
             parent = ParentRepo(id=found[0], full_name=f"{found[1]}/{found[2]}")
-    return shown(row, role, signed_in=caller.principal is not None, parent=parent)
+    return to_wire(row, role, signed_in=caller.principal is not None, parent=parent)
 
 
-def shown(
+def to_wire(
     row: RepoRow, role: Role | None, *, signed_in: bool = True, parent: ParentRepo | None = None
 ) -> Repo:
     return Repo(

@@ -23,7 +23,8 @@ from relay.service.forking import holding
 from relay.service.history import live_updates
 from relay.service.identity.audit import OPERATOR
 from relay.service.live import checkpoint
-from relay.service.proposal import elsewhere, placing, versions
+from relay.service.merging import trial
+from relay.service.proposal import branches, elsewhere, placing, versions
 from relay.service.ref import FREE
 
 JOBS_KEPT = 7 * 24 * 3600_000  # milliseconds that a finished job, or the error of a failed one, can be read
@@ -64,12 +65,17 @@ def register(node: Node, collect: Callable[[], None]) -> None:
 
     async def version_job(data: dict[str, Any]) -> None:
         await placing.settle_job(node, data)
+        await trial.settle(node, data["repo_id"], data["number"])
+
+    async def trials_job(data: dict[str, Any]) -> None:
+        await trial.job(node, data)
 
     async def head_job(data: dict[str, Any]) -> None:
         await elsewhere.follow(node, data)
 
     node.jobs.register(elsewhere.JOB, head_job, Pace(slots=2, deadline=60 * SECOND))
     node.jobs.register(versions.JOB, version_job, Pace(slots=2, deadline=60 * SECOND))
+    node.jobs.register(branches.TRIALS, trials_job, Pace(slots=1, deadline=120 * SECOND))
     node.jobs.register("checkpoint", checkpoint_job, Pace(slots=4, deadline=30 * SECOND))
     node.jobs.register(live_updates.KIND, join_job, Pace(slots=2, deadline=60 * SECOND))
     node.jobs.register(FREE, free_job, Pace(slots=1, deadline=1800 * SECOND), hourly=True)

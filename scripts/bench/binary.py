@@ -19,12 +19,13 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from scripts.bench import peers, report
-from scripts.bench.cpu import Cost
+from scripts.bench import peers
 from scripts.bench.peers import FILE, Peer
-from scripts.bench.servers import relay_in
-from scripts.bench.sides import Svc
-from scripts.bench.trees import stored_bytes
+from scripts.bench.shared import report
+from scripts.bench.shared.cpu import Cost
+from scripts.bench.shared.servers import relay_in
+from scripts.bench.shared.sides import Svc
+from scripts.bench.shared.trees import stored_bytes
 
 MIB = 1024 * 1024
 FIRST, SECOND, CLONE = "first push", "second push", "clone"

@@ -15,11 +15,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scripts.bench import report, sealing
-from scripts.bench.cpu import Cost
-from scripts.bench.servers import both
-from scripts.bench.sides import Git, Side, Svc
-from scripts.bench.trees import real_text
+from scripts.bench.shared import report, sealing
+from scripts.bench.shared.cpu import Cost
+from scripts.bench.shared.servers import both
+from scripts.bench.shared.sides import Git, Side, Svc
+from scripts.bench.shared.trees import real_text
 
 FILE = "long.py"
 COLD, WARM = "cold", "after one more seal"

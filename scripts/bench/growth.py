@@ -18,10 +18,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.bench import chart, report, sealing, trees
-from scripts.bench.cpu import Cost
-from scripts.bench.servers import both
-from scripts.bench.sides import Side
+from scripts.bench.shared import chart, report, sealing, trees
+from scripts.bench.shared.cpu import Cost
+from scripts.bench.shared.servers import both
+from scripts.bench.shared.sides import Side
 
 MEAN, EDITED, SMALL = 1_000, 100, 1_000
 REVISED = 10  # files that the seals of a history change in turns; the first is blamed

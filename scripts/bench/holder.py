@@ -24,7 +24,7 @@ from localstore.folder import lock
 from localstore.folder.link import RepoLink
 from localstore.home import Home
 from localstore.sync.owning import Bound, Rounds, Turn
-from scripts.bench import report
+from scripts.bench.shared import report
 from scripts.tour import start_relay
 from svc.api import connect
 from svc.api.sync_transport import BranchTransport

@@ -20,7 +20,7 @@ from pathlib import Path
 from localstore.core.encoding import digest
 from localstore.core.limits import CHUNK_TARGET, MIB
 from localstore.core.storage.pack import Pack, write_packs
-from scripts.bench.cpu import Cost, serving
+from scripts.bench.shared.cpu import Cost, serving
 from scripts.tour import start_relay
 from svc.api import Api, connect
 from svc.http.session import Sessions

@@ -34,11 +34,11 @@ from localstore.core.model import live
 from localstore.core.model.live import Bootstrap, BootstrapRequest, UpdateAnswers, UpdateBatch
 from localstore.core.model.sync import PROTOCOL, SOCKET_PATH, Open, Subscribe
 from localstore.core.storage.pack import write_packs
-from scripts.attackers import frame
-from scripts.bench import report
-from scripts.bench.cpu import Cost, serving
+from scripts.attack.attackers import frame
 from scripts.bench.ingest import signed_in
 from scripts.bench.relay_cost import BRANCH, UNSIGNED, Caller, Relay, Wire
+from scripts.bench.shared import report
+from scripts.bench.shared.cpu import Cost, serving
 from svc.api import Api, connect
 from svc.http.client import Credential, Http
 from svc.http.session import Sessions

@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from scripts.bench import report
 from scripts.bench.live_save import tree
+from scripts.bench.shared import report
 from scripts.live.devices import Device, paired
 from scripts.tour import start_relay
 

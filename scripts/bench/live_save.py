@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from localstore.watch.inotify import MOVED_TO, Inotify
-from scripts.bench import report
+from scripts.bench.shared import report
 from scripts.live.devices import Device, paired
 from scripts.tour import start_relay
 

@@ -16,10 +16,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from scripts.bench import report, trees
-from scripts.bench.cpu import Peak
-from scripts.bench.servers import relay_in
-from scripts.bench.sides import Svc
+from scripts.bench.shared import report, trees
+from scripts.bench.shared.cpu import Peak
+from scripts.bench.shared.servers import relay_in
+from scripts.bench.shared.sides import Svc
 
 MIB = 1024 * 1024
 AIMS = {"client": 300, "relay": 400}  # MB

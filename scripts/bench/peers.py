@@ -22,7 +22,7 @@ import venv
 from collections.abc import Iterator
 from pathlib import Path
 
-from scripts.bench.cpu import Cost, run, serving
+from scripts.bench.shared.cpu import Cost, run, serving
 
 FILE = "model.bin"
 PACKAGES = (  # giftless names none of what it needs

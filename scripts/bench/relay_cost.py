@@ -33,9 +33,9 @@ from localstore.core.model import live
 from localstore.core.model import repo as repos
 from localstore.core.model.live import BootstrapRequest, UpdateAnswers, UpdateBatch
 from localstore.core.storage.pack import write_packs
-from scripts.bench import report
-from scripts.bench.cpu import Cost, serving
 from scripts.bench.ingest import signed_in
+from scripts.bench.shared import report
+from scripts.bench.shared.cpu import Cost, serving
 from scripts.tour import start_relay
 from svc.api import Api
 from svc.http.client import Credential, Http

@@ -16,10 +16,10 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from scripts.bench import report, trees
-from scripts.bench.cpu import Cost, serving
-from scripts.bench.servers import both
-from scripts.bench.sides import Side, Svc
+from scripts.bench.shared import report, trees
+from scripts.bench.shared.cpu import Cost, serving
+from scripts.bench.shared.servers import both
+from scripts.bench.shared.sides import Side, Svc
 
 Figures = dict[str, dict[str, list[Cost]]]
 Bytes = dict[str, list[dict[str, int]]]

@@ -13,9 +13,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from scripts.bench import report
-from scripts.bench.cpu import Cost, run
-from scripts.bench.servers import relay_in
+from scripts.bench.shared import report
+from scripts.bench.shared.cpu import Cost, run
+from scripts.bench.shared.servers import relay_in
 
 BARE = "python -c pass"
 AIMS = {"svc --version": 8.0, "svc repo list": 20.0}

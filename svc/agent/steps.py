@@ -109,7 +109,7 @@ class Steps:
             self._catch_up(copy)
             return True
         now = time.monotonic()
-        paths, below = self._saves.take(now, lambda path: _emptied(copy, path), AT_ONCE)
+        paths, below = self._saves.pop_due(now, lambda path: _emptied(copy, path), AT_ONCE)
         if paths or below:
             if below:
                 self._tell(copy, self._work.saved_below(copy, below))

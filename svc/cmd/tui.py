@@ -37,9 +37,9 @@ def tui(
     svc tui --theme dark
     """
     if theme not in THEMES:
-        raise UsageError(f"{theme} is no theme; use one of: {', '.join(THEMES)}")
+        raise UsageError(f"{theme} is not a theme; use one of: {', '.join(THEMES)}")
     if images not in IMAGES:
-        raise UsageError(f"{images} is no way to draw pictures; use one of: {', '.join(IMAGES)}")
+        raise UsageError(f"{images} is not a way to draw pictures; use one of: {', '.join(IMAGES)}")
     _open(ctx.obj, theme, images, plain or not ctx.obj.draws)
 
 

@@ -1,4 +1,4 @@
-"""A short slice of scripts/campaign_real.py: random histories with kills, cuts and late copies."""
+"""A short slice of scripts/campaign/real.py: random histories with kills, cuts and late copies."""
 
 from __future__ import annotations
 

@@ -134,12 +134,12 @@ def test_a_stale_head_and_a_wrong_signature_seal_nothing(ready: Place) -> None:
     second = ready.ann.ok("push", "-m", "second", "--json").json()["seal"]
     with attacker(ready) as device:
         assert device.key is not None
-        wish = PrepareRequest(message="late", device_key_id=device.key.id, expected_head=first)
+        sent = PrepareRequest(message="late", device_key_id=device.key.id, expected_head=first)
         with pytest.raises(Conflict) as raised:
-            device.transport.prepare(wish)
+            device.transport.prepare(sent)
         assert (raised.value.status, isinstance(raised.value, StaleHead)) == (409, True)
         assert send(device, path="c.txt", **text(b"one\n")).result == "ok"
-        prepared = device.transport.prepare(msgspec.structs.replace(wish, expected_head=second))
+        prepared = device.transport.prepare(msgspec.structs.replace(sent, expected_head=second))
         with pytest.raises(SvcError) as refused:
             device.transport.finalize(
                 FinalizeRequest(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.campaign.conftest import Place
-from tests.campaign.kills import lay, same, tree
+from tests.campaign.failures.kills import lay, same, tree
 
 
 def test_a_branch_that_was_made_again_is_taken_up(place: Place) -> None:

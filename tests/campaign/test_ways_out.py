@@ -12,25 +12,24 @@ from pathlib import Path
 import pytest
 
 from scripts.reference_remedies import remedies, sentences
-from tests.campaign import (  # noqa: F401 - they fill the table
-    ways_out,
-    ways_out_branches,
-    ways_out_catalog,
-    ways_out_checks,
-    ways_out_forks,
-    ways_out_merges,
-    ways_out_merging,
-    ways_out_orgs,
-    ways_out_proposals,
-    ways_out_protection,
-    ways_out_sign_in,
-    ways_out_webhooks,
-    ways_out_work,
-    world,
-)
+from tests.campaign import ways_out, world
 from tests.campaign.conftest import Place
 from tests.campaign.ways_out import WAYS_OUT, Scenario
-from tests.campaign.ways_out_sentences import ROW, SENTENCES
+from tests.campaign.ways_out_of import (  # noqa: F401 - they fill the table
+    branches,
+    catalog,
+    checks,
+    forks,
+    merges,
+    merging,
+    orgs,
+    proposals,
+    protection,
+    sign_in,
+    webhooks,
+    work,
+)
+from tests.campaign.ways_out_of.sentences import ROW, SENTENCES
 
 PAIRS = [(code, command) for code, commands in remedies().items() for command in commands]
 
@@ -76,7 +75,7 @@ def test_every_sentence_that_names_a_command_has_a_row_or_the_situation_of_one()
         for text in texts
         if (*pair, text) not in alone and not any(piece in text for piece in SENTENCES.get(pair, {}))
     ]
-    assert without == [], "show in ways_out_sentences.py where each is said, or whose situation it shares"
+    assert without == [], "show in ways_out_of/sentences.py where each is said, or whose situation it shares"
     gone = [
         (*pair, piece)
         for pair, pieces in SENTENCES.items()

@@ -315,7 +315,7 @@ class Running:
     def __init__(
         self, pid: int, words: tuple[str, ...], out: IO[str], err: IO[str], told: IO[bytes] | None = None
     ) -> None:
-        """`told`: where the exit code is said of what is no child of this process."""
+        """`told`: where the exit code is said of what is not a child of this process."""
         self.pid, self.words, self.out, self.err = pid, words, out, err
         self.told = told
         self.code: int | None = None

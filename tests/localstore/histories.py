@@ -369,13 +369,11 @@ class FaultyFiles(Files):
         return risky
 
 
-def play(seed: int, people: int = 3, refuses_moved: bool = True, typing: float = 0.0) -> World:
-    """One history. AssertionError if it loses, doubles, mixes or diverges. `refuses_moved` False: the relay
-    takes captured edits of lanes that others have changed since. `typing`: the share of edits sent live that
-    are sent as typed."""
+def play(seed: int, people: int = 3, typing: float = 0.0) -> World:
+    """One history. AssertionError if it loses, doubles, mixes or diverges. `typing`: the share of edits sent
+    live that are sent as typed."""
     with tempfile.TemporaryDirectory() as folder:
         world = World(seed, Path(folder), seed % 3 == 0, people, typing)
-        world.relay.refuses_moved = refuses_moved
         with patch.object(merging, "merge", world.merged), patch.object(push, "PAUSE", 0.0):
             world.act()
             world.rest()

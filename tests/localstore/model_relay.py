@@ -20,7 +20,7 @@ from localstore.core.identity.keys import DeviceKey, verify
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import LiveUpdate, check, decoded_ops, signing_bytes
 from localstore.core.model.base import Actor
-from localstore.core.model.history import Entry, Seal, SealKey, SealProvenance, SealSignature, Tree
+from localstore.core.model.history import Seal, SealKey, SealProvenance, SealSignature, Tree, TreeFile
 from localstore.core.model.live import (
     Bootstrap,
     BootstrapRequest,
@@ -413,7 +413,7 @@ class ModelTransport(Transport):
     def tree(self, seal_id: str) -> Tree:
         found = self.relay.seals[seal_id]
         entries = [
-            Entry(path=path, kind=kind, blake3=one.hex(), size=size)
+            TreeFile(path=path, kind=kind, blake3=one.hex(), size=size)
             for path, (kind, one, size) in sorted(found.files.items())
         ]
         return Tree(

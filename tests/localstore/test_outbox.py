@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localstore import outbox as outboxes
-from localstore.outbox import Entry, Outbox, moment
+from localstore.outbox import Outbox, QueuedAction, moment
 
 ORIGIN, ANN, BOB = "https://node.example", "ann", "bob"
 ISSUE = "/repos/r/issues/1"
@@ -38,7 +38,9 @@ def outbox(tmp_path: Path, clock: Clock) -> Iterator[Outbox]:
     found.close()
 
 
-def add(outbox: Outbox, path: str, value: Any = True, account: str = ANN, origin: str = ORIGIN) -> Entry:
+def add(
+    outbox: Outbox, path: str, value: Any = True, account: str = ANN, origin: str = ORIGIN
+) -> QueuedAction:
     return outbox.add(origin, account, account, "ann/notes", path, value)
 
 

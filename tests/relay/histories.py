@@ -61,7 +61,7 @@ class Repository:
             digest = blake3(content).hexdigest()
             ok(self.http.put(f"{self.url}/payloads/{digest}", content=content, extensions=_streamed(content)))
         named = messages or [f"change {number}" for number in range(1, len(changes) + 1)]
-        wish = {
+        asked = {
             "branch": branch,
             "device_key_id": self.owner.key.id,
             "expected_head": self.head(branch),
@@ -70,7 +70,7 @@ class Repository:
                 for message, files in zip(named, changes, strict=True)
             ],
         }
-        prepared = ok(self.http.post(f"{self.url}/seals/prepare", json=wish))
+        prepared = ok(self.http.post(f"{self.url}/seals/prepare", json=asked))
         signatures = [b64u(self.owner.key.sign(unb64u(one["bytes"]))) for one in prepared["seals"]]
         done = {
             "prepare_id": prepared["prepare_id"],
@@ -114,22 +114,22 @@ class Repository:
         """The first live edit of `main`, and what names and signs its seal."""
         batch = self.edit(key, path, content)
         ok(self.http.post(f"{self.url}/branches/main/live/updates", json=batch))
-        wish = {"device_key_id": key.id, "message": "first", "expected_head": None}
-        prepared = ok(self.http.post(f"{self.url}/branches/main/seal/prepare", json=wish))
+        asked = {"device_key_id": key.id, "message": "first", "expected_head": None}
+        prepared = ok(self.http.post(f"{self.url}/branches/main/seal/prepare", json=asked))
         return {
             "prepare_id": prepared["prepare_id"],
             "signature": b64u(key.sign(unb64u(prepared["bytes"]))),
         }
 
 
-def create(http: httpx.Client, owner: Account, name: str, **wish: Any) -> Repository:
-    return Repository(http, owner, ok(http.post("/api/v1/repos", json={"name": name, **wish})))
+def create(http: httpx.Client, owner: Account, name: str, **asked: Any) -> Repository:
+    return Repository(http, owner, ok(http.post("/api/v1/repos", json={"name": name, **asked})))
 
 
-def own(account: Callable[..., Account], client: Callable[..., httpx.Client], **wish: Any) -> Repository:
+def own(account: Callable[..., Account], client: Callable[..., httpx.Client], **asked: Any) -> Repository:
     """A repository of a new account."""
     owner = account()
-    return create(client(owner), owner, wish.pop("name", "thing"), **wish)
+    return create(client(owner), owner, asked.pop("name", "thing"), **asked)
 
 
 def compared(answer: httpx.Response) -> tuple[int, bytes, dict[str, str]]:

@@ -23,8 +23,8 @@ def put(line: int, text: bytes, page: bytes = PAGE) -> bytes:
 
 
 def propose(repo: Repository, head: str = "topic", base: str = "main", **more: Any) -> int:
-    wish = {"head": head, "base": base, "title": f"Bring {head}", **more}
-    return int(ok(repo.http.post(f"{repo.url}/proposals", json=wish))["number"])
+    asked = {"head": head, "base": base, "title": f"Bring {head}", **more}
+    return int(ok(repo.http.post(f"{repo.url}/proposals", json=asked))["number"])
 
 
 def apart(repo: Repository, ours: Files, *theirs: Files, start: Files | None = None) -> int:

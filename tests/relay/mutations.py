@@ -77,8 +77,8 @@ def _finalize(world: World) -> Try:
 def _prepare(world: World) -> Try:
     repo, key = world.repo, world.who.key
     ok(repo.http.post(f"{repo.url}/branches/main/live/updates", json=repo.edit(key)))
-    wish = {"device_key_id": key.id, "message": "first", "expected_head": None}
-    return Try(f"{repo.url}/branches/main/seal/prepare", wish)
+    asked = {"device_key_id": key.id, "message": "first", "expected_head": None}
+    return Try(f"{repo.url}/branches/main/seal/prepare", asked)
 
 
 def _wish_of_trees(world: World) -> dict[str, Any]:

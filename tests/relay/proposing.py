@@ -35,8 +35,8 @@ class Proposing:
         return self.repo.seal(*({"a.txt": one} for one in contents), branch=name) if contents else []
 
     def propose(self, head: str = "topic", http: httpx.Client | None = None, **body: Any) -> dict[str, Any]:
-        wish = {"head": head, "base": "main", "title": "a title", **body}
-        made: dict[str, Any] = ok((http or self.http).post(self.url, json=wish))
+        asked = {"head": head, "base": "main", "title": "a title", **body}
+        made: dict[str, Any] = ok((http or self.http).post(self.url, json=asked))
         return made
 
     def get(self, number: int = 1, http: httpx.Client | None = None) -> dict[str, Any]:

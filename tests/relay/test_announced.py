@@ -35,9 +35,9 @@ def test_every_changing_route_is_tried_or_says_why_not() -> None:
 
 @pytest.mark.parametrize("route", TRIED, ids=" ".join)
 def test_it_is_announced_with_its_author(world: World, route: tuple[str, str]) -> None:
-    wish = MUTATIONS[route](world)
+    asked = MUTATIONS[route](world)
     before = {row["id"] for row in logged(world)}
-    answer = wish.send(world, route[0], {"Svc-Turn": "turn 7"})
+    answer = asked.send(world, route[0], {"Svc-Turn": "turn 7"})
     assert answer.status_code < 400, answer.text
     fresh = [row for row in logged(world) if row["id"] not in before]
     assert fresh, "it succeeded and left no event"
@@ -49,7 +49,7 @@ def test_it_is_announced_with_its_author(world: World, route: tuple[str, str]) -
         assert row["actor"]
         data = msgspec.json.decode(row["data"])
         assert all(len(str(value)) < LONG for value in data.values())
-        if wish.http is None:
+        if asked.http is None:
             assert (row["actor"], row["device_key_id"]) == (world.who.id, world.who.key.id)
         if row["repo_id"] is None:
             assert row["audience"] == "owner"

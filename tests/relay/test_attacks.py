@@ -18,7 +18,7 @@ from websockets.sync.client import connect
 from localstore.core.identity.bearer import authorization
 from localstore.core.limits import MIB
 from relay.http import websocket
-from scripts import fuzz_api
+from scripts.fuzz import api as fuzz_api
 
 ALLOWED = 320 * MIB  # RssAnon; an idle relay has about 70 MiB
 JSON = {"content-type": "application/json"}

@@ -137,8 +137,8 @@ def minted(relay: Relay, client: Client) -> dict[str, bytes]:
     assert browser.post("/auth/sign-up", data=form).status_code == 303
     found["browser"] = from_text(browser.cookies["tr_session"])
     for access in ("read", "write", "admin"):
-        wish = {"label": access, "access": access, "days": 3}
-        made = browser.post("/api/v1/auth/tokens", json=wish)
+        sent = {"label": access, "access": access, "days": 3}
+        made = browser.post("/api/v1/auth/tokens", json=sent)
         found[access] = parse_script_token(made.json()["token"]).raw
     return found
 

@@ -29,8 +29,8 @@ from tests.relay.mutations import CHANGING, MUTATIONS, READS, World, world
 
 __all__ = ["world"]  # the fixture
 KEYED = sorted(named for named, route in CHANGING.items() if route.keyed and named not in READS)
-# What each request uses, a repeat too; and what a follower of the log writes in its own time.
-USED = ("nonce", "idempotency", "inbox")
+# What each request uses, a repeat too; and what a follower of the log or a job writes in its own time.
+USED = ("nonce", "idempotency", "inbox", "merge_trial")
 LATER = {"job": (tables["job"].c.kind.not_in((AGAIN, WEBHOOK, AUTO_MERGE, DEPENDENTS)),)}
 
 
@@ -211,8 +211,8 @@ def test_without_an_account_a_key_is_refused_not_ignored(relay: Relay, client: A
     anonymous = [route for route in TABLE if route.changes and not route.stream and not route.keyed]
     assert anonymous
     for route in anonymous:
-        wish = Device(relay.url).start("somebody") if "challenge" in route.path else {}
-        answer = client().post(route.path.replace("{id}", "x"), json=wish, headers=key)
+        asked = Device(relay.url).start("somebody") if "challenge" in route.path else {}
+        answer = client().post(route.path.replace("{id}", "x"), json=asked, headers=key)
         assert answer.status_code == 422, (route.path, answer.text)
     assert client().post("/api/v1/repos", json={"name": "x"}, headers=key).status_code == 401
 

@@ -1,11 +1,11 @@
-"""Two relays on one PostgreSQL, killed now and then; `scripts.check_two_relays` runs for longer."""
+"""Two relays on one PostgreSQL, killed now and then; `scripts.relays.two_relays` runs for longer."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
 
-from scripts.check_two_relays import check
+from scripts.relays.two_relays import check
 from tests import buckets
 from tests.databases import postgres_url
 from tests.depth import rounds

@@ -1,4 +1,4 @@
-"""What the comparisons are made of: trees, tables, exponents. The figures themselves are no test."""
+"""What the comparisons are made of: trees, tables, exponents. The figures themselves are not tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from localstore.core.storage.file_kind import kind_of
-from scripts.bench import chart, growth, report, trees
+from scripts.bench import growth
+from scripts.bench.shared import chart, report, trees
 
 
 def test_a_text_tree_is_as_large_as_told_and_the_same_again(tmp_path: Path) -> None:

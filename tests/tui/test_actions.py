@@ -95,7 +95,7 @@ def test_keys_can_be_changed(tmp_path: Path) -> None:
     [
         ({"help": ("j",)}, "two actions on one key in home: j is next row and keys here"),
         ({"find_file": ("1",)}, "two actions on one key in code"),
-        ({"fly": ("x",)}, "keys.toml names fly, which is no action"),
+        ({"fly": ("x",)}, "keys.toml names fly, which is not an action"),
     ],
 )
 def test_a_clash_is_named(keys: dict[str, tuple[str, ...]], said: str) -> None:

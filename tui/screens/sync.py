@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from textual.app import ComposeResult
 
 from localstore.agent.talk import Folder, Person
-from localstore.outbox import Entry
+from localstore.outbox import QueuedAction
 from svc.agent.invoke.sync import Status
 from svc.flows.outbox.actions import described
 from tui.actions import Action
@@ -123,7 +123,7 @@ class Sync(Base):
         )
         return Item(("folder", one.folder), left, ((f"{ago(since, self.svc.clock())} ", "dim"),))
 
-    def _row(self, entry: Entry) -> Item:
+    def _row(self, entry: QueuedAction) -> Item:
         sign: Part = ("X refused ", "bad") if entry.state == "refused" else ("⋯ queued  ", "warn")
         left: tuple[Part, ...] = (
             sign,
@@ -133,7 +133,7 @@ class Sync(Base):
         return Item(entry.id, left, ((f"{ago(entry.created_at, self.svc.clock())} ", "dim"),))
 
     @property
-    def _entry(self) -> Entry | None:
+    def _entry(self) -> QueuedAction | None:
         key = self.query_one("#sync", Lines).key
         return next((entry for entry in self.svc.entries if entry.id == key), None)
 

@@ -73,7 +73,7 @@ def require_keys(keys: Mapping[str, tuple[str, ...]], source: str) -> None:
     unknown = sorted(set(keys) - known)
     if unknown:
         raise UsageError(
-            f"{source} names {unknown[0]}, which is no action; known: {', '.join(sorted(known))}"
+            f"{source} names {unknown[0]}, which is not an action; known: {', '.join(sorted(known))}"
         )
     for place in PLACES:
         found = clashes(remap(actions_in(place), keys))

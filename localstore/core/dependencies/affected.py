@@ -49,7 +49,7 @@ def _within(ecosystem: str, version: str, events: Sequence[Event]) -> bool | Non
 
 
 def _order(ecosystem: str, text: str) -> Any:
-    """What versions of an ecosystem are compared by; None for what is no version of it."""
+    """What versions of an ecosystem are compared by; None for what is not a version of it."""
     if ecosystem == "PyPI":
         try:
             return Version(text)

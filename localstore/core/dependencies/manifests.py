@@ -48,7 +48,7 @@ def read(path: str, data: bytes) -> list[Declared]:
     read."""
     reader = _reader(path)
     if reader is None:
-        raise Invalid("this is no manifest of dependencies")
+        raise Invalid("this is not a manifest of dependencies")
     if len(data) > MANIFEST_FILE:
         raise Invalid(f"the manifest is larger than {MANIFEST_FILE} bytes")
     try:

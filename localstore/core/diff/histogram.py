@@ -15,7 +15,7 @@ from localstore.core.diff.git_alignment import BUDGET, OverBudget, git_hunks
 from localstore.core.diff.line_diff import opcodes
 from localstore.core.diff.sliding import slid
 
-CHAIN_MAX = 64  # a line that occurs more often in the old text is no place to part
+CHAIN_MAX = 64  # a line that occurs more often in the old text is not a place to part
 
 
 class _Box(NamedTuple):

@@ -148,7 +148,7 @@ def _byte(pattern: str, at: int) -> tuple[int, int]:
 
 
 def _named_class(pattern: str, at: int) -> tuple[frozenset[int], int] | None:
-    """Members and end of `[:name:]` at `at`; None if it is no class and `[` is literal."""
+    """Members and end of `[:name:]` at `at`; None if it is not a class and `[` is literal."""
     close = pattern.find("]", at + 2)
     if close < 0:
         raise _Malformed

@@ -19,7 +19,7 @@ from localstore.core.errors import Invalid, TooLarge
 from localstore.core.lane import update_format
 from localstore.core.lane.crdt import Delta, Document
 from localstore.core.lane.genesis import genesis, pieces
-from localstore.core.lane.load_cost import PARTS, Load, load_of, looking, woven
+from localstore.core.lane.load_cost import PARTS, Load, exact_cost, load_of, woven
 from localstore.core.lane.update_format import GENESIS_BIT
 from localstore.core.model.live import UpdateInvalid
 
@@ -170,7 +170,7 @@ class Lane:
         """The most steps that `accept` may need for updates with this many items and deletions together."""
         steps = parts * (self._items + parts)
         bound = self._load.steps + parts * (PARTS * (self._items + PARTS * parts) + self._load.longest)
-        return steps if bound <= limits.LANE_WORK else steps + looking(self._items, limits.LANE_WORK)
+        return steps if bound <= limits.LANE_WORK else steps + exact_cost(self._items, limits.LANE_WORK)
 
     @property
     def sound(self) -> bool:
@@ -328,9 +328,9 @@ class Lane:
             return load
         whole = self._parsed()
         self._items = self._counted = len(whole.structs)
-        self.looked = looking(self._items, limits.LANE_WORK)
+        self.looked = exact_cost(self._items, limits.LANE_WORK)
         load = woven(update_format.joined([whole, *steps]))
-        self.looked = looking(self._items, load.steps)
+        self.looked = exact_cost(self._items, load.steps)
         return load
 
     def _parsed(self) -> update_format.Update:

@@ -68,7 +68,7 @@ def woven(*updates: Update) -> Load:
     return Load(weave.spent, weave.longest)
 
 
-def looking(items: int, steps: int) -> int:
+def exact_cost(items: int, steps: int) -> int:
     """The steps to compute the exact cost of a lane of `items` items that loads in `steps`."""
     return READ * items + WOVEN * steps
 

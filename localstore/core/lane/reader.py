@@ -28,7 +28,7 @@ def varints(numbers: Iterable[int]) -> bytes:
 def numbers_of(data: bytes) -> list[int]:
     """Inverse of `varints`. Raises UpdateInvalid for other bytes."""
     spelled = _all_in(data)
-    if b"".join(spelled) != data:  # something that is no number was passed over
+    if b"".join(spelled) != data:  # something that is not a number was passed over
         reader = Reader(data)
         while True:
             reader.varint()
@@ -129,7 +129,7 @@ class Reader:
             raise UpdateInvalid("a stretch is empty")
         return length
 
-    def take(self, size: int) -> bytes:
+    def read(self, size: int) -> bytes:
         end = self.at + size
         if end > len(self.data):
             raise UpdateInvalid("the update ends too early")

@@ -323,12 +323,12 @@ def _struct(reader: Reader, client: int, clock: int, caps: Caps) -> Struct:
         return Struct(client, clock, size, origin, right_origin, None)
     if size > caps.string_bytes:
         raise UpdateInvalid(f"a piece of text has {size} bytes; the limit is {caps.string_bytes}")
-    text = reader.take(size)
+    text = reader.read(size)
     return Struct(client, clock, units(text), origin, right_origin, text)
 
 
 def _root(reader: Reader) -> None:
-    if reader.varint() != PARENT_IS_ROOT or reader.take(reader.count(1)) != ROOT.encode():
+    if reader.varint() != PARENT_IS_ROOT or reader.read(reader.count(1)) != ROOT.encode():
         raise UpdateInvalid("the update writes outside the text of its lane")
 
 

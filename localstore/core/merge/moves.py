@@ -46,11 +46,11 @@ class Search(msgspec.Struct):
     wanted: list[str]
 
     def digests(self) -> dict[bytes, int]:
-        """Digest → bytes of the texts that `found` compares."""
+        """Digest → bytes of the texts that `pairs` compares."""
         sides = [*(self.gone[path] for path in self.wanted), *self.came.values()] if self.wanted else []
         return {one.digest: one.size for one in sides if _comparable(one)}
 
-    def found(self, texts: Mapping[bytes, bytes]) -> Ways:
+    def pairs(self, texts: Mapping[bytes, bytes]) -> Ways:
         """All moves of this side. `texts`: by digest, of `digests`."""
         finding = self.finding(texts)
         while True:

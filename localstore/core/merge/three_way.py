@@ -76,9 +76,9 @@ def plan(ours: Mapping[str, Change], theirs: Mapping[str, Change], moves: Moves 
         if one.conflict:
             found.conflicts.append(path)
         elif one.gone or one.ours == one.theirs or one.theirs == one.base:
-            one.take(found, path, None if one.gone else one.ours)
+            one.record(found, path, None if one.gone else one.ours)
         elif one.ours == one.base:
-            one.take(found, path, one.theirs)
+            one.record(found, path, one.theirs)
         elif one.ours is None or one.theirs is None or not _texts(one.base, one.ours, one.theirs):
             found.conflicts.append(path)
         else:
@@ -105,7 +105,7 @@ class _Path(msgspec.Struct):
         mine = ours[1] if ours is not None else base
         return _Path(base, mine, theirs[1] if theirs is not None else base, mine, (path, path, path))
 
-    def take(self, found: Plan, path: str, entry: TreeEntry | None) -> None:
+    def record(self, found: Plan, path: str, entry: TreeEntry | None) -> None:
         if entry != self.here:
             found.taken[path] = entry
 

@@ -100,7 +100,7 @@ class SealLine(Model, frozen=True):
 PublicSeal = SealSummary
 
 
-class Entry(Model, frozen=True):
+class TreeFile(Model, frozen=True):
     """One file of a tree."""
 
     path: str
@@ -118,7 +118,7 @@ class Tree(Model, frozen=True):
     path: str
     recursive: bool
     filtered: bool
-    entries: list[Entry]
+    entries: list[TreeFile]
     tree_key: str | None = None
     tree_key_id: str | None = None
 

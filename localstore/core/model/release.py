@@ -124,11 +124,11 @@ def check_asset_name(name: str) -> str:
 
 def media_type(given: str | None) -> str:
     """The media type of an asset, from the Content-Type of its upload; bytes where there is none. Invalid for
-    what is no media type."""
+    what is not a media type."""
     if given is None:
         return BYTES
     if len(given) > ASSET_TYPE_CHARS or not _MEDIA_TYPE.fullmatch(given):
-        raise Invalid("the Content-Type is no media type, such as application/zip")
+        raise Invalid("the Content-Type is not a media type, such as application/zip")
     return given
 
 

@@ -107,9 +107,11 @@ class RepoCreate(Model, rename={"class_": "class"}, frozen=True):
 
 
 class ForkCreate(Model, frozen=True):
-    """`name`: else that of the repository. `default_branch_only`: of its branches and tags only that one."""
+    """`name`: else that of the repository. `owner`: an organisation that the caller is an admin of; else it
+    is the caller. `default_branch_only`: of its branches and tags only that one."""
 
     name: RepoName | None = None
+    owner: RepoName | None = None
     default_branch_only: bool = False
 
 

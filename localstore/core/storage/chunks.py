@@ -140,7 +140,7 @@ def decode(raw: bytes) -> ChunkManifest:
     try:
         found = msgspec.json.decode(raw, type=ChunkManifest)
     except (msgspec.MsgspecError, RecursionError):
-        raise Invalid("this is no manifest of chunks") from None
+        raise Invalid("this is not a manifest of chunks") from None
     if msgspec.json.encode(found) != raw:
         raise Invalid("the manifest is not in canonical form (RFC 8785)")
     if found.v != VERSION:

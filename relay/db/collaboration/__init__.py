@@ -1,1 +1,1 @@
-"""Statements on what people do together: issues, proposals, reviews, runs, access."""
+"""Statements on what people do together: issues, proposals, reviews, runs."""

@@ -25,15 +25,18 @@ from sqlalchemy import (
 )
 
 from relay.db.engine.keyset import Keyset
-from relay.db.engine.upsert import InsertOrReplace
+from relay.db.engine.upsert import InsertNew, InsertOrReplace
 from relay.db.repo import ALIVE, PUBLIC, VISIBLE_TO_ME
 from relay.db.schema.account import account
 from relay.db.schema.collaboration.access import invite, transfer
-from relay.db.schema.collaboration.attention import inbox, watch
+from relay.db.schema.collaboration.attention import inbox, mention, watch
 from relay.db.schema.collaboration.issue import comment, part, subject
 from relay.db.schema.collaboration.organisation import member
-from relay.db.schema.collaboration.proposal import review
+from relay.db.schema.collaboration.proposal import proposal, review, version
+from relay.db.schema.collaboration.run import run
 from relay.db.schema.repo import collaborator, repo
+
+FAILED = ("failure", "timed_out")  # conclusions of checks
 
 # --- the caller's own rows
 _ME: Any = bindparam("account")
@@ -188,3 +191,46 @@ REVIEW_COMMENTS = (
     .order_by(comment.c.created_at, comment.c.id)
 )
 BODY = select(subject.c.body).where(subject.c.repo_id == _REPO, subject.c.number == _NUMBER)
+# Who a post has told.
+TOLD = select(mention.c.handle).where(
+    mention.c.repo_id == _REPO, mention.c.number == _NUMBER, mention.c.post == bindparam("post")
+)
+TELL = InsertNew(mention)
+
+# Open proposals of a head whose check failed for the first time since they have this head: (number, author).
+_earlier = run.alias("earlier")
+_FAILED_BEFORE = (
+    select(_earlier.c.id)
+    .where(
+        _earlier.c.seal_id == run.c.seal_id,
+        _earlier.c.repo_id == run.c.repo_id,
+        _earlier.c.folded == run.c.folded,
+        _earlier.c.attempt < run.c.attempt,
+        _earlier.c.conclusion.in_(FAILED),
+        _earlier.c.completed_at >= version.c.created_at,
+    )
+    .correlate(run, version)
+    .exists()
+)
+FAILED_PROPOSALS = (
+    select(proposal.c.number, subject.c.author_id)
+    .select_from(
+        run.join(proposal, and_(proposal.c.repo_id == run.c.repo_id, proposal.c.head_seal == run.c.seal_id))
+        .join(subject, and_(subject.c.repo_id == proposal.c.repo_id, subject.c.number == proposal.c.number))
+        .join(
+            version,
+            and_(
+                version.c.repo_id == proposal.c.repo_id,
+                version.c.number == proposal.c.number,
+                version.c.n == proposal.c.version,
+            ),
+        )
+    )
+    .where(
+        run.c.repo_id == _REPO,
+        run.c.id == bindparam("of_run"),
+        run.c.conclusion.in_(FAILED),
+        proposal.c.state == "open",
+        ~_FAILED_BEFORE,
+    )
+)

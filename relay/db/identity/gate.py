@@ -35,7 +35,7 @@ LIVE_AND_VISIBLE = (
 # by itself, was revoked, or its account disabled. A repository that is hidden by now leaves its columns null.
 
 
-def _still(credentials: Any, is_live: Any) -> Any:
+def _recheck(credentials: Any, is_live: Any) -> Any:
     """The statement that reads a repository again, for a credential that is still live. `credentials`: the
     sessions or keys to look in; `is_live`: the condition for the one that signed."""
     holder = sessions.HOLDER
@@ -55,7 +55,7 @@ def _still(credentials: Any, is_live: Any) -> Any:
 
 
 _OF_ACCOUNT: Any = bindparam("account")
-STILL_BY_SESSION = _still(
+LIVE_BY_SESSION = _recheck(
     session.outerjoin(device_key, device_key.c.id == session.c.device_key_id),
     and_(
         session.c.id == bindparam("credential"),
@@ -63,7 +63,7 @@ STILL_BY_SESSION = _still(
         session.c.revoked_at.is_(None),
     ),
 )
-STILL_BY_KEY = _still(
+LIVE_BY_KEY = _recheck(
     device_key, and_(device_key.c.id == bindparam("credential"), device_key.c.account_id == _OF_ACCOUNT)
 )
 

@@ -20,7 +20,7 @@ FLAG = "TR_REPOS_ENABLED"
 serves(endpoints.LIST, operation="organisation.list", flag=FLAG)(organisations.page)
 serves(endpoints.CREATE, operation="organisation.create", flag=FLAG, errors=(409,))(organisations.create)
 serves(endpoints.GET, operation="organisation.get", flag=FLAG)(organisations.get)
-serves(endpoints.UPDATE, operation="organisation.update", flag=FLAG, errors=(409,))(organisations.rename)
+serves(endpoints.UPDATE, operation="organisation.update", flag=FLAG, errors=(409,))(organisations.update)
 
 
 @serves(endpoints.DELETE, operation="organisation.delete", flag=FLAG, errors=(409,))

@@ -18,6 +18,7 @@ from localstore.core.model.collaboration.review import Review, ReviewCreate, Rev
 from relay.caller import View
 from relay.http.routing import serves
 from relay.service.discussion import timeline
+from relay.service.merging import trial
 from relay.service.proposal import proposal as proposals
 from relay.service.proposal import review as reviews
 from relay.service.proposal import versions
@@ -40,7 +41,7 @@ async def create_proposal(view: View, body: ProposalCreate) -> Proposal:
 @serves(endpoints.GET, operation="proposal.get", flag=FLAG)
 async def get_proposal(view: View, n: str) -> Proposal:
     """One proposal"""
-    return await proposals.get(view, n)
+    return await trial.get(view, n)
 
 
 @serves(endpoints.UPDATE, operation="proposal.update", flag=FLAG, errors=(409,))

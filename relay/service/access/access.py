@@ -16,10 +16,11 @@ from localstore.core.model.collaboration.access import (
 from relay.base.clock import now_ms
 from relay.caller import Caller
 from relay.db import repo as repos
-from relay.db.collaboration import access as rows
+from relay.db.access import access as rows
 from relay.db.engine.database import Row, Tx
 from relay.db.identity import account as accounts
 from relay.db.identity.account import AccountRow
+from relay.service.access import through
 
 OFFER_MS = limits.OFFER * 1000
 
@@ -66,11 +67,16 @@ async def add_collaborator(tx: Tx, caller: Caller, repo_id: str, account_id: str
     owner = await tx.one(repos.ONE, id=repo_id, account=account_id)
     if owner is None:
         raise NotFound
-    if repos.role(owner) is not None:
+    had = await tx.one(rows.COLLABORATOR, of_repo=repo_id, who=account_id)
+    by_org = had is not None and had[3] != "owner" and had[5] is not None and had[6] is None
+    if repos.role(owner) is not None and not by_org:
         raise AlreadyCollaborator("this account has a role in the repository already")
     await require_room(tx, repo_id, 0)
+    if by_org:
+        await tx.run(rows.REMOVE, of_repo=repo_id, who=account_id)
     values = {"repo_id": repo_id, "account_id": account_id, "role": role, "created_at": now_ms()}
     await tx.run(rows.ADD, **values)
+    role = await through.given(tx, repo_id, account_id) or role
     await tx.run(rows.CANCEL_INVITE_OF, of_repo=repo_id, who=account_id)
     await tx.run(rows.DROP_REQUEST, of_repo=repo_id, who=account_id)
     await caller.node.hub.announce(

@@ -1,7 +1,9 @@
 """Rules of collaborators: roles are given by invitation, changed and taken away by the owner.
-Admins of the organisation that owns the repository have theirs by it."""
+Members of the organisation that owns the repository have theirs by it."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from localstore.core.errors import NotFound
 from localstore.core.model.base import Page, PageQuery
@@ -9,9 +11,10 @@ from localstore.core.model.collaboration.access import Collaborator, RoleChange
 from localstore.core.model.collaboration.organisation import ThroughOrganisation
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import View
-from relay.db.collaboration import access as rows
+from relay.db.access import access as rows
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
+from relay.service.access import through
 from relay.service.access.access import account_of, actor
 
 
@@ -36,8 +39,9 @@ async def set_role(view: View, handle: str, body: RoleChange) -> Collaborator:
             account = actor(*invited[4:7])
             return Collaborator(account=account, role=body.role, created_at=created, state="pending")
         await tx.run(rows.SET_ROLE, **values, new_role=body.role)
+        role = await through.given(tx, view.repo.id, who)
         await view.node.hub.announce(
-            tx, view.repo.id, "access.change", audience="owner", account=who, role=body.role
+            tx, view.repo.id, "access.change", audience="owner", account=who, role=role
         )
         found = await tx.one(rows.COLLABORATOR, **values)
         if found is None:
@@ -56,9 +60,14 @@ async def remove(view: View, handle: str) -> None:
                 tx, view.repo.id, "invite.cancel", audience="owner", invite=invited[0], account=who
             )
             return
-        await _require_given(tx, view, who)
+        await _require_given(tx, view, who, remove=True)
         await tx.run(rows.REMOVE, of_repo=view.repo.id, who=who)
-        await view.node.hub.announce(tx, view.repo.id, "access.remove", audience="owner", account=who)
+        role = await through.given(tx, view.repo.id, who)
+        about: dict[str, Any] = {"audience": "owner", "account": who}
+        if role is None:
+            await view.node.hub.announce(tx, view.repo.id, "access.remove", **about)
+        else:
+            await view.node.hub.announce(tx, view.repo.id, "access.change", **about, role=role)
 
 
 async def _found(tx: Tx, view: View, handle: str) -> tuple[str, Row | None]:
@@ -79,17 +88,25 @@ async def _found(tx: Tx, view: View, handle: str) -> tuple[str, Row | None]:
     return who, invited
 
 
-async def _require_given(tx: Tx, view: View, who: str) -> None:
-    """Raise ThroughOrganisation unless the role was given in this repository."""
+async def _require_given(tx: Tx, view: View, who: str, remove: bool = False) -> None:
+    """Raise ThroughOrganisation for an admin of the organisation, and where a role is to be removed that all
+    its members have."""
     found = await tx.one(rows.COLLABORATOR, of_repo=view.repo.id, who=who)
-    if found is not None and found[5] is not None:
+    if found is None or found[5] is None:
+        return
+    if found[3] == "owner":
         raise ThroughOrganisation(
             f"@{found[1]} is an admin of {found[5]}, which owns {view.repo.full_name}; that is changed with: "
             f"svc org member role {found[5]} {found[1]} member"
         )
+    if remove and found[6] is None:
+        raise ThroughOrganisation(
+            f"@{found[1]} has the role {found[3]} as every member of {found[5]}; that is changed with: "
+            f"svc org edit {found[5]} --base-role none"
+        )
 
 
 def _to_wire(row: Row) -> Collaborator:
-    id, handle, kind, role, created, through = row
+    id, handle, kind, role, created, by_org, _ = row
     account = actor(id, handle, kind)
-    return Collaborator(account=account, role=role, created_at=rfc3339(created), through=through)
+    return Collaborator(account=account, role=role, created_at=rfc3339(created), through=by_org)

@@ -15,7 +15,7 @@ from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, account_name, repo_name
 from relay.db import repo as repos
-from relay.db.collaboration import access as rows
+from relay.db.access import access as rows
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
 from relay.service.access.access import (
@@ -51,7 +51,10 @@ async def create(view: View, body: InviteCreate) -> Invite:
         who, handle = await account_of(tx, body.handle, "/handle")
         found = await tx.one(repos.ONE, id=view.repo.id, account=who)
         if found is not None and repos.role(found) is not None:
-            raise AlreadyCollaborator(f"@{handle} has the role {repos.role(found)} already")
+            raise AlreadyCollaborator(
+                f"@{handle} has the role {repos.role(found)} already; to change it: "
+                f"svc repo collaborator role {handle} ROLE"
+            )
         await tx.run(rows.EXPIRE_INVITE, of_repo=view.repo.id, who=who, now=now)
         if await tx.one(rows.OPEN_INVITE, of_repo=view.repo.id, who=who, now=now) is not None:
             raise InvitePending(
@@ -100,7 +103,7 @@ async def accept(caller: Caller, invite: str) -> Invite:
     """The caller gets the role. NotFound for everybody else's invitation."""
     repo_id = await _repo_of(caller, invite)
     async with caller.write(repo_name(repo_id)) as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         found = await _mine(tx, caller, invite)
         await tx.run(rows.END_INVITE, of_id=invite, new_state="accepted")
         await add_collaborator(tx, caller, repo_id, caller.me.account_id, found[14])
@@ -110,7 +113,7 @@ async def accept(caller: Caller, invite: str) -> Invite:
 async def decline(caller: Caller, invite: str) -> Invite:
     repo_id = await _repo_of(caller, invite)
     async with caller.write(repo_name(repo_id)) as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         await _mine(tx, caller, invite)
         await tx.run(rows.END_INVITE, of_id=invite, new_state="declined")
         await caller.node.hub.announce(

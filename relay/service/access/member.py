@@ -19,7 +19,7 @@ from localstore.core.model.collaboration.organisation import (
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, account_name
-from relay.db.collaboration import organisation as rows
+from relay.db.access import organisation as rows
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
 from relay.service.access import through
@@ -54,7 +54,7 @@ async def invite(caller: Caller, org: str, body: MemberInviteCreate) -> MemberIn
     async with caller.read() as tx:
         org_id = (await admin_of(tx, caller, org))[0]
     async with caller.write(account_name(org_id)) as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         await admin_again(tx, caller, org_id, org)
         now = now_ms()
         who, handle = await account_of(tx, body.handle, "/handle")
@@ -82,6 +82,8 @@ async def invite(caller: Caller, org: str, body: MemberInviteCreate) -> MemberIn
             state="pending",
             created_at=now,
             valid_until=now + OFFER_MS,
+            unread=True,
+            done=False,
         )
         await _record(tx, caller, "member.invite", org_id, who, role=body.role)
         return await _shown(tx, made)
@@ -100,7 +102,7 @@ async def accept(caller: Caller, invite: str) -> MemberInvite:
         await tx.run(rows.ADD, org_id=org_id, account_id=me, role=role, created_at=now_ms())
         if role == "admin":
             await _require_room_for_admin(tx, org_id, me)
-            await through.raise_all(tx, org_id, me)
+        await through.raise_all(tx, org_id, me)
         await _record(tx, caller, "member.join", org_id, me, role=role)
         return await _shown(tx, invite)
 
@@ -110,7 +112,7 @@ async def accept(caller: Caller, invite: str) -> MemberInvite:
 async def decline(caller: Caller, invite: str) -> MemberInvite:
     org_id = await _org_of(caller, invite)
     async with caller.write(account_name(org_id)) as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         await _mine(tx, caller, invite)
         await tx.run(rows.END_INVITE, of_id=invite, new_state="declined")
         await _record(tx, caller, "member.decline", org_id, caller.me.account_id)

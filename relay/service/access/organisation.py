@@ -1,4 +1,4 @@
-"""Rules of organisations: an owner handle that several people act for. Whoever is no member is answered as if
+"""Rules of organisations: an owner handle that several people act for. Others are answered as if
 there were none."""
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from localstore.core.model.collaboration.organisation import (
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_account_id
 from relay.caller import Caller
-from relay.db.collaboration import organisation as rows
+from relay.db.access import organisation as rows
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
-from relay.service.access.through import write_all
+from relay.service.access.through import set_base, write_all
 from relay.service.identity import account as accounts
 from relay.service.identity import audit
 
@@ -36,7 +36,7 @@ async def create(caller: Caller, body: OrganisationCreate) -> Organisation:
         raise Forbidden("an organisation needs an admin with a handle; choose one first: svc login")
     handle = names.handle(body.handle)
     async with caller.write(f"handle {handle}") as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         await require_few(tx, me.account_id)
         await caller.count_created(tx, "organisations")
         made = await accounts.create(tx, handle, new_account_id(), kind="org")
@@ -54,27 +54,25 @@ async def get(caller: Caller, org: str) -> Organisation:
         return _to_wire(await member_of(tx, caller, org))
 
 
-async def rename(caller: Caller, org: str, body: OrganisationChange) -> Organisation:
-    """Change the handle of an organisation; its repositories stay reachable under the old one for 90 days"""
-    handle = names.handle(body.handle)
+async def update(caller: Caller, org: str, body: OrganisationChange) -> Organisation:
+    """Change the handle of an organisation, or the role that all members have in all its repositories"""
+    handle = None if body.handle is None else names.handle(body.handle)
     async with caller.read() as tx:
         org_id, former, *_ = await admin_of(tx, caller, org)
 
     async def act(tx: Tx) -> Organisation:
         await admin_again(tx, caller, org_id, org)
-        await accounts.rename(tx, org_id, former, handle)
-        await audit.record(
-            tx,
-            caller.me.account_id,
-            "organisation.update",
-            org_id,
-            account_id=org_id,
-            old=former,
-            new=handle,
-        )
+        about = (caller.me.account_id, "organisation.update", org_id)
+        if handle is not None:
+            await accounts.rename(tx, org_id, former, handle)
+            await audit.record(tx, *about, account_id=org_id, old=former, new=handle)
+        if body.base_role is not None:
+            await set_base(tx, org_id, body.base_role)
+            await audit.record(tx, *about, account_id=org_id, base_role=body.base_role)
         return await _shown(tx, caller, org_id)
 
-    return await write_all(caller, org_id, act, f"handle {handle}", f"handle {former}")
+    handles = () if handle is None else (f"handle {handle}", f"handle {former}")
+    return await write_all(caller, org_id, act, *handles)
 
 
 async def delete(caller: Caller, org: str) -> None:
@@ -94,6 +92,7 @@ async def delete(caller: Caller, org: str) -> None:
         await tx.run(rows.CANCEL_INVITES, of_org=org_id)
         await tx.run(rows.CANCEL_TRANSFERS_TO, of_org=org_id)
         await tx.run(rows.REMOVE_ALL, of_org=org_id)
+        await tx.run(rows.DROP_BASE, of_org=org_id)
         await tx.run(rows.DISBAND, of_org=org_id, now=now)
         await audit.record(
             tx, caller.me.account_id, "organisation.delete", org_id, account_id=org_id, handle=handle
@@ -103,8 +102,8 @@ async def delete(caller: Caller, org: str) -> None:
 
 
 async def member_of(tx: Tx, caller: Caller, org: str) -> Row:
-    """The organisation as one of its members sees it: id, handle, role, members, created. NotFound for
-    everybody else."""
+    """The organisation as one of its members sees it: id, handle, role, members, created, base role.
+    NotFound for everybody else."""
     handle = org.removeprefix("@").lower()
     found = await tx.one(rows.BY_HANDLE, handle=handle, who=caller.me.account_id)
     if found is None:
@@ -140,5 +139,12 @@ async def _shown(tx: Tx, caller: Caller, org_id: str) -> Organisation:
 
 
 def _to_wire(row: Row) -> Organisation:
-    id, handle, role, members, created = row
-    return Organisation(id=id, handle=handle, role=role, members=members, created_at=rfc3339(created))
+    id, handle, role, members, created, base = row
+    return Organisation(
+        id=id,
+        handle=handle,
+        role=role,
+        members=members,
+        created_at=rfc3339(created),
+        base_role=base or "none",
+    )

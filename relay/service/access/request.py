@@ -21,7 +21,7 @@ from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, repo_name
 from relay.db import repo as repos
-from relay.db.collaboration import access as rows
+from relay.db.access import access as rows
 from relay.db.engine.database import Author, Row, Tx
 from relay.http import paging
 from relay.http.limiter import Attempts
@@ -50,7 +50,7 @@ async def create(caller: Caller, body: AccessRequestCreate) -> AccessRequested:
     place = {"owner": owner.removeprefix("@"), "name": name}
     wanted = {**place, "role": body.role, "note": body.note}
     async with caller.write() as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         seen = await tx.one(repos.BY_NAME, **place, account=me.account_id)
         held = None if seen is None else repos.role(seen)
         if RANK[held] >= RANK[body.role]:
@@ -147,7 +147,7 @@ async def _mine(tx: Tx, caller: Caller, request: str) -> Row:
     found = await tx.one(rows.REQUEST, id=request)
     if found is None:
         raise NotFound
-    owned = await caller.still(tx, found[8])
+    owned = await caller.recheck(tx, found[8])
     if owned[0] is None or caller.role_of(owned) != "owner":
         raise NotFound
     if found[6] != "pending":

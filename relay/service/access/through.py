@@ -1,7 +1,7 @@
-"""Roles through an organisation: its admins have the role owner in everything that it owns, as rows of
-collaborators with their source, so that the one query of the gate sees them. Whoever changes who is an admin,
-or what an organisation owns, rewrites these rows in the same transaction, which locks the organisation and
-the repositories."""
+"""Roles through an organisation: its admins have the role owner in everything that it owns, its members its
+base role, as rows of collaborators with their source, so that the one query of the gate sees them. Whoever
+changes who is an admin, what all members have, or what an organisation owns, rewrites these rows in the same
+transaction, which locks the organisation and the repositories."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
+from localstore.core import limits
 from localstore.core.errors import Conflict
 from relay.base.clock import now_ms
 from relay.caller import Caller, account_name, repo_name
-from relay.db.collaboration import organisation as rows
+from relay.db.access import access
+from relay.db.access import organisation as rows
+from relay.db.access import roles_by_org as roles
 from relay.db.engine.database import Tx
 from relay.events import log
 
@@ -33,49 +36,87 @@ async def write_all(caller: Caller, org_id: str, act: Callable[[Tx], Awaitable[T
             async with caller.write(account_name(org_id), *map(repo_name, known), *names) as tx:
                 if not {str(row[0]) for row in await tx.all(rows.OWNED, of_org=org_id)} <= known:
                     raise _Moved
-                await caller.still(tx)
+                await caller.recheck(tx)
                 return await act(tx)
     raise Conflict("the repositories of this organisation are changing; try again")
 
 
 async def raise_all(tx: Tx, org_id: str, who: str) -> None:
-    """The account becomes an admin: the role owner in every repository of the organisation."""
+    """The account becomes an admin or a member: what it has by that in every repository."""
     values = {"of_org": org_id, "who": who}
-    before = {row[0] for row in await tx.all(rows.ROLES, **values)}
-    await _run(tx, rows.RAISE, **values, now=now_ms())
-    for repo_id, *_ in await tx.all(rows.ROLES, **values):
-        kind = "access.change" if repo_id in before else "access.grant"
-        await _announce(tx, repo_id, kind, who, "owner")
+    before = {row[0]: row[1] for row in await tx.all(roles.ROLES, **values)}
+    await _run(tx, roles.RAISE, **values, now=now_ms())
+    for repo_id, role, *_ in await tx.all(roles.ROLES, **values):
+        if role != before.get(repo_id):
+            kind = "access.change" if repo_id in before else "access.grant"
+            await _announce(tx, repo_id, kind, who, role)
 
 
 async def lower_all(tx: Tx, org_id: str, who: str) -> None:
-    """The account is no admin any more: it keeps the roles that were given to it."""
+    """The account is not an admin any more: it keeps the roles that were given to it, and what all members
+    have."""
     values = {"of_org": org_id, "who": who}
-    before = [row for row in await tx.all(rows.ROLES, **values) if row[2] is not None]
-    await _run(tx, rows.LOWER, **values)
-    for repo_id, _, _, given in before:
-        kind = "access.remove" if given is None else "access.change"
-        await _announce(tx, repo_id, kind, who, given)
+    before = [row for row in await tx.all(roles.ROLES, **values) if row[2] is not None]
+    await _run(tx, roles.LOWER, **values)
+    await _run(tx, roles.RAISE, **values, now=now_ms())
+    after = {row[0]: row[1] for row in await tx.all(roles.ROLES, **values)}
+    for repo_id, *_ in before:
+        kind = "access.change" if repo_id in after else "access.remove"
+        await _announce(tx, repo_id, kind, who, after.get(repo_id))
+
+
+async def set_base(tx: Tx, org_id: str, role: str) -> None:
+    """What all members of the organisation have in everything that it owns; none: what is given to them."""
+    there = await tx.value(rows.COUNT, of_org=org_id) * await tx.value(rows.OWNED_COUNT, of_org=org_id)
+    if role != "none" and there > limits.BASE_ROLES:
+        raise Conflict(
+            f"members times repositories are more than {limits.BASE_ROLES} here, too many for a role of all "
+            "members; give roles in repositories: svc repo collaborator add"
+        )
+    before = {(row[0], row[1]): row[2:] for row in await tx.all(roles.HELD, of_org=org_id)}
+    await _run(tx, roles.LOWER_ALL, of_org=org_id)
+    if role == "none":
+        await tx.run(rows.DROP_BASE, of_org=org_id)
+    else:
+        await tx.run(rows.SET_BASE, org_id=org_id, role=role)
+    await _run(tx, roles.RAISE_ALL, of_org=org_id, now=now_ms())
+    after = {(row[0], row[1]): row[2:] for row in await tx.all(roles.HELD, of_org=org_id)}
+    for repo_id, who in sorted(before.keys() | after.keys()):
+        had, given = before.get((repo_id, who)) or (after[repo_id, who][1],) * 2
+        has = after[repo_id, who][0] if (repo_id, who) in after else given
+        if has != had:
+            kind = "access.remove" if has is None else "access.grant" if had is None else "access.change"
+            await _announce(tx, repo_id, kind, who, has)
+
+
+async def given(tx: Tx, repo_id: str, who: str) -> str | None:
+    """What was given to an account in a repository has changed: its row of collaborators says it, or is gone.
+    What it has as a member outranks that. Returns the role that it has now."""
+    values = {"of_repo": repo_id, "who": who}
+    await tx.run(roles.NOT_BY_ORG, **values)
+    await _run(tx, roles.LIFT, **values, now=now_ms())
+    found = await tx.one(access.COLLABORATOR, **values)
+    return found[3] if found else None
 
 
 async def drop_all(tx: Tx, org_id: str, who: str) -> None:
-    """The account is no member any more: it loses every role, invitation and request in the organisation's
+    """The account is not a member any more: it loses every role, invitation and request in the organisation's
     repositories, those that were given to it too."""
     values = {"of_org": org_id, "who": who}
-    before = await tx.all(rows.ROLES, **values)
-    await _run(tx, rows.DROP, **values)
+    before = await tx.all(roles.ROLES, **values)
+    await _run(tx, roles.DROP, **values)
     for repo_id, *_ in before:
         await _announce(tx, repo_id, "access.remove", who, None)
 
 
 async def enter(tx: Tx, repo_id: str) -> None:
-    """The repository has a new owner: if that is an organisation, its admins get the role."""
-    await _run(tx, rows.ENTER, of_repo=repo_id, now=now_ms())
+    """The repository has a new owner: if that is an organisation, its members get their roles."""
+    await _run(tx, roles.ENTER, of_repo=repo_id, now=now_ms())
 
 
 async def leave(tx: Tx, repo_id: str) -> None:
     """The repository gets another owner. Whoever was given a role keeps it."""
-    await _run(tx, rows.LEAVE, of_repo=repo_id)
+    await _run(tx, roles.LEAVE, of_repo=repo_id)
 
 
 async def is_admin(tx: Tx, org_id: str, who: str) -> bool:

@@ -14,7 +14,7 @@ from relay.base.ids import new_id
 from relay.caller import Caller, View, account_name, repo_name
 from relay.capacity import quota
 from relay.db import repo as repos
-from relay.db.collaboration import access as rows
+from relay.db.access import access as rows
 from relay.db.engine.database import Row, Tx, UniqueViolation
 from relay.db.identity import account as accounts
 from relay.db.repo import RepoRow
@@ -76,7 +76,7 @@ async def accept(caller: Caller, transfer: str) -> Transfer:
     async with caller.write(
         repo_name(known[1]), account_name(known[4]), account_name(known[13])
     ) as tx:  # whose names are taken and reserved, and whose quotas count
-        await caller.still(tx)
+        await caller.recheck(tx)
         found = await _open(tx, transfer)
         if not await acts_for(tx, found[4], caller.me.account_id):
             raise NotFound
@@ -112,7 +112,7 @@ async def _end(caller: Caller, transfer: str, whose: tuple[int, ...], state: str
     known = await _known(caller, transfer)
     owners = [account_name(known[one]) for one in whose]  # who is an admin of these stays so meanwhile
     async with caller.write(repo_name(known[1]), *owners) as tx:
-        await caller.still(tx)
+        await caller.recheck(tx)
         found = await _open(tx, transfer)
         if not await _acts_for_one(tx, [found[one] for one in whose], caller.me.account_id):
             raise NotFound

@@ -32,15 +32,9 @@ async def follow(tx: Tx, events: Sequence[Logged]) -> None:
             who = data.get("account_id") or data.get("account")
             if rule.to is not None and who:
                 await _to_one(tx, rule, about, event, str(who))
-            if rule.text is None:
-                continue
-            if rule.text in _POSTS:
-                texts = bodies.get(str(data.get("id")), [])
-            else:
-                texts = [await tx.value(rows.BODY, **about) or ""]
-            named = dict.fromkeys(handle for text in texts for handle in mentioned(text))
-            if handles := list(named)[:MENTIONS]:
-                await tx.run(rows.TO_HANDLES, **about, **_of(event), reason="mention", handles=handles)
+            if rule.check:
+                await _to_authors(tx, repo_id, event)
+            await _to_mentioned(tx, rule, about, event, bodies)
 
 
 def _by_subject(events: Sequence[Logged]) -> dict[tuple[str, int], list[Logged]]:
@@ -88,6 +82,40 @@ async def _to_one(tx: Tx, rule: Rule, about: dict[str, Any], event: Logged, who:
         return
     statement = rows.TO_ACCOUNT_OUTSIDE if rule.outside else rows.TO_ACCOUNT
     await tx.run(statement, **about, **_of(event), reason=rule.to, who=who)
+
+
+async def _to_authors(tx: Tx, repo_id: str, event: Logged) -> None:
+    """Of open proposals whose head failed the check of this run: once for each head and check."""
+    data = event.fields()
+    if data.get("conclusion") not in rows.FAILED:
+        return
+    for number, author in await tx.all(rows.FAILED_PROPOSALS, of_repo=repo_id, of_run=data["run"]):
+        about = {"of_repo": repo_id, "of_number": number}
+        await tx.run(rows.TO_ACCOUNT, **about, **_of(event), reason="check_failed", who=author)
+
+
+async def _to_mentioned(
+    tx: Tx, rule: Rule, about: dict[str, Any], event: Logged, bodies: dict[str, list[str]]
+) -> None:
+    """Each once for each post, however often it is edited, and MENTIONS of them at most."""
+    data = event.fields()
+    post = str(data.get("id", ""))
+    if rule.named:
+        handles = [str(one) for one in data.get("mentions", ())]
+    elif rule.text in _POSTS:
+        handles = [handle for text in bodies.get(post, []) for handle in mentioned(text)]
+    elif rule.text is not None:
+        handles = mentioned(await tx.value(rows.BODY, **about) or "")
+    else:
+        return
+    if not handles:
+        return
+    told = {row[0] for row in await tx.all(rows.TOLD, **about, post=post)}
+    new = [one for one in dict.fromkeys(handles) if one not in told][: max(MENTIONS - len(told), 0)]
+    if new:
+        of = {"repo_id": about["of_repo"], "number": about["of_number"], "post": post}
+        await tx.many(rows.TELL, [{**of, "handle": one} for one in new])
+        await tx.run(rows.TO_HANDLES, **about, **_of(event), reason="mention", handles=new)
 
 
 def _of(event: Logged) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 from localstore.core.errors import NotFound
@@ -17,44 +19,81 @@ from localstore.core.model.collaboration.inbox import (
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
 from relay.db.collaboration import inbox as rows
+from relay.db.collaboration import inbox_offers as offers
 from relay.db.engine.database import Row
-from relay.http import paging
-from relay.http.paging import INT64
+from relay.db.engine.keyset import Keyset
+from relay.http.paging import INT64, Cursor, page_size
+
+ORG = "org"  # in the id of a row about an organisation, where others have a number
 
 
 async def page(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
-    """The newest first; without what is done, unless `all`."""
+    """The newest first; without what is done, unless `all`. Invitations to organisations are among them while
+    they wait."""
     wanted: dict[str, Any] = {} if query.reason is None else {"reason": query.reason}
-    filters = frozenset(wanted) | (frozenset() if query.all else {"open"})
+    left = frozenset() if query.all else frozenset({"open"})
+    lists: list[tuple[Keyset, Callable[[Row], InboxItem]]] = [
+        (rows.page(frozenset({*left, *wanted})), _to_wire)
+    ]
+    if query.reason in (None, "invited"):
+        lists.append((offers.page(left), _offer))
+    size = page_size(query.limit)
+    values = {"account": caller.me.account_id, "current": now_ms(), "limit": size + 1}
+    found: list[tuple[tuple[Any, ...], InboxItem]] = []
     async with caller.read() as tx:
-        return await paging.page(
-            tx, rows.page(filters), query, _to_wire, account=caller.me.account_id, current=now_ms(), **wanted
-        )
+        for keyset, to_wire in lists:
+            of = {**values, **(wanted if keyset is lists[0][0] else {})}
+            if query.cursor is None:
+                some = await tx.all(keyset.first, **of)
+            else:
+                after = dict(zip(keyset.names, Cursor.read(query.cursor, *keyset.blank), strict=True))
+                some = await tx.all(keyset.next, **of, **after)
+            found += [(keyset.key(row), to_wire(row)) for row in some]
+    found.sort(key=itemgetter(0), reverse=True)
+    more = len(found) > size
+    items = [item for _, item in found[:size]]
+    return Page(items=items, next_cursor=Cursor.write(*found[size - 1][0]) if more else None)
 
 
 async def update(caller: Caller, item: str, body: InboxState) -> InboxItem:
     """Mark one row. Raises NotFound if its subject is hidden by now."""
-    repo_id, _, digits = item.rpartition(".")
+    about_id, _, digits = item.rpartition(".")
+    me = {"account": caller.me.account_id, "current": now_ms()}
+    if digits == ORG:
+        return await _mark(caller, offers.ONE, offers.MARK, _offer, body, {**me, "of_org": about_id})
     number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else -1
     if str(number) != digits or not 0 <= number < INT64:
         raise NotFound
-    about = {"account": caller.me.account_id, "of_repo": repo_id, "of_number": number}
+    about = {**me, "of_repo": about_id, "of_number": number}
+    return await _mark(caller, rows.ONE, rows.MARK, _to_wire, body, about)
+
+
+async def _mark(
+    caller: Caller,
+    one: Any,
+    mark: Any,
+    to_wire: Callable[[Row], InboxItem],
+    body: InboxState,
+    about: dict[str, Any],
+) -> InboxItem:
     async with caller.write() as tx:
-        await caller.still(tx)
-        if await tx.one(rows.ONE, **about, current=now_ms()) is None:
+        await caller.recheck(tx)
+        if await tx.one(one, **about) is None:
             raise NotFound
-        await tx.run(rows.MARK, **about, **_marks(body))
-        found = await tx.one(rows.ONE, **about, current=now_ms())
+        await tx.run(mark, **about, **_marks(body))
+        found = await tx.one(one, **about)
         if found is None:
             raise NotFound
-        return _to_wire(found)
+        return to_wire(found)
 
 
 async def update_all(caller: Caller, body: InboxState) -> InboxChanged:
     """Mark every row that is not done."""
+    me, marks = caller.me.account_id, _marks(body)
     async with caller.write() as tx:
-        await caller.still(tx)
-        changed = await tx.run(rows.MARK_ALL, account=caller.me.account_id, **_marks(body))
+        await caller.recheck(tx)
+        changed = await tx.run(rows.MARK_ALL, account=me, **marks)
+        changed += await tx.run(offers.MARK_ALL, account=me, current=now_ms(), **marks)
     return InboxChanged(changed=changed)
 
 
@@ -75,6 +114,19 @@ def _to_wire(row: Row) -> InboxItem:
         repo=InboxRepo(id=repo_id, full_name=full_name),
         subject=subject,
         reason=reason,
+        unread=bool(unread),
+        done=bool(done),
+        updated_at=rfc3339(updated),
+    )
+
+
+def _offer(row: Row) -> InboxItem:
+    org_id, _, unread, done, updated, handle = row
+    return InboxItem(
+        id=f"{org_id}.{ORG}",
+        repo=None,
+        subject=InboxSubject(kind="organisation", number=None, title=handle),
+        reason="invited",
         unread=bool(unread),
         done=bool(done),
         updated_at=rfc3339(updated),

@@ -20,3 +20,10 @@ def mentioned(text: str) -> list[str]:
         if len(found) >= MENTIONS:
             break
     return list(found)
+
+
+def added(before: str, after: str) -> dict[str, list[str]]:
+    """What the event of an edit says of mentions that the text did not have before: data, empty for none."""
+    known = set(mentioned(before))
+    new = [handle for handle in mentioned(after) if handle not in known]
+    return {"mentions": new} if new else {}

@@ -12,7 +12,8 @@ class Rule(NamedTuple):
     participants. `text`: the text in which mentions count. `to`: the reason for the account named by
     `account_id` or `account` of the event's data; `outside`: even if it cannot see the repository yet (an
     offer, read in `relay.db.collaboration.inbox`); `clears`: remove that account's row of this reason
-    instead."""
+    instead. `named`: the handles that an edit added, `mentions` of the data, are mentioned; `check`: it is
+    about a run, and the authors of open proposals of its seal hear where it failed."""
 
     watchers: bool = False
     parts: bool = False
@@ -20,11 +21,15 @@ class Rule(NamedTuple):
     to: Reason | None = None
     outside: bool = False
     clears: bool = False
+    named: bool = False
+    check: bool = False
 
 
 _NEW = Rule(watchers=True, text="subject")
 _MOVED = Rule(watchers=True, parts=True)
 _SAID = Rule(watchers=True, parts=True, text="comment")
+_EDITED = Rule(named=True)
+_RUN = Rule(check=True)
 _ASSIGNED = Rule(to="assigned")
 _UNASSIGNED = Rule(to="assigned", clears=True)
 _UNINVITED = Rule(to="invited", clears=True)
@@ -32,14 +37,18 @@ _UNOFFERED = Rule(to="transfer", clears=True)
 
 RULES: Final[dict[str, Rule]] = {
     "issue.create": _NEW,
+    "issue.edit": _EDITED,
     "issue.close": _MOVED,
     "issue.reopen": _MOVED,
     "issue.assign": _ASSIGNED,
     "issue.unassign": _UNASSIGNED,
     "comment.create": _SAID,
+    "comment.edit": _EDITED,
     "thread.create": _SAID,
     "thread.comment": _SAID,
+    "thread.edit": _EDITED,
     "proposal.create": _NEW,
+    "proposal.edit": _EDITED,
     "proposal.close": _MOVED,
     "proposal.reopen": _MOVED,
     "proposal.merge": _MOVED,
@@ -49,6 +58,8 @@ RULES: Final[dict[str, Rule]] = {
     "review.request": Rule(to="review_requested"),
     "review.unrequest": Rule(to="review_requested", clears=True),
     "review.create": Rule(watchers=True, parts=True, text="review"),
+    "run.create": _RUN,
+    "run.update": _RUN,
     "invite.create": Rule(to="invited", outside=True),
     "invite.cancel": _UNINVITED,
     "invite.decline": _UNINVITED,

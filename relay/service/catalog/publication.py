@@ -30,7 +30,7 @@ async def create(view: View, body: PublicationCreate) -> Release:
         signature = unb64u(body.signature, keys.SIGNATURE_BYTES)
         if not keys.verify(key.ed25519, raw, signature):
             raise SignatureInvalid(
-                f"this is no signature of release {found.version} with the files that it has; sign it again"
+                f"this is not a signature of release {found.version} with the files it has; sign it again"
             )
         await tx.run(rows.DROP, of_release=release_id)
         await tx.run(

@@ -56,7 +56,8 @@ async def create(view: View, body: RunCreate) -> Run:
         branch = await tx.value(rows.BRANCH_OF_SEAL, of_repo=view.repo.id, of_seal=body.seal_id)
         if branch is None:
             raise Invalid(
-                f"{body.seal_id[:12]} is no seal of {view.repo.full_name}; see: svc log", pointer="/seal_id"
+                f"{body.seal_id[:12]} is not a seal of {view.repo.full_name}; see: svc log",
+                pointer="/seal_id",
             )
         return await _record(tx, view, "run.create", body, branch, status, conclusion)
 

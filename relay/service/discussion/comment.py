@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from localstore.core import limits
 from localstore.core.errors import Conflict, NotFound
 from localstore.core.model.base import Page, PageQuery
@@ -14,6 +16,7 @@ from relay.db.collaboration import issue as issues
 from relay.db.collaboration import thread as threads
 from relay.db.engine.database import Row, Tx
 from relay.http.paging import Cursor, page_size
+from relay.service.attention.mentions import added
 from relay.service.discussion import posting, subject
 from relay.service.discussion import reaction_counts as reaction
 from relay.service.discussion.subject import Subject, actor
@@ -47,7 +50,7 @@ async def create(view: View, number: str, body: CommentBody) -> Comment:
         await _count(tx, view, issue.number, 1)
         await subject.take_part(tx, view, issue)
         await view.node.hub.announce(tx, view.repo.id, "comment.create", number=issue.number, id=comment_id)
-        return await shown(tx, view, issue.number, comment_id)
+        return await one_to_wire(tx, view, issue.number, comment_id)
 
 
 async def insert(
@@ -79,8 +82,8 @@ async def edit(view: View, number: str, comment: str, body: CommentBody) -> Comm
         view.require_author(row[1])
         values = {"of_repo": view.repo.id, "of_number": issue.number, "comment": row[0]}
         await tx.run(rows.EDIT, **values, new_body=body.body, now=now_ms())
-        await _announce(tx, view, "edit", issue.number, row)
-        return await shown(tx, view, issue.number, row[0])
+        await _announce(tx, view, "edit", issue.number, row, **added(row[4], body.body))
+        return await one_to_wire(tx, view, issue.number, row[0])
 
 
 async def delete(view: View, number: str, comment: str) -> None:
@@ -123,19 +126,19 @@ async def of_threads(tx: Tx, view: View, number: int, ids: list[str]) -> dict[st
     return said
 
 
-async def shown(tx: Tx, view: View, number: int, comment: str) -> Comment:
+async def one_to_wire(tx: Tx, view: View, number: int, comment: str) -> Comment:
     """One comment as it is sent."""
     _, row = await find(tx, view, str(number), comment)
     return (await _to_wire(tx, view, number, [row]))[0]
 
 
-async def _announce(tx: Tx, view: View, verb: str, number: int, row: Row) -> None:
+async def _announce(tx: Tx, view: View, verb: str, number: int, row: Row, **data: Any) -> None:
     """What waits for a review is nobody's business yet."""
     if row[8] is None:
-        await view.node.hub.announce(tx, view.repo.id, f"comment.{verb}", number=number, id=row[0])
+        await view.node.hub.announce(tx, view.repo.id, f"comment.{verb}", number=number, id=row[0], **data)
     elif not row[7]:
         thread = await sight.find(tx, view, number, row[8])
-        await sight.announce(tx, view, f"thread.{verb}", number, thread, id=row[0])
+        await sight.announce(tx, view, f"thread.{verb}", number, thread, id=row[0], **data)
 
 
 async def _count(tx: Tx, view: View, number: int, more: int) -> None:

@@ -12,6 +12,7 @@ from relay.caller import View, account_name
 from relay.db.collaboration import issue as rows
 from relay.db.engine.database import Row, Tx
 from relay.http.paging import Cursor, page_size
+from relay.service.attention.mentions import added
 from relay.service.discussion import posting, subject
 from relay.service.discussion import reaction_counts as reaction
 from relay.service.discussion.subject import Subject
@@ -38,7 +39,7 @@ async def page(view: View, query: IssueQuery) -> Page[Issue]:
 
 async def get(view: View, number: str) -> Issue:
     async with view.read() as tx:
-        return await shown(tx, view, await find(tx, view, number))
+        return await one_to_wire(tx, view, await find(tx, view, number))
 
 
 async def create(view: View, body: IssueCreate) -> Issue:
@@ -53,7 +54,7 @@ async def create(view: View, body: IssueCreate) -> Issue:
         made = await subject.insert(tx, view, rows.ISSUE, body.title, body.body)
         await subject.label(tx, view, made, body.labels)
         await subject.assign(tx, view, made, body.assignees)
-        return await shown(tx, view, await find(tx, view, str(made.number)))
+        return await one_to_wire(tx, view, await find(tx, view, str(made.number)))
 
 
 async def update(view: View, number: str, patch: IssuePatch) -> Issue:
@@ -83,7 +84,8 @@ async def update(view: View, number: str, patch: IssuePatch) -> Issue:
         if edited or (state, reason) != (old[3], old[4]):
             await _edit(tx, view, old, patch, state, reason)
         if edited:
-            await subject.announce(tx, view, "issue.edit", n)
+            new = old[2] if patch.body is None else patch.body
+            await subject.announce(tx, view, "issue.edit", n, **added(old[2], new))
         if state != old[3]:
             await subject.announce(tx, view, "issue.close" if state == "closed" else "issue.reopen", n)
         now = Subject(n, rows.ISSUE, state, author)
@@ -91,7 +93,7 @@ async def update(view: View, number: str, patch: IssuePatch) -> Issue:
         await subject.label(tx, view, now, patch.add_labels)
         await subject.unassign(tx, view, now, patch.remove_assignees)
         await subject.assign(tx, view, now, patch.add_assignees)
-        return await shown(tx, view, await find(tx, view, number))
+        return await one_to_wire(tx, view, await find(tx, view, number))
 
 
 async def close(tx: Tx, view: View, number: int, by: int) -> None:
@@ -106,13 +108,13 @@ async def add_label(view: View, number: str, name: str, create: bool) -> Issue:
     """`create`: make the label if the repository lacks it."""
     async with view.write() as tx:
         await subject.add_named_label(tx, view, _subject(await find(tx, view, number)), name, create)
-        return await shown(tx, view, await find(tx, view, number))
+        return await one_to_wire(tx, view, await find(tx, view, number))
 
 
 async def remove_label(view: View, number: str, name: str) -> Issue:
     async with view.write() as tx:
         await subject.unlabel(tx, view, _subject(await find(tx, view, number)), [name])
-        return await shown(tx, view, await find(tx, view, number))
+        return await one_to_wire(tx, view, await find(tx, view, number))
 
 
 async def find(tx: Tx, view: View, number: str) -> Row:
@@ -123,7 +125,7 @@ async def find(tx: Tx, view: View, number: str) -> Row:
     return row
 
 
-async def shown(tx: Tx, view: View, row: Row) -> Issue:
+async def one_to_wire(tx: Tx, view: View, row: Row) -> Issue:
     return (await _to_wire(tx, view, [row]))[0]
 
 

@@ -65,7 +65,7 @@ async def create(view: View, body: ReportCreate) -> Report:
 
 
 async def decide(view: View, report: str, body: ReportDecision) -> Report:
-    """A decision that is made already is no error. Publishing makes an advisory of the report; EditionLacks
+    """A repeated decision is not an error. Publishing makes an advisory of the report; EditionLacks
     where the edition has none."""
     state = body.decision
     if body.affected and state != "published":

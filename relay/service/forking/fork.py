@@ -7,18 +7,19 @@ import secrets
 from msgspec.structs import replace
 
 from localstore.core import limits, names, tree
-from localstore.core.errors import Conflict, Forbidden
+from localstore.core.errors import Conflict, Forbidden, NotFound
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.repo import FilteredView, ForkCreate, ForkPrivate, ParentRepo, Repo, Viewer
 from relay.base.clock import now_ms
 from relay.base.ids import new_branch_id, new_id, new_repo_id
-from relay.caller import Principal, View, account_name
+from relay.caller import View, account_name
 from relay.db import ref as refs
 from relay.db.collaboration import fork as rows
 from relay.db.engine.database import Row, Tx
 from relay.db.repo import RepoRow
 from relay.http import paging
 from relay.service import repo as repos
+from relay.service.access import through
 from relay.service.attention import social
 from relay.service.forking import holding
 from relay.service.live import branch_base
@@ -37,13 +38,15 @@ async def page(view: View, query: PageQuery) -> Page[Repo]:
 
 
 async def create(view: View, body: ForkCreate) -> Repo:
-    """A public repository of the caller with the sealed branches and tags of this one. Raises
-    ForkPrivate, FilteredView, NameTaken, QuotaExceeded."""
+    """A public repository, of the caller or an organisation of theirs, with the sealed branches and tags of
+    this one. Raises NotFound for strangers to the organisation; Forbidden, ForkPrivate, FilteredView,
+    NameTaken, QuotaExceeded."""
     me = view.me
     if me.handle is None:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
     _require_open(view)
-    made = _forked(view.repo, me, me.handle, body.name)
+    owner_id, owner = await repos.owner_of(view, body.owner) if body.owner else (me.account_id, me.handle)
+    made = _forked(view.repo, owner_id, owner, body.name)
     async with view.read(snapshot=True) as tx:
         found = await tx.all(rows.REFS, of_repo=view.repo.id)
     listed = [row for row in found if not body.default_branch_only or _is_default(view.repo, row)]
@@ -53,27 +56,29 @@ async def create(view: View, body: ForkCreate) -> Repo:
             f"{limits.FORK_REFS}: add --default-branch-only"
         )
     taken = await holding.gather(view.node, view.repo.id, made.id, [row[2] for row in listed if row[2]])
-    async with view.write(account_name(me.account_id)) as tx:
+    async with view.write(account_name(owner_id)) as tx:
+        if not await through.acts_for(tx, owner_id, me.account_id):
+            raise NotFound
         _require_open(view)  # it may have been hidden while the history was read
         view.node.reserve.require()
         await repos.insert(tx, view, made)
         for row in listed:
             await _ref(tx, made, row)
         await _rules(tx, view, made)
-        await holding.take(tx, view.node, made.id, taken)
+        await holding.acquire(tx, view.node, made.id, taken)
         await view.node.hub.announce(tx, view.repo.id, "fork.create", fork=made.id)
     parent = ParentRepo(id=view.repo.id, full_name=view.repo.full_name)
-    shown = replace(repos.shown(made, "owner"), parent=parent)
+    shown = replace(repos.to_wire(made, "owner"), parent=parent)
     return replace(shown, watchers=1, viewer=Viewer(role="owner", watching=True))
 
 
-def _forked(parent: RepoRow, me: Principal, handle: str, name: str | None) -> RepoRow:
-    """The row of a fork of `parent`, of whoever makes it."""
+def _forked(parent: RepoRow, owner_id: str, owner: str, name: str | None) -> RepoRow:
+    """The row of a fork of `parent`."""
     now = now_ms()
     return RepoRow(
         id=new_repo_id(),
-        owner_id=me.account_id,
-        owner=handle,
+        owner_id=owner_id,
+        owner=owner,
         name=names.repository_name(name or parent.name),
         kind=parent.kind,
         class_="public_fork",

@@ -2,7 +2,7 @@
 takes of a proposal. Nothing is copied but rows.
 
     taken = await gather(node, source, target, heads)     # reads, outside of a transaction
-    async with …: await take(tx, node, target, taken)     # a fork: its owner pays for what it reaches
+    async with …: await acquire(tx, node, target, taken)     # a fork: its owner pays for what it reaches
     async with …: await borrow(tx, node, target, taken)   # a proposal: read now, paid for when it merges
 
 A seal is taken with all that came before it, under the signatures that it has.
@@ -73,7 +73,7 @@ async def gather(node: Node, source: str, target: str, heads: Sequence[str]) -> 
     return taken
 
 
-async def take(tx: Tx, node: Node, target: str, taken: Taken) -> None:
+async def acquire(tx: Tx, node: Node, target: str, taken: Taken) -> None:
     """For a new repository: it has these from now on. Raises QuotaExceeded when its owner has too much
     then."""
     await _hold(tx, target, taken)

@@ -13,8 +13,7 @@ from localstore.core.errors import Invalid, NotFound, SvcError
 from localstore.core.identity import keys
 from localstore.core.limits import BLOB_INLINE
 from localstore.core.model.base import Page
-from localstore.core.model.history import Blob, Seal, SealLine, SealSummary, Tree
-from localstore.core.model.history import Entry as WireEntry
+from localstore.core.model.history import Blob, Seal, SealLine, SealSummary, Tree, TreeFile
 from localstore.core.tree import TreeEntry, check_path
 from localstore.core.tree.directory import join
 from relay.caller import View
@@ -207,7 +206,7 @@ async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
         listed = [wire_entry(full, file) async for full, file in sealed.files(view, found.root, path)]
     else:
         listed = [
-            WireEntry(path=join(path, one.name), kind=one.kind, blake3=one.digest.hex(), size=one.size)
+            TreeFile(path=join(path, one.name), kind=one.kind, blake3=one.digest.hex(), size=one.size)
             for one in await sealed.children(view, found.root, path)
         ]
     return Tree(
@@ -222,8 +221,8 @@ async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
     )
 
 
-def wire_entry(path: str, file: TreeEntry) -> WireEntry:
-    return WireEntry(path=path, kind=file.kind, blake3=file.digest.hex(), size=file.size)
+def wire_entry(path: str, file: TreeEntry) -> TreeFile:
+    return TreeFile(path=path, kind=file.kind, blake3=file.digest.hex(), size=file.size)
 
 
 async def blob(view: View, sha: str, path: str) -> Blob:

@@ -2,7 +2,7 @@
 
 `manifest.jsonl` comes first, one seal on each line as `Seal`, with more members:
 
-    first line: `tree`, its whole tree as a list of `Entry`, and `tree_key` and `tree_key_id`,
+    first line: `tree`, its whole tree as a list of `TreeFile`, and `tree_key` and `tree_key_id`,
         which a later line has where they change
     later lines: `changes`, arrays (path, kind or null, digest, size) against the tree of the line above
 

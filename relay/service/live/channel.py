@@ -117,7 +117,7 @@ async def _caught_up(
     return Opened(channel=channel.number, branch_id=ref.id, seq=ref.seq, head=ref.head), frames
 
 
-async def take(door: Door, peer: Peer, body: Updates) -> bytes:
+async def answer_updates(door: Door, peer: Peer, body: Updates) -> bytes:
     """The answers to a batch of updates, or why none of it was taken."""
     try:
         channel = _channel(peer, body.channel)

@@ -106,7 +106,7 @@ async def land(
         raise NotWorkedOut(ref, before, after, device_key_id)
     unsealed = await tx.value(refs.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
     view.node.lanes.forget(worked.carried)
-    made = worked.made.later(worked.given.seq, seq - worked.given.seq)
+    made = worked.made.renumbered(worked.given.seq, seq - worked.given.seq)
     await frontier.save(tx, now, made, view.me.account_id, device_key_id)
     if made.seq != seq:
         await frames.announce(tx, view, ref, seq, made)
@@ -258,7 +258,7 @@ class _Loading:
             return
         self.asked.update(asked)
         found = await frontier.loaded(self.node, self.tx, self.ref, self.ref.seq, asked, self.base)
-        loaded.take(found)
+        loaded.add(found)
 
 
 async def _load_below(loading: _Loading, loaded: Frontier, changes: Changes) -> None:

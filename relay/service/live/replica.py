@@ -17,7 +17,7 @@ ID_BITS = 52
 
 
 def check_id(replica_id: int) -> None:
-    """Raise Invalid for a number that is no replica id."""
+    """Raise Invalid for a number that is not a replica id."""
     if not 0 < replica_id < 1 << ID_BITS:
         raise Invalid(f"a replica id is a whole number from 1 to 2**{ID_BITS} - 1", pointer="/replica")
 

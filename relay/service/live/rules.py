@@ -108,7 +108,7 @@ class Frontier:
         rows, directories = dict(self.rows), dict(self.directories)
         return replace(self, rows=rows, directories=directories, changed={}, log={})
 
-    def take(self, more: Frontier) -> None:
+    def add(self, more: Frontier) -> None:
         """Add the loaded rows of other paths."""
         self.rows.update(more.rows)
         self.directories.update(more.directories)
@@ -116,7 +116,7 @@ class Frontier:
         self.unwritten = frozenset((*self.unwritten, *more.unwritten))
         self.taken = frozenset((*self.taken, *more.taken))
 
-    def later(self, began: int, by: int) -> Frontier:
+    def renumbered(self, began: int, by: int) -> Frontier:
         """The same changes, counted from `began` + `by` instead of `began`."""
         if not by:
             return self

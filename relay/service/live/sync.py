@@ -164,7 +164,7 @@ class Conversation:
                 if body.channel in peer.channels:
                     self._hub.channels.end(peer.channels[body.channel])
             case Updates():
-                await self._send([await channel.take(self._door, peer, body)])
+                await self._send([await channel.answer_updates(self._door, peer, body)])
             case Here():
                 refused = channel.here(peer, self._hub.channels.people, body)
                 if refused is not None:
@@ -185,7 +185,7 @@ class Conversation:
             await peer.ready.wait()
             async with self._turn:
                 if not peer.over:
-                    await self._send(peer.take())
+                    await self._send(peer.drain())
         raise Unauthorized("the session has ended; run: svc login", reason="ended")
 
 

@@ -87,7 +87,7 @@ async def enable(view: View, number: str, body: MergeFinalizeRequest) -> Proposa
         of = {"of_repo": view.repo.id, "of_number": row.number}
         found = await tx.one(rows.ONE, **of)
         if found is not None and rows.row(found).prepare_id == body.prepare_id:
-            return await merge.shown(tx, view, number)
+            return await merge.to_wire(tx, view, number)
         about, prepared = await merge.prepared_for(tx, view, body.prepare_id, "merge", row.number)
         mergeable.require_open(row)
         base, head = await mergeable.branches_of(tx, view, row)
@@ -114,7 +114,7 @@ async def enable(view: View, number: str, body: MergeFinalizeRequest) -> Proposa
         )
         await view.node.jobs.add(tx, JOB, {"repo_id": view.repo.id})
         await view.node.jobs.add(tx, JOB, {"repo_id": view.repo.id}, run_at=ends + SECOND)
-        return await merge.shown(tx, view, number)
+        return await merge.to_wire(tx, view, number)
 
 
 async def disable(view: View, number: str) -> Proposal:
@@ -123,7 +123,7 @@ async def disable(view: View, number: str) -> Proposal:
         row = await states.find(tx, view, number)
         if await auto.forget(tx, view.repo.id, row.number) is not None:
             await view.node.hub.announce(tx, view.repo.id, "proposal.auto_off", number=row.number)
-        return await merge.shown(tx, view, number)
+        return await merge.to_wire(tx, view, number)
 
 
 async def land_all(node: Node, repo_id: str) -> None:
@@ -179,11 +179,11 @@ class _Signer(View):
 
     key_id: str = ""
 
-    async def still(self, tx: Tx, repo_id: str = "") -> Row:
+    async def recheck(self, tx: Tx, repo_id: str = "") -> Row:
         """The repository's row as the signer sees it in this transaction; nulls if it is hidden or missing.
         Raises Unauthorized if the key was revoked or its account disabled."""
         found = await tx.one(
-            gate.STILL_BY_KEY, repo_id=repo_id, credential=self.key_id, account=self.me.account_id
+            gate.LIVE_BY_KEY, repo_id=repo_id, credential=self.key_id, account=self.me.account_id
         )
         if found is None:
             raise Unauthorized("the key that signed the merge was revoked", reason="ended")
@@ -201,7 +201,7 @@ async def _view(node: Node, repo_id: str, kept: AutoRow) -> View:
         operation=OPERATIONS["proposal.auto_merge"],
     )
     async with node.db.read() as tx:
-        found = await view.still(tx, repo_id)
+        found = await view.recheck(tx, repo_id)
     if found[0] is None:
         raise NotFound
     view.repo, view.role = repos.row(found), view.role_of(found)

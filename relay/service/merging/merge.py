@@ -78,7 +78,7 @@ async def merge_in(
     """The merge, in the caller's transaction."""
     row = await states.find(tx, view, number)
     if await _landed(tx, view, body.prepare_id, body.device_key_id, "merge", row.number) is not None:
-        return await shown(tx, view, number)
+        return await to_wire(tx, view, number)
     about, prepared = await prepared_for(tx, view, body.prepare_id, "merge", row.number)
     await mergeable.require_mergeable(tx, view, row)
     base, head = await mergeable.branches_of(tx, view, row)
@@ -89,7 +89,7 @@ async def merge_in(
     await _settle(tx, view, row, about, head, drafts[-1].id)
     if body.delete_branch and row.head_repo_id is None:
         await branch_service.drop_if_sealed(tx, view, head)
-    return await shown(tx, view, number)
+    return await to_wire(tx, view, number)
 
 
 async def _updated(
@@ -98,7 +98,7 @@ async def _updated(
     async with view.write() as tx:
         row = await states.find(tx, view, number)
         if await _landed(tx, view, body.prepare_id, body.device_key_id, "update", row.number) is not None:
-            return await shown(tx, view, number)
+            return await to_wire(tx, view, number)
         about, prepared = await prepared_for(tx, view, body.prepare_id, "update", row.number)
         mergeable.require_open(row)
         base, head = await mergeable.branches_of(tx, view, row)
@@ -106,7 +106,7 @@ async def _updated(
         mergeable.require_heads(row, base, head, about.theirs, prepared.expected_head)
         key, drafts = await signed(tx, view, head, body.prepare_id, body.device_key_id, body.signatures)
         await _land(tx, view, head, drafts, body.signatures, key, prepared, worked)
-        return await shown(tx, view, number)
+        return await to_wire(tx, view, number)
 
 
 async def _guarded(view: View, body: MergeRequest, worked: landing.Worked | None) -> shapes.Seal:
@@ -224,5 +224,5 @@ async def _settle(tx: Tx, view: View, row: ProposalRow, about: About, head: RefR
             await branches.retarget(tx, view, await states.find(tx, view, number), onto)
 
 
-async def shown(tx: Tx, view: View, number: str) -> Proposal:
+async def to_wire(tx: Tx, view: View, number: str) -> Proposal:
     return (await wire.proposals(tx, view, [await states.find(tx, view, number)]))[0]

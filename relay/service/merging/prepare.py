@@ -143,7 +143,7 @@ async def preview(view: View, body: PreviewRequest) -> Preview:
         message = body.message or f"Merge {body.head} into {base.name}"
         task = _Task("merge", base, key, both, None, message, "")
         chain = Chain(view, tx)
-        work = Working(chain)
+        work = Working.onto(chain)
         bases = [await work.root(one) for one in both.bases]
         ours, root = await work.root(both.ours), await work.root(theirs)
         outcome = await work.outcome(bases, ours, root, apart=True)
@@ -193,11 +193,11 @@ def _require_enabled(view: View, number: int) -> None:
 
 async def _drafts(tx: Tx, view: View, task: _Task) -> tuple[Chain, list[Draft], Worked, dict[bytes, bytes]]:
     chain = Chain(view, tx)
-    work = Working(chain)
+    work = Working.onto(chain)
     both = task.sides
     ours, theirs = await work.root(both.ours), await work.root(both.theirs)
     if task.way == "rebase":
-        drafts, worked = await _rebased(task, work, ours)
+        drafts, worked = await _rebased(task, chain, work, ours)
     elif task.way == "fast_forward":
         # The branch's own seals stay in the history where they continue the base's.
         parent = both.theirs if both.joined else both.ours
@@ -214,13 +214,13 @@ async def _drafts(tx: Tx, view: View, task: _Task) -> tuple[Chain, list[Draft], 
     return chain, drafts, worked, work.texts
 
 
-async def _rebased(task: _Task, work: Working, root: bytes) -> tuple[list[Draft], Worked]:
+async def _rebased(task: _Task, chain: Chain, work: Working, root: bytes) -> tuple[list[Draft], Worked]:
     """Each seal of the branch again, with its own message; those that would change nothing are left out."""
     require_few(task.sides.line)
     drafts: list[Draft] = []
     merged: set[str] = set()
     parent = task.sides.ours
-    found = {one.id: one for one in await seal.find(work.chain.tx, task.onto.repo_id, task.sides.line)}
+    found = {one.id: one for one in await seal.find(chain.tx, task.onto.repo_id, task.sides.line)}
     for name in task.sides.line:
         row, payload = found[name], seals.decode(found[name].payload)
         before = await work.root(payload.parents[0]) if payload.parents else None
@@ -228,7 +228,7 @@ async def _rebased(task: _Task, work: Working, root: bytes) -> tuple[list[Draft]
         if not worked.changes:
             continue
         said = Said(row.message, task.key.id, payload.provenance.author)
-        made = await _seal(task, work.chain, root, [parent], worked, [name], said)
+        made = await _seal(task, chain, root, [parent], worked, [name], said)
         drafts.append(made)
         merged.update(worked.merged)
         parent, root = made.id, made.root

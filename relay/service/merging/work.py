@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from localstore.core import limits, tree
@@ -25,6 +25,7 @@ from localstore.core.tree.read import Change
 from relay.db import seal as rows
 from relay.db.engine.database import Tx
 from relay.memory import trees
+from relay.node import Node
 from relay.service.history import content
 from relay.service.history.merge_base import merge_bases
 from relay.service.sealing.trees import Chain
@@ -63,15 +64,25 @@ async def sides(tx: Tx, ours: str, theirs: str) -> Sides:
     return Sides(ours, theirs, found.bases, line[::-1], at == ours)
 
 
-class Working:
-    """Merges one after the other onto a chain of trees. What is joined is kept for the next."""
+Load = Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]]
 
-    def __init__(self, chain: Chain) -> None:
-        self.chain = chain
+
+class Working:
+    """Merges one after the other, of directories that `load` answers. What is joined is kept for the next.
+    The work on texts counts on the budget of `who`."""
+
+    def __init__(self, node: Node, tx: Tx, repo_id: str, who: str, load: Load) -> None:
+        self._node, self._tx, self._repo_id, self._who, self._load = node, tx, repo_id, who, load
         self.texts: dict[bytes, bytes] = {}
 
+    @classmethod
+    def onto(cls, chain: Chain) -> Working:
+        """For the caller, onto a chain of trees."""
+        view = chain.view
+        return cls(view.node, chain.tx, view.repo.id, view.me.account_id, chain.load)
+
     async def root(self, seal: str) -> bytes:
-        found = await rows.root_of(self.chain.tx, self.chain.view.repo.id, seal)
+        found = await rows.root_of(self._tx, self._repo_id, seal)
         if found is None:
             raise NotFound
         return found
@@ -106,7 +117,7 @@ class Working:
         return {path: new for path, (_, new) in (await self._diff(ours, theirs)).items()}
 
     async def _diff(self, base: bytes | None, side: bytes) -> dict[str, Change]:
-        return await trees.drive(tree.diff(base, side), self.chain.load)
+        return await trees.drive(tree.diff(base, side), self._load)
 
     async def _moves(self, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Moves:
         """The files that a side moved; what was moved and edited is found by comparing texts."""
@@ -114,7 +125,7 @@ class Working:
         for search in searches(ours, theirs):
             finding = _Finding(search.finding(await self._texts(search.digests())))
             if search.wanted:
-                await self.chain.view.node.share.finish(self.chain.view.me.account_id, finding.go_on)
+                await self._node.share.finish(self._who, finding.go_on)
             else:
                 finding.go_on(math.inf)
             found.append(finding.ways)
@@ -124,7 +135,7 @@ class Working:
         if not planned.texts:
             return {}
         joining = _Joining(merged_texts(planned, await self._texts(planned.digests())))
-        await self.chain.view.node.share.finish(self.chain.view.me.account_id, joining.go_on)
+        await self._node.share.finish(self._who, joining.go_on)
         return joining.found
 
     async def _texts(self, wanted: Mapping[bytes, int]) -> Mapping[bytes, bytes]:
@@ -136,9 +147,9 @@ class Working:
                 f"the texts that both sides changed have more than {limits.LOADED_TEXTS} bytes "
                 "together; merge fewer seals at once"
             )
-        view, here = self.chain.view, {one: self.texts[one] for one in wanted if one in self.texts}
+        here = {one: self.texts[one] for one in wanted if one in self.texts}
         rest = [one for one in wanted if one not in here]
-        return {**await content.read(view.node, self.chain.tx, view.repo.id, rest), **here}
+        return {**await content.read(self._node, self._tx, self._repo_id, rest), **here}
 
 
 class _Finding:

@@ -22,15 +22,19 @@ from relay.db.ref import RefRow
 from relay.service.discussion import subject
 from relay.service.proposal import auto, elsewhere, states, versions
 
+TRIALS = "merge_trials"  # the job that tries the merges into a branch that has moved
+
 
 async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:
     """The head of this branch is `head` from now on."""
     await auto.base_moved(tx, view, branch_id)
+    if await tx.one(rows.OPEN_OF_BASE, branch_id=branch_id) is not None:
+        await view.node.jobs.add(tx, TRIALS, {"repo_id": view.repo.id, "branch_id": branch_id})
     for repo_id, number, n, was, base, base_now in await tx.all(rows.OPEN_OF_HEAD, branch_id=branch_id):
         if was == head:
             continue
         if repo_id != view.repo.id:
-            await elsewhere.later(tx, view.node, repo_id, number, view.me.account_id)
+            await elsewhere.recheck_later(tx, view.node, repo_id, number, view.me.account_id)
             continue
         await auto.drop(tx, view.node.hub, view.repo.id, number, "head_moved")
         await versions.add(tx, view, number, n + 1, head, base_now or base)
@@ -41,7 +45,7 @@ async def deleted(tx: Tx, view: View, branch_id: str) -> None:
     """This branch was deleted."""
     for repo_id, number, *_ in await tx.all(rows.OPEN_OF_HEAD, branch_id=branch_id):
         if repo_id != view.repo.id:
-            await elsewhere.later(tx, view.node, repo_id, number, view.me.account_id)
+            await elsewhere.recheck_later(tx, view.node, repo_id, number, view.me.account_id)
             continue
         await states.put(tx, view, number, "closed", "proposal.close", reason="head_deleted")
     based = await tx.all(rows.OPEN_OF_BASE, branch_id=branch_id)
@@ -80,7 +84,7 @@ async def revive(tx: Tx, view: View, row: ProposalRow) -> None:
         if head is None or head.head is None:
             raise ProposalBranchGone(f"#{row.number} stays closed: its branch {row.head} of a fork is gone")
         if head.head != row.head_seal:
-            await elsewhere.later(tx, view.node, view.repo.id, row.number, view.me.account_id)
+            await elsewhere.recheck_later(tx, view.node, view.repo.id, row.number, view.me.account_id)
     elif head is None:
         head = await _named(tx, view, row.head)
         if head is None or head.head != row.head_seal:

@@ -87,7 +87,7 @@ async def branch_of(tx: Tx, view: View, row: ProposalRow) -> RefRow | None:
     return None if found is None else refs.row(found)
 
 
-async def later(tx: Tx, node: Node, repo_id: str, number: int, by: str) -> None:
+async def recheck_later(tx: Tx, node: Node, repo_id: str, number: int, by: str) -> None:
     """Look at the head of this proposal after the commit: it moved, or is gone."""
     await node.jobs.add(tx, JOB, {"repo_id": repo_id, "number": number, "by": by})
 
@@ -95,7 +95,7 @@ async def later(tx: Tx, node: Node, repo_id: str, number: int, by: str) -> None:
 async def repository_gone(tx: Tx, view: View) -> None:
     """This repository was deleted: what its branches propose elsewhere is closed."""
     for repo_id, number in await tx.all(proposals.OPEN_FROM_REPO, of_repo=view.repo.id):
-        await later(tx, view.node, repo_id, number, view.me.account_id)
+        await recheck_later(tx, view.node, repo_id, number, view.me.account_id)
 
 
 async def follow(node: Node, data: dict[str, Any]) -> None:

@@ -26,6 +26,7 @@ from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
 from relay.http.paging import Cursor, page_size
+from relay.service.attention.mentions import added
 from relay.service.discussion import posting, subject
 from relay.service.forking import holding
 from relay.service.forking.holding import Taken
@@ -227,7 +228,7 @@ async def _edit(tx: Tx, view: View, old: ProposalRow, patch: ProposalPatch) -> N
     await subject.edited(tx, view, states.subject_of(old), title, body)
     await tx.run(rows.DROP_CLOSING, of_repo=view.repo.id, of_number=old.number)
     await _note_closes(tx, view, old.number, body)
-    await subject.announce(tx, view, "proposal.edit", old.number)
+    await subject.announce(tx, view, "proposal.edit", old.number, **added(old.body, body))
 
 
 async def _note_closes(tx: Tx, view: View, number: int, body: str) -> None:

@@ -80,7 +80,7 @@ async def dismiss(view: View, number: str, review: str) -> Review:
         of = {"of_repo": view.repo.id, "of_number": row.number, "review": review}
         found = await _one(tx, view, row.number, review)
         if found.verdict == "comment":
-            raise Conflict("a comment is no verdict, so there is nothing to dismiss")
+            raise Conflict("a comment is not a verdict, so there is nothing to dismiss")
         if found.dismissed_at is None:
             await tx.run(rows.DISMISS, **of, now=now_ms())
             await tx.run(rows.DROP_VERDICT, **of)

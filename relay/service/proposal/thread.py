@@ -126,7 +126,7 @@ async def comment(view: View, number: str, thread: str, body: ThreadComment) -> 
         draft = body.draft or found.draft
         made = await _post(tx, view, row, found, body.body, draft, "thread.comment")
         await tx.run(rows.TOUCH, of_repo=view.repo.id, of_number=row.number, thread=found.id, now=now_ms())
-        return await posts.shown(tx, view, row.number, made)
+        return await posts.one_to_wire(tx, view, row.number, made)
 
 
 async def update(view: View, number: str, thread: str, patch: ThreadPatch) -> Thread:
@@ -218,7 +218,7 @@ async def _begun(view: View, body: ThreadCreate, at: str) -> ThreadRow:
 
 
 def _no_text(path: str, at: str) -> Invalid:
-    return Invalid(f"{at[:12]} has no {path}, or it is not a text whose lines can be shown", pointer="/path")
+    return Invalid(f"{at[:12]} has no {path}, or it is not text whose lines can be shown", pointer="/path")
 
 
 async def _require_room(tx: Tx, row: ProposalRow, count: int, most: int, what: str) -> None:

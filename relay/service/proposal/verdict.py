@@ -33,15 +33,24 @@ def blocked_by(rules: list[Protection], come_to: Standing) -> list[str]:
 
 
 def merge_state(
-    state: str, draft: bool, blocked: Collection[str], merge_base: str | None, base_now: str | None
+    state: str,
+    draft: bool,
+    blocked: Collection[str],
+    merge_base: str | None,
+    base_now: str | None,
+    trial: Collection[str] | None,
 ) -> MergeState:
-    """As far as it is known without comparing trees. `base_now`: head of the base branch."""
+    """What stands in the way first: conflicts need work on the files, a draft its author, the rest waits for
+    others. `base_now`: head of the base branch; `trial`: files in which the merge would conflict, None while
+    it was not tried."""
     if state != "open" or base_now is None:
         return "unknown"
+    if trial:
+        return "conflicts"
     if draft:
         return "draft"
     if blocked:
         return "blocked"
-    if merge_base is None:
-        return "unknown"
-    return "clean" if merge_base == base_now else "behind"
+    if merge_base == base_now:
+        return "clean"
+    return "unknown" if trial is None else "behind"

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
+from localstore.core import limits
 from localstore.core.model.collaboration.proposal import AutoMerge, HeadRepo, Proposal, Reviewer
 from localstore.core.model.collaboration.review import Review
 from relay.base.clock import rfc3339, rfc3339_or_none
 from relay.caller import View
 from relay.db.collaboration import auto_merge as autos
 from relay.db.collaboration import fork as forks
+from relay.db.collaboration import merge_trial as trials
 from relay.db.collaboration import proposal as rows
 from relay.db.collaboration import review as reviews
 from relay.db.collaboration.proposal import ProposalRow
@@ -44,6 +48,7 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
     unmet = await check.unmet(tx, view.repo.id, heads)
     waiting = {one[0]: one[1:] for one in await tx.all(autos.SHOWN, **of)}
     talk = await sight.counts(tx, view, numbers)
+    tried = {n: one for n, *one in await tx.all(trials.SHOWN, **of)}
     made = []
     for row in found:
         n, stand = row.number, standing.get(row.number, [])
@@ -52,6 +57,7 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
             come_to = verdict.standing(stand, not unmet[row.head_seal], talk[n].open)
             blocked = verdict.blocked_by(protection.matching(rules, row.base), come_to)
         base_now = row.base_now if row.state == "open" else None
+        conflicts = _conflicts(view, row, base_now, tried.get(n))
         made.append(
             Proposal(
                 number=n,
@@ -75,7 +81,9 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
                 reviews=stand,
                 checks=checked[row.head_seal],
                 threads=talk[n],
-                merge_state=verdict.merge_state(row.state, row.draft, blocked, row.merge_base, base_now),
+                merge_state=verdict.merge_state(
+                    row.state, row.draft, blocked, row.merge_base, base_now, conflicts
+                ),
                 blocked_by=blocked,
                 depends_on=depends.get(n, []),
                 closes=closes.get(n, []),
@@ -85,9 +93,20 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
                 merged_seal=row.merged_seal,
                 auto_merge=_auto(waiting.get(n)),
                 cross_repository=row.head_repo_id is not None,
+                conflicts=(conflicts or [])[: limits.CONFLICTS_SHOWN],
             )
         )
     return made
+
+
+def _conflicts(
+    view: View, row: ProposalRow, base_now: str | None, tried: Sequence[str] | None
+) -> list[str] | None:
+    """The files that the caller sees of those in which a merge would conflict; None if it was not tried."""
+    if tried is None or tried[:2] != [row.head_seal, base_now]:
+        return None
+    paths: list[str] = msgspec.json.decode(tried[2])
+    return [path for path in paths if view.sees(path)]
 
 
 def _auto(found: Sequence[Any] | None) -> AutoMerge | None:

@@ -31,7 +31,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(slots=True)
-class Found:
+class Unreferenced:
     """Unreferenced objects and their bytes before compression."""
 
     marked: int = 0
@@ -48,7 +48,7 @@ async def collect(
     grace: int = GRACE,
     quiet: int = GRACE,
     pause: float = 0,
-) -> tuple[Found, Freed]:
+) -> tuple[Unreferenced, Freed]:
     """Run once; `say` receives a line for each step. `dry_run` deletes nothing.
 
     `grace` (objects) and `quiet` (packs): milliseconds since they were last seen or written. `pause`: seconds
@@ -62,7 +62,7 @@ async def collect(
         large = await _drop_large(db, marks, began - grace, dry_run)
         async for lot in chunked.listed(db, store):
             await marks.add(lot)
-        found = Found(marked=marks.count())
+        found = Unreferenced(marked=marks.count())
         say(f"{found.marked} objects are referred to")
         if not dry_run:
             await _drop_scopes(db, marks, began - grace)
@@ -121,7 +121,7 @@ async def _drop_large(db: Database, marks: Marks, cutoff: int, dry_run: bool) ->
                     gone += await tx.run(large_files.DROP, repo_id=of, digests=dead, cutoff=cutoff)
 
 
-async def _drop_objects(db: Database, marks: Marks, cutoff: int, found: Found, dry_run: bool) -> None:
+async def _drop_objects(db: Database, marks: Marks, cutoff: int, found: Unreferenced, dry_run: bool) -> None:
     after = b""
     while True:
         async with db.read() as tx:

@@ -1,6 +1,6 @@
 """A file uploaded as one stream: one object up to the blob cap, chunks and a manifest above it.
 
-    taken = await take(view, upload)         # durable, but not reachable yet
+    taken = await receive(view, upload)         # durable, but not reachable yet
     async with view.write() as tx:
         await taken.admit(tx, view)          # reachable when the transaction commits
 
@@ -62,12 +62,12 @@ class Taken:
         await chunked.touch(tx, view.repo.id, [self.digest])
 
 
-async def take(view: View, upload: Upload) -> Taken:
+async def receive(view: View, upload: Upload) -> Taken:
     """Write the body, which announces its length. Raises QuotaExceeded while it arrives."""
     if upload.length is None:
         raise BadRequest("a file is sent with a Content-Length")
     if upload.length > BLOB_FILE:
-        return await _Cut(view).take(upload)
+        return await _Cut(view).receive(upload)
     view.node.reserve.require()
     data = await upload.whole()
     digest = await asyncio.to_thread(blake3_digest, data)
@@ -105,7 +105,7 @@ class _Cut:
     sizes: dict[bytes, int] = field(default_factory=dict)
     placed: list[FrameAt] = field(default_factory=list)
 
-    async def take(self, upload: Upload) -> Taken:
+    async def receive(self, upload: Upload) -> Taken:
         await self.view.lease.wait(COPIES * STEP, BEGUN_PATIENCE)
         async for step in steps(upload.chunks()):
             self.view.node.reserve.require()

@@ -54,7 +54,7 @@ async def store(view: View, upload: Upload) -> PackStored:
         raise BadRequest("a pack is sent with a Content-Length")
     intake = _Intake(view)
     async for step in steps(upload.chunks()):
-        await intake.take(step, upload)
+        await intake.append(step, upload)
     intake.reader.close()
     await upload.finish()
     await intake.index()
@@ -115,7 +115,7 @@ class _Intake:
         self._promised = False
         self._held = 0  # bytes of the lease
 
-    async def take(self, step: Sequence[bytes], upload: Upload) -> None:
+    async def append(self, step: Sequence[bytes], upload: Upload) -> None:
         self._view.node.reserve.require()
         await self._hold(sum(map(len, step)))
         frames, texts = await bulk(self._verified, step)

@@ -30,9 +30,9 @@ from localstore.core.model.repo import RepoCreate
 from relay.base.words import words
 from relay.db.collaboration import issue as rows
 from relay.db.engine.sqlite import compiled
-from scripts.bench import report
 from scripts.bench.ingest import signed_in
 from scripts.bench.relay_cost import Caller, Relay, Wire
+from scripts.bench.shared import report
 from svc.http.client import Credential
 
 SMALL, HITS, AUTHORS, WATCHERS, COMMENTS = 1000, 40, 200, 1000, 20

@@ -22,11 +22,11 @@ from localstore.core.model.collaboration import merge as merges
 from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.collaboration.merge import MergePrepareRequest
 from localstore.core.model.collaboration.proposal import ProposalCreate
-from scripts.bench import report
 from scripts.bench.collaboration.folders import environment, linked, svc, write
-from scripts.bench.cpu import Cost, serving
 from scripts.bench.ingest import signed_in
 from scripts.bench.relay_cost import Relay
+from scripts.bench.shared import report
+from scripts.bench.shared.cpu import Cost, serving
 from svc.api import Api
 from svc.http.client import Http
 

@@ -23,11 +23,11 @@ from localstore.core.model import repo as repos
 from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration.issue import CommentBody, IssueCreate
 from localstore.core.model.repo import RepoPatch
-from scripts.bench import report
 from scripts.bench.collaboration.folders import environment, linked, svc
-from scripts.bench.cpu import Cost, serving
 from scripts.bench.ingest import signed_in
 from scripts.bench.relay_cost import Relay
+from scripts.bench.shared import report
+from scripts.bench.shared.cpu import Cost, serving
 from svc.api import Api, connect
 from svc.http.session import Sessions
 

@@ -247,7 +247,7 @@ def _pictured(asked: Asked, args: OfImage, words: list[str], kind: type[T]) -> T
         return msgspec.json.decode(said, type=kind)
     except msgspec.ValidationError:
         why = msgspec.json.decode(said, type=Refused).error
-        raise Invalid(f"{path} is no image that svc can read: {why}") from None
+        raise Invalid(f"{path} is not an image that svc can read: {why}") from None
 
 
 def _from_disk(folder: str, path: str) -> bytes:
@@ -256,7 +256,7 @@ def _from_disk(folder: str, path: str) -> bytes:
             raise ClientError(f"there is no file {path} in {folder}")
         raw = files.read_up_to(path, IMAGE_BYTES)
     if raw is None:
-        raise TooLarge(f"{path} is no file, or has more than {IMAGE_BYTES // MIB} MiB")
+        raise TooLarge(f"{path} is not a file, or has more than {IMAGE_BYTES // MIB} MiB")
     return raw
 
 

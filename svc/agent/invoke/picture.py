@@ -46,7 +46,7 @@ class Thumbnail(msgspec.Struct):
 
 
 class Refused(msgspec.Struct):
-    """The bytes are no image of FORMATS, or a damaged or too large one."""
+    """The bytes are not an image of FORMATS, or a damaged or too large one."""
 
     error: str
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from localstore.agent.talk import Folder, Light
-from localstore.outbox import Entry
+from localstore.outbox import QueuedAction
 from svc.agent.invoke.table import Args, Asked, command
 from svc.flows.outbox.actions import described, has_entries, open_outbox
 
@@ -83,7 +83,7 @@ def sync_pause(asked: Asked, args: Pause) -> list[Folder]:
     return asked.host.pause(args.folder, args.paused)
 
 
-def _entries(asked: Asked) -> list[Entry]:
+def _entries(asked: Asked) -> list[QueuedAction]:
     if not has_entries(asked.host.home):
         return []
     with closing(open_outbox(asked.host.home)) as outbox:

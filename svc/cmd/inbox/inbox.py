@@ -18,11 +18,13 @@ from svc.flows.place.where import read_address
 Mark = Literal["done", "read", "unread"]
 MARKS: tuple[Mark, ...] = get_args(Mark)
 _NAMED = re.compile(r"(?P<repo>[^#\s]*)#?(?P<number>[1-9][0-9]{0,17})?")
-_ID = re.compile(r"[^./#\s]+\.(0|[1-9][0-9]{0,17})")
+_ID = re.compile(r"[^./#\s]+\.(org|0|[1-9][0-9]{0,17})")
 
 
 def item(record: dict[str, Any]) -> str:
-    """The name of a row: OWNER/NAME#12, or OWNER/NAME."""
+    """The name of a row: OWNER/NAME#12, OWNER/NAME, or an organisation."""
+    if record["repo"] is None:
+        return str(record["subject"]["title"])
     name, number = str(record["repo"]["full_name"]), record["subject"]["number"]
     return f"{name}#{number}" if number else name
 
@@ -61,7 +63,8 @@ def inbox(
     """List what concerns you, and mark it as done
 
     In all repositories: where you are named, assigned, took part, or watch. What is done comes back when
-    something new happens. An ITEM is what the first column says, #12 in a linked folder, or an id.
+    something new happens. An ITEM is what the first column says, #12 in a linked folder, or an id. An
+    invitation to an organisation is answered with svc org invite accept or decline.
 
     Examples:
     svc inbox
@@ -100,6 +103,10 @@ def _id(ctx: Ctx, typed: str) -> str:
     """The id of the row that the user names. Raises UsageError."""
     if _ID.fullmatch(typed) and "/" not in typed:
         return typed
+    if "/" not in typed and "#" not in typed:
+        for one in ctx.api.items(endpoints.LIST, InboxQuery(reason="invited", all=True)):
+            if one.repo is None and one.subject.title == typed.removeprefix("@").lower():
+                return one.id
     match = _NAMED.fullmatch(typed)
     if match is None or not (match["repo"] or match["number"]):
         raise UsageError(f"{typed} names no row of the inbox; see: svc inbox")

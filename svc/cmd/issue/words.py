@@ -76,7 +76,7 @@ def number_of(typed: str) -> str:
     """The number in 12, #12, or the address of a page. Raises UsageError."""
     found = re.fullmatch(r"(?:#|https?://\S*[/=])?([1-9][0-9]{0,17})", typed.strip())
     if found is None:
-        raise UsageError(f"{typed} is no number of an issue; see: {LIST}")
+        raise UsageError(f"{typed} is not a number of an issue; see: {LIST}")
     return found[1]
 
 

@@ -12,6 +12,7 @@ COMMANDS: dict[str, Registration] = {
     "org create": Registration("org.org:create", "Create an organisation"),
     "org list": Registration("org.org:list_organisations", "List the organisations you are a member of"),
     "org view": Registration("org.org:view", "Show an organisation"),
+    "org edit": Registration("org.org:edit", "Change what all members of an organisation may do"),
     "org rename": Registration("org.org:rename", "Change an organisation's handle"),
     "org delete": Registration("org.org:delete", "Delete an organisation that owns nothing"),
     "org leave": Registration("org.member:leave", "Leave an organisation"),

@@ -86,7 +86,7 @@ def role(
 ) -> None:
     """Make a member an admin, or an admin a member
 
-    It acts on an open invitation too. Who is no admin any more keeps the roles that were given to them.
+    It acts on an open invitation too. Who is not an admin any more keeps the roles that were given to them.
 
     Examples:
     svc org member role acme bob admin
@@ -156,4 +156,4 @@ def _everybody(ctx: Ctx, org: str, admin: bool, limit: int) -> Iterator[Member]:
 
 
 def _nobody(org: str, handle: str) -> NotFound:
-    return NotFound(f"{handle} is no member of {org} and is not invited; see: svc org member list {org}")
+    return NotFound(f"{handle} is not a member of {org} and is not invited; see: svc org member list {org}")

@@ -1,4 +1,4 @@
-"""`svc org create|list|view|rename|delete`."""
+"""`svc org create|list|view|edit|rename|delete`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
+from localstore.core.errors import UsageError
 from localstore.core.model.collaboration import organisation
 from localstore.core.model.collaboration.organisation import (
+    BaseRole,
     Organisation,
     OrganisationChange,
     OrganisationCreate,
@@ -21,6 +23,7 @@ COLUMNS = (
     Column("handle", kind="name"),
     Column("role"),
     Column("members"),
+    Column("base_role", spare=1),
     Column("created_at", kind="time"),
 )
 Name = Annotated[str, typer.Argument(metavar="ORG", help="The organisation's handle")]
@@ -65,6 +68,36 @@ def view(ctx: Ctx, org: Name) -> None:
     with explained(org):
         found = ctx.api.send(organisation.GET, org=org)
     ctx.out.record(found, (*COLUMNS, Column("id")), Organisation)
+
+
+@answers(COLUMNS, Organisation)
+def edit(
+    ctx: Ctx,
+    org: Name,
+    base_role: Annotated[
+        BaseRole | None, typer.Option("--base-role", help="What all members have in all its repositories")
+    ] = None,
+) -> None:
+    """Change what all members of an organisation may do
+
+    Every member has the base role in each of its repositories, those that come later too. A higher role that
+    was given to somebody in a repository stays. none: members have the roles given to them, and nothing else.
+
+    Examples:
+    svc org edit acme --base-role read
+    svc org edit acme --base-role none
+    """
+    if base_role is None:
+        raise UsageError(f"say what to change: svc org edit {org} --base-role read")
+    org = handle_of(org)
+    if base_role != "none":
+        ctx.confirm(f"Giving all members of {org} the role {base_role} in all its repositories")
+    with explained(org):
+        found = ctx.api.send(organisation.UPDATE, OrganisationChange(base_role=base_role), org=org)
+    said = f"All members of {org} have the role {found.base_role} in all its repositories"
+    if base_role == "none":
+        said = f"Members of {org} have the roles that were given to them"
+    ctx.out.done(said, found, COLUMNS, Organisation, value=found.handle)
 
 
 @answers(COLUMNS, Organisation)

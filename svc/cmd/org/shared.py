@@ -27,4 +27,4 @@ def explained(org: str) -> Iterator[None]:
     try:
         yield
     except NotFound:
-        raise NotFound(f"you are no member of an organisation {org}; see: svc org list") from None
+        raise NotFound(f"you are not a member of an organisation {org}; see: svc org list") from None

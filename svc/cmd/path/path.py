@@ -20,7 +20,7 @@ from svc.http.checked import argument, checked
 WHOLE = "."  # the whole tree, as people type it
 
 
-def shown(record: dict[str, Any]) -> str:
+def path_of(record: dict[str, Any]) -> str:
     return str(record["path"]) or WHOLE
 
 
@@ -29,11 +29,11 @@ def by(record: dict[str, Any]) -> str:
     return str(who.get("handle") or who["id"])
 
 
-COLUMNS = (Column("path", shown, kind="name"), Column("visibility"), Column("price_cents"))
+COLUMNS = (Column("path", path_of, kind="name"), Column("visibility"), Column("price_cents"))
 CHANGES = (
     Column("at", kind="time"),
     Column("by", by),
-    Column("path", shown, kind="name"),
+    Column("path", path_of, kind="name"),
     Column("from"),
     Column("to"),
 )

@@ -242,7 +242,7 @@ def lines_of(typed: str) -> tuple[int, int]:
     """A line, or a range of lines. Raises UsageError."""
     found = _LINES.fullmatch(typed.strip())
     if found is None:
-        raise UsageError(f"{terminal_safe(typed)} is no line; say --line 12 or --line 12-15")
+        raise UsageError(f"{terminal_safe(typed)} is not a line; say --line 12 or --line 12-15")
     first, last = int(found[1]), int(found[2] or found[1])
     if last < first:
         raise UsageError(f"line {last} stands before line {first}")

@@ -79,6 +79,7 @@ ONE = (
     Column("author", author),
     Column("reviewed", reviewed),
     Column("merge_state"),
+    Column("conflicts"),
     Column("blocked_by"),
     Column("auto", auto_merge),
     Column("version"),

@@ -10,7 +10,7 @@ import typer
 
 from localstore.core.errors import ClientError, SvcError, UsageError
 from localstore.core.paths import terminal_safe
-from localstore.outbox import Entry, Outbox
+from localstore.outbox import Outbox, QueuedAction
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.working_copy import count
 from svc.console import Column, answers
@@ -33,7 +33,7 @@ FIELDS = (
 Ids = Annotated[list[str], typer.Argument(metavar="[ID...]", help="Ids, or their first characters")]
 
 
-@answers(FIELDS, Entry, table=COLUMNS)
+@answers(FIELDS, QueuedAction, table=COLUMNS)
 def list_queue(ctx: Ctx) -> None:
     """List the actions that wait or were refused
 
@@ -43,7 +43,7 @@ def list_queue(ctx: Ctx) -> None:
     """
     with closing(open_outbox(ctx.obj.home)) as outbox:
         entries = outbox.list()
-    ctx.out.rows(map(_record, entries), COLUMNS, Entry, empty="nothing waits")
+    ctx.out.rows(map(_record, entries), COLUMNS, QueuedAction, empty="nothing waits")
 
 
 @answers((Column("sent"),))
@@ -64,7 +64,7 @@ def retry(
         for entry in _named(outbox, ids):
             outbox.retry(entry.id)
 
-        def told(entry: Entry, error: SvcError | None) -> None:
+        def told(entry: QueuedAction, error: SvcError | None) -> None:
             what = f"{described(entry)}{f' in {entry.about}' if entry.about else ''}"
             if error is None:
                 ctx.out.note(f"sent: {what}")
@@ -110,7 +110,7 @@ def drop(
     ctx.out.done(f"Dropped {count(len(found), 'action')}", {"dropped": len(found)}, (Column("dropped"),))
 
 
-def _named(outbox: Outbox, ids: Sequence[str]) -> list[Entry]:
+def _named(outbox: Outbox, ids: Sequence[str]) -> list[QueuedAction]:
     """The entries of these ids. Raises UsageError for an id that names none, or several."""
     entries = outbox.list()
     found = []
@@ -123,6 +123,6 @@ def _named(outbox: Outbox, ids: Sequence[str]) -> list[Entry]:
     return found
 
 
-def _record(entry: Entry) -> dict[str, object]:
+def _record(entry: QueuedAction) -> dict[str, object]:
     fields = {name: getattr(entry, name) for name in entry.__struct_fields__}
     return {**fields, "action": described(entry), "created_at": entry.created_at}

@@ -79,7 +79,7 @@ def create(
     try:
         repo = ctx.api.send(repos.CREATE, body)
     except NotFound:
-        raise NotFound(f"you are no member of an organisation {owner}; see: svc org list") from None
+        raise NotFound(f"you are not a member of an organisation {owner}; see: svc org list") from None
     record = msgspec.to_builtins(repo) | {"folder": None}
     created = f"Created {repo.full_name} ({repo.visibility})"
     if clone:

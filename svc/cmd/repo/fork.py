@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from localstore.core.errors import NotFound
 from localstore.core.model import repo as repos
 from localstore.core.model.base import PageQuery
 from localstore.core.model.repo import ForkCreate, Repo
@@ -14,6 +15,7 @@ from localstore.core.names import repository_name
 from localstore.errors import FolderNotEmpty
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit, Repository
+from svc.cmd.org.shared import handle_of
 from svc.cmd.repo.create import CREATED, any_inside
 from svc.console import Column, answers
 from svc.flows.place.target import clone_into
@@ -36,6 +38,9 @@ def fork(
     name: Annotated[
         str, typer.Option("--name", "--fork-name", metavar="NAME", help="Its name; else that of the original")
     ] = "",
+    org: Annotated[
+        str, typer.Option("--org", metavar="ORG", help="Of an organisation that you are an admin of")
+    ] = "",
     clone: Annotated[
         bool, typer.Option("-c", "--clone", help="Also make a folder of its name here, linked to it")
     ] = False,
@@ -45,22 +50,30 @@ def fork(
 ) -> None:
     """Fork a public repository
 
-    A repository of yours with the seals, branches and tags that the original has now; nothing is copied, and
-    it counts for your quota like any other. Only public repositories are forked, and a fork stays public.
-    What you make of it you propose with `svc pr create -R OWNER/NAME --head YOU:BRANCH`.
+    A repository of yours, or of an organisation, with the seals, branches and tags that the original has now.
+    Nothing is copied, and it counts for its owner's quota like any other. Only public repositories are
+    forked, and a fork stays public. What you make of it you propose with `svc pr create -R OWNER/NAME --head
+    YOU:BRANCH`.
 
     Examples:
     svc repo fork alice/notes --clone
     svc repo fork alice/notes --name my-notes
+    svc repo fork alice/notes --org acme
     """
     ctx.obj.set_repository(repository)
     wanted = argument(repository_name, name) if name else None
+    owner = handle_of(org) if org else None
     original = ctx.repo
     folder = ctx.obj.folder / (wanted or original.name)
     if clone and any_inside(folder):
         raise FolderNotEmpty(folder)
-    body = checked(ForkCreate(name=wanted, default_branch_only=default_branch_only))
-    made = ctx.api.send(repos.FORK, body, id=original.id)
+    body = checked(ForkCreate(name=wanted, owner=owner, default_branch_only=default_branch_only))
+    try:
+        made = ctx.api.send(repos.FORK, body, id=original.id)
+    except NotFound:
+        if owner is None:
+            raise
+        raise NotFound(f"you are not a member of an organisation {owner}; see: svc org list") from None
     record = msgspec.to_builtins(made) | {"folder": None}
     said = f"Forked {original.full_name} as {made.full_name}"
     if clone:

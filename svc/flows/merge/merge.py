@@ -133,7 +133,7 @@ def _plan(copy: WorkingCopy, ours: Mapping[str, Change], theirs: Mapping[str, Ch
     wanted = {name: size for search in found for name, size in search.digests().items()}
     _fetch(copy, wanted)
     texts = {name: copy.text(name) for name in wanted}
-    return three_way.plan(ours, theirs, Moves(*(search.found(texts) for search in found)))
+    return three_way.plan(ours, theirs, Moves(*(search.pairs(texts) for search in found)))
 
 
 def _worked_out(copy: WorkingCopy, source: Source, plans: Sequence[Plan], ours: Tree, theirs: Tree) -> _Work:

@@ -95,7 +95,7 @@ def texts(copy: WorkingCopy, conflict: OpenConflict) -> Texts:
     for path in (record.path, record.kept_as):
         data = copy.files.read_up_to(path, limits.TEXT_FILE)
         if data is None or kind_of(data) != "text":
-            what = "is no text" if copy.exists(path) else "was deleted"
+            what = "is not text" if copy.exists(path) else "was deleted"
             raise ClientError(
                 f"{path} {what}; choose one version: svc resolve {conflict.name} --mine or --theirs"
             )

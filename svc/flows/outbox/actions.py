@@ -52,7 +52,7 @@ from localstore.core.model.collaboration import (
 )
 from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
-from localstore.outbox import Entry, Folding, Outbox
+from localstore.outbox import Folding, Outbox, QueuedAction
 from svc.api import Api
 from svc.http.checked import checked
 from svc.http.session import Session
@@ -140,7 +140,7 @@ class Call(NamedTuple):
 class Queued(Exception):  # no error: the action waits
     """Raised instead of sending: the action is in the outbox."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: QueuedAction) -> None:
         super().__init__(entry.path)
         self.entry = entry
 
@@ -153,7 +153,7 @@ class Queue:
 
     def put(
         self, endpoint: Endpoint[Any], body: Any = None, query: Mapping[str, Any] | None = None, **path: str
-    ) -> Entry:
+    ) -> QueuedAction:
         """Queue an action. Raises UsageError for one that cannot be queued or is invalid, ClientError if the
         outbox is full."""
         action = next((one for one in ACTIONS if one.endpoint == endpoint), None)
@@ -188,8 +188,8 @@ class Queue:
 class Report(msgspec.Struct):
     """The result of a replay. `stopped`: by server and account, why its other actions were not sent."""
 
-    sent: list[Entry] = msgspec.field(default_factory=list)
-    refused: list[Entry] = msgspec.field(default_factory=list)
+    sent: list[QueuedAction] = msgspec.field(default_factory=list)
+    refused: list[QueuedAction] = msgspec.field(default_factory=list)
     stopped: dict[tuple[str, str], str] = msgspec.field(default_factory=dict)
 
 
@@ -202,7 +202,7 @@ def has_entries(home: Home) -> bool:
     return (home.root / outboxes.FILE).exists()
 
 
-def call_of(entry: Entry) -> Call:
+def call_of(entry: QueuedAction) -> Call:
     """The request of an entry. Raises ClientError for an entry of a later version of svc."""
     place, _, query = entry.path.partition("?")
     adds = place.endswith(ADDS)
@@ -220,7 +220,7 @@ def call_of(entry: Entry) -> Call:
     raise ClientError(f"a later version queued the action {entry.path}; upgrade to send it")
 
 
-def described(entry: Entry) -> str:
+def described(entry: QueuedAction) -> str:
     """The effect of an entry, in words."""
     try:
         return call_of(entry).words
@@ -232,7 +232,7 @@ def replay(
     outbox: Outbox,
     home: Home,
     connect: Callable[[str, str], Api],
-    told: Callable[[Entry, SvcError | None], None] = lambda _entry, _error: None,
+    told: Callable[[QueuedAction, SvcError | None], None] = lambda _entry, _error: None,
 ) -> Report:
     """Send the queued actions of each account, oldest first. `connect` opens the API for (origin, account)
     and raises Unauthorized if that account must sign in. `told` is called with each action that was sent or
@@ -265,7 +265,7 @@ def _replay_account(
     origin: str,
     account: str,
     report: Report,
-    told: Callable[[Entry, SvcError | None], None],
+    told: Callable[[QueuedAction, SvcError | None], None],
 ) -> None:
     while (entry := outbox.next(origin, account)) is not None:
         try:
@@ -291,10 +291,10 @@ def _replay_account(
 
 def _refuse(
     outbox: Outbox,
-    entry: Entry,
+    entry: QueuedAction,
     error: SvcError,
     report: Report,
-    told: Callable[[Entry, SvcError | None], None],
+    told: Callable[[QueuedAction, SvcError | None], None],
 ) -> None:
     outbox.refuse(entry.id, error.code, error.detail or error.title)
     report.refused.append(entry)

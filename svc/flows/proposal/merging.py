@@ -115,7 +115,7 @@ class Checked:
             return plan(ours, theirs)
         found = searches(ours, theirs)
         self.load(name for search in found for name in search.digests())
-        return plan(ours, theirs, Moves(*(search.found(self.texts) for search in found)))
+        return plan(ours, theirs, Moves(*(search.pairs(self.texts) for search in found)))
 
 
 def _start(prepared: PreparedMerge, checked: Checked) -> list[str]:
@@ -215,7 +215,7 @@ def _payload(told: MergeSeal) -> SealPayload:
 
 
 def payload_of(prepared: str) -> SealPayload:
-    """What prepared bytes (b64u) say. ServerMisbehaved for what is no seal."""
+    """What prepared bytes (b64u) say. ServerMisbehaved for what is not a seal."""
     try:
         return seals.decode(unb64u(prepared))
     except SvcError as error:

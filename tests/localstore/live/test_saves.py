@@ -13,7 +13,7 @@ def test_a_closed_file_counts_at_once() -> None:
     saves = Saves()
     saves.written("a", 10.0)
     saves.closed("a", 10.01)
-    assert saves.take(10.01, full, 9) == (["a"], set())
+    assert saves.pop_due(10.01, full, 9) == (["a"], set())
     assert not saves
 
 
@@ -22,37 +22,37 @@ def test_a_write_alone_waits_for_its_end() -> None:
     saves.written("a", 10.0)
     saves.written("a", 10.04)
     assert saves.next_due() == 10.04 + WRITING
-    assert saves.take(10.0 + WRITING, full, 9) == ([], set())
-    assert saves.take(10.04 + WRITING, full, 9) == (["a"], set())
+    assert saves.pop_due(10.0 + WRITING, full, 9) == ([], set())
+    assert saves.pop_due(10.04 + WRITING, full, 9) == (["a"], set())
 
 
 def test_a_file_that_was_moved_away_for_a_moment_is_not_deleted() -> None:
     saves = Saves()
     saves.vanished("a", 10.0)
-    assert saves.take(10.01, full, 9) == ([], set())
+    assert saves.pop_due(10.01, full, 9) == ([], set())
     saves.closed("a", 10.02)
-    assert saves.take(10.02, full, 9) == (["a"], set())
-    assert saves.take(10.0 + VANISHED, full, 9) == ([], set())
+    assert saves.pop_due(10.02, full, 9) == (["a"], set())
+    assert saves.pop_due(10.0 + VANISHED, full, 9) == ([], set())
 
 
 def test_a_truncated_file_waits_once() -> None:
     saves = Saves()
     saves.closed("a", 10.0)
-    assert saves.take(10.0, lambda path: True, 9) == ([], set())
-    assert saves.take(10.0 + WRITING, lambda path: True, 9) == (["a"], set())
+    assert saves.pop_due(10.0, lambda path: True, 9) == ([], set())
+    assert saves.pop_due(10.0 + WRITING, lambda path: True, 9) == (["a"], set())
 
 
 def test_takes_no_more_than_asked() -> None:
     saves = Saves()
     for number in range(5):
         saves.closed(str(number), 1.0)
-    assert len(saves.take(2.0, full, 3)[0]) == 3
-    assert len(saves.take(2.0, full, 3)[0]) == 2
+    assert len(saves.pop_due(2.0, full, 3)[0]) == 3
+    assert len(saves.pop_due(2.0, full, 3)[0]) == 2
 
 
 def test_folders_are_named_apart() -> None:
     saves = Saves()
     saves.changed_below("d/", 1.0)
     saves.changed_below("d/", 1.2)
-    assert saves.take(1.0 + VANISHED, full, 9) == ([], {"d/"})
+    assert saves.pop_due(1.0 + VANISHED, full, 9) == ([], {"d/"})
     assert saves.next_due() is None

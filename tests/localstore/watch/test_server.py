@@ -107,7 +107,9 @@ def test_ignored_folders_and_links_are_not_watched(folder: Path, record: Path) -
     with watched(folder, record) as running:
         watching = protocol.ask_info(record)
         assert watching is not None
-        assert watching.directories == 3  # the folder, src, and nested in case it is no repository some day
+        assert (
+            watching.directories == 3
+        )  # the folder, src, and nested in case it is not a repository some day
         token = now(record)
         (folder / "node_modules/a/b/c").write_text("1")
         (folder / "link/elsewhere").write_text("1")

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import bindparam, delete, insert, select
 
 from localstore.core import limits
-from relay.db.collaboration import organisation as rows
+from relay.db.access import roles_by_org as rows
 from relay.db.schema import tables
 from relay.service.storage.verification import memberships
 from tests.relay.auth.people import Browser
@@ -321,8 +321,8 @@ def test_an_organisation_is_nobody_to_invite_or_assign(world: World) -> None:
     answer = world.ann.http.post(f"{url}/invites", json={"handle": world.org})
     assert code(answer) == (422, "invalid")
     assert "is an organisation; name a person" in answer.text
-    wish = {"title": "first", "assignees": [world.org]}
-    assert world.ann.http.post(f"{url}/issues", json=wish).status_code == 422
+    asked = {"title": "first", "assignees": [world.org]}
+    assert world.ann.http.post(f"{url}/issues", json=asked).status_code == 422
 
 
 def test_admins_hear_of_offers_to_the_organisation(world: World) -> None:
@@ -373,11 +373,11 @@ def test_the_audit_finds_roles_that_no_membership_gives(world: World) -> None:
     assert world.relay.run(findings()) == []
     world.relay.run(write(insert(collaborator), **stray))
     (found,) = world.relay.run(findings())
-    assert bob.who.id in found and "no admin" in found
+    assert bob.who.id in found and "no membership" in found
     theirs = collaborator.c.account_id == bindparam("who")
     world.relay.run(write(delete(collaborator).where(theirs), who=bob.who.id))
     world.relay.run(write(delete(collaborator).where(theirs), who=world.ann.who.id))
     (found,) = world.relay.run(findings())
-    assert world.ann.who.id in found and "no role by it" in found
+    assert world.ann.who.id in found and "lacks the role" in found
     mine = {"repo_id": repo, "account_id": world.ann.who.id, "role": "owner", "created_at": 1}
     world.relay.run(write(insert(collaborator), **mine))

@@ -27,13 +27,13 @@ HALF = b"half of it\n" * 10_000
 def _join(owner: httpx.Client, member: httpx.Client, bob: Account, repo: Repository, how: str) -> str:
     """Make bob one who may write; returns the address whose DELETE ends it."""
     if how == "collaborator":
-        below, invites, wish = repo.url, "/api/v1/invites", {"handle": bob.handle, "role": "write"}
+        below, invites, asked = repo.url, "/api/v1/invites", {"handle": bob.handle, "role": "write"}
         ends = f"{repo.url}/collaborators/{bob.handle}"
     else:
         below = f"/api/v1/orgs/{repo.body['owner']}"
-        invites, wish = "/api/v1/org-invites", {"handle": bob.handle, "role": "admin"}
+        invites, asked = "/api/v1/org-invites", {"handle": bob.handle, "role": "admin"}
         ends = f"{below}/members/{bob.handle}"
-    invite = ok(owner.post(f"{below}/invites", json=wish))["id"]
+    invite = ok(owner.post(f"{below}/invites", json=asked))["id"]
     ok(member.post(f"{invites}/{invite}/accept"))
     return ends
 
@@ -42,10 +42,12 @@ def _upload(http: httpx.Client, url: str, meanwhile: Callable[[], httpx.Response
     """PUT two halves, between which something happens; the answer."""
     digest = blake3(HALF + HALF).digest()
     headers = {"Content-Type": "application/octet-stream"}
-    wish = http.build_request("PUT", url, content=HALF + HALF, headers=headers, extensions={"blake3": digest})
+    asked = http.build_request(
+        "PUT", url, content=HALF + HALF, headers=headers, extensions={"blake3": digest}
+    )
     assert http.auth is not None
-    signed = next(http.auth.sync_auth_flow(wish))
-    line = HTTPConnection(wish.url.host, wish.url.port or 80, timeout=30)
+    signed = next(http.auth.sync_auth_flow(asked))
+    line = HTTPConnection(asked.url.host, asked.url.port or 80, timeout=30)
     line.putrequest("PUT", url, skip_host=True, skip_accept_encoding=True)
     for name, value in signed.headers.items():
         line.putheader(name, value)

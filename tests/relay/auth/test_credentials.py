@@ -284,14 +284,14 @@ def test_a_bound_token_is_no_cookie(terminal, client, relay):
     one = terminal()
     stolen = {"Cookie": f"tr_session={to_text(one.token)}", "Origin": relay.url}
     http = client()
-    wish = {"label": "mine now", "access": "admin", "days": 365}
+    asked = {"label": "mine now", "access": "admin", "days": 365}
     for method, path, body in (
-        ("POST", "/api/v1/auth/tokens", wish),
+        ("POST", "/api/v1/auth/tokens", asked),
         ("POST", "/api/v1/repos", {"name": "x"}),
         ("POST", PAIR, None),
         ("GET", HANDLE, None),
     ):
         answer = http.request(method, path, json=body, headers=stolen)
         assert (answer.status_code, answer.json()["code"]) == (401, "sign_in_required"), path
-    page = http.post("/settings/tokens", json=wish, headers=stolen)
+    page = http.post("/settings/tokens", json=asked, headers=stolen)
     assert page.headers["location"].startswith("/auth/refresh"), "to a page it counts as no session"

@@ -212,7 +212,7 @@ def test_what_a_script_token_may(relay, browser, name):
 
 
 @pytest.mark.parametrize(
-    "wish",
+    "body",
     [
         {"label": ""},
         {"label": "a\nb"},
@@ -221,8 +221,8 @@ def test_what_a_script_token_may(relay, browser, name):
         {"label": "x" * 65},
     ],
 )
-def test_tokens_that_are_not_made(browser, name, wish):
-    assert browser().sign_up(name()).post(TOKENS, json=wish).status_code == 422
+def test_tokens_that_are_not_made(browser, name, body):
+    assert browser().sign_up(name()).post(TOKENS, json=body).status_code == 422
 
 
 def test_token_form_is_the_same_route(browser, name):

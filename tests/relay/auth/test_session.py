@@ -216,7 +216,7 @@ def test_sessions_page_by_page(browser, name):
 def test_a_refresh_without_the_signer_costs_nothing(relay, browser, name, monkeypatch):
     one = browser().sign_up(name())
 
-    async def down(**wish):
+    async def down(**body):
         raise Unavailable("the token signer is not running")
 
     with monkeypatch.context() as broken:

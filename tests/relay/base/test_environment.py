@@ -17,7 +17,7 @@ from localstore.core.identity.keys import DeviceKey, TransportKey
 from relay import config
 from relay.base.environment import StartRefused
 from tests.relay.conftest import Relay
-from tests.relay.test_start import served
+from tests.relay.run.test_start import served
 
 ORIGIN = "https://node.example"
 QUIET = {"TR_RATE_LIMITS": "off", "RUST_LOG": "off"}
@@ -205,10 +205,10 @@ def test_debug_says_more_than_error(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes the certificate")
 def test_with_a_certificate_the_node_ends_tls_itself(tmp_path: Path) -> None:
     certificate, private = tmp_path / "cert.pem", tmp_path / "key.pem"
-    wish = ["-x509", "-newkey", "ed25519", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    body = ["-x509", "-newkey", "ed25519", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
     names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
     subprocess.run(
-        ["openssl", "req", *wish, *names, "-out", str(certificate), "-keyout", str(private)],
+        ["openssl", "req", *body, *names, "-out", str(certificate), "-keyout", str(private)],
         check=True,
         capture_output=True,
     )

@@ -19,7 +19,7 @@ from relay.service.storage.collect import collect
 from tests.relay.auth.people import Browser, Device
 from tests.relay.conftest import Relay
 from tests.relay.histories import Repository, create
-from tests.relay.test_pack_http import pack_of, signed
+from tests.relay.http.test_pack_http import pack_of, signed
 
 BYTES, OBJECTS, REPOSITORIES, ACCOUNTS = 300_000, 40, 4, 3
 

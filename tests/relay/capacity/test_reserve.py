@@ -20,7 +20,7 @@ from relay.capacity.reserve import Reserve, Space
 from tests.relay.auth.people import Device
 from tests.relay.conftest import Relay
 from tests.relay.histories import create
-from tests.relay.test_pack_http import pack_of, signed
+from tests.relay.http.test_pack_http import pack_of, signed
 
 PLENTY = Space(0, 0)
 

@@ -217,13 +217,13 @@ def test_what_somebody_prepared_ends_with_their_rights(relay: Relay, account, cl
                 await asyncio.sleep(0.02)
 
     def prepare(who):
-        wish = {
+        body = {
             "branch": "main",
             "device_key_id": who.key.id,
             "expected_head": None,
             "seals": [{"message": "m", "changes": [], "parents": []}],
         }
-        assert client(who).post(f"{repo.url}/seals/prepare", json=wish).status_code == 200
+        assert client(who).post(f"{repo.url}/seals/prepare", json=body).status_code == 200
 
     relay.run(join())
     for who in (guest, repo.owner):

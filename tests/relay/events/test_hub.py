@@ -37,7 +37,7 @@ async def collect(peer, count):
     found = []
     while len(found) < count:
         await asyncio.wait_for(peer.ready.wait(), 10)
-        found += [MESSAGE.decode(text) for text in peer.take()]
+        found += [MESSAGE.decode(text) for text in peer.drain()]
     return found
 
 
@@ -220,13 +220,13 @@ def test_polling(relay):
         start = client.post("/api/v1/sync/poll", json={"repos": [repo]}).json()
         assert start["events"] == []
         announced(relay, repo, 3)
-        wish = {"repos": [repo, "nowhere"], "since": start["next"]}
-        answer = client.post("/api/v1/sync/poll", json=wish).json()
+        body = {"repos": [repo, "nowhere"], "since": start["next"]}
+        answer = client.post("/api/v1/sync/poll", json=body).json()
         assert [event["data"]["n"] for event in answer["events"]] == [0, 1, 2]
         assert answer["hidden"] == ["nowhere"]
         assert answer["more"] is False
-        wish["since"] = answer["next"]
-        assert client.post("/api/v1/sync/poll", json=wish).json()["events"] == []
+        body["since"] = answer["next"]
+        assert client.post("/api/v1/sync/poll", json=body).json()["events"] == []
         hidden = other.post("/api/v1/sync/poll", json={"repos": [repo], "since": 0}).json()
         assert (hidden["events"], hidden["hidden"]) == ([], [repo])
         for bad in ({"repos": [repo], "since": -1}, {"repos": [repo] * 300}, {"repos": repo}):

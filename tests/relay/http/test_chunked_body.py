@@ -21,7 +21,7 @@ def read(pieces):
     body, arrived, content = ChunkedBody(), bytearray(), bytearray()
     for piece in pieces:
         arrived += piece
-        while not body.ended and ((part := body.take(arrived)) or body.busy):
+        while not body.ended and ((part := body.read_content(arrived)) or body.busy):
             content += part
     return (bytes(content), bytes(arrived)) if body.ended else None
 
@@ -137,5 +137,5 @@ def test_very_many_small_chunks_are_refused():
 
 def test_others_have_their_turn_between_many_chunks():
     body, arrived = ChunkedBody(), bytearray(b"1\r\nx\r\n" * (2 * AT_ONCE))
-    assert 0 < len(body.take(arrived)) <= AT_ONCE
+    assert 0 < len(body.read_content(arrived)) <= AT_ONCE
     assert body.busy and arrived

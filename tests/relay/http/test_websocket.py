@@ -18,8 +18,8 @@ from localstore.core.identity.bearer import authorization
 from localstore.core.limits import MIB
 from relay.http import websocket
 from relay.http.limiter import SOCKET
-from scripts import attackers
-from scripts.attackers import frame
+from scripts.attack import attackers
+from scripts.attack.attackers import frame
 
 PING, PONG, TEXT, CONTINUED, CLOSE = 9, 10, 1, 0, 8
 HALF = b" " * (websocket.MESSAGE_BYTES // 2 + 1)

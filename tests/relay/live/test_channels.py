@@ -260,7 +260,7 @@ def taken(peer: Peer) -> list[Any]:
     """All that waits for a peer."""
     found: list[Any] = []
     while peer.ready.is_set():
-        found += [msgspec.json.decode(text) for text in peer.take()]
+        found += [msgspec.json.decode(text) for text in peer.drain()]
     return found
 
 

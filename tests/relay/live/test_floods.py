@@ -14,7 +14,7 @@ import pytest
 from localstore.core.identity.bearer import to_text
 from localstore.core.model.live import UpdateBatch
 from localstore.core.model.sync import Here, Open, Updates
-from scripts.attackers import frame
+from scripts.attack.attackers import frame
 from scripts.bench.live import Listener
 from svc.http.client import Credential
 from tests.relay.conftest import Account, Relay

@@ -47,8 +47,8 @@ def wrong(relay: Relay) -> list[str]:
 def sealed(repo: Repository) -> str:
     """Seal what is live."""
     key, url = repo.owner.key, f"{repo.url}/branches/main/seal"
-    wish = {"device_key_id": key.id, "message": "first", "expected_head": None}
-    prepared = ok(repo.http.post(f"{url}/prepare", json=wish))
+    body = {"device_key_id": key.id, "message": "first", "expected_head": None}
+    prepared = ok(repo.http.post(f"{url}/prepare", json=body))
     done = {
         "device_key_id": key.id,
         "prepare_id": prepared["prepare_id"],

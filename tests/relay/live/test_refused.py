@@ -25,14 +25,14 @@ def test_what_is_no_business_of_a_channel_is_refused_by_code(
     assert line is not None
 
     def refusal(**named: object) -> tuple[int, str]:
-        wish = {
+        body = {
             "repo_id": repo.id,
             "branch": "main",
             "replica": ann.replica,
             "device_key_id": ann.who.key.id,
             **named,
         }
-        line.open(9, **wish)  # type: ignore[arg-type]
+        line.open(9, **body)  # type: ignore[arg-type]
         told = ann.until(Refused)
         return told.channel, told.code
 

@@ -22,9 +22,9 @@ def _on_run(path: str, json: Any = None, **more: str) -> Callable[[World], Try]:
     """A request about a run."""
 
     def act(world: World) -> Try:
-        wish = _wish(world)
-        made = ok(world.http.post(wish.path, json={**wish.json, **more}))
-        return Try(f"{wish.path}/{made['id']}{path}", json)
+        body = _wish(world)
+        made = ok(world.http.post(body.path, json={**body.json, **more}))
+        return Try(f"{body.path}/{made['id']}{path}", json)
 
     return act
 

@@ -16,30 +16,30 @@ def _proposed(world: World) -> tuple[str, dict[str, Any]]:
     """The address of a new proposal, and what begins a thread on it."""
     repo = branched(world)
     ok(repo.http.post(f"{repo.url}/proposals", json={"head": "topic", "base": "main", "title": "a title"}))
-    wish = {"path": "a.txt", "start": 2, "end": 2, "seal_id": repo.head("topic"), "body": "why 2?"}
-    return f"{repo.url}/proposals/1", wish
+    asked = {"path": "a.txt", "start": 2, "end": 2, "seal_id": repo.head("topic"), "body": "why 2?"}
+    return f"{repo.url}/proposals/1", asked
 
 
 def _create(world: World) -> Try:
-    url, wish = _proposed(world)
-    return Try(f"{url}/threads", wish)
+    url, asked = _proposed(world)
+    return Try(f"{url}/threads", asked)
 
 
 def _resolve(world: World) -> Try:
-    url, wish = _proposed(world)
-    made = ok(world.http.post(f"{url}/threads", json=wish))
+    url, asked = _proposed(world)
+    made = ok(world.http.post(f"{url}/threads", json=asked))
     return Try(f"{url}/threads/{made['id']}", {"state": "resolved"})
 
 
 def _comment(world: World) -> Try:
-    url, wish = _proposed(world)
-    made = ok(world.http.post(f"{url}/threads", json=wish))
+    url, asked = _proposed(world)
+    made = ok(world.http.post(f"{url}/threads", json=asked))
     return Try(f"{url}/threads/{made['id']}/comments", {"body": "because"})
 
 
 def _prepare(world: World) -> Try:
-    url, wish = _proposed(world)
-    made = ok(world.http.post(f"{url}/threads", json={**wish, "suggestion": "two"}))
+    url, asked = _proposed(world)
+    made = ok(world.http.post(f"{url}/threads", json={**asked, "suggestion": "two"}))
     body = {"threads": [made["id"]], "device_key_id": world.who.key.id}
     return Try(f"{url}/suggestions/prepare", body)
 

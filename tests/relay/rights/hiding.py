@@ -82,8 +82,8 @@ class Hidden:
         self.repo.branch("topic", self.seals[-2])
         more = {"vault/plan.txt": b"planned line\n", "open/more.txt": b"1\n"}
         self.seals += self.repo.seal(more, branch="topic")
-        wish = {"head": "topic", "base": "main", "title": "More"}
-        ok(self.http.post(f"{self.repo.url}/proposals", json=wish))
+        sent = {"head": "topic", "base": "main", "title": "More"}
+        ok(self.http.post(f"{self.repo.url}/proposals", json=sent))
         self.paths = [*map(str.strip, self.private), *shown, "open/published.txt"]
         self.paths += ["vault", "vault/deep", "secret", "secret/except", "mixed", "open"]
         self.digests = [blake3(data).digest() for data in (*self.private.values(), *shown.values())]

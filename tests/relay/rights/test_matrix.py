@@ -93,7 +93,7 @@ class World:
     people: dict[Who, Account]
     places: dict[str, Place]
 
-    def wish(self) -> dict[str, str]:
+    def sent(self) -> dict[str, str]:
         """What is wished of every repository beside its name."""
         return {}
 
@@ -102,9 +102,9 @@ class World:
         has the role read where the repository is private, and none where it is public."""
         owner = self.people["owner"]
         visibility = "private" if "private" in state else "public"
-        wish = {**self.wish(), "name": f"r{secrets.token_hex(4)}", "visibility": visibility}
+        sent = {**self.sent(), "name": f"r{secrets.token_hex(4)}", "visibility": visibility}
         http = self.clients["owner"]
-        repo = Repository(http, owner, ok(http.post("/api/v1/repos", json=wish)))
+        repo = Repository(http, owner, ok(http.post("/api/v1/repos", json=sent)))
         made = Place(repo, state, repo.seal({"a.txt": TEXT})[-1])
         releases = f"{repo.url}/releases"
         ok(self.clients["owner"].post(releases, json={"version": "v1", "seal_id": made.seal}))
@@ -119,8 +119,8 @@ class World:
         made.comment = ok(self.clients["author"].post(comments, json={"body": "text"}))["id"]
         repo.branch("topic", made.seal)
         repo.seal({"a.txt": b"another\n"}, branch="topic")
-        wish = {"head": "topic", "base": "main", "title": "second"}
-        ok(self.clients["author"].post(f"{repo.url}/proposals", json=wish))
+        sent = {"head": "topic", "base": "main", "title": "second"}
+        ok(self.clients["author"].post(f"{repo.url}/proposals", json=sent))
         thread = {"path": "a.txt", "start": 1, "end": 1, "seal_id": repo.head("topic"), "body": "text"}
         made.thread = ok(self.clients["author"].post(f"{repo.url}/proposals/2/threads", json=thread))["id"]
         run = {"name": "test", "seal_id": made.seal}

@@ -27,7 +27,7 @@ class Owned(World):
     org: str
     theirs: dict[str, httpx.Client]
 
-    def wish(self) -> dict[str, str]:
+    def asked(self) -> dict[str, str]:
         return {"owner": self.org}
 
 

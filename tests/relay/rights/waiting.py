@@ -173,8 +173,8 @@ class Team:
         self.repo.branch(f"live{number}", self.head)
         ok(self.work.post(f"{branch}/live/updates", json=self._batch(f"live{number}")))
         key = self.member.key
-        wish = {"device_key_id": key.id, "message": "live", "expected_head": self.head}
-        prepared = ok(self.work.post(f"{branch}/seal/prepare", json=wish))
+        sent = {"device_key_id": key.id, "message": "live", "expected_head": self.head}
+        prepared = ok(self.work.post(f"{branch}/seal/prepare", json=sent))
         signature = b64u(key.sign(unb64u(prepared["bytes"])))
         body = {
             "device_key_id": key.id,

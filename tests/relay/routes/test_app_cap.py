@@ -54,24 +54,24 @@ def manifest(repo: Repository, mib: int) -> list[Any]:
 
 
 def prepared(repo: Repository, *seals: list[list[Any]]) -> httpx.Response:
-    wish = {
+    body = {
         "branch": "main",
         "device_key_id": repo.owner.key.id,
         "expected_head": repo.head(),
         "seals": [{"message": "work", "changes": changes} for changes in seals],
     }
-    return repo.http.post(f"{repo.url}/seals/prepare", json=wish)
+    return repo.http.post(f"{repo.url}/seals/prepare", json=body)
 
 
 def sealed(repo: Repository, *seals: list[list[Any]]) -> str:
     """Seal these changes one after the other; the head."""
     made = ok(prepared(repo, *seals))
-    wish = {
+    body = {
         "prepare_id": made["prepare_id"],
         "device_key_id": repo.owner.key.id,
         "signatures": [b64u(repo.owner.key.sign(unb64u(one["bytes"]))) for one in made["seals"]],
     }
-    return str(ok(repo.http.post(f"{repo.url}/seals/finalize", json=wish))["items"][-1]["id"])
+    return str(ok(repo.http.post(f"{repo.url}/seals/finalize", json=body))["items"][-1]["id"])
 
 
 def refused(answer: httpx.Response) -> tuple[int, str]:

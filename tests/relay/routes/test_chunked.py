@@ -50,23 +50,23 @@ def seal_file(repo: Repository, path: str, file: Large, kind: str = "chunked") -
 
 
 def prepared(repo: Repository, path: str, digest: str, size: int, kind: str) -> httpx.Response:
-    wish = {
+    asked = {
         "branch": "main",
         "device_key_id": repo.owner.key.id,
         "expected_head": repo.head(),
         "seals": [{"message": "weights", "changes": [[path, kind, digest, size]]}],
     }
-    return repo.http.post(f"{repo.url}/seals/prepare", json=wish)
+    return repo.http.post(f"{repo.url}/seals/prepare", json=asked)
 
 
 def finalized(repo: Repository, made: dict[str, Any]) -> httpx.Response:
     signatures = [b64u(repo.owner.key.sign(unb64u(one["bytes"]))) for one in made["seals"]]
-    wish = {
+    asked = {
         "prepare_id": made["prepare_id"],
         "device_key_id": repo.owner.key.id,
         "signatures": signatures,
     }
-    return repo.http.post(f"{repo.url}/seals/finalize", json=wish)
+    return repo.http.post(f"{repo.url}/seals/finalize", json=asked)
 
 
 # --- one in, and out again

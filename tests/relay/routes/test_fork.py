@@ -45,8 +45,8 @@ def other(account: Callable[..., Account]) -> Account:
     return account()
 
 
-def fork(parent: Repository, who: Account, http: httpx.Client, **wish: Any) -> Repository:
-    return Repository(http, who, ok(http.post(f"{parent.url}/forks", json=wish)))
+def fork(parent: Repository, who: Account, http: httpx.Client, **asked: Any) -> Repository:
+    return Repository(http, who, ok(http.post(f"{parent.url}/forks", json=asked)))
 
 
 def stored(relay: Relay, table: str) -> int:

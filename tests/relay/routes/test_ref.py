@@ -32,8 +32,8 @@ def repo(http: httpx.Client, owner: Account) -> Repository:
     return made
 
 
-def post(repo: Repository, **wish: Any) -> httpx.Response:
-    return repo.http.post(f"{repo.url}/refs", json={"type": "branch", **wish})
+def post(repo: Repository, **asked: Any) -> httpx.Response:
+    return repo.http.post(f"{repo.url}/refs", json={"type": "branch", **asked})
 
 
 def test_a_branch_starts_at_the_default_branch_another_or_a_seal(repo: Repository) -> None:
@@ -47,7 +47,7 @@ def test_a_branch_starts_at_the_default_branch_another_or_a_seal(repo: Repositor
 
 
 @pytest.mark.parametrize(
-    ("wish", "status", "code"),
+    ("asked", "status", "code"),
     [
         ({"name": "main"}, 409, "ref_exists"),
         ({"name": "x", "head": "nowhere"}, 422, "invalid"),
@@ -59,8 +59,8 @@ def test_a_branch_starts_at_the_default_branch_another_or_a_seal(repo: Repositor
         ({"name": "x", "type": "note"}, 422, "invalid"),
     ],
 )
-def test_creations_that_are_refused(repo: Repository, wish: dict[str, Any], status: int, code: str) -> None:
-    answer = post(repo, **wish)
+def test_creations_that_are_refused(repo: Repository, asked: dict[str, Any], status: int, code: str) -> None:
+    answer = post(repo, **asked)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
@@ -92,8 +92,8 @@ def test_the_frontier_follows_a_branch_that_moves(repo: Repository) -> None:
     ok(post(repo, name="b", head=first))
     ok(repo.http.patch(f"{repo.url}/refs/branch/b", json={"head": second, "expected_head": first}))
     sealed = ok(repo.http.get(f"{repo.url}/tree/{second}?recursive=1"))["entries"]
-    wish = {"device_key_id": repo.owner.key.id, "since": 0}
-    rows = ok(repo.http.post(f"{repo.url}/branches/b/live/bootstrap", json=wish))["rows"]
+    asked = {"device_key_id": repo.owner.key.id, "since": 0}
+    rows = ok(repo.http.post(f"{repo.url}/branches/b/live/bootstrap", json=asked))["rows"]
     assert {row[0]: row[6] for row in rows} == {entry["path"]: entry["blake3"] for entry in sealed}
 
 

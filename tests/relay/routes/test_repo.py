@@ -62,7 +62,7 @@ def test_a_new_repository_is_private_with_an_unsealed_default_branch(account: Ma
 
 
 @pytest.mark.parametrize(
-    ("wish", "expected"),
+    ("sent", "expected"),
     [
         ({}, "private_plaintext"),
         ({"visibility": "public"}, "published_public"),
@@ -82,8 +82,8 @@ def test_a_new_repository_is_private_with_an_unsealed_default_branch(account: Ma
         ({"description": "x" * 1001}, 422),
     ],
 )
-def test_classes_names_and_visibility(account: Maker, client: Client, wish: Any, expected: Any) -> None:
-    answer = client(account()).post("/api/v1/repos", json={"name": "thing", **wish})
+def test_classes_names_and_visibility(account: Maker, client: Client, sent: Any, expected: Any) -> None:
+    answer = client(account()).post("/api/v1/repos", json={"name": "thing", **sent})
     if isinstance(expected, str):
         assert (answer.status_code, answer.json()["class"]) == (201, expected)
     else:

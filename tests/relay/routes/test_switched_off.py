@@ -1,4 +1,4 @@
-"""With a flag off its routes are no routes: the constant 404 for every method and caller."""
+"""With a flag off its routes are not routes: the constant 404 for every method and caller."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from localstore.core.limits import MIB
 from relay.backup import files, manifest
 from relay.objects.packs import PackFiles
 from relay.run import admin
-from relay.run.maintenance import Keeper
+from relay.run.maintenance import Maintenance
 from tests import buckets
 from tests.depth import rounds
 from tests.relay import places
@@ -181,8 +181,8 @@ def kill(process: subprocess.Popen[str], chance: random.Random) -> None:
 async def test_a_stopped_backup_leaves_the_older_one(tmp_path, monkeypatch):
     filled = await asyncio.to_thread(places.filled, tmp_path / "data")
     async with filled.opened() as (db, store):
-        keeper = Keeper(filled.data, db, store, serving=False)
-        assert await keeper.backup(tmp_path / "b", print) == 0
+        maintenance = Maintenance(filled.data, db, store, serving=False)
+        assert await maintenance.backup(tmp_path / "b", print) == 0
         older = manifest.read(tmp_path / "b")
         await more(filled)
         reached = asyncio.Event()
@@ -193,13 +193,13 @@ async def test_a_stopped_backup_leaves_the_older_one(tmp_path, monkeypatch):
             return []
 
         monkeypatch.setattr(store.packs, "read", never)
-        work = asyncio.create_task(keeper.backup(tmp_path / "b", print))
+        work = asyncio.create_task(maintenance.backup(tmp_path / "b", print))
         await reached.wait()
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
         monkeypatch.undo()
         assert manifest.read(tmp_path / "b") == older
-        assert await keeper.backup(tmp_path / "b", print) == 0
+        assert await maintenance.backup(tmp_path / "b", print) == 0
 
 
 async def test_a_backup_beside_a_relay_syncs_and_hashes_nothing_on_the_event_loop(tmp_path, monkeypatch):
@@ -217,7 +217,7 @@ async def test_a_backup_beside_a_relay_syncs_and_hashes_nothing_on_the_event_loo
     monkeypatch.setattr(os, "fsync", noted(synced, os.fsync))
     monkeypatch.setattr(files, "digest_of", noted(hashed, files.digest_of))
     async with filled.opened() as (db, store):
-        assert await Keeper(filled.data, db, store, serving=True).backup(tmp_path / "b", print) == 0
+        assert await Maintenance(filled.data, db, store, serving=True).backup(tmp_path / "b", print) == 0
     assert synced
     assert hashed
     assert threading.get_ident() not in synced | hashed
@@ -228,8 +228,8 @@ async def test_a_backup_waits_for_the_collector(tmp_path):
     filled = await asyncio.to_thread(places.filled, tmp_path / "data")
     said: list[str] = []
     async with filled.opened() as (one, store), filled.opened() as (other, _):
-        first = Keeper(filled.data, one, store, serving=True)
-        second = Keeper(filled.data, other, store, serving=True) if other.shared else first
+        first = Maintenance(filled.data, one, store, serving=True)
+        second = Maintenance(filled.data, other, store, serving=True) if other.shared else first
         async with first._undisturbed(said.append):
             work = asyncio.create_task(second.backup(tmp_path / "b", said.append))
             if other.shared:

@@ -169,10 +169,10 @@ class Device:
     lanes: dict[int, Lane] = field(default_factory=dict)
 
     async def bootstrap(self, since: int = 0) -> Bootstrap:
-        wish = BootstrapRequest(
+        body = BootstrapRequest(
             device_key_id=self.key.id, replica=self.replica or None, since=since, n=self.n
         )
-        answer = await live.bootstrap(self.view, self.branch, wish)
+        answer = await live.bootstrap(self.view, self.branch, body)
         self.replica, self.branch_id, self.head = answer.replica, answer.branch_id, answer.sealed_head
         return answer
 
@@ -238,8 +238,8 @@ class Device:
 
     async def fetch(self, path: str, gen: int, epoch: int | None = None) -> tuple[LaneState, Lane]:
         """A lane as the relay tells it: genesis, then its state."""
-        wish = LanesRequest(lanes=[LaneAsked(path=path, gen=gen, epoch=epoch)], replica=self.replica)
-        (state,) = (await lanes.read(self.view, self.branch, wish)).lanes
+        body = LanesRequest(lanes=[LaneAsked(path=path, gen=gen, epoch=epoch)], replica=self.replica)
+        (state,) = (await lanes.read(self.view, self.branch, body)).lanes
         text = await self.world.node.objects.read(bytes.fromhex(state.genesis), self.world.repo_id)
         lane = Lane.genesis(self.branch_id, gen, state.epoch, text)
         if state.state is not None:
@@ -248,16 +248,16 @@ class Device:
         return state, lane
 
     async def prepare(self, head: str | None = None, message: str = "seal") -> Prepared:
-        wish = PrepareRequest(message=message, device_key_id=self.key.id, expected_head=head)
-        return await seal.prepare(self.view, self.branch, wish)
+        body = PrepareRequest(message=message, device_key_id=self.key.id, expected_head=head)
+        return await seal.prepare(self.view, self.branch, body)
 
     async def finalize(self, prepared: Prepared) -> Seal:
-        wish = FinalizeRequest(
+        body = FinalizeRequest(
             prepare_id=prepared.prepare_id,
             device_key_id=self.key.id,
             signature=b64u(self.key.sign(unb64u(prepared.bytes))),
         )
-        return await seal.finalize(self.view, self.branch, wish)
+        return await seal.finalize(self.view, self.branch, body)
 
     async def seal(self, head: str | None = None) -> Seal:
         made = await self.finalize(await self.prepare(head))

@@ -21,7 +21,7 @@ from relay.http.limiter import Limiter
 from relay.memory.fair import WORK, Share
 from relay.service.live import lane_work, live
 from relay.service.live.lane_work import Bench
-from scripts.attackers import across
+from scripts.attack.attackers import across
 from tests.relay.service.live_world import Device, World, opened, world
 
 
@@ -60,7 +60,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
 
 
 def costly(device: Device, path: str, gen: int, count: int = 300) -> Any:
-    """A legal edit, typed, that is no small one."""
+    """A legal edit, typed, that is not a small one."""
     ops = [b64u(across(device.replica, count))]
     return device.make("edit_text", path, gen, epoch=0, ops=ops, typed=True)
 

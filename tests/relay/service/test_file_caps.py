@@ -133,7 +133,7 @@ async def test_no_manifest_is_read_on_the_event_loop(w: World, monkeypatch: pyte
         SealChange(path="big.bin", kind="chunked", digest=await w.put_large(BIG), size=len(BIG)),
     ]
     seals = [TreeDelta(message="Large", changes=changes)]
-    wish = PrepareSealsRequest(branch="main", device_key_id=a.key.id, expected_head=None, seals=seals)
-    assert len((await trees.prepare(a.view, wish)).seals) == 1
+    body = PrepareSealsRequest(branch="main", device_key_id=a.key.id, expected_head=None, seals=seals)
+    assert len((await trees.prepare(a.view, body)).seals) == 1
     assert where
     assert threading.get_ident() not in where

@@ -31,13 +31,13 @@ async def sealed(a: Device, branch: str, path: str, content: bytes) -> str:
     digest = await a.world.put(content)
     head = (await ref.get(a.view, "branch", branch)).head
     change = SealChange(path=path, kind="text", digest=digest, size=len(content))
-    wish = PrepareSealsRequest(
+    sent = PrepareSealsRequest(
         branch=branch,
         device_key_id=a.key.id,
         expected_head=head,
         seals=[TreeDelta(message=path, changes=[change])],
     )
-    prepared = await trees.prepare(a.view, wish)
+    prepared = await trees.prepare(a.view, sent)
     signed = [b64u(a.key.sign(unb64u(one.bytes))) for one in prepared.seals]
     done = FinalizeSealsRequest(prepare_id=prepared.prepare_id, device_key_id=a.key.id, signatures=signed)
     return (await trees.finalize(a.view, done)).items[-1].id
@@ -52,8 +52,8 @@ async def child(folder: Path) -> None:
         await sealed(a, "topic", "theirs", b"2\n")
         await sealed(a, "main", "ours", b"3\n")
         await proposal.create(a.view, ProposalCreate(head="topic", base="main", title="t"))
-        wish = MergePrepareRequest(device_key_id=a.key.id, strategy="squash")
-        prepared = await prepare.merge(a.view, "1", wish)
+        sent = MergePrepareRequest(device_key_id=a.key.id, strategy="squash")
+        prepared = await prepare.merge(a.view, "1", sent)
         done = MergeFinalizeRequest(
             prepare_id=prepared.prepare_id,
             device_key_id=a.key.id,
@@ -81,8 +81,8 @@ async def waiting_child(folder: Path) -> None:
         await ref.create(a.view, RefCreate(type="branch", name="topic", head=first))
         await sealed(a, "topic", "theirs", b"2\n")
         await proposal.create(a.view, ProposalCreate(head="topic", base="main", title="t", draft=True))
-        wish = MergePrepareRequest(device_key_id=a.key.id, strategy="squash", auto=True)
-        prepared = await prepare.merge(a.view, "1", wish)
+        sent = MergePrepareRequest(device_key_id=a.key.id, strategy="squash", auto=True)
+        prepared = await prepare.merge(a.view, "1", sent)
         done = MergeFinalizeRequest(
             prepare_id=prepared.prepare_id,
             device_key_id=a.key.id,

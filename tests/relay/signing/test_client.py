@@ -15,7 +15,7 @@ from relay.signing.client import LENGTH, SOCKET_NAME, Signer
 from relay.signing.process import KEYS_NAME, Child
 
 
-def wish(**changes):
+def body(**changes):
     asked = {
         "user": bytes(16),
         "session": bytes(16),
@@ -30,7 +30,7 @@ async def test_it_mints_within_bounds_and_keeps_its_keys_private(tmp_path):
     child = await Child.start(tmp_path)
     signer = Signer(tmp_path)
     try:
-        raw = await signer.mint(**wish())
+        raw = await signer.mint(**body())
         token = Guard(await signer.public_keys()).inspect(raw)
         assert token.capability.caps == {"read", "write"}
         for refused in (
@@ -41,7 +41,7 @@ async def test_it_mints_within_bounds_and_keeps_its_keys_private(tmp_path):
             {"bound_key": b"short"},
         ):
             with pytest.raises(Invalid):
-                await signer.mint(**wish(**refused))
+                await signer.mint(**body(**refused))
         for name in (KEYS_NAME, SOCKET_NAME):
             assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
         with pytest.raises(Unavailable):
@@ -58,9 +58,9 @@ async def test_its_death_is_unavailable_and_its_return_is_noticed(tmp_path):
     child.process.kill()
     await child.stop()
     with pytest.raises(Unavailable):
-        await signer.mint(**wish())
+        await signer.mint(**body())
     child = await Child.start(tmp_path)
-    raw = await signer.mint(**wish())
+    raw = await signer.mint(**body())
     Guard(keys).inspect(raw)
     await signer.close()
     await child.stop()
@@ -76,12 +76,12 @@ async def test_it_ends_with_its_parent(tmp_path):
 async def test_tokens_of_a_rotated_key_still_verify(tmp_path):
     signer = Signer(tmp_path)
     child = await Child.start(tmp_path)
-    old = await signer.mint(**wish())
+    old = await signer.mint(**body())
     await child.stop()
     assert process.rotate(tmp_path) == 2
     child = await Child.start(tmp_path)
     guard = Guard(await signer.public_keys())
-    for raw in (old, await signer.mint(**wish())):
+    for raw in (old, await signer.mint(**body())):
         guard.inspect(raw)
     await signer.close()
     await child.stop()

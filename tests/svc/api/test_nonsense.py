@@ -1,4 +1,4 @@
-"""Every call of the client against bodies that are no answer to it: one sentence, fit for a terminal."""
+"""Every call of the client against bodies that are not an answer to it: one sentence, fit for a terminal."""
 
 from __future__ import annotations
 

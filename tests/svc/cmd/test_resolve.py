@@ -240,7 +240,7 @@ def test_without_terminal_and_flag_the_flags_are_named(alice: Svc, kept: Path, t
 def test_a_file_that_is_gone_or_bytes_now_wants_a_whole_version(alice: Svc, kept: Path) -> None:
     FILE.write_bytes(b"\0")
     told = alice("resolve", str(FILE), "--tool", "true")
-    assert (told.code, "is no text;" in told.err, "--mine" in told.err) == (1, True, True)
+    assert (told.code, "is not text;" in told.err, "--mine" in told.err) == (1, True, True)
     FILE.unlink()
     told = alice("resolve", str(FILE), "--tool", "true")
     assert (told.code, "was deleted" in told.err) == (1, True)
@@ -348,7 +348,7 @@ def test_versions_without_common_text_are_listed(alice: Svc, pictures: dict[str,
 def test_bytes_want_a_whole_version(alice: Svc, pictures: dict[str, Path]) -> None:
     told = alice("resolve", str(PICTURE), "--tool", "true")
     assert told.code == 1
-    assert f"{PICTURE} is no text; choose one version: svc resolve {PICTURE} --mine or --theirs" in told.err
+    assert f"{PICTURE} is not text; choose one version: svc resolve {PICTURE} --mine or --theirs" in told.err
     assert (PICTURE.read_bytes(), pictures[str(PICTURE)].read_bytes()) == (SECOND, THIRD)
 
 

@@ -18,7 +18,7 @@ import pytest
 from localstore.core.encoding import b64u
 from localstore.core.model.collaboration import path
 from localstore.home import Home
-from localstore.outbox import Entry, Outbox
+from localstore.outbox import Outbox, QueuedAction
 from svc.flows.outbox import actions as flows
 from svc.flows.outbox.actions import ACTIONS, Queue, call_of, described, open_outbox
 from svc.http.session import Session
@@ -245,7 +245,7 @@ def test_an_entry_of_a_later_version_moves_aside(tmp_path: Path) -> None:
     class Served:
         origin = "https://node.example"
 
-    told: list[Entry] = []
+    told: list[QueuedAction] = []
     report = flows.replay(outbox, home, lambda *_: Served(), lambda entry, _: told.append(entry))  # type: ignore[arg-type,return-value]
     assert ([entry.id for entry in report.refused], told) == ([made.id], report.refused)
     assert outbox.list()[0].state == "refused"

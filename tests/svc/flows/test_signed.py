@@ -41,8 +41,8 @@ class Wire:
         known, updates = BranchTransport.bootstrap, BranchTransport.updates
         prepare, finalize = BranchTransport.prepare, BranchTransport.finalize
 
-        def met(transport: BranchTransport, wish: BootstrapRequest) -> Bootstrap:
-            answer = known(transport, wish)
+        def met(transport: BranchTransport, body: BootstrapRequest) -> Bootstrap:
+            answer = known(transport, body)
             self.branch_id = answer.branch_id
             return answer
 
@@ -50,13 +50,13 @@ class Wire:
             self.batches.append(batch)
             return updates(transport, batch)
 
-        def asked(transport: BranchTransport, wish: PrepareRequest) -> Prepared:
-            self.prepared.append(prepare(transport, wish))
+        def asked(transport: BranchTransport, body: PrepareRequest) -> Prepared:
+            self.prepared.append(prepare(transport, body))
             return self.prepared[-1]
 
-        def signed(transport: BranchTransport, wish: FinalizeRequest) -> object:
-            self.finalized.append(wish)
-            return finalize(transport, wish)
+        def signed(transport: BranchTransport, body: FinalizeRequest) -> object:
+            self.finalized.append(body)
+            return finalize(transport, body)
 
         monkeypatch.setattr(BranchTransport, "bootstrap", met)
         monkeypatch.setattr(BranchTransport, "updates", sent)
@@ -88,8 +88,8 @@ def test_every_update_and_every_seal_is_signed_by_the_registered_key(
             assert verify(public, raw, unb64u(update.signature))
     assert kinds == {"create_text", "edit_text", "set_blob", "delete"}
     assert len(wire.finalized) == 3
-    for prepared, wish in zip(wire.prepared, wire.finalized, strict=True):
-        seals.verify(unb64u(prepared.bytes), unb64u(wish.signature), public)
+    for prepared, body in zip(wire.prepared, wire.finalized, strict=True):
+        seals.verify(unb64u(prepared.bytes), unb64u(body.signature), public)
 
 
 def test_a_recorded_update_with_one_bit_flipped_is_refused(

@@ -76,7 +76,7 @@ FRAMINGS = {
     "a length and a coding": b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "a coding that nobody asked for": b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
     "two lengths": b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab",
-    "a length that is no number": b"Content-Length: +1\r\n\r\na",
+    "a length that is not a number": b"Content-Length: +1\r\n\r\na",
     "too many headers": b"A: 1\r\n" * 101 + b"Content-Length: 0\r\n\r\n",
 }
 

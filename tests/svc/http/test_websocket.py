@@ -14,7 +14,7 @@ import pytest
 
 from localstore.core.errors import Cancelled, NotFound, ServerMisbehaved, ServerUnreachable, SvcError
 from localstore.core.model.sync import Event
-from scripts.attackers import frame
+from scripts.attack.attackers import frame
 from svc.api import Api
 from svc.http import websocket
 from svc.http.bounds import Cancel, Deadline, within

@@ -31,7 +31,7 @@ class Form(Over):
         self._values = dict(values)
 
     def content(self) -> ComposeResult:
-        yield Lines(id="form")
+        yield Lines(searches=True, id="form")
 
     def title_parts(self) -> Sequence[Part]:
         return ((f" svc {self._path}", "title"), (f"  {self.svc.summary(self._path)}", "dim"))
@@ -66,7 +66,9 @@ class Form(Over):
         elif value and field.flag:
             shown = ("✓ yes", "good")
         return Item(
-            ("field", field.name), ((f"{safe(name):<{NAME}} ", "accent"), shown), text=f"{name} {value}"
+            ("field", field.name),
+            ((f"{safe(name):<{NAME}} ", "accent"), shown),
+            text=f"{name} {field.help} {value}",
         )
 
     def _go_on(self) -> None:

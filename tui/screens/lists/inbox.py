@@ -41,7 +41,7 @@ def row(one: InboxItem, now: float) -> Item:
     """One row of the inbox; its key is the id."""
     word, role = REASONS[one.reason]
     number = f" #{one.subject.number}" if one.subject.number else ""
-    name = one.repo.full_name
+    name = _about(one)
     short = name if len(name) <= NAME else f"…{name[1 - NAME :]}"
     left: tuple[Part, ...] = (
         ("● " if one.unread else "  ", "accent"),
@@ -49,12 +49,20 @@ def row(one: InboxItem, now: float) -> Item:
         (f"{safe(short)}{number}  ", "accent"),
         (safe(one.subject.title), "text"),
     )
-    text = f"{word} {one.repo.full_name}{number} {one.subject.title}"
+    text = f"{word} {name}{number} {one.subject.title}"
     return Item(one.id, left, ((f"{ago(one.updated_at, now)} ", "dim"),), text)
 
 
+def _about(one: InboxItem) -> str:
+    """OWNER/NAME, or the organisation that it is about."""
+    return one.subject.title if one.repo is None else one.repo.full_name
+
+
 def open_subject(svc: SvcApp, one: InboxItem) -> None:
-    """Show the issue, proposal or repository of a row."""
+    """Show the issue, proposal or repository of a row; of an organisation, how to answer."""
+    if one.repo is None:
+        return
+    repo_id = one.repo.id
     opened: list[bool] = []
 
     def show(repo: Repo, at: float) -> None:
@@ -73,7 +81,7 @@ def open_subject(svc: SvcApp, one: InboxItem) -> None:
         else:
             svc.push_screen(IssueScreen(repo, number))
 
-    svc.load(reads.repo(one.repo.id), show)
+    svc.load(reads.repo(repo_id), show)
 
 
 class Inbox(Base):
@@ -123,12 +131,15 @@ class Inbox(Base):
         one = self._of(self.query_one("#inbox", Lines).key)
         if one is not None:
             body = InboxState(state="done")
-            self.svc.act(inboxes.UPDATE, body, about=one.repo.full_name, id=one.id)
+            self.svc.act(inboxes.UPDATE, body, about=_about(one), id=one.id)
 
     def do_all_done(self) -> None:
         self.svc.act(inboxes.UPDATE_ALL, InboxState(state="done"), about="")
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         one = self._of(event.key)
-        if one is not None:
+        if one is not None and one.repo is None:
+            name = safe(one.subject.title)
+            self.say(f"{name} invites you: svc org invite accept, or svc org invite decline")
+        elif one is not None:
             open_subject(self.svc, one)

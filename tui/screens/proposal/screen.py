@@ -188,6 +188,7 @@ class ProposalScreen(Reviewing, Talk):
                 ),
             ),
             ("state     ", BLOCKS.get(one.merge_state, "") if one.state == "open" else ""),
+            ("files     ", ", ".join(one.conflicts)),
             ("waits for ", ", ".join(one.blocked_by).replace("_", " ") if one.state == "open" else ""),
             ("closes    ", " ".join(f"#{number}" for number in one.closes)),
             ("before it ", " ".join(f"#{number}" for number in one.depends_on)),

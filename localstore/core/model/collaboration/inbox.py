@@ -34,18 +34,19 @@ class InboxRepo(Model, frozen=True):
 
 
 class InboxSubject(Model, frozen=True):
-    """`number` None: the repository itself."""
+    """`number` None: the repository itself, or an organisation that the caller is invited to."""
 
-    kind: Literal["issue", "proposal", "repository"]
+    kind: Literal["issue", "proposal", "repository", "organisation"]
     number: int | None
     title: str
 
 
 class InboxItem(Model, frozen=True):
-    """`reason`: why its newest event is here. `done`: until something new happens."""
+    """`reason`: why its newest event is here. `done`: until something new happens. `repo` None: it is about
+    an organisation."""
 
     id: str
-    repo: InboxRepo
+    repo: InboxRepo | None
     subject: InboxSubject
     reason: Reason
     unread: bool

@@ -31,12 +31,13 @@ class OrganisationOwns(Conflict):
 
 
 class ThroughOrganisation(Conflict):
-    """The account has its role as an admin of the organisation that owns the repository."""
+    """The account has its role as a member of the organisation that owns the repository."""
 
     code = "through_organisation"
 
 
 MemberRole = Literal["admin", "member"]
+BaseRole = Literal["none", "read", "triage", "write", "admin"]
 
 
 class OrganisationName(Model, frozen=True):
@@ -45,13 +46,15 @@ class OrganisationName(Model, frozen=True):
 
 
 class Organisation(Model, frozen=True):
-    """`role`: the caller's. `members`: how many there are, admins among them."""
+    """`role`: the caller's. `members`: how many there are, admins among them. `base_role`: what all members
+    have in all its repositories."""
 
     id: str
     handle: str
     role: MemberRole
     members: Count
     created_at: str
+    base_role: BaseRole = "none"
 
 
 class OrganisationCreate(Model, frozen=True):
@@ -59,9 +62,10 @@ class OrganisationCreate(Model, frozen=True):
 
 
 class OrganisationChange(Model, frozen=True):
-    """`handle`: the new one; the old one leads to its repositories for 90 days."""
+    """`handle`: the new one; the old one leads to its repositories for 90 days. Absent members stay."""
 
-    handle: Name
+    handle: Name | None = None
+    base_role: BaseRole | None = None
 
 
 class Member(Model, frozen=True):

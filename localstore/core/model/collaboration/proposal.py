@@ -105,8 +105,10 @@ class Proposal(Model, frozen=True):
     """`head_seal`: the head of the newest version, number `version`. `base_seal`: head of the base branch; of
     a closed proposal, that of the newest version. `merge_base`: None while it is not known. `reviews`: the
     review that each verdict among `reviewers` comes from. `checks`: of `head_seal`. `merge_state`: `clean` if
-    it can be fast-forwarded, `behind` if its base has moved on. `blocked_by`: codes of what keeps it from
-    being merged. `depends_on`: open proposals whose head branch is the base of this one. `closes`: issues
+    it can be fast-forwarded, `conflicts` if a merge conflicts in the files `conflicts` (whatever else stands
+    in its way; the first 100 that the caller sees), `draft`, `blocked`, `behind` if its base has moved on and
+    it can be merged, `unknown` while that was not tried. `blocked_by`: codes of what keeps it from being
+    merged. `depends_on`: open proposals whose head branch is the base of this one. `closes`: issues
     that merging closes. `head_repo`: None where it is gone or hidden;
     `cross_repository`: it is another one."""
 
@@ -141,6 +143,7 @@ class Proposal(Model, frozen=True):
     merged_seal: str | None = None
     auto_merge: AutoMerge | None = None
     cross_repository: bool = False
+    conflicts: list[str] = msgspec.field(default_factory=list)
 
 
 class Version(Model, frozen=True):

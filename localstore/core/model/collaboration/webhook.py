@@ -145,7 +145,7 @@ def check_url(url: str) -> tuple[str, int]:
 
 def signing_key(secret: str) -> bytes:
     """The bytes that sign: what follows `whsec_` in base64, or else the characters themselves. Invalid for a
-    `whsec_` that is no base64."""
+    `whsec_` that is not base64."""
     if not secret.startswith(SECRET_PREFIX):
         return secret.encode()
     try:

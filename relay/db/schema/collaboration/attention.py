@@ -34,6 +34,18 @@ social = Table(
     **BY_KEY,
 )
 
+# Handles that a post named: whoever is in it was told. `post`: id of a comment or a review, "" for the text
+# of an issue or a proposal itself.
+mention = Table(
+    "mention",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("post", String, primary_key=True),
+    Column("handle", String, primary_key=True),
+    **BY_KEY,
+)
+
 # One row for each account and subject. Titles are not in it: they are read with what the reader may see.
 inbox = Table(
     "inbox",

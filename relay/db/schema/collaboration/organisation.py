@@ -3,7 +3,7 @@ have by them."""
 
 from __future__ import annotations
 
-from sqlalchemy import Column, ForeignKey, Index, String, Table, text
+from sqlalchemy import Boolean, Column, ForeignKey, Index, String, Table, false, text, true
 
 from relay.db.schema.base import BY_KEY, at, metadata
 
@@ -30,6 +30,8 @@ member_invite = Table(
     Column("state", String, nullable=False),  # as of an invitation to a repository
     at("created_at"),
     at("valid_until"),
+    Column("unread", Boolean, nullable=False, server_default=true()),  # in the inbox of the account
+    Column("done", Boolean, nullable=False, server_default=false()),
     Index(
         "uq_member_invite_open",
         "org_id",
@@ -41,7 +43,17 @@ member_invite = Table(
     Index("ix_member_invite_of_account", "account_id", "id"),
 )
 
-# The source of a collaborator's role owner: the organisation whose admin it is.
+# The role that all members of an organisation have in what it owns; no row: none.
+base_role = Table(
+    "base_role",
+    metadata,
+    Column("org_id", ForeignKey("account.id"), primary_key=True),
+    Column("role", String, nullable=False),  # admin, write, triage, read
+    **BY_KEY,
+)
+
+# The source of a collaborator's role: the organisation that it is an admin of (role owner), or a member of
+# (its base role).
 through = Table(
     "through",
     metadata,

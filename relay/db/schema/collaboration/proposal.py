@@ -36,6 +36,7 @@ proposal = Table(
     Index("ix_proposal_of_head", "repo_id", "head", "state", "number"),
     Index("ix_proposal_of_base", "repo_id", "base", "state", "number"),
     Index("ix_proposal_of_draft", "repo_id", "draft", "state", "number"),
+    Index("ix_proposal_of_seal", "repo_id", "head_seal", "state"),
     Index("ix_proposal_head_moves", "head_id", "state"),
     Index("ix_proposal_base_moves", "base_id", "state"),
     Index("ix_proposal_from_repo", "head_repo_id", "state"),
@@ -100,6 +101,18 @@ auto_merge = Table(
     Column("body", Text, nullable=False),  # JSON: the request that finalizes
     Column("strategy", String, nullable=False),
     at("created_at"),
+    **BY_KEY,
+)
+
+# The files that a merge of this head into this base would conflict in; none of other heads and bases.
+merge_trial = Table(
+    "merge_trial",
+    metadata,
+    Column("repo_id", ForeignKey("repo.id"), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("head", String, nullable=False),  # seal id
+    Column("base", String, nullable=False),  # seal id
+    Column("conflicts", Text, nullable=False),  # JSON: paths
     **BY_KEY,
 )
 

@@ -1,10 +1,10 @@
-"""Compares the roles that admins have by their organisations with who is an admin of them."""
+"""Compares the roles that accounts have by organisations with who is a member of them."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from relay.db.collaboration import organisation as rows
+from relay.db.access import roles_by_org as rows
 from relay.db.engine.database import Database
 from relay.objects.store import ObjectStore
 
@@ -14,6 +14,6 @@ async def check(db: Database, _: ObjectStore) -> AsyncIterator[str]:
     async with db.read(snapshot=True) as tx:
         stray, missing = await tx.all(rows.STRAY), await tx.all(rows.MISSING)
     for repo_id, account_id in stray:
-        yield f"repository {repo_id}: account {account_id} has the role owner, and is no admin of its owner"
+        yield f"repository {repo_id}: account {account_id} has a role by its owner that no membership gives"
     for repo_id, account_id in missing:
-        yield f"repository {repo_id}: account {account_id} is an admin of its owner, and has no role by it"
+        yield f"repository {repo_id}: account {account_id} is a member of its owner, and lacks the role by it"

@@ -99,7 +99,8 @@ def _wrong_members(row: Row, parents: list[str], lineage: set[str]) -> list[str]
 async def _lost_heads(tx: Tx) -> list[str]:
     found = await tx.all(rows.LOST_HEADS)
     return [
-        f"{kind} {name} of repository {repo}: its head {head} is no seal" for repo, kind, name, head in found
+        f"{kind} {name} of repository {repo}: its head {head} is not a seal"
+        for repo, kind, name, head in found
     ]
 
 

@@ -10,7 +10,7 @@ from localstore.core.diff import anchors, suggestions
 from localstore.core.diff.anchors import Span
 from localstore.core.diff.suggestions import Suggested, SuggestionsOverlap, applied
 from localstore.core.diff.text_edits import Edit, apply, edits
-from scripts.anchors import measure
+from scripts.campaign.anchors import measure
 
 TEXT = (
     st.lists(st.sampled_from(["", "a", "b = 1", "    b = 1", "c"]), max_size=12)

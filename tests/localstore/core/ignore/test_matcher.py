@@ -8,7 +8,7 @@ from localstore.core.ignore.rules import Rules
 from localstore.core.limits import IGNORE_FILE_BYTES
 from localstore.core.paths import TEMPORARY
 from localstore.folder.writer import temp_name
-from scripts.fuzz_ignore import campaign
+from scripts.fuzz.ignore import campaign
 
 
 def test_agrees_with_git() -> None:

@@ -11,7 +11,7 @@ from localstore.core.merge import moves
 from localstore.core.merge.moves import Moves, searches
 from localstore.core.merge.three_way import Merged, finish, merged_texts, plan
 from localstore.core.tree.read import Change
-from scripts import tree_merges
+from scripts.campaign import tree_merges
 from tests.localstore.core.merge.test_three_way import Files, entry
 
 HISTORIES = 24
@@ -31,7 +31,7 @@ def changes(base: Files, side: Files) -> dict[str, Change]:
 def merged(base: Files, ours: Files, theirs: Files) -> Merged:
     sides = changes(base, ours), changes(base, theirs)
     contents = {digest(data): data for side in (base, ours, theirs) for data in side.values()}
-    found = Moves(*(search.found(contents) for search in searches(*sides)))
+    found = Moves(*(search.pairs(contents) for search in searches(*sides)))
     planned = plan(*sides, found)
     return finish(planned, dict(merged_texts(planned, contents)))
 

@@ -20,7 +20,7 @@ from localstore.core.merge.three_way import (
     require_bases,
 )
 from localstore.core.tree.directory import TreeEntry
-from scripts import tree_merges
+from scripts.campaign import tree_merges
 
 Files = dict[str, bytes]
 HISTORIES = 40

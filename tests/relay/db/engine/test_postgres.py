@@ -351,4 +351,4 @@ async def waken(db, woken):
 
 async def heard(peer):
     await asyncio.wait_for(peer.ready.wait(), 10)
-    return [msgspec.json.decode(text, type=Event) for text in peer.take()]
+    return [msgspec.json.decode(text, type=Event) for text in peer.drain()]

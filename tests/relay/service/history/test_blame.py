@@ -46,8 +46,8 @@ async def test_no_text_is_cut_into_lines_on_the_event_loop(
 
 
 async def sealed(a: Device, branch: str, head: str | None, deltas: Sequence[TreeDelta]) -> list[str]:
-    wish = PrepareSealsRequest(branch=branch, device_key_id=a.key.id, expected_head=head, seals=list(deltas))
-    made = await trees.prepare(a.view, wish)
+    body = PrepareSealsRequest(branch=branch, device_key_id=a.key.id, expected_head=head, seals=list(deltas))
+    made = await trees.prepare(a.view, body)
     signatures = [b64u(a.key.sign(unb64u(one.bytes))) for one in made.seals]
     done = FinalizeSealsRequest(prepare_id=made.prepare_id, device_key_id=a.key.id, signatures=signatures)
     return [one.id for one in (await trees.finalize(a.view, done)).items]

@@ -109,10 +109,10 @@ async def test_ends_that_are_too_much_for_one_answer_are_left_out(
     await a.seal()
     state, _ = await a.fetch("x", gens[0], epoch=0)
     monkeypatch.setattr(epochs, "ENDS_AT_ONCE", 2 * max(len(rest) + 1, len(state.finals["0"].state or "")))
-    wish = LanesRequest(
+    body = LanesRequest(
         lanes=[LaneAsked(path=name, gen=gen, epoch=0) for name, gen in zip("xyz", gens, strict=True)]
     )
-    found = (await lanes.read(a.view, a.branch, wish)).lanes
+    found = (await lanes.read(a.view, a.branch, body)).lanes
     assert sorted(len(one.finals) for one in found) == [0, 1, 1]
 
 

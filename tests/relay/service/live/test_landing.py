@@ -50,17 +50,17 @@ async def delta(w: World, changes: Tree, **members: str) -> TreeDelta:
 
 
 async def prepare(a: Device, head: str | None, *deltas: TreeDelta) -> PreparedSeals:
-    wish = PrepareSealsRequest(branch="main", device_key_id=a.key.id, expected_head=head, seals=list(deltas))
-    return await trees.prepare(a.view, checked(wish))
+    body = PrepareSealsRequest(branch="main", device_key_id=a.key.id, expected_head=head, seals=list(deltas))
+    return await trees.prepare(a.view, checked(body))
 
 
 async def finalize(a: Device, made: PreparedSeals) -> Page[Seal]:
-    wish = FinalizeSealsRequest(
+    body = FinalizeSealsRequest(
         prepare_id=made.prepare_id,
         device_key_id=a.key.id,
         signatures=[b64u(a.key.sign(unb64u(one.bytes))) for one in made.seals],
     )
-    return await trees.finalize(a.view, wish)
+    return await trees.finalize(a.view, body)
 
 
 async def land(a: Device, head: str | None, changes: Tree) -> str:

@@ -412,8 +412,8 @@ async def test_a_batch_has_a_limit_and_a_shape(w: World) -> None:
 async def test_proof_context_echoes_what_the_device_computed(w: World) -> None:
     a = await w.device()
     update = await a.create("x", b"1")
-    wish = ProofContextRequest(device_key_id=a.key.id, replica=a.replica, update=update)
-    echoed = await live.proof_context(a.view, "main", wish)
+    body = ProofContextRequest(device_key_id=a.key.id, replica=a.replica, update=update)
+    echoed = await live.proof_context(a.view, "main", body)
     assert unb64u(echoed.bytes) == signing_bytes(w.repo_id, a.branch_id, a.replica, a.key.id, update)
 
 

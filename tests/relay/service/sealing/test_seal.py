@@ -70,9 +70,9 @@ async def test_prepare_over_a_moved_head_or_frontier_is_refused(w: World) -> Non
     with pytest.raises(StaleHead) as refused:
         await a.prepare()
     assert refused.value.extra["head"] == made.id
-    wish = PrepareRequest(message="m", device_key_id=a.key.id, expected_head=made.id, expected_frontier=0)
+    body = PrepareRequest(message="m", device_key_id=a.key.id, expected_head=made.id, expected_frontier=0)
     with pytest.raises(StaleHead):
-        await seal.prepare(a.view, "main", wish)
+        await seal.prepare(a.view, "main", body)
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,10 @@ async def test_answers_that_a_device_has_and_what_was_prepared_are_not_kept(w: W
     a, b = await w.device(), await w.device()
     await a.text("x", b"1")
     await b.text("y", b"1")
-    wish = PrepareRequest(
+    body = PrepareRequest(
         message="m", device_key_id=a.key.id, expected_head=None, replica=a.replica, settled=10**9
     )
-    prepared = await seal.prepare(a.view, "main", wish)
+    prepared = await seal.prepare(a.view, "main", body)
     assert await rows_of(w, tables["update_answer"]) == 1  # the other device's
     made = await a.finalize(prepared)
     assert await rows_of(w, tables["prepare"]) == 0
@@ -123,11 +123,11 @@ async def test_answers_of_anothers_replica_are_not_dropped(w: World) -> None:
     a, b = await w.device(), await w.device()
     await b.text("y", b"1")
     await a.text("x", b"1")
-    wish = PrepareRequest(
+    body = PrepareRequest(
         message="m", device_key_id=a.key.id, expected_head=None, replica=b.replica, settled=9
     )
     with pytest.raises(Forbidden):
-        await seal.prepare(a.view, "main", wish)
+        await seal.prepare(a.view, "main", body)
     assert await rows_of(w, tables["update_answer"]) == 2
 
 
@@ -178,9 +178,9 @@ async def test_only_the_device_that_prepared_can_sign(w: World) -> None:
     with pytest.raises(NotFound):
         await other.finalize(prepared)
     for bad in (bytes(64), b.key.sign(unb64u(prepared.bytes)), a.key.sign(b"other bytes")):
-        wish = FinalizeRequest(prepare_id=prepared.prepare_id, device_key_id=a.key.id, signature=b64u(bad))
+        body = FinalizeRequest(prepare_id=prepared.prepare_id, device_key_id=a.key.id, signature=b64u(bad))
         with pytest.raises(SignatureInvalid):
-            await seal.finalize(a.view, "main", wish)
+            await seal.finalize(a.view, "main", body)
     with pytest.raises(NotFound):
         await a.finalize(msgspec.structs.replace(prepared, prepare_id="0" * 64))
     assert (await a.finalize(prepared)).id == prepared.digest

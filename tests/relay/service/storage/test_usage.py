@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import update
 
 from relay.db.schema import tables
-from relay.run.maintenance import Keeper
+from relay.run.maintenance import Maintenance
 from relay.service.storage.verification import usage
 from tests.relay.service.live_world import World, world
 
@@ -33,9 +33,9 @@ async def test_wrong_numbers_are_named_and_repaired(tmp_path: Path) -> None:
             f"account {w.owner}: 1 deleted objects are counted, 0 are there",
         ]
         said: list[str] = []
-        keeper = Keeper(tmp_path, w.node.db, w.node.objects, serving=False)
-        assert await keeper.audit(said.append) == 1
-        assert await keeper.audit(said.append, repair=True) == 0
+        maintenance = Maintenance(tmp_path, w.node.db, w.node.objects, serving=False)
+        assert await maintenance.audit(said.append) == 1
+        assert await maintenance.audit(said.append, repair=True) == 0
         assert said[-2:] == ["corrected the usage of 1 accounts", "no errors were found"]
         assert await findings(w) == []
 

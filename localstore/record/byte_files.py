@@ -1,0 +1,45 @@
+"""The byte files of the branch's live frontier: their sizes, and how many bytes they are together."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from localstore.record.rows import Row
+from localstore.record.sql import select_in
+
+
+class ByteFiles:
+    """Rows of the table `rows` that are not text. The sum of their sizes is counted once; `changing` keeps it
+    up to date, so that a save of one file does not cost as much as the tree."""
+
+    def __init__(self, sql: sqlite3.Connection) -> None:
+        self._sql = sql
+        self._total: int | None = None
+
+    def sizes(self) -> dict[str, int]:
+        """Path → bytes of each of them."""
+        return dict(self._sql.execute("SELECT path, size FROM rows WHERE kind<>'text'").fetchall())
+
+    def sizes_at(self, paths: Iterable[str]) -> dict[str, int]:
+        """Path → bytes of those of the paths that are byte files."""
+        return dict(select_in(self._sql, "SELECT path, size FROM rows WHERE kind<>'text' AND path", paths))
+
+    def total(self) -> int:
+        """Bytes of all of them."""
+        if self._total is None:
+            found = self._sql.execute("SELECT coalesce(sum(size), 0) FROM rows WHERE kind<>'text'")
+            self._total = int(found.fetchone()[0])
+        return self._total
+
+    def changing(self, rows: Sequence[Row], gone: Iterable[str]) -> None:
+        """Call before these rows are stored and the rows of `gone` are deleted."""
+        if self._total is None:
+            return
+        after = {row.path: 0 if row.kind == "text" else row.size for row in rows}
+        before = self.sizes_at({*gone, *after})
+        self._total += sum(after.values()) - sum(before.values())
+
+    def forget_total(self) -> None:
+        """Count the sum anew when it is next asked for: other rows may be stored than `changing` was told."""
+        self._total = None

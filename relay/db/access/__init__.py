@@ -1,0 +1,1 @@
+"""Statements on who may do what: collaborators, invitations, transfers, organisations and their members."""

@@ -1,0 +1,172 @@
+"""Statements on roles through organisations: rows of `collaborator` whose source is a row of `through`.
+
+An admin has the role owner in all that its organisation owns, a member the base role of the organisation if
+nothing higher was given to it. What was given is put aside in `through`, and comes back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    String,
+    and_,
+    bindparam,
+    case,
+    delete,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
+
+from localstore.core.rights import RANK
+from relay.db.schema.collaboration.access import access_request, invite
+from relay.db.schema.collaboration.organisation import base_role, member, through
+from relay.db.schema.repo import collaborator, repo
+
+_ORG: Any = bindparam("of_org")
+_WHO: Any = bindparam("who")
+_REPO: Any = bindparam("of_repo")
+OWNER = "owner"  # the role of an organisation's admins in its repositories
+
+
+def _rank(column: Any) -> Any:
+    return case(*((column == name, rank) for name, rank in RANK.items() if name is not None), else_=0)
+
+
+# What somebody has in them: repository, role, whether by the organisation, the role that was given beside.
+_OURS = select(repo.c.id).where(repo.c.owner_id == _ORG)
+_MINE = and_(collaborator.c.account_id == _WHO, collaborator.c.repo_id.in_(_OURS))
+_SOURCE = and_(through.c.repo_id == collaborator.c.repo_id, through.c.account_id == collaborator.c.account_id)
+ROLES = (
+    select(collaborator.c.repo_id, collaborator.c.role, through.c.org_id, through.c.given)
+    .select_from(collaborator.outerjoin(through, _SOURCE))
+    .where(_MINE)
+)
+
+
+def _rise(*pairs: Any) -> tuple[Any, ...]:
+    """Members of organisations in repositories, which `pairs` selects from `member` and `repo`, get the role
+    that they have by them: admins owner, others the base role if it is above what was given. What was given
+    is put aside, then their rows are changed, or made."""
+    joined = member.join(repo, repo.c.owner_id == member.c.org_id).outerjoin(
+        base_role, base_role.c.org_id == member.c.org_id
+    )
+    has, by = collaborator.alias("has"), through.alias("by")
+    of_pair = and_(has.c.repo_id == repo.c.id, has.c.account_id == member.c.account_id)
+    known = and_(by.c.repo_id == repo.c.id, by.c.account_id == member.c.account_id)
+    theirs = case((member.c.role == "admin", literal(OWNER, String)), else_=base_role.c.role)
+    gets = and_(or_(member.c.role == "admin", base_role.c.role.is_not(None)), *pairs)
+    aside = insert(through).from_select(
+        ["repo_id", "account_id", "org_id", "given"],
+        select(repo.c.id, member.c.account_id, member.c.org_id, has.c.role)
+        .select_from(joined.outerjoin(has, of_pair))
+        .where(
+            gets,
+            or_(has.c.role.is_(None), _rank(has.c.role) < _rank(theirs)),
+            ~select(by.c.repo_id).where(known).correlate(repo, member).exists(),
+        ),
+    )
+    which = (
+        select(theirs)
+        .select_from(joined.join(by, known))
+        .where(repo.c.id == collaborator.c.repo_id, member.c.account_id == collaborator.c.account_id, gets)
+        .correlate(collaborator)
+    )
+    change = update(collaborator).where(which.exists()).values(role=which.scalar_subquery())
+    make = insert(collaborator).from_select(
+        ["repo_id", "account_id", "role", "created_at"],
+        select(repo.c.id, member.c.account_id, theirs, bindparam("now", type_=BigInteger))
+        .select_from(joined)
+        .where(gets, ~select(has.c.repo_id).where(of_pair).correlate(repo, member).exists()),
+    )
+    return aside, change, make
+
+
+def _fall(which: Any) -> tuple[Any, Any, Any]:
+    """Those that `which` selects from `through` have no role by an organisation any more: they keep what was
+    given to them."""
+    given = select(through.c.given).where(_SOURCE).correlate(collaborator).scalar_subquery()
+    theirs = select(through.c.repo_id).where(_SOURCE, which).correlate(collaborator)
+    change = (
+        update(collaborator).where(theirs.where(through.c.given.is_not(None)).exists()).values(role=given)
+    )
+    drop = delete(collaborator).where(theirs.where(through.c.given.is_(None)).exists())
+    return change, drop, delete(through).where(which)
+
+
+# Each in this order. What an account has by an organisation rises, or falls to what was given: in all its
+# repositories. A repository comes to an organisation, or leaves it: for all its members. The base role of an
+# organisation changes: for all its members, in all its repositories.
+_OF_MEMBER = and_(through.c.org_id == _ORG, through.c.account_id == _WHO)
+RAISE = _rise(member.c.org_id == _ORG, member.c.account_id == _WHO)
+LOWER = _fall(_OF_MEMBER)
+RAISE_ALL = _rise(member.c.org_id == _ORG)
+LOWER_ALL = _fall(through.c.org_id == _ORG)
+ENTER = _rise(repo.c.id == _REPO)
+LEAVE = _fall(through.c.repo_id == _REPO)
+
+# What everybody has in them by the organisation: repository, account, role, what was given beside.
+HELD = (
+    select(collaborator.c.repo_id, collaborator.c.account_id, collaborator.c.role, through.c.given)
+    .select_from(collaborator.join(through, _SOURCE))
+    .where(through.c.org_id == _ORG)
+)
+# A role that is given to a member, or taken away: what it has by the organisation is worked out again.
+NOT_BY_ORG = delete(through).where(through.c.repo_id == _REPO, through.c.account_id == _WHO)
+LIFT = _rise(repo.c.id == _REPO, member.c.account_id == _WHO)
+
+# A member goes: nothing stays.
+DROP = (
+    delete(collaborator).where(_MINE),
+    delete(through).where(_OF_MEMBER),
+    update(invite)
+    .where(invite.c.account_id == _WHO, invite.c.repo_id.in_(_OURS), invite.c.state == "pending")
+    .values(state="cancelled"),
+    delete(access_request).where(
+        access_request.c.account_id == _WHO,
+        access_request.c.repo_id.in_(_OURS),
+        access_request.c.state == "pending",
+    ),
+)
+
+# Roles that differ from what the memberships say: (repository, account).
+_BY = (
+    select(case((member.c.role == "admin", literal(OWNER, String)), else_=base_role.c.role))
+    .select_from(member.outerjoin(base_role, base_role.c.org_id == member.c.org_id))
+    .where(member.c.org_id == repo.c.owner_id, member.c.account_id == collaborator.c.account_id)
+    .correlate(repo, collaborator)
+    .scalar_subquery()
+)
+STRAY = (
+    select(collaborator.c.repo_id, collaborator.c.account_id)
+    .select_from(collaborator.join(repo, repo.c.id == collaborator.c.repo_id).outerjoin(through, _SOURCE))
+    .where(
+        or_(
+            and_(collaborator.c.role == OWNER, through.c.org_id.is_(None)),
+            and_(through.c.org_id.is_not(None), or_(_BY.is_(None), collaborator.c.role != _BY)),
+            and_(through.c.org_id.is_not(None), through.c.org_id != repo.c.owner_id),
+        )
+    )
+)
+MISSING = (
+    select(repo.c.id, member.c.account_id)
+    .select_from(
+        member.join(repo, repo.c.owner_id == member.c.org_id)
+        .outerjoin(base_role, base_role.c.org_id == member.c.org_id)
+        .outerjoin(
+            collaborator,
+            and_(
+                collaborator.c.repo_id == repo.c.id,
+                collaborator.c.account_id == member.c.account_id,
+            ),
+        )
+    )
+    .where(
+        _rank(case((member.c.role == "admin", literal(OWNER, String)), else_=base_role.c.role))
+        > _rank(collaborator.c.role)
+    )
+)

@@ -1,0 +1,50 @@
+"""Statements on invitations to organisations as rows of an inbox: they are in it while they wait."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, false, literal, or_, select, update
+
+from relay.db.engine.keyset import Keyset
+from relay.db.schema.account import account
+from relay.db.schema.collaboration.organisation import member_invite
+
+_ORG = account.alias("org")
+_MINE = and_(
+    member_invite.c.account_id == bindparam("account"),
+    member_invite.c.state == "pending",
+    member_invite.c.valid_until > bindparam("current", type_=BigInteger),
+)
+# The key has the names and types of that of the inbox, so that both have one cursor.
+_ROWS = (
+    select(
+        member_invite.c.org_id.label("repo_id"),
+        literal(0, BigInteger).label("number"),
+        member_invite.c.unread,
+        member_invite.c.done,
+        member_invite.c.created_at.label("updated_at"),
+        _ORG.c.handle,
+    )
+    .select_from(member_invite.join(_ORG, _ORG.c.id == member_invite.c.org_id))
+    .where(_MINE, _ORG.c.disabled_at.is_(None))
+)
+_FILTERS: dict[str, ColumnElement[bool]] = {"open": member_invite.c.done == false()}
+
+
+@cache
+def page(filters: frozenset[str]) -> Keyset:
+    """Invitations of an account, newest first."""
+    chosen = _ROWS.where(*(_FILTERS[name] for name in sorted(filters)))
+    return Keyset(chosen, "-updated_at", "-repo_id", "-number")
+
+
+_THIS = member_invite.c.org_id == bindparam("of_org")
+ONE = _ROWS.where(_THIS)
+_MARKS: dict[str, Any] = {"unread": bindparam("new_unread"), "done": bindparam("new_done")}
+_DIFFERS = or_(
+    member_invite.c.unread != bindparam("new_unread"), member_invite.c.done != bindparam("new_done")
+)
+MARK = update(member_invite).where(_MINE, _THIS).values(_MARKS)
+MARK_ALL = update(member_invite).where(_MINE, member_invite.c.done == false(), _DIFFERS).values(_MARKS)

@@ -1,0 +1,73 @@
+"""Trial merges: whether an open proposal whose base has moved on would conflict, and in which files.
+
+What a trial came to is kept for its head and its base. It is worked out after the commit that moved one of
+them, by a job, or by the first who asks for the proposal: that reads the trees of both.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from localstore.core import limits
+from localstore.core.errors import NotFound, RateLimited, TooLarge
+from localstore.core.merge.three_way import require_bases
+from localstore.core.model.collaboration.proposal import Proposal
+from relay.caller import View, repo_name
+from relay.db.collaboration import merge_trial as rows
+from relay.db.engine.database import Tx
+from relay.node import Node
+from relay.service.history.merge_base import merge_bases
+from relay.service.merging.work import Working
+from relay.service.proposal import proposal
+
+AT_ONCE = 20  # proposals of one base that its move tries: the newest
+
+
+async def get(view: View, number: str) -> Proposal:
+    """The proposal, its merge tried."""
+    shown = await proposal.get(view, number)
+    if await settle(view.node, view.repo.id, shown.number):
+        return await proposal.get(view, number)
+    return shown
+
+
+async def settle(node: Node, repo_id: str, number: int) -> bool:
+    """Try the merge of this proposal if it was not tried; returns whether it was now. It may be called at any
+    time, outside a transaction."""
+    async with node.db.read() as tx:
+        found = await tx.one(rows.UNTRIED, of_repo=repo_id, of_number=number)
+    return found is not None and await _tried(node, repo_id, *found)
+
+
+async def job(node: Node, data: dict[str, Any]) -> None:
+    """The job: proposals for a branch that has moved. It may run twice."""
+    of = {"branch_id": data["branch_id"], "limit": AT_ONCE}
+    async with node.db.read() as tx:
+        found = await tx.all(rows.UNTRIED_OF_BASE, **of)
+    for one in found:
+        await _tried(node, data["repo_id"], *one)
+
+
+async def _tried(node: Node, repo_id: str, number: int, head: str, base: str) -> bool:
+    """False, and nothing is kept, for what is too much to be merged, or a merge base that cannot be read."""
+    try:
+        async with node.db.read(snapshot=True) as tx:
+            work = Working(node, tx, repo_id, f"trials {repo_id}", partial(_load, node, tx))
+            bases = (await merge_bases(tx, base, head)).bases
+            require_bases(bases)
+            roots = [await work.root(one) for one in bases]
+            outcome = await work.outcome(roots, await work.root(base), await work.root(head))
+    except (TooLarge, NotFound, RateLimited):
+        return False
+    kept = msgspec.json.encode(sorted(outcome.conflicts)[: limits.CONFLICTS_KEPT]).decode()
+    async with node.db.write(repo_name(repo_id)) as tx:
+        values = {"repo_id": repo_id, "number": number, "head": head, "base": base, "conflicts": kept}
+        await tx.run(rows.PUT, **values)
+    return True
+
+
+async def _load(node: Node, tx: Tx, wanted: list[bytes]) -> dict[bytes, bytes]:
+    return await node.objects.read_many(wanted, None, tx)

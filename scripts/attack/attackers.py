@@ -1,0 +1,237 @@
+"""The attacks of `scripts.attack.fairness`. Each runs in processes of its own, over loopback, until it is
+stopped or its time ends."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import secrets
+import selectors
+import socket
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.synchronize import Event
+from urllib.parse import urlsplit
+
+import httpx
+
+from scripts.attack.world import Person
+from tests.localstore.core.updates import encode, inserted
+from tests.relay.auth.people import Browser
+
+BLOCK = 1 << 18  # bytes that an attacker writes at once
+Work = Callable[[str, str, float, int, Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """`work(url, source, seconds, number, stop)` runs in each process. `warm_up`: seconds unmeasured."""
+
+    work: Work
+    processes: int = 1
+    warm_up: float = 1.0
+
+
+class Flood:
+    """Connections from `source` that write the bytes of `more` and discard what they read. `reads` False:
+    they never read."""
+
+    def __init__(self, url: str, source: str, *, reads: bool = True, reopen: bool = True) -> None:
+        at = urlsplit(url)
+        self._to = (at.hostname or "", at.port or 0)
+        self._source, self._reads, self._reopen = source, reads, reopen
+        self._selector = selectors.DefaultSelector()
+
+    def run(self, count: int, opening: Callable[[], bytes], more: Callable[[], bytes], until: Until) -> None:
+        for _ in range(count):
+            with contextlib.suppress(OSError):
+                self._open(opening)
+        while until.goes_on() and (self._selector.get_map() or self._reopen):
+            ready = self._selector.select(0.1)
+            for key, events in ready:
+                one, waiting = key.fileobj, key.data
+                assert isinstance(one, socket.socket)  # nothing else was registered
+                try:
+                    if events & selectors.EVENT_READ and self._reads and not one.recv(BLOCK):
+                        raise ConnectionError("closed")
+                    if events & selectors.EVENT_WRITE:
+                        if not waiting:
+                            waiting += more()
+                        del waiting[: one.send(waiting)]
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    self._selector.unregister(one)
+                    one.close()
+                    if self._reopen:
+                        time.sleep(0.01)
+                        with contextlib.suppress(OSError):
+                            self._open(opening)
+
+    def _open(self, opening: Callable[[], bytes]) -> None:
+        one = socket.create_connection(self._to, timeout=5, source_address=(self._source, 0))
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        one.setblocking(False)
+        events = selectors.EVENT_WRITE | (selectors.EVENT_READ if self._reads else 0)
+        self._selector.register(one, events, bytearray(opening()))
+
+
+class Until:
+    """Ends after so many seconds, or when the event is set."""
+
+    def __init__(self, seconds: float, stop: Event) -> None:
+        self._end, self._stop = time.monotonic() + seconds, stop
+
+    def goes_on(self) -> bool:
+        return time.monotonic() < self._end and not self._stop.is_set()
+
+
+# --- WebSockets
+
+
+def guest(url: str) -> str:
+    """The cookie of a new guest."""
+    with Browser(url) as browser:
+        answer = browser.post("/auth/guest-login")
+        assert answer.is_success, answer.text
+        return f"tr_session={browser.cookies['tr_session']}"
+
+
+def upgrade(url: str, cookie: str) -> bytes:
+    lines = [
+        "GET /api/v1/sync/ws HTTP/1.1",
+        f"Host: {urlsplit(url).netloc}",
+        f"Origin: {url}",
+        f"Cookie: {cookie}",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        f"Sec-WebSocket-Key: {base64.b64encode(os.urandom(16)).decode()}",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Protocol: svc-sync.v1",
+    ]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def frame(opcode: int, payload: bytes = b"", fin: bool = True) -> bytes:
+    """A WebSocket frame from a client, with a mask of zeros."""
+    first = (0x80 if fin else 0) | opcode
+    size = len(payload)
+    head = struct.pack("!BB", first, 0x80 | size) if size < 126 else struct.pack("!BBH", first, 0xFE, size)
+    return head + bytes(4) + payload
+
+
+PINGS = frame(9) * (BLOCK // 6)
+FRAGMENTS = frame(0, fin=False) * (BLOCK // 6)
+ONE_FRAGMENT = frame(1, b"{", fin=False)
+
+
+def subscribes() -> bytes:
+    return b"".join(
+        frame(1, json.dumps({"type": "subscribe", "repo_id": secrets.token_hex(16), "since": 0}).encode())
+        for _ in range(500)
+    )
+
+
+def sockets(count: int, more: Callable[[], bytes], first: bytes = b"", reads: bool = True) -> Work:
+    def work(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
+        cookie = guest(url)
+        Flood(url, source, reads=reads).run(
+            count, lambda: upgrade(url, cookie) + first, more, Until(seconds, stop)
+        )
+
+    return work
+
+
+# --- costly edits
+
+
+def across(replica: int, count: int) -> bytes:
+    """An update of items that each name their right neighbour and no left one, so that the library walks over
+    all earlier items. It is within the limits of one update and of a lane."""
+    ladder = inserted(replica, 0, "r" * count)
+    return encode(
+        [ladder, *(inserted(replica, count + n, "x", right_origin=(replica, n)) for n in range(count))]
+    )
+
+
+def edits(count: int, pause: float) -> Work:
+    """Send valid edits of `count` such items, each to a new file, with `pause` seconds in between."""
+
+    def work(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
+        with Person(url, source) as person:
+            person.http.timeout = httpx.Timeout(120)
+            text, until = person.text(b"a line of text\n"), Until(seconds, stop)
+            operation = across(text.replica, count)
+            while until.goes_on():
+                with contextlib.suppress(httpx.HTTPError, AssertionError):
+                    text.post(text.edited(operation))
+                    time.sleep(pause)
+                    text.begin()
+
+    return work
+
+
+# --- before sign-in
+
+
+def head(url: str, method: str, path: str, *lines: str) -> bytes:
+    return "\r\n".join(
+        [f"{method} {path} HTTP/1.1", f"Host: {urlsplit(url).netloc}", *lines, "", ""]
+    ).encode()
+
+
+def chunks(count: int, part: bytes) -> Work:
+    """Send bodies in the smallest chunks; start the next one when one is refused."""
+
+    def work(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
+        coded = ("Transfer-Encoding: chunked", "Content-Type: application/json")
+        first = head(url, "POST", "/api/v1/auth/device-key/challenge", *coded)
+        chunk = b"%x\r\n%s\r\n" % (len(part), part)
+        block = chunk * (BLOCK // len(chunk))
+        Flood(url, source).run(count, lambda: first, lambda: block, Until(seconds, stop))
+
+    return work
+
+
+def pipelined(count: int, path: str) -> Work:
+    def work(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
+        one = head(url, "GET", path)
+        block = one * (BLOCK // len(one))
+        Flood(url, source).run(count, lambda: block, lambda: block, Until(seconds, stop))
+
+    return work
+
+
+def drips(count: int, size: int) -> Work:
+    """Send bodies in segments of `size` bytes."""
+
+    def work(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
+        sized = ("Content-Length: 2000000", "Content-Type: application/json")
+        first = head(url, "POST", "/api/v1/auth/device-key/challenge", *sized)
+        Flood(url, source).run(count, lambda: first, lambda: b" " * size, Until(seconds, stop))
+
+    return work
+
+
+def nothing(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
+    """Do nothing, for comparison."""
+
+
+ATTACKS: dict[str, Attack] = {
+    "nobody": Attack(nothing, processes=0),
+    "one socket of pings": Attack(sockets(1, lambda: PINGS)),
+    "one socket of subscribe": Attack(sockets(1, subscribes)),
+    "one socket of fragments": Attack(sockets(1, lambda: FRAGMENTS, ONE_FRAGMENT)),
+    "100 sockets of pings": Attack(sockets(100, lambda: PINGS)),
+    "100 sockets, never reading": Attack(sockets(100, subscribes, reads=False)),
+    "costly edits, one account": Attack(edits(3000, 0.0), warm_up=4),
+    "costly edits, four accounts": Attack(edits(3000, 0.0), processes=4, warm_up=4),
+    "costly edits, 50 kB/s": Attack(edits(3000, 0.5), warm_up=4),
+    "chunks of 2 bytes": Attack(chunks(32, b"  ")),
+    "requests in one write": Attack(pipelined(32, "/health")),
+    "bodies in segments": Attack(drips(32, 2)),
+}

@@ -1,0 +1,150 @@
+"""Attack a relay's fairness, one attack after the other, and time what an innocent person asks meanwhile.
+
+    python -m scripts.attack.fairness [--seconds 10] [--only WORDS] [--same-address]   # DATABASE_URL holds
+
+Each attack runs against a relay of its own, in processes of its own, for a bounded time and over loopback
+alone. Meanwhile somebody else signs in, looks at a repository, pushes one edit and seals one file, over and
+over. The table says what one request of these took, and the most memory that the relay had (RssAnon). The
+attackers come from 127.0.0.2, the innocent person from 127.0.0.1; with --same-address all of them come from
+127.0.0.1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import multiprocessing
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+
+from scripts.attack import attackers
+from scripts.attack.world import Edited, Person
+from scripts.fuzz import api as fuzz_api
+
+MOST = 0.100  # seconds: the median that an innocent person's requests must stay under
+MEMORY = 1 << 30  # bytes: far below a container of 4 GiB
+KINDS = ("sign in", "view", "edit", "seal")
+REQUESTS = {"seal": 4}  # that one time stands for; others stand for one
+
+
+class Times:
+    """Seconds that one request took, by kind."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, list[float]] = {kind: [] for kind in KINDS}
+        self.failed = 0
+
+    @contextlib.contextmanager
+    def request(self, kind: str) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        except (httpx.HTTPError, AssertionError) as error:
+            self.failed += 1
+            print(f"    {kind} failed: {error!r}"[:120], flush=True)
+        finally:
+            self.of[kind].append((time.monotonic() - began) / REQUESTS.get(kind, 1))
+
+    def said(self, kind: str) -> str:
+        found = sorted(self.of[kind])
+        if not found:
+            return "-"
+        return f"{statistics.median(found) * 1e3:6.0f} /{found[int(len(found) * 0.95)] * 1e3:6.0f}"
+
+
+def innocent(
+    person: Person, text: Edited, seconds: float, memory: list[int], relay: fuzz_api.Served
+) -> Times:
+    """Sign in, read and edit in turn for so many seconds, with a short pause between requests."""
+    times, until = Times(), time.monotonic() + seconds
+    while time.monotonic() < until:
+        for answer in person.sign_in_steps():
+            with times.request("sign in"):
+                answer()
+        if times.failed > 3:
+            break
+        with times.request("view"):
+            person.view()
+        with times.request("edit"):
+            text.edit_once()
+        with times.request("seal"):
+            person.seal()
+        memory.append(relay.anonymous_memory())
+        time.sleep(0.05)
+    return times
+
+
+@contextlib.contextmanager
+def _ended(relay: fuzz_api.Served) -> Iterator[None]:
+    """End the relay; kill it if it is too busy to end."""
+    try:
+        yield
+    finally:
+        relay.process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            relay.process.wait(10)
+        relay.process.kill()
+
+
+def run(name: str, seconds: float, source: str) -> bool:
+    """Run one attack. Returns whether the limits held."""
+    attack = attackers.ATTACKS[name]
+    with (
+        tempfile.TemporaryDirectory(prefix="fairness-") as folder,
+        fuzz_api.serving(Path(folder), TR_RATE_LIMITS="on") as relay,
+        _ended(relay),
+        Person(relay.url) as person,
+    ):
+        text = person.text(b"one line\n" * 20)
+        memory = [relay.anonymous_memory()]
+        context = multiprocessing.get_context("fork")
+        stop = context.Event()
+        processes = [
+            context.Process(target=attack.work, args=(relay.url, source, seconds + 60, number, stop))
+            for number in range(attack.processes)
+        ]
+        for process in processes:
+            process.start()
+        try:
+            time.sleep(attack.warm_up if processes else 0)
+            times = innocent(person, text, seconds, memory, relay)
+        finally:
+            stop.set()
+            for process in processes:
+                process.join(10)
+                if process.is_alive():
+                    process.kill()
+        worst = max(statistics.median(found) for found in times.of.values())
+        held = worst < MOST and max(memory) < MEMORY and relay.alive() and not times.failed
+        row = "  ".join(times.said(kind) for kind in KINDS)
+        print(
+            f"{name:28} {row}  {max(memory) >> 20:5} MiB  {'held' if held else 'BROKEN'}",
+            flush=True,
+        )
+        return held
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--only", default="", help="attacks whose names hold these words")
+    parser.add_argument("--same-address", action="store_true", help="attack from the innocent's address")
+    asked = parser.parse_args()
+    os.environ.setdefault("PYTHONPATH", str(Path.cwd()))
+    source = "127.0.0.1" if asked.same_address else "127.0.0.2"
+    print(f"{'':28} " + "  ".join(f"{kind:>14}" for kind in KINDS) + "  memory   (ms, median / p95)")
+    names = [name for name in attackers.ATTACKS if asked.only in name]
+    held = [run(name, asked.seconds, source) for name in names]
+    return 0 if all(held) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

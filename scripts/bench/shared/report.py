@@ -1,0 +1,71 @@
+"""Writes figures as Markdown tables into docs/benchmarks.md.
+
+A script's table is between `<!-- NAME -->` and `<!-- /NAME -->`, so that each script replaces only its own
+figures.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from scripts.bench.shared.cpu import Cost
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "benchmarks.md"
+
+
+def median(costs: Iterable[Cost]) -> Cost:
+    """The medians of CPU and wall time, each on its own."""
+    found = list(costs)
+    return Cost(statistics.median(c.cpu for c in found), statistics.median(c.wall for c in found))
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def against(ratio: float, most: float | None) -> str:
+    """`0.30× (≤0.33×)`; a missed bar is bold."""
+    if most is None:
+        return f"{ratio:.2f}×"
+    said = f"{ratio:.2f}× (≤{most:.2g}×)"
+    return said if ratio <= most else f"**{said}**"
+
+
+def megabytes(size: float) -> str:
+    return f"{size / 1e6:.2f} MB"
+
+
+def conditions(python: str = sys.executable) -> str:
+    """The commit, the Python that svc ran on, and how busy the machine was while it was measured."""
+    commit = _said("git", "rev-parse", "--short", "HEAD")
+    version = _said(python, "--version")
+    load = os.getloadavg()[2]
+    return f"Commit {commit}; {version}; load of the machine at the end {load:.1f} on {os.cpu_count()} cores."
+
+
+def _said(*words: str) -> str:
+    return subprocess.run(words, capture_output=True, text=True, cwd=PAGE.parent, check=True).stdout.strip()
+
+
+def show(name: str, text: str, write: bool) -> None:
+    """Print the figures, and with `write` put them into the page."""
+    print(f"\n{text}", flush=True)
+    if write:
+        PAGE.write_text(placed(PAGE.read_text("utf-8"), name, text), "utf-8")
+
+
+def placed(page: str, name: str, text: str) -> str:
+    """The page with `text` in the place called `name`. Raises ValueError if there is none."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+    pattern = re.compile(f"({re.escape(begin)}).*?({re.escape(end)})", re.DOTALL)
+    changed, count = pattern.subn(lambda found: f"{found[1]}{text}\n{found[2]}", page)
+    if count != 1:
+        raise ValueError(f"the page has {count} places called {name}; it needs one")
+    return changed

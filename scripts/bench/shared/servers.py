@@ -1,0 +1,35 @@
+"""The servers of a comparison, in a temporary folder that goes when it is done."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from scripts.bench.shared.git_server import git_server
+from scripts.bench.shared.sides import Git, Side, Svc
+from scripts.tour import start_relay
+
+
+@contextlib.contextmanager
+def relay_in(base: Path, python: str = sys.executable) -> Iterator[Svc]:
+    """svc with a relay of its own, its data in `base`/relay, both on that Python."""
+    relay, url = start_relay(base / "relay", python)
+    try:
+        yield Svc(base, url, relay.pid, python)
+    finally:
+        relay.terminate()
+        relay.wait(20)
+
+
+@contextlib.contextmanager
+def both(python: str = sys.executable) -> Iterator[tuple[Path, list[Side]]]:
+    """The folder to work in, and svc (on that Python) and git beside their running servers."""
+    with contextlib.ExitStack() as stack:
+        base = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="svc-bench-")))
+        (base / "git").mkdir()
+        svc = stack.enter_context(relay_in(base, python))
+        pid, url = stack.enter_context(git_server(base / "git"))
+        yield base, [svc, Git(base / "git", url, pid)]

@@ -1,0 +1,62 @@
+"""Kill commands after each write of the file system: campaign/kills.py [STRIDE] [SCENARIO...].
+
+Prints the points killed at and every failure; a stride of 1, the default, takes every point. In the scenario
+`relay` the relay dies instead, at each sixtieth of the time that a push takes.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.campaign.conftest import Place
+from tests.campaign.failures.kills import SCENARIOS
+from tests.campaign.world import Broken, Node
+
+FAILURES = 50  # of one scenario, after which the rest is not looked at
+
+
+def main() -> int:
+    words = sys.argv[1:]
+    stride = int(words.pop(0)) if words and words[0].isdigit() else 1
+    failed = 0
+    with tempfile.TemporaryDirectory() as base:
+        node = Node(Path(base), forks=True)
+        try:
+            for name in words or SCENARIOS:
+                failed += walk(Path(base), node, name, stride)
+        finally:
+            node.close()
+    return 1 if failed else 0
+
+
+def walk(base: Path, node: Node, name: str, stride: int) -> int:
+    """Every point of one scenario. After a failure it goes on with machines of its own."""
+    points, failures, number, serial = 0, 0, 1, 0
+    scenario = None
+    while True:
+        if scenario is None:
+            serial += 1
+            scenario = SCENARIOS[name](Place(base / f"{name}-{serial}", node, f"{name}-{serial}"))
+        try:
+            if not scenario.killed(number):
+                break
+        except Broken as error:
+            failures += 1
+            scenario = None
+            sys.stdout.write(f"{name}: {error}\n")
+            sys.stdout.flush()
+            if failures == FAILURES:
+                break
+        points += 1
+        number += stride
+    sys.stdout.write(f"{name}: killed at {points} points, {failures} failed\n")
+    sys.stdout.flush()
+    return failures
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""Rules that every merged file must meet."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+
+from localstore.core.diff.word_merge import tokens
+from scripts.campaign.merge_cases import Case
+
+
+def breaks_python(case: Case, text: bytes) -> bool:
+    """Whether all three versions parse as Python and the merged one does not."""
+    before = (case.base, case.theirs, case.mine)
+    return case.path.endswith(".py") and all(map(_parses, before)) and not _parses(text)
+
+
+def _parses(text: bytes) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def strange_words(case: Case, text: bytes) -> Iterator[str]:
+    """`strange` if the text has a word that neither side has, `repeated` if it has a word twice that each
+    side has once."""
+    theirs, mine, merged = (Counter(tokens(one.decode())) for one in (case.theirs, case.mine, text))
+    if any(token not in theirs and token not in mine for token in merged):
+        yield "strange"
+    if any(theirs[token] == mine[token] == 1 < count for token, count in merged.items() if token.strip()):
+        yield "repeated"

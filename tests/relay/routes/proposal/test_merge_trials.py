@@ -1,0 +1,112 @@
+"""What a proposal says about its merge before anybody merges it: whether it conflicts, and where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from relay.db.schema import tables
+from relay.service.merging import trial
+from tests.relay.conftest import Relay
+from tests.relay.histories import Repository, ok, own
+from tests.relay.merges import apart, prepare, propose, put
+from tests.relay.routes.proposal.test_merge import refused
+
+MINE, THEIRS = {"page": put(5, b"mine")}, {"page": put(5, b"theirs")}
+
+
+@pytest.fixture
+def repo(account: Any, client: Any) -> Repository:
+    return own(account, client)
+
+
+def stands(repo: Repository, n: int) -> tuple[str, list[str]]:
+    shown = repo.get(f"/proposals/{n}")
+    listed = next(one for one in repo.get("/proposals", state="all")["items"] if one["number"] == n)
+    assert (listed["merge_state"], listed["conflicts"]) == (shown["merge_state"], shown["conflicts"])
+    return shown["merge_state"], shown["conflicts"]
+
+
+def base_of(relay: Relay, repo: Repository, n: int) -> str:
+    async def act() -> Any:
+        async with relay.node.db.read() as tx:
+            one = tables["proposal"]
+            return await tx.value(select(one.c.base_id).where(one.c.repo_id == repo.id, one.c.number == n))
+
+    return str(relay.run(act()))
+
+
+def test_conflicts_are_told_with_their_files(repo: Repository) -> None:
+    n = apart(repo, {**MINE, "other": b"1\n"}, {**THEIRS, "other": b"2\n"})
+    assert stands(repo, n) == ("conflicts", ["other", "page"])
+    assert refused(prepare(repo, n, "squash"), 409, "merge_conflict")["files"] == ["other", "page"]
+
+
+def test_what_can_be_merged_is_behind(repo: Repository) -> None:
+    n = apart(repo, {"page": put(2, b"mine")}, {"page": put(8, b"theirs")})
+    assert stands(repo, n) == ("behind", [])
+
+
+def test_each_move_of_a_branch_is_another_merge(repo: Repository) -> None:
+    n = apart(repo, MINE, THEIRS)
+    assert stands(repo, n)[0] == "conflicts"
+    repo.seal({"page": put(5, b"mine")}, branch="topic")
+    assert stands(repo, n) == ("behind", [])
+    repo.seal({"page": put(5, b"again")})
+    assert stands(repo, n) == ("conflicts", ["page"])
+    repo.seal({"page": put(5, b"again")}, branch="topic")
+    assert stands(repo, n) == ("behind", [])
+
+
+def test_conflicts_outrank_a_draft_and_what_blocks(repo: Repository) -> None:
+    n = apart(repo, MINE, THEIRS)
+    ok(repo.http.put(f"{repo.url}/protections/main", json={"require_review": True}))
+    ok(repo.http.patch(f"{repo.url}/proposals/{n}", json={"draft": True}))
+    assert stands(repo, n) == ("conflicts", ["page"])
+    assert repo.get(f"/proposals/{n}")["blocked_by"] == ["review_required"]
+    repo.seal({"page": put(5, b"mine")}, branch="topic")
+    assert stands(repo, n) == ("draft", [])
+    ok(repo.http.patch(f"{repo.url}/proposals/{n}", json={"draft": False}))
+    assert stands(repo, n) == ("blocked", [])
+    ok(repo.http.patch(f"{repo.url}/proposals/{n}", json={"state": "closed"}))
+    assert stands(repo, n) == ("unknown", [])
+
+
+def test_hidden_files_are_not_named(repo: Repository, relay: Relay) -> None:
+    n = apart(repo, {**MINE, "secret/a": b"1\n"}, {**THEIRS, "secret/a": b"2\n"})
+    ok(repo.http.patch(repo.url, json={"visibility": "public"}))
+    ok(repo.http.put(f"{repo.url}/paths", json={"path": "secret", "visibility": "private"}))
+    assert stands(repo, n) == ("conflicts", ["page", "secret/a"])
+    with relay.client(relay.account(None)) as stranger:
+        shown = ok(stranger.get(f"{repo.url}/proposals/{n}"))
+        assert (shown["merge_state"], shown["conflicts"]) == ("conflicts", ["page"])
+        repo.seal(MINE, branch="topic")
+        repo.get(f"/proposals/{n}")
+        shown = ok(stranger.get(f"{repo.url}/proposals/{n}"))
+        assert (shown["merge_state"], shown["conflicts"]) == ("behind", [])
+
+
+def test_a_list_says_unknown_until_the_merge_was_tried(repo: Repository) -> None:
+    (first,) = repo.seal({"page": put(1, b"one")})
+    repo.branch("topic", first)
+    repo.seal({"page": put(5, b"theirs")}, branch="topic")
+    n = propose(repo)
+    repo.seal({"page": put(5, b"mine")})
+    (listed,) = repo.get("/proposals")["items"]
+    assert listed["merge_state"] in ("unknown", "conflicts")  # the job may have been here
+    assert stands(repo, n)[0] == "conflicts"
+
+
+def test_the_move_of_the_base_tries_its_proposals(repo: Repository, relay: Relay) -> None:
+    (first,) = repo.seal({"page": put(1, b"one")})
+    repo.branch("topic", first)
+    repo.seal({"page": put(5, b"theirs")}, branch="topic")
+    n = propose(repo)
+    assert stands(repo, n) == ("clean", [])
+    repo.seal({"page": put(5, b"mine")})
+    branch = {"repo_id": repo.id, "branch_id": base_of(relay, repo, n)}
+    relay.run(trial.job(relay.node, branch))
+    (listed,) = repo.get("/proposals")["items"]
+    assert (listed["merge_state"], listed["conflicts"]) == ("conflicts", ["page"])
