@@ -36,6 +36,7 @@ _SYSTEMS = {
     "truecolor": ColorSystem.TRUECOLOR,
     "windows": ColorSystem.WINDOWS,
 }
+_DEFAULTS = ("\x1b[39m", "\x1b[49m", "\x1b[39;49m")  # what a terminal does by itself
 _SYNC_START, _SYNC_END = "\x1b[?2026h", "\x1b[?2026l"
 
 
@@ -81,7 +82,7 @@ class Looks:
     def of(self, style: Style | None) -> Look:
         if style not in self._known:
             on, _, off = Strip.render_style(style or Style(), "\0", self._system).partition("\0")
-            self._known[style] = Look(on, off)
+            self._known[style] = PLAIN if on in _DEFAULTS else Look(on, off)
         return self._known[style]
 
     def cells(self, segments: Iterable[Segment]) -> Row:
@@ -311,6 +312,12 @@ class LeanApp(App[None]):
     def forget_display(self) -> None:
         """The terminal may show anything now: the next update paints all of it."""
         self._shown = None
+
+    def on_resize(self) -> None:
+        """Paint everything, also at the size that is known: a terminal that was small for a moment has lost
+        cells."""
+        self.forget_display()
+        self.refresh(layout=True)
 
     def _display(self, screen: TextualScreen[Any], renderable: RenderableType | None) -> None:
         driver = self._driver

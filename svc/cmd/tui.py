@@ -39,7 +39,7 @@ def tui(
     if theme not in THEMES:
         raise UsageError(f"{theme} is not a theme; use one of: {', '.join(THEMES)}")
     if images not in IMAGES:
-        raise UsageError(f"{images} is not a way to draw images; use one of: {', '.join(IMAGES)}")
+        raise UsageError(f"{images} is not a way to draw pictures; use one of: {', '.join(IMAGES)}")
     _open(ctx.obj, theme, images, plain or not ctx.obj.draws)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 
 from localstore.core.rights import OPERATIONS
@@ -67,3 +68,14 @@ def test_the_form_of_each_command_makes_its_line() -> None:
         assert given(own, words[len(path.split()) :]) == values, path
         required = [field for field in own if field.required]
         assert missing(own, {}) == required, path
+
+
+def test_each_command_line_of_an_action_can_be_typed() -> None:
+    """Its words are arguments and options of its command."""
+    wrong = []
+    for action in every_action():
+        words = shlex.split(action.command.removeprefix("svc "))
+        path = next((" ".join(words[:n]) for n in (3, 2, 1) if " ".join(words[:n]) in COMMANDS), "")
+        if path and path not in NOT_INSIDE and given(fields(path), words[len(path.split()) :]) is None:
+            wrong.append(action.command)
+    assert sorted(set(wrong)) == []

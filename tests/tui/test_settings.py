@@ -19,9 +19,7 @@ from tests.tui.test_app import press, project, settle
 from tests.tui.test_issues import NOWHERE, waiting
 from tests.tui.test_proposals import other, proposal
 from tui.app import SvcApp
-from tui.drafts import Drafts
 from tui.screens.repo import RepoScreen
-from tui.screens.settings.form import Field, Form, Kept
 from tui.widgets.lines import Lines
 
 __all__ = ["other", "project", "proposal"]
@@ -400,46 +398,3 @@ async def test_who_is_not_the_owner_is_told_what_it_needs(
         assert "webhooks are shown to the owner" in text
         await to(pilot, "General", "field", "description")
         assert "this needs the role owner" in await press(pilot, "enter")
-
-
-async def test_the_account(project: str, alice: Svc, open_app: Open) -> None:
-    async with open_app().run_test(size=(100, 60)) as pilot:
-        await settle(pilot)
-        text = await press(pilot, "a")
-        assert "Sessions 1" in text and "● this one" in text
-        assert "Tokens for scripts 0" in text and "settings?tab=tokens" in text
-        assert "Devices 1" in text and "✓ active" in text
-        text = await press(pilot, "a")
-        assert "works once, for ten minutes" in text
-        await press(pilot, "escape")
-        devices = json.loads(said("auth", "device", "list", "--json", "id,name"))
-        await to(pilot, "device", devices[0]["id"])
-        await press(pilot, "e")
-        await typed(pilot, "My desk")
-        assert "My desk" in await press(pilot, "escape")
-        await to(pilot, "device", devices[0]["id"])
-        await press(pilot, "x")
-        assert "nothing was revoked" in await typed(pilot, "desk")
-        await press(pilot, "x")
-        await typed(pilot, "My desk")
-    assert alice("repo", "list").code == 4
-
-
-def test_a_form_marks_what_is_changed() -> None:
-    form = Form((Field("name", "name"),), lambda name, value: "" if value else "needs a value")
-    form.show({"name": "a"})
-    form.set("name", "b")
-    assert form.changed == {"name": "b"}
-    form.set("name", "a")
-    assert form.changed == {}
-    form.set("name", "")
-    assert form.faults() == {"name": "needs a value"}
-    form.set("name", "c")
-    form.show({"name": "c"})
-    assert form.changed == {}
-
-
-@pytest.mark.parametrize("data", [b"", b"[]", b"\xff", b'{"General": 3}', b'{"General": {"name": '])
-def test_a_draft_that_cannot_be_read_is_none(tmp_path: Path, data: bytes) -> None:
-    (tmp_path / "draft.md").write_bytes(data)
-    assert Kept(Drafts(tmp_path), "draft").of("General") == {}

@@ -10,7 +10,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from tui.text import Part, columns, safe, strip
-from tui.theme import THEMES
+from tui.theme import BACKGROUNDS, THEMES
 
 LIGHTS: dict[str, Part] = {
     "live": ("● live", "good"),
@@ -20,6 +20,11 @@ LIGHTS: dict[str, Part] = {
     "sign_in": ("○ sign in", "warn"),
     "unknown": ("· connecting", "dim"),
 }
+
+
+def _text_colour(colours: str) -> str:
+    colour = THEMES[colours]["text"].color
+    return colour.name if colour is not None else "ansi_default"
 
 
 class Line(Widget):
@@ -64,6 +69,12 @@ class Prompt(Input):
         super().__init__(value=value, placeholder=safe(sign), select_on_focus=False)
         self.cursor_blink = False
         self._done, self._left, self._changed = done, left, changed
+
+    def on_mount(self) -> None:
+        colours = getattr(self.app, "colours", "terminal")
+        self.styles.background = BACKGROUNDS[colours]
+        if colours != "terminal":
+            self.styles.color = _text_colour(colours)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

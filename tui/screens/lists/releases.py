@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -79,7 +80,13 @@ class ReleaseScreen(Base):
     """One release. Its files are downloaded into the folder in which the app was started."""
 
     ACTIONS = (
-        Action("open", ("enter",), "download", "svc repo release download {version} {file}", footer=True),
+        Action(
+            "open",
+            ("enter",),
+            "download",
+            "svc repo release download {version} --pattern {file}",
+            footer=True,
+        ),
         _action("upload", "u", "upload files", "upload {version} {paths}", "asset.upload"),
         _action("remove", "x", "remove the file", "delete-asset {version} {name}", "asset.delete"),
         _action("notes", "E", "notes", "edit {version}", "release.edit"),
@@ -146,7 +153,8 @@ class ReleaseScreen(Base):
         self.confirm(f"remove {name} for good? y", lambda: self._run(*words))
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
-        self._run("repo", "release", "download", self.release.version, str(event.key))
+        pattern = glob.escape(str(event.key))
+        self._run("repo", "release", "download", self.release.version, f"--pattern={pattern}")
 
     def _run(self, *words: str) -> None:
         self.svc.run_words([*words, "-R", self.repo.full_name])

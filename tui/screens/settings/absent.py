@@ -18,9 +18,9 @@ class Absent(Panel):
 
 class Upstream(Absent):
     NAME = "Upstream source"
-    WHAT = "following a repository of a git host or a model hub"
+    WHAT = "a git host or a model hub"
 
 
 class Marketplace(Absent):
     NAME = "Marketplace"
-    WHAT = "selling a repository"
+    WHAT = "a sale"

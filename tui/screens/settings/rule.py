@@ -23,8 +23,8 @@ FIELDS = (
     Field("fresh_approvals", "of this change", "flag"),
     Field("require_resolution", "threads resolved", "flag"),
     Field("require_checks", "checks pass", "flag"),
-    Field("lock_writes", "no direct writes", "flag"),
-    Field("lock_deletions", "no deletions", "flag"),
+    Field("lock_writes", "writes locked", "flag"),
+    Field("lock_deletions", "deletion locked", "flag"),
 )
 
 
