@@ -306,7 +306,7 @@ async def test_checks(project: str, alice: Svc, open_app: Open) -> None:
         assert "branches main" in text
         await to(pilot, "rule", "field", "required_approvals")
         await press(pilot, "enter")
-        assert "many is no number" in await typed(pilot, "many")
+        assert "many is not a number" in await typed(pilot, "many")
         assert "nothing was sent" in await press(pilot, "S")
         await press(pilot, "enter")
         await typed(pilot, "2")
@@ -341,7 +341,7 @@ async def test_webhooks(project: str, alice: Svc, open_app: Open) -> None:
         await press(pilot, "enter")
         assert "- switched off" in await press(pilot, *"switch", "enter")
         await press(pilot, "enter", *"events", "enter")
-        assert "flood is no event" in await typed(pilot, "flood")
+        assert "flood is not an event" in await typed(pilot, "flood")
         await press(pilot, "enter", *"events", "enter")
         await typed(pilot, "issue")
         found = got("repos/{id}/webhooks")["items"][0]

@@ -49,9 +49,9 @@ def decoded(path: str, raw: bytes, way: str, width: int, height: int) -> Drawn:
     try:
         found = msgspec.json.decode(said, type=Drawn)
     except msgspec.MsgspecError:
-        raise Invalid(f"{path} is no image that can be shown: {_why(said)}") from None
+        raise Invalid(f"{path} is not an image that can be shown: {_why(said)}") from None
     if found.width < 1 or found.height < 1:
-        raise Invalid(f"{path} is no image that can be shown: it has no pixels")
+        raise Invalid(f"{path} is not an image that can be shown: it has no pixels")
     return found
 
 

@@ -82,7 +82,7 @@ class Automation(Panel):
             wrong = [name for name in names if name not in KINDS]
             if wrong or not names:
                 named = wrong[0] if wrong else "nothing"
-                self.of.of.say(f"{named} is no event; these are: {', '.join(KINDS)}", "bad")
+                self.of.of.say(f"{named} is not an event; these are: {', '.join(KINDS)}", "bad")
                 return
             found = [kind for kind in KINDS if kind in names]
             self.act(webhook.EDIT, WebhookEdit(events=found), hook=one.id)

@@ -146,7 +146,7 @@ class RuleScreen(Base):
 
     def _fault(self, name: str, value: Any) -> str:
         if name == "required_approvals" and not isinstance(value, int):
-            return f"{value} is no number"
+            return f"{value} is not a number"
         return fault_of(ProtectionSet, {name: value})
 
 
