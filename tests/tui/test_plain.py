@@ -101,13 +101,13 @@ def test_each_newer_page_is_readable_lines(busy: str, typed) -> None:  # type: i
         said.append(out)
     number = choice(menu, "proposals")
     out = typed("1", number, "1", "q").out
-    for words in (
+    for one in (
         "topic into main",
         "check lint: fail",
         "Because it is odd.",
         "thread on src/main.py:2, open",
     ):
-        assert words in out, out
+        assert one in out, out
     assert "Why\\x1b[2J?" in out or "Why" in out
     out += typed("1", number, "1", choice(out, "thread on"), "q").out
     assert "Four is better" in out and "    return 4" in out
