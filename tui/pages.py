@@ -258,17 +258,16 @@ class Pages:
         found: list[InboxItem] = self._read(reads.inbox())
         choices = []
         for one in found:
-            subject = one.subject
-            about = subject.title if one.repo is None else one.repo.full_name
-            repo = None if one.repo is None else full_names.get(about)
+            subject, full_name = one.subject, one.repo.full_name if one.repo is not None else ""
+            repo = full_names.get(full_name)
             page = None
             if repo is not None and subject.number is not None:
                 page = partial(
                     self.proposal if subject.kind == "proposal" else self.issue, repo, subject.number
                 )
             number = f" #{subject.number}" if subject.number is not None else ""
-            title = "" if one.repo is None else f" {safe(subject.title)}"
-            words = f"{one.reason.replace('_', ' ')}: {safe(about)}{number}{title}"
+            where = f"{safe(full_name)}{number} " if full_name else ""
+            words = f"{one.reason.replace('_', ' ')}: {where}{safe(subject.title)}"
             choices.append(Choice(f"{words}  {self._ago(one.updated_at)}", page))
         return Page(f"Inbox {len(found)}", (), choices)
 

@@ -102,7 +102,7 @@ def test_each_protocol_carries_the_picture_and_nothing_of_its_bytes() -> None:
     ids=["empty", "words", "cut", "zeros", "bomb", "gif"],
 )
 def test_what_is_no_picture_is_refused_in_a_sentence(raw: bytes) -> None:
-    with pytest.raises(Invalid, match="no image that can be shown"):
+    with pytest.raises(Invalid, match="not an image that can be shown"):
         decoded("a.png", raw, "png", 100, 100)
 
 

@@ -62,8 +62,14 @@ def busy(proposal: str, alice: Svc) -> str:
     assert alice(*words, "--summary", "Two lines").code == 0
     assert alice("issue", "create", "-t", "Stalls", "-b", "It\nhangs").code == 0
     assert alice("pr", "comment", "1", "-b", "Why\x1b[2J?").code == 0
-    thread = {"path": "src/main.py", "start": 2, "end": 2, "seal_id": seal, "body": "Four is better"}
-    thread["suggestion"] = "    return 4"  # type: ignore[assignment]
+    thread: dict[str, object] = {
+        "path": "src/main.py",
+        "start": 2,
+        "end": 2,
+        "seal_id": seal,
+        "body": "Four is better",
+    }
+    thread["suggestion"] = "    return 4"
     made = alice("repo", "api", "repos/{id}/proposals/1/threads", "-X", "POST", "-d", json.dumps(thread))
     assert made.code == 0, made
     assert alice("switch", "main").code == 0
@@ -95,16 +101,15 @@ def test_each_newer_page_is_readable_lines(busy: str, typed) -> None:  # type: i
         said.append(out)
     number = choice(menu, "proposals")
     out = typed("1", number, "1", "q").out
-    for words in (
+    for one in (
         "topic into main",
         "check lint: fail",
         "Because it is odd.",
         "thread on src/main.py:2, open",
     ):
-        assert words in out, out
+        assert one in out, out
     assert "Why\\x1b[2J?" in out or "Why" in out
-    thread = choice(out, "thread on")
-    out += typed("1", number, "1", thread, "q").out
+    out += typed("1", number, "1", choice(out, "thread on"), "q").out
     assert "Four is better" in out and "    return 4" in out
     out += typed("1", number, "1", choice(out, "changed lines"), "q").out
     assert "+    return 3" in out
