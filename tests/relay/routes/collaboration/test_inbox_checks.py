@@ -59,8 +59,8 @@ def test_the_author_hears_once_for_each_head_and_check(world: Proposing) -> None
 def test_an_update_that_fails_a_run_counts(world: Proposing) -> None:
     _, author = world.member("write")
     world.propose(http=author)
-    wish = {"name": "ci/test", "seal_id": world.repo.head("topic")}
-    run = ok(world.repo.http.post(f"{world.repo.url}/runs", json=wish))
+    body = {"name": "ci/test", "seal_id": world.repo.head("topic")}
+    run = ok(world.repo.http.post(f"{world.repo.url}/runs", json=body))
     assert inbox(world, author) == []
     ok(world.repo.http.patch(f"{world.repo.url}/runs/{run['id']}", json={"conclusion": "failure"}))
     assert inbox(world, author) == [("check_failed", 1)]
