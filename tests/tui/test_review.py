@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,16 +12,15 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import TextArea
 
-from scripts.bench.tui import Terminal
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, settle
 from tests.tui.test_issues import NOWHERE, issue
 from tests.tui.test_proposals import other, seen
+from tests.tui.test_team_day import Device
 from tui.app import SvcApp
 
 __all__ = ["issue", "other", "project"]
 Open = Callable[..., SvcApp]
-SVC = [sys.executable, "-m", "svc"]
 BEFORE = "def main():\n    a = 1\n\tb = 2\n    c = 3\n    return a + c\n"
 AFTER = BEFORE.replace("c = 3", "c = 4").replace("a + c", "a * c")
 
@@ -150,23 +148,24 @@ async def test_a_draft_waits_where_it_was_begun(issue: str, open_app: Open) -> N
 def test_a_draft_outlives_the_app_that_is_killed(issue: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
 
-    def opened() -> Terminal:
-        terminal = Terminal(SVC, Path.cwd(), 80, 24)
-        terminal.read(3.0)
-        for keys in ("\r", "3", "\r"):
-            terminal.keys(keys)
-            terminal.read(1.5)
-        return terminal
+    def opened() -> Device:
+        device = Device(Path(os.environ["SVC_HOME"]), Path.cwd(), monkeypatch)
+        device.types("\r")
+        device.sees("8Settings")
+        device.types("3")
+        device.sees("Issues, open 1")
+        device.types("\r")
+        device.sees("It hangs")
+        device.types("c")
+        return device
 
     first = opened()
-    first.keys("c")
-    first.keys("What about the retr")
-    os.kill(first.pid, signal.SIGKILL)
-    os.waitpid(first.pid, 0)
+    first.types("What about the retr")
+    first.sees("What about the retr")
+    os.kill(first.terminal.pid, signal.SIGKILL)
+    os.waitpid(first.terminal.pid, 0)
     second = opened()
-    second.keys("c")
-    assert any("What about the retr" in line for line in second.screen.display), second.screen.display
-    second.keys("y\r")
-    second.read(2.0)
-    assert any("What about the retry" in line for line in second.screen.display), second.screen.display
-    second.close()
+    second.sees("What about the retr")
+    second.types("y", "\r")
+    second.sees("What about the retry", "just now")
+    second.terminal.close()

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -57,9 +57,6 @@ class Device:
         self.types(":", line, "\r")
         self.sees(" done  svc", said)
         self.types(ESC)
-
-
-Open = Callable[[str, Path], Device]
 
 
 @pytest.fixture
