@@ -21,6 +21,7 @@ from localstore.core.model.repo import Repo
 from tui import reads
 from tui.reads import Read
 from tui.rights import refusal
+from tui.screens.proposal.words import conflict_way_out
 from tui.screens.settings import reads as settings_reads
 from tui.text import ago, safe
 
@@ -105,6 +106,8 @@ class Pages:
             f"{safe(one.head)} into {safe(one.base)}",
             *_named("labels", (label.name for label in one.labels)),
             *_named("blocked by", one.blocked_by),
+            *_named("conflicts in", one.conflicts),
+            *([conflict_way_out(one)] if one.conflicts else []),
             *_text(one.body),
             *(
                 f"check {safe(check.name)}: {check.state}{', required' if check.required else ''}"

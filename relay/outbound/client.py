@@ -220,6 +220,6 @@ def _sentence(error: Exception) -> str:
         httpcore.ConnectTimeout: "the connection was not taken in time",
         httpcore.ReadError: "the connection was cut before the answer was whole",
         httpcore.WriteError: "the connection was cut before the request was sent",
-        httpcore.RemoteProtocolError: "what came back is no HTTP",
+        httpcore.RemoteProtocolError: "what came back is not HTTP",
     }
     return said.get(type(error), "the request could not be sent")

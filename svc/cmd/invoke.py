@@ -55,7 +55,7 @@ def _object(text: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text or "{}", type=dict[str, Any])
     except msgspec.MsgspecError as error:
-        raise UsageError(f"--args is no JSON object: {error}") from None
+        raise UsageError(f"--args is not a JSON object: {error}") from None
 
 
 def _invoked(ctx: Ctx, command: str, args: dict[str, Any]) -> ApiResponse[Any]:

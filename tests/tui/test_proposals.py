@@ -107,6 +107,20 @@ async def test_a_proposal_is_read_changed_and_merged(proposal: str, alice: Svc, 
     assert waiting(alice) == []
 
 
+async def test_a_conflict_lists_its_files_and_the_way_out(proposal: str, alice: Svc, open_app: Open) -> None:
+    assert alice("switch", "main").code == 0
+    Path("src/main.py").write_text("def main():\n    return 4\n")
+    assert alice("push", "-m", "Four").code == 0
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3", "p")
+        text = await press(pilot, "enter")
+        assert "X conflicts with its base" in text
+        assert "X src/main.py" in text.split("Conflicts  with main")[1]
+        assert "svc pr checkout 1, then svc merge main" in text
+
+
 async def test_a_review_is_shown(
     proposal: str, other: Callable[..., None], alice: Svc, open_app: Open
 ) -> None:

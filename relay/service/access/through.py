@@ -71,7 +71,7 @@ async def set_base(tx: Tx, org_id: str, role: str) -> None:
     if role != "none" and there > limits.BASE_ROLES:
         raise Conflict(
             f"members times repositories are more than {limits.BASE_ROLES} here, too many for a role of all "
-            "members; give roles in repositories: svc repo collaborator add"
+            "members; give roles in its repositories instead"
         )
     before = {(row[0], row[1]): row[2:] for row in await tx.all(roles.HELD, of_org=org_id)}
     await _run(tx, roles.LOWER_ALL, of_org=org_id)

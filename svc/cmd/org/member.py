@@ -137,7 +137,7 @@ def _remove(ctx: Ctx, org: str, handle: str, doing: str) -> None:
         raise _nobody(org, handle) from None
     name = who.removeprefix("@")
     subject = "You are" if who == "@me" else f"@{name} is"
-    ctx.out.done(f"{subject} no member of {org} any more", {"handle": who}, PEOPLE[:1])
+    ctx.out.done(f"{subject} not a member of {org} any more", {"handle": who}, PEOPLE[:1])
 
 
 def _person(typed: str) -> str:

@@ -12,7 +12,8 @@ from tests.campaign.world import Machine
 @row("last_admin", "org member role")
 @row("not_found", "org member list", "org list", "org invite list")
 @row("organisation_owns", "repo transfer")
-@row("through_organisation", "org member role")
+@row("through_organisation", "org edit", "org member role")
+@row("usage", "org edit")
 def _an_organisation_of_two(place: Place) -> None:
     bob = Machine(place.base, "bob", place.node)
     bob.ok("login", "--device-key", "--handle", "bob-orgs", where=place.base)
@@ -36,7 +37,19 @@ def _an_organisation_of_two(place: Place) -> None:
     bob.ok("repo", "create", "orgs-acme/app", **at)
     theirs = ("repo", "collaborator", "remove", "bob-orgs", "--yes", "-R", "orgs-acme/app")
     refused(place.ann, *theirs, says="org member role orgs-acme bob-orgs member")
+    _a_role_of_all_members(place)
     refused(place.ann, "org", "delete", "orgs-acme", "--yes", says="repo transfer")
     place.ann.ok("repo", "transfer", "bob-orgs", "--yes", "-R", "orgs-acme/app")
     bob.ok("repo", "transfer-accept", "--yes", **at)
     place.ann.ok("org", "delete", "orgs-acme", "--yes")
+
+
+def _a_role_of_all_members(place: Place) -> None:
+    """Bob is a member of the organisation, and so is whoever is in it."""
+    refused(place.ann, "org", "edit", "orgs-acme", says="org edit orgs-acme --base-role read")
+    place.ann.ok("org", "edit", "orgs-acme", "--base-role", "read", "--yes")
+    place.ann.ok("org", "member", "role", "orgs-acme", "bob-orgs", "member")
+    theirs = ("repo", "collaborator", "remove", "bob-orgs", "--yes", "-R", "orgs-acme/app")
+    refused(place.ann, *theirs, says="org edit orgs-acme --base-role none")
+    place.ann.ok("org", "edit", "orgs-acme", "--base-role", "none", "--yes")
+    place.ann.ok("org", "member", "role", "orgs-acme", "bob-orgs", "admin")

@@ -20,7 +20,7 @@ def _proposed(place: Place) -> None:
     place.ann.ok("pr", "create", "--fill")
 
 
-@row("usage", "switch")
+@row("nothing_proposed", "repo branch", "switch")
 def _the_default_branch_is_not_proposed_for_itself(place: Place) -> None:
     first_push(place)
     refused(place.ann, "pr", "create", "-t", "two", says="repo branch NAME --from main")
@@ -93,8 +93,10 @@ def _a_branch_that_is_not_proposed_yet(place: Place) -> None:
 
 
 @row("not_found", "pr versions")
+@row("conflict", "pr versions")
 def _a_version_that_never_was(place: Place) -> None:
     _proposed(place)
+    refused(place.ann, "pr", "range-diff", "1", says="pr versions")
     place.write(place.ann, "a.txt", "one\ntwo\nthree\n")
     place.ann.ok("push", "-m", "three")
     refused(place.ann, "pr", "range-diff", "1", "1..3", says="pr versions 1")

@@ -24,7 +24,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "has no thread": ROW,
         "waits for a review": "an id that names nothing that waits, as in the row; the list shows what does",
     },
-    ("usage", "queue list"): {"name the actions to drop": ROW, "… …; see": ROW},
+    ("usage", "queue list"): {"name the actions to drop": ROW, "actions begin with": ROW},
     ("client", "login"): {
         "the session in … cannot be opened": ROW,
         "the device key in … is damaged": _KEPT,
@@ -113,7 +113,6 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
     },
     ("usage", "repo branch"): {
         "--from needs the name": ROW,
-        "would be proposed for itself": "said in the row of usage and switch, which makes the branch so",
     },
     ("usage", "repo clone"): {
         "Name it with -R": "said in the row of repo init",

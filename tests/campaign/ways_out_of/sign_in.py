@@ -161,6 +161,7 @@ def _the_server_moved(place: Place) -> None:
     bob.ok("repo", "view", "-R", place.repo)
 
 
+@row("already_collaborator", "repo collaborator role")
 @row("invite_pending", "repo collaborator role")
 @row("not_found", "repo collaborator list")
 @row("transfer_pending", "repo transfer-list")
@@ -174,6 +175,9 @@ def _a_repository_that_is_shared_and_given_away(place: Place) -> None:
     again = ("repo", "collaborator", "add", "bob-shared", "--role", "write", *where)
     refused(place.ann, *again, says="repo collaborator role bob-shared ROLE")
     place.ann.ok("repo", "collaborator", "role", "bob-shared", "write", *where)
+    bob.ok("repo", "invite", "accept", place.repo, where=place.base)
+    refused(place.ann, *again, says="repo collaborator role bob-shared ROLE")
+    place.ann.ok("repo", "collaborator", "role", "bob-shared", "triage", *where)
     nobody = ("repo", "collaborator", "remove", "nobody-known", "--yes", *where)
     place.ann.run(*nobody)
     place.ann.ok("repo", "collaborator", "remove", "bob-shared", "--yes", *where)

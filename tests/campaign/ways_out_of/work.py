@@ -303,11 +303,14 @@ def _a_release_of_a_seal_that_is_not_here(place: Place) -> None:
 
 
 @row("client", "queue list")
+@row("not_found", "queue list")
 @row("usage", "queue list")
 def _an_action_that_the_server_refuses(place: Place) -> None:
     first_push(place)
     for _ in range(2):
         place.ann.ok("label", "create", "bug", "--queue")
+    ids = [one["id"] for one in place.ann.ok("queue", "list", "--json", "id").json()]
+    refused(place.ann, "queue", "drop", ids[0][:4], says="queue list")
     place.node.kill()
     refused(place.ann, "queue", "retry", says="queue list")
     place.node.start()

@@ -18,7 +18,7 @@ from tui import reads
 from tui.actions import Action
 from tui.screens.proposal.files import Files
 from tui.screens.proposal.review import VERDICTS, Reviewing, waiting
-from tui.screens.proposal.words import BLOCKS, CHECKS, checks_of, state_of, verdicts_of
+from tui.screens.proposal.words import BLOCKS, CHECKS, checks_of, conflict_way_out, state_of, verdicts_of
 from tui.screens.talk.talk import Talk
 from tui.text import Part, ago, safe
 from tui.widgets.lines import Item, Lines, sequence
@@ -144,7 +144,7 @@ class ProposalScreen(Reviewing, Talk):
         one = self.one
         if one is None:
             return
-        rows: list[Row] = [*self._standing(one), (("", "text"),)]
+        rows: list[Row] = [*self._standing(one), *self._conflict_rows(one), (("", "text"),)]
         rows += self.text_rows(one.body) if one.body.strip() else [(("no text", "dim"),)]
         rows += self.reaction_rows(one.reactions)
         rows += self._check_rows()
@@ -188,12 +188,19 @@ class ProposalScreen(Reviewing, Talk):
                 ),
             ),
             ("state     ", BLOCKS.get(one.merge_state, "") if one.state == "open" else ""),
-            ("files     ", ", ".join(one.conflicts)),
             ("waits for ", ", ".join(one.blocked_by).replace("_", " ") if one.state == "open" else ""),
             ("closes    ", " ".join(f"#{number}" for number in one.closes)),
             ("before it ", " ".join(f"#{number}" for number in one.depends_on)),
         ]
         return rows + [((name, "dim"), (safe(value), "text")) for name, value in facts if value]
+
+    def _conflict_rows(self, one: Proposal) -> list[Row]:
+        """The files in which a merge would conflict, and how to join them."""
+        if not one.conflicts:
+            return []
+        rows: list[Row] = [(("", "text"),), (("Conflicts", "title"), (f"  with {safe(one.base)}", "dim"))]
+        rows += [(("X ", "bad"), (safe(path), "text")) for path in one.conflicts]
+        return [*rows, ((conflict_way_out(one), "dim"),)]
 
     def _check_rows(self) -> list[Row]:
         checks = self._checks

@@ -24,6 +24,13 @@ CHECKS: dict[str, Part] = {
 BLOCKS = {"behind": "its base has moved on", "conflicts": "X conflicts with its base"}
 
 
+def conflict_way_out(one: Proposal) -> str:
+    """The commands that join conflicting versions."""
+    return (
+        f"to join them: svc pr checkout {one.number}, then svc merge {safe(one.base)}, svc resolve, svc push"
+    )
+
+
 def state_of(one: Proposal) -> Part:
     return STATES["draft" if one.draft and one.state == "open" else one.state]
 
