@@ -236,6 +236,8 @@ ROWS = (
     Row("org_list"),
     Row("org_rename", {"org": "ipc-acme", "new": "ipc-labs", "yes": True}),
     Row("org_view", {"org": "ipc-labs"}),
+    Row("org_edit", {"org": "ipc-labs", "base_role": "read", "yes": True}),
+    Row("org_edit", {"org": "ipc-labs", "base_role": "none", "yes": True}),
     Row("org_member_add", {"org": "ipc-labs", "handle": "ipc-bob"}),
     Row("org_member_list", {"org": "ipc-labs"}),
     Row("org_invite_list", {}, "bob"),

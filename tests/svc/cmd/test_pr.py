@@ -90,7 +90,7 @@ def test_fill_takes_the_messages(linked: Svc) -> None:
 
 REFUSED: list[tuple[int, list[str]]] = [
     (2, ["pr", "create"]),
-    (2, ["pr", "create", "-t", "t", "-B", "topic"]),
+    (1, ["pr", "create", "-t", "t", "-B", "topic"]),
     (2, ["pr", "create", "-t", "t", "-b", "a", "-F", "a.txt"]),
     (2, ["pr", "create", "-t", "two\nlines"]),
     (2, ["pr", "create", "-t", "x" * 300]),

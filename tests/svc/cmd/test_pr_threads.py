@@ -88,7 +88,7 @@ def test_words_that_do_not_go_together(folder: Folder) -> None:
     for words, says in (
         (["--path", "page"], "--line"),
         (["--line", "1"], "--path"),
-        ([*lines, "x"], "no line"),
+        ([*lines, "x"], "not a line"),
         ([*lines, "3-2"], "before"),
         ([*lines, "1", "--side", "old", "--suggest", "x"], "--side"),
         ([*lines, "1", "--thread", "x"], "--thread"),
