@@ -29,7 +29,8 @@ AT_ONCE = 20  # proposals of one base that its move tries: the newest
 async def get(view: View, number: str) -> Proposal:
     """The proposal, its merge tried."""
     shown = await proposal.get(view, number)
-    if await settle(view.node, view.repo.id, shown.number):
+    tried = await settle(view.node, view.repo.id, shown.number)
+    if tried or (shown.state == "open" and shown.merge_state == "unknown"):  # the job may have tried it
         return await proposal.get(view, number)
     return shown
 
