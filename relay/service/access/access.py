@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from localstore.core import limits
 from localstore.core.errors import Conflict, Invalid, NotFound
@@ -81,10 +81,8 @@ async def add_collaborator(
     role = await through.given(tx, repo_id, account_id) or role
     await tx.run(rows.CANCEL_INVITE_OF, of_repo=repo_id, who=account_id)
     await tx.run(rows.DROP_REQUEST, of_repo=repo_id, who=account_id)
-    said = {"asked": True} if asked else {}
-    await caller.node.hub.announce(
-        tx, repo_id, "access.grant", audience="owner", account=account_id, role=role, **said
-    )
+    data: dict[str, Any] = {"account": account_id, "role": role, **({"asked": True} if asked else {})}
+    await caller.node.hub.announce(tx, repo_id, "access.grant", audience="owner", **data)
 
 
 async def require_room(tx: Tx, repo_id: str, more: int = 1) -> None:
