@@ -25,6 +25,7 @@ from localstore.core.tree.read import Change
 from relay.db import seal as rows
 from relay.db.engine.database import Tx
 from relay.memory import trees
+from relay.memory.outcomes import Outcome
 from relay.node import Node
 from relay.service.history import content
 from relay.service.history.merge_base import merge_bases
@@ -71,15 +72,15 @@ Load = Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]]
 
 class Working:
     """Merges one after the other, of directories that `load` answers. What is joined is kept for the next;
-    the directories and texts that a merge read serve its own tree. The work on texts counts on the budget of
-    `who`."""
+    the directories and texts that a merge read serve its own tree. The node keeps directories and outcomes
+    for other merges. The work on texts counts on the budget of `who`."""
 
     def __init__(self, node: Node, tx: Tx, repo_id: str, who: str, load: Load) -> None:
         self._node, self._tx, self._repo_id, self._who, self._load = node, tx, repo_id, who, load
         self.texts: dict[bytes, bytes] = {}
         self._compared: dict[bytes, bytes] = {}
         self._known: tree.Known = {}
-        self._alike: dict[str, bytes] = {}
+        self._alike: Mapping[str, bytes] = {}
         self._theirs = tree.EMPTY_ROOT
 
     @classmethod
@@ -107,6 +108,21 @@ class Working:
     async def outcome(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool = False
     ) -> Merged:
+        """As `merge`, with the conflicts. What was found lately is taken from memory."""
+        key = (self._repo_id, tuple(bases), ours, theirs, apart)
+        found = self._node.outcomes.get(key)
+        if found is None:
+            merged = await self._worked_out(bases, ours, theirs, apart)
+            self._node.outcomes.put(key, Outcome(merged, self._alike))
+        else:
+            merged, self._alike, self._theirs = found.merged, found.alike, theirs
+            self._known = self._node.directories.among({theirs, *found.alike.values()})
+        self.texts |= merged.texts
+        return merged
+
+    async def _worked_out(
+        self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool
+    ) -> Merged:
         merges = []
         self._known, self._alike, self._compared, self._theirs = {}, {}, {}, theirs
         for base in bases or [None]:
@@ -116,11 +132,9 @@ class Working:
                 merges.append(Merged(planned.taken, {}, [], sorted(planned.both)))
                 continue
             merges.append(finish(planned, await self._joined(planned)))
-        found = agreed(merges)
-        self.texts |= found.texts
         if sum(len(one.children) for one in self._known.values()) > CHILDREN_KEPT:
             self._known, self._alike = {}, {}
-        return found
+        return agreed(merges)
 
     async def update(self, chain: Chain, root: bytes, changes: Mapping[str, TreeEntry | None]) -> bytes:
         """The root of the tree at `root` with these changes, which `outcome` found last. Digests of theirs
@@ -139,8 +153,10 @@ class Working:
     ) -> tuple[dict[str, Change], dict[str, Change]]:
         """What each side changed. Directories of theirs are remembered, since the merged tree has many of
         them."""
-        mine, other = await trees.drive(tree.diffs(base, [ours, theirs], self._known), self._load)
-        self._alike.update(other.directories)
+        steps, kept = tree.diffs(base, [ours, theirs], self._known), self._node.directories
+        mine, other = await trees.drive(steps, self._load, known=self._known, kept=kept)
+        kept.learn(self._known)
+        self._alike = {**self._alike, **other.directories}
         return mine.changes, other.changes
 
     async def _moves(self, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Moves:
@@ -176,7 +192,7 @@ class Working:
         kept = (self.texts, self._compared)
         here = {one: texts[one] for texts in kept for one in wanted if one in texts}
         rest = [one for one in wanted if one not in here]
-        return {**await content.read(self._node, self._tx, self._repo_id, rest), **here}
+        return {**await content.read(self._node, self._tx, self._repo_id, rest, cache=True), **here}
 
 
 class _Finding:
