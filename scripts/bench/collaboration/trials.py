@@ -1,4 +1,4 @@
-"""What a seal on a branch costs the relay in trial merges where 0, 1, 10 and 50 open proposals are based on it.
+"""What a seal costs the relay in trial merges where 0, 1, 10 or 50 open proposals have its branch as base.
 
     python -m scripts.bench.collaboration.trials [--files 2000] [--edited 40] [--rounds 3] [--write]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -181,3 +183,53 @@ def test_a_merge_that_was_tried_is_not_worked_out_again(
 
     monkeypatch.setattr(work, "plan", worked_out)
     assert ok(prepare(repo, n, "squash"))["merged"] == ["page"]
+
+
+def test_the_job_tries_each_proposal_as_its_base_stands_then(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def idle(_: dict[str, Any]) -> None:
+        """In place of the job, which this test runs itself."""
+
+    monkeypatch.setitem(relay.node.jobs._handlers, branches.TRIALS, idle)
+    (first,) = repo.seal({"page": put(1, b"one")})
+    for name in ("topic", "other"):
+        repo.branch(name, first)
+        repo.seal({"page": put(5, name.encode())}, branch=name)
+    numbers = [propose(repo, name) for name in ("topic", "other")]
+    assert [stands(repo, n)[0] for n in numbers] == ["clean", "clean"]
+    repo.seal({"page": put(5, b"mine")})
+    tried, work_out = [], trial._tried
+
+    async def moving(node: Any, repo_id: str, number: int, head: str, base: str) -> bool:
+        tried.append((number, base))
+        done = await work_out(node, repo_id, number, head, base)
+        if len(tried) == 1:
+            await asyncio.to_thread(repo.seal, {"new": b"1\n"})
+        return done
+
+    monkeypatch.setattr(trial, "_tried", moving)
+    before = repo.head()
+    branch = {"repo_id": repo.id, "branch_id": base_of(relay, repo, numbers[0])}
+    relay.run(trial.job(relay.node, branch))
+    assert tried == [(numbers[1], before), (numbers[0], repo.head())]
+
+
+@pytest.mark.parametrize("many", [0, 1000])
+def test_many_changed_paths_are_gone_through_on_a_thread(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    threads, plan = set(), work.plan
+
+    def planned(*args: Any) -> Any:
+        threads.add(threading.get_ident())
+        return plan(*args)
+
+    async def own() -> int:
+        return threading.get_ident()
+
+    monkeypatch.setattr(work, "MANY", many)
+    monkeypatch.setattr(work, "plan", planned)
+    n = apart(repo, {"page": put(2, b"mine")}, {"page": put(8, b"theirs")})
+    assert ok(prepare(repo, n, "squash"))["merged"] == ["page"]
+    assert (relay.run(own()) in threads) is (many > 0)
