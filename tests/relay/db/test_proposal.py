@@ -23,6 +23,14 @@ LEADING = {
     "label author state": "ix_subject_label_listed (repo_id=? AND folded=? AND kind=? AND state=?",
 }
 
+# Statements for which an index of all open proposals is there too.
+NARROW = {
+    "DEPENDS": "ix_proposal_head_moves (head_id=? AND state=?)",
+    "SAME": "ix_proposal_head_moves (head_id=? AND state=?)",
+    "OPEN_OF_SEAL": "ix_proposal_of_seal (repo_id=? AND head_seal=? AND state=?)",
+    "ANY_OPEN_OF_BASE": "ix_proposal_base_moves (base_id=? AND state=?)",
+}
+
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> sqlite3.Connection:
@@ -43,3 +51,13 @@ def test_a_list_walks_its_index(database: sqlite3.Connection, filters: str, page
     behind = " AND number<?)" if page == "next" else ")"
     assert walked.endswith(LEADING[filters] + behind), steps
     assert not any("TEMP B-TREE" in step for step in steps), steps
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_a_statement_about_few_does_not_walk_all_open_proposals(
+    database: sqlite3.Connection, name: str
+) -> None:
+    sql = compiled(getattr(rows, name)).sql.replace("__[POSTCOMPILE_numbers]", "?, ?")
+    steps = [row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {sql}", [None] * sql.count("?"))]
+    assert any(step.endswith(NARROW[name]) for step in steps), steps
+    assert not any(step.endswith("ix_proposal_of_state (repo_id=? AND state=?)") for step in steps), steps
