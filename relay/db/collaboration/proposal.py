@@ -20,6 +20,7 @@ from relay.db.schema.ref import ref
 from relay.db.schema.repo import repo
 
 PROPOSAL = "proposal"
+STATES = ("open", "closed", "merged")
 _REPO: Any = bindparam("of_repo")
 _NUMBER: Any = bindparam("of_number")
 _NUMBERS: Any = bindparam("numbers", expanding=True)
