@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, settle
 from tests.tui.test_issues import NOWHERE, api, waiting
@@ -324,7 +325,7 @@ async def test_the_light_goes_out_when_the_socket_ends(proposal: str, alice: Svc
 
 async def seen(pilot: Pilot[None], words: str) -> str:
     """The screen once the words are on it, or as it is after ten seconds."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE
     text = await settle(pilot)
     while words not in text and time.monotonic() < until:
         await asyncio.sleep(0.05)
