@@ -80,7 +80,7 @@ class SvcApp(Calling, inherit_bindings=False):
         self.entries: list[QueuedAction] = []  # of the outbox, as of the last change
         self._line_state, self.line_since = "unknown", ""
         self.following = Following(lambda: self.client.api, self._heard, self._followed)
-        self._is_live = self._news_due = False
+        self._is_live = self._news_due = self._painted = False
         self.broken: Exception | None = None
         self.animation_level = "none"
 
@@ -160,7 +160,13 @@ class SvcApp(Calling, inherit_bindings=False):
         def worker() -> Worker[None]:
             return get_current_worker()
 
-        self.run_worker(work, thread=True, group=read.key, exclusive=True, exit_on_error=False)
+        def ask() -> None:
+            self.run_worker(work, thread=True, group=read.key, exclusive=True, exit_on_error=False)
+
+        if self._painted:
+            ask()
+        else:  # the client's modules take as long as the first paint
+            self.call_after_refresh(ask)
 
     # --- events of the repository that is shown
 
@@ -384,6 +390,7 @@ class SvcApp(Calling, inherit_bindings=False):
         self.call_after_refresh(self._begin_queue)
 
     def _begin_queue(self) -> None:
+        self._painted = True
         """Send the queue left from before; check it periodically, because it is shared."""
         self.send_queue()
         self.set_interval(QUEUE_EVERY, self._look_at_queue)
