@@ -37,7 +37,9 @@ from svc.http.session import Sessions
 LINES = 100_000
 ROOT = Path(__file__).resolve().parents[2]
 # A relay that takes so many proposals of one account within a minute.
-RELAY = "from localstore.core import limits; limits.POSTS_MEMBER = 10**9; from relay.run.cli import main; main()"
+RELAY = (
+    "from localstore.core import limits; limits.POSTS_MEMBER = 10**9; from relay.run.cli import main; main()"
+)
 WORDS = "retry upload token parse merge branch label cache queue stall resume frame".split()  # noqa: SIM905
 
 
