@@ -49,7 +49,7 @@ class Sync(Base):
         """Send the queue, and ask agent and server again: that says how the connection is."""
         self.svc.send_queue()
         self._ask_agent()
-        self.svc.load(reads.inbox() if self.svc.client.account else reads.repos(), lambda value, at: None)
+        self.svc.load(reads.repos(), lambda value, at: None)
 
     def show_frame(self) -> None:
         super().show_frame()
