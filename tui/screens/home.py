@@ -31,7 +31,8 @@ class Home(Base):
         self._inbox: list[InboxItem] = []
 
     def content(self) -> ComposeResult:
-        yield Lines(empty="no repositories yet; make one: svc repo create NAME", id="repos")
+        empty = "no repositories yet; make one: svc repo create NAME"
+        yield Lines(empty=empty, waiting="asking the server", id="repos")
 
     def title_parts(self) -> Sequence[Part]:
         client = self.svc.client
@@ -43,9 +44,15 @@ class Home(Base):
         self.do_refresh()
 
     def do_refresh(self) -> None:
-        self.svc.load(reads.repos(), self._paint_repos)
+        self.svc.load(reads.repos(), self._paint_repos, self._not_answered)
         if self.svc.client.account:
             self.svc.load(reads.inbox(), self._paint_inbox)
+
+    def _not_answered(self, error: BaseException) -> None:
+        repos = self.query_one("#repos", Lines)
+        if self._repos is None:
+            repos.waiting = "the server did not answer; r asks again"
+            repos.refresh()
 
     def _paint_inbox(self, found: list[InboxItem], at: float) -> None:
         self._inbox = found
