@@ -11,8 +11,9 @@ from relay import routes
 from relay.http import openapi
 from scripts.fuzz import api as fuzz_api
 from tests import buckets, databases
+from tests.depth import rounds
 
-SEED, EXAMPLES = 20261121, 3
+SEED, EXAMPLES = 20261121, rounds(1, 3)
 routes.load()
 NAMES = [
     (method, path, operation["operationId"])
