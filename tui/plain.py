@@ -24,7 +24,7 @@ from tui.highlight import lines_of
 from tui.pages import Choice, Page, Pages
 from tui.reads import Read
 from tui.text import ago, safe
-from tui.widgets.diff import rows as diff_rows
+from tui.widgets.patch import Patches
 
 T = TypeVar("T")
 
@@ -118,7 +118,7 @@ class Plain:
 
     def seal(self, repo: Repo, seal: SealSummary) -> Page:
         compare = self._read(reads.brought(repo.id, seal.id))
-        lines = ["".join(text for text, _ in item.left) for item in diff_rows(compare.files)]
+        lines = ["".join(text for text, _ in item.left) for item in Patches(compare.files)]
         return Page(f"seal {seal.id[:8]}, {len(compare.files)} files", lines)
 
     def _visit(self, page: Page) -> Callable[[], Page] | str | None:
