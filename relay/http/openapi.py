@@ -156,7 +156,7 @@ def _problems(route: Route) -> set[int]:
         codes |= {422}
     if not route.operation.archived:
         codes |= {409}  # the repository is archived
-    if route.operation.grows:
+    if route.operation.grows or route.keyed:  # an account keeps so many keys
         codes |= {507}
     return codes
 
