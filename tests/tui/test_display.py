@@ -145,3 +145,12 @@ def test_a_resize_starts_from_an_empty_terminal() -> None:
 
 def test_combining_characters_stay_with_their_letter() -> None:
     assert LOOKS.cells([Segment("e\u0301x")]) == [Cell("e\u0301", LOOKS.of(None)), Cell("x", LOOKS.of(None))]
+
+
+def test_a_column_of_times_that_move_on_costs_five_bytes_a_row() -> None:
+    screen = Screen(WIDTH, HEIGHT)
+    painted = {y: [(0, line((f"row {y}".ljust(14), None), ("5 min ago", None)))] for y in range(HEIGHT)}
+    screen.update(painted)
+    later = {y: [(0, line((f"row {y}".ljust(14), None), ("6 min ago", None)))] for y in range(HEIGHT)}
+    begin_and_end = 2 * len("\x1b[?2026h")
+    assert len(screen.update(later).encode()) <= begin_and_end + 8 + 5 * HEIGHT
