@@ -177,6 +177,8 @@ async def _versions(work: _Work, seal_id: str) -> tuple[list[_Version], int | No
             below = found.pop()[0]
         elif found:
             found[-1:] = await _first(work, found[-1])
+        if work.view.repo.partial:
+            found = await _had(work, found)
         fresh = list(takewhile(_is_text, found))
         page = [_Version(one, bytes(digest), size) for one, _, _, digest, size in fresh]
         known = await _known(work, page)
@@ -193,6 +195,20 @@ async def _first(work: _Work, end: Row) -> list[Row]:
     found = await sealed.seal(work.view, end[0])
     file = (await sealed.entries(work.view, found.root, [work.path])).get(work.path)
     return [(*end[:2], file.kind, file.digest, file.size)] if file is not None else []
+
+
+async def _had(work: _Work, found: list[Row]) -> list[Row]:
+    """The rows, where the repository has the file that they tell of: what a seal changed is recorded for all
+    repositories that have it. Others are as those of a removed file."""
+    async with work.view.read() as tx:
+        roots = {row.id: row.root for row in await seal_rows(tx, work.view, [one[0] for one in found])}
+    listed: list[Row] = []
+    for one in found:
+        file = (await sealed.entries(work.view, roots[one[0]], [work.path])).get(work.path)
+        listed.append(one if file is not None else (*one[:2], None, None, None))
+        if file is None:
+            break
+    return listed
 
 
 def _is_text(row: Row) -> bool:
