@@ -38,6 +38,7 @@ from relay.node import Node
 from relay.run import data_folder, server
 from tests import buckets
 from tests.databases import new_url
+from tests.patience import PATIENCE
 from tests.relay.auth.people import TRUST
 
 Sanic.test_mode = True  # it rewrites its own methods at start, which bears repeating in this mode only
@@ -102,18 +103,18 @@ class Relay:
 
     def start(self) -> None:
         self._thread.start()
-        if not self._ready.wait(30):
+        if not self._ready.wait(PATIENCE):
             raise TimeoutError("the relay did not start")
         if self._started[0] is not None:
             raise self._started[0]
 
     def stop(self) -> None:
         self.loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(30)
+        self._thread.join(PATIENCE)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of a coroutine on the relay's own loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(PATIENCE)
 
     def account(self, handle: str | None, kind: str = "user") -> Account:
         """A new account with a device key and a session of a day, straight into the database."""
@@ -122,7 +123,7 @@ class Relay:
     def client(self, who: Account | None = None, **options: Any) -> httpx.Client:
         authority = self.url.removeprefix("http://")
         signed = Signed(who, authority) if who else None
-        options = {"verify": TRUST, "trust_env": False, "timeout": 30, **options}
+        options = {"verify": TRUST, "trust_env": False, "timeout": PATIENCE, **options}
         return httpx.Client(base_url=self.url, auth=signed, **options)
 
     def _serve(self) -> None:

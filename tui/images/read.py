@@ -40,7 +40,7 @@ def picture(repo_id: str, seal: str, path: str, way: str, width: int, height: in
 
 def decoded(path: str, raw: bytes, way: str, width: int, height: int) -> Drawn:
     """What a decoder of its own process makes of the bytes."""
-    words = [sys.executable, "-m", "tui.images.decode", way, str(width), str(height)]
+    words = [sys.executable, "-P", "-m", "tui.images.decode", way, str(width), str(height)]
     try:
         done = subprocess.run(words, input=raw, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:

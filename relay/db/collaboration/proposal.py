@@ -251,7 +251,8 @@ MERGED_OF_HEAD = (
     .order_by(proposal.c.number.desc())
     .limit(1)
 )
-# Open proposals whose head branch is the base of those asked for: (number, number it depends on).
+# Open proposals whose head branch is the base of those asked for: (number, number it depends on). `+ ""` keeps
+# SQLite from walking all open proposals of the repository for each; the index by head branch is as unique.
 _lower: Any = proposal.alias("lower")
 DEPENDS = (
     select(proposal.c.number, _lower.c.number)
@@ -259,7 +260,7 @@ DEPENDS = (
         proposal.join(
             _lower,
             and_(
-                _lower.c.repo_id == proposal.c.repo_id,
+                _lower.c.repo_id + "" == proposal.c.repo_id,
                 _lower.c.head_id == proposal.c.base_id,
                 _lower.c.state == "open",
             ),

@@ -15,6 +15,7 @@ from localstore.core.identity.bearer import authorization, from_text
 from localstore.core.identity.device_grant import Challenge, Purpose
 from localstore.core.identity.keys import DeviceKey, TransportKey, sign_registration
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, sign
+from tests.patience import PATIENCE
 
 PASSWORD = "correct horse battery"
 TRUST = (
@@ -26,7 +27,9 @@ class Browser(httpx.Client):
     """Keeps cookies and says where its requests come from, as browsers do."""
 
     def __init__(self, url: str) -> None:
-        super().__init__(base_url=url, verify=TRUST, trust_env=False, timeout=30, headers={"Origin": url})
+        super().__init__(
+            base_url=url, verify=TRUST, trust_env=False, timeout=PATIENCE, headers={"Origin": url}
+        )
 
     def sign_up(self, handle: str, password: str = PASSWORD) -> Browser:
         answer = self.post("/auth/sign-up", data={"handle": handle, "password": password})
@@ -74,7 +77,7 @@ class Device:
         }
 
     def sign_in(self, handle: str, **extra: Any) -> httpx.Response:
-        with httpx.Client(base_url=self.url, verify=TRUST, trust_env=False) as http:
+        with httpx.Client(base_url=self.url, verify=TRUST, trust_env=False, timeout=PATIENCE) as http:
             challenge = http.post("/api/v1/auth/device-key/challenge", json=self.start(handle))
             if challenge.status_code != 201:
                 return challenge
@@ -125,5 +128,5 @@ class Terminal:
         return self.raw(method, path, raw, self.signed(method, path, raw, **said))
 
     def raw(self, method: str, path: str, body: bytes, headers: Any) -> httpx.Response:
-        with httpx.Client(base_url=self.url, verify=TRUST, trust_env=False) as http:
+        with httpx.Client(base_url=self.url, verify=TRUST, trust_env=False, timeout=PATIENCE) as http:
             return http.request(method, path, content=body, headers=headers)

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from relay.db.collaboration import proposal as rows
-from relay.db.engine.sqlite import compiled
+from relay.db.engine.sqlite import _expand, compiled
 from relay.db.schema.base import metadata
 
 LEADING = {
@@ -43,3 +43,10 @@ def test_a_list_walks_its_index(database: sqlite3.Connection, filters: str, page
     behind = " AND number<?)" if page == "next" else ")"
     assert walked.endswith(LEADING[filters] + behind), steps
     assert not any("TEMP B-TREE" in step for step in steps), steps
+
+
+def test_what_a_page_depends_on_is_found_by_its_branches(database: sqlite3.Connection) -> None:
+    """Not by walking every open proposal of the repository for each row of the page."""
+    ((sql, values),) = _expand(rows.DEPENDS, {"of_repo": "r", "numbers": [1, 2, 3]})
+    steps = [row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+    assert any("lower USING INDEX ix_proposal_head_moves (head_id=? AND state=?" in step for step in steps), steps
