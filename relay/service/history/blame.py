@@ -198,17 +198,12 @@ async def _first(work: _Work, end: Row) -> list[Row]:
 
 
 async def _had(work: _Work, found: list[Row]) -> list[Row]:
-    """The rows, where the repository has the file that they tell of: what a seal changed is recorded for all
-    repositories that have it. Others are as those of a removed file."""
-    async with work.view.read() as tx:
-        roots = {row.id: row.root for row in await seal_rows(tx, work.view, [one[0] for one in found])}
-    listed: list[Row] = []
-    for one in found:
-        file = (await sealed.entries(work.view, roots[one[0]], [work.path])).get(work.path)
-        listed.append(one if file is not None else (*one[:2], None, None, None))
-        if file is None:
-            break
-    return listed
+    """The rows up to one whose file the repository lacks (what seals changed is recorded for all who have
+    them), which is as that of a removed file."""
+    for at, one in enumerate(found):
+        if not await _there(work, one[0]):
+            return [*found[:at], (*one[:2], None, None, None)]
+    return found
 
 
 def _is_text(row: Row) -> bool:
