@@ -270,6 +270,7 @@ def _columns(made: RepoRow) -> dict[str, object]:
         "deleted_at": None,
         "purge_at": None,
         "policy": None,
+        "partial": made.partial,
     }
 
 
@@ -395,4 +396,5 @@ def to_wire(
         updated_at=rfc3339(row.updated_at),
         parent=parent,
         viewer=Viewer(role=role) if signed_in else None,
+        partial=bool(row.partial),
     )

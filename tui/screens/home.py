@@ -78,7 +78,10 @@ class Home(Base):
         items.append(Item(None, ((f"Repositories {len(ordered)}", "title"),)))
         width = min(40, max((len(repo.full_name) for repo in ordered), default=0) + 2)
         for repo in ordered:
-            here = f"  here: {_short(str(place.folder))}" if repo.id == place.repo_id and place.folder else ""
+            here = ""
+            if repo.id == place.repo_id and place.folder:
+                on = f" on {place.branch}" if place.branch not in ("", repo.default_branch) else ""
+                here = f"  here{on}: {_short(str(place.folder))}"
             items.append(
                 Item(
                     repo.id,

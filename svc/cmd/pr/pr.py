@@ -161,7 +161,9 @@ def view(
     parts = [prose(found.body)] if found.body.strip() else []
     parts += [_said(ctx, one) for one in thread]
     parts += told(ctx, repo, on_lines)
-    columns = ONE if ctx.out.terminal and not ctx.out.format.as_data else THREAD[: None if comments else -2]
+    columns = THREAD[: None if comments else -2]
+    if ctx.out.terminal and not ctx.out.format.as_data:
+        columns = tuple(one for one in ONE if found.state == "open" or one.name != "merge_state")
     ctx.out.record(record, columns, Proposal, body="\n\n".join(parts))
 
 

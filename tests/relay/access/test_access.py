@@ -14,6 +14,7 @@ import pytest
 
 from localstore.core import limits
 from relay.service.access import access as shared
+from tests.patience import until
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 
@@ -60,22 +61,22 @@ class World:
 
     def inbox_reasons(self) -> set[str]:
         """Of the owner's rows, once there is one about a request."""
-        for _ in range(300):
+
+        def reasons() -> set[str]:
             rows = ok(self.owner.http.get("/api/v1/inbox"))["items"]
-            reasons = {one["reason"] for one in rows if one["repo"]["id"] == self.repo.id}
-            if "access_requested" in reasons:
-                break
-            time.sleep(0.01)
-        return reasons
+            found = {one["reason"] for one in rows if one["repo"]["id"] == self.repo.id}
+            return found if "access_requested" in found else set()
+
+        return until(reasons, "the owner is told of a request")
 
     def requests(self, many: int = 1) -> list[dict[str, Any]]:
         """The open requests, once there are so many."""
-        for _ in range(300):
-            found: list[dict[str, Any]] = ok(self.owner.http.get(f"{self.repo.url}/access-requests"))["items"]
-            if len(found) >= many:
-                return found
-            time.sleep(0.01)
-        return found
+
+        def found() -> list[dict[str, Any]]:
+            items: list[dict[str, Any]] = ok(self.owner.http.get(f"{self.repo.url}/access-requests"))["items"]
+            return items if len(items) >= many else []
+
+        return until(found, f"there are {many} requests") if many else found()
 
 
 @pytest.fixture
@@ -219,9 +220,7 @@ def test_a_request_says_nothing_of_what_is_there(world: World) -> None:
     (asked,) = world.requests()
     assert (asked["account"]["handle"], asked["role"], asked["note"]) == (bob.handle, "read", "please")
     ok(bob.http.post(REQUESTS, json={"repo": world.repo.body["full_name"], "role": "write"}))
-    time.sleep(0.3)
-    (asked,) = world.requests()
-    assert asked["role"] == "write"
+    until(lambda: [one["role"] for one in world.requests()] == ["write"], "the role is the new one")
 
 
 def test_the_owner_grants_or_declines_a_request(world: World) -> None:

@@ -23,6 +23,7 @@ from svc.cmd.frame.command import build
 from svc.cmd.frame.json_option import is_list_of, with_fields
 from svc.http import client, slow
 from svc.http.session import Sessions
+from tests.patience import PATIENCE
 from tests.svc.api.hostile import hostile, http
 from tests.svc.conftest import ROOT, Svc, clean_environment
 
@@ -315,7 +316,7 @@ def test_control_c_ends_with_130(tmp_path: Path) -> None:
         )
         connection, _ = silent.accept()  # the command now waits for an answer that never comes
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=PATIENCE)
         connection.close()
     assert process.returncode == 130
     assert out == ""

@@ -60,7 +60,7 @@ class Code(Differing, Pictured):
         self.folder = ""
         self.path: str | None = None
         self._blob: Blob | None = None
-        self._text: list[tuple[Part, ...]] = []
+        self._text: Sequence[tuple[Part, ...]] = ()
         self._blame: Blame | None = None
         self._blaming = False
         self._mode: Literal["file", "history", "diff"] = "file"
@@ -201,7 +201,7 @@ class Code(Differing, Pictured):
 
             self.app.run_worker(work, thread=True, group="highlight", exclusive=True, exit_on_error=False)
 
-    def _show_text(self, lines: list[tuple[Part, ...]], of: Blob | None = None) -> None:
+    def _show_text(self, lines: Sequence[tuple[Part, ...]], of: Blob | None = None) -> None:
         if (of is not None and of is not self._blob) or self._mode != "file" or not self.is_attached:
             return
         self._text = lines

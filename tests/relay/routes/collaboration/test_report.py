@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from localstore.core import limits
+from tests.patience import PATIENCE
 from tests.relay.conftest import Account
 from tests.relay.histories import Repository, create, ok
 
@@ -42,7 +43,7 @@ def test_a_reader_reports_and_the_owner_alone_reads(repo: Repository, finder: ht
     assert repo.get("/reports")["items"] == [made]
     assert repo.get("/reports", state="triaged")["items"] == []
     assert finder.get(f"{repo.url}/reports").status_code == 403
-    until = time.monotonic() + 20
+    until = time.monotonic() + PATIENCE
     while not (rows := ok(repo.http.get("/api/v1/inbox"))["items"]) and time.monotonic() < until:
         time.sleep(0.02)
     assert [one["reason"] for one in rows] == ["report"]
