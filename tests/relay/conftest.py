@@ -9,6 +9,7 @@ def test_list(relay, account, client):
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import threading
 import time
@@ -21,6 +22,7 @@ from typing import Any, TypeVar
 
 import httpx
 import pytest
+import uvloop
 from sanic import Sanic
 from sqlalchemy import insert
 
@@ -37,9 +39,10 @@ from relay.db.schema.account import session as sessions
 from relay.node import Node
 from relay.run import data_folder, server
 from tests import buckets
-from tests.databases import new_url
+from tests.databases import new_url, postgres_url
 from tests.patience import PATIENCE
 from tests.relay.auth.people import TRUST
+from tests.relay.watching import documented
 
 Sanic.test_mode = True  # it rewrites its own methods at start, which bears repeating in this mode only
 
@@ -124,10 +127,11 @@ class Relay:
         authority = self.url.removeprefix("http://")
         signed = Signed(who, authority) if who else None
         options = {"verify": TRUST, "trust_env": False, "timeout": PATIENCE, **options}
+        options.setdefault("event_hooks", {"response": [documented.check]})
         return httpx.Client(base_url=self.url, auth=signed, **options)
 
     def _serve(self) -> None:
-        asyncio.run(self._main())
+        uvloop.run(self._main())
 
     async def _main(self) -> None:
         self.loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
@@ -216,6 +220,18 @@ def relay_variables() -> dict[str, str]:
         "TR_REPO_MERGE_ENABLED": "on",
         "TR_SOCIAL_ENABLED": "on",
     }
+
+
+@contextlib.contextmanager
+def two_relays(folder: Path) -> Iterator[tuple[Relay, Relay]]:
+    """Two relays on one data folder and one PostgreSQL database."""
+    variables = {"TR_RATE_LIMITS": "off", "RUST_LOG": "off", "DATABASE_URL": postgres_url()}
+    with contextlib.ExitStack() as stack:
+        found = [Relay(folder, variables) for _ in range(2)]
+        for one in found:
+            one.start()
+            stack.callback(one.stop)
+        yield found[0], found[1]
 
 
 @pytest.fixture(scope="module")
