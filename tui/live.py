@@ -1,6 +1,6 @@
 """Events of the repository on the screen: one thread with one socket.
 
-    following = Following(lambda: client.api, heard, live)
+    following = Following(lambda: client.api, heard, state)
     following.follow(repo.id)
     following.close()
 
@@ -18,6 +18,7 @@ from localstore.core.model.sync import Event, Hidden, Resync, Subscribed
 from svc.api import Api
 from svc.api.sync import Heard, SyncSocket
 from svc.http.bounds import Deadline, within
+from tui.client import state_after
 
 OPENING = 10.0  # seconds that opening a socket may take
 FIRST, LONGEST = 0.5, 30.0  # seconds; what is waited after an attempt is double the wait before
@@ -25,13 +26,14 @@ LIVE = "live"  # the kind of event that no screen shows
 
 
 class Following:
-    """`heard()` is called when the repository changed, `live(whether)` when the socket starts or stops
-    carrying events; both on this object's thread."""
+    """`heard()` is called when the repository changed; `state(name)` with the state of the connection: `live`
+    when the socket carries events, `online` when it does so no more, and the state after each attempt that
+    fails. Both on this object's thread."""
 
     def __init__(
-        self, open_api: Callable[[], Api], heard: Callable[[], None], live: Callable[[bool], None]
+        self, open_api: Callable[[], Api], heard: Callable[[], None], state: Callable[[str], None]
     ) -> None:
-        self._open_api, self._heard, self._live = open_api, heard, live
+        self._open_api, self._heard, self._state = open_api, heard, state
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._repo_id: str | None = None
@@ -61,6 +63,7 @@ class Following:
     def _run(self) -> None:
         wait = FIRST
         while not self._ended.is_set():
+            state = "online"
             try:
                 with within(Deadline(OPENING)):
                     api = self._open_api()
@@ -73,14 +76,15 @@ class Following:
                 self._listen(socket)
             except Cancelled:
                 return
-            except SvcError:
+            except SvcError as error:
+                state = state_after(error)
                 wait = min(LONGEST, wait * 2)
             finally:
                 with self._lock:
                     self._socket = None
             if self._ended.is_set():
                 return
-            self._live(False)
+            self._state(state)
             self._ended.wait(wait * secrets.SystemRandom().uniform(0.8, 1.2))  # apart from others
 
     def _begin(self, socket: SyncSocket) -> bool:
@@ -97,10 +101,10 @@ class Following:
         for event in socket:
             if isinstance(event, Subscribed):
                 if event.repo_id == self._repo_id:
-                    self._live(True)
+                    self._state("live")
                     self._heard()
             elif isinstance(event, Hidden):
-                self._live(False)
+                self._state("online")
             elif self._concerns(event):
                 self._heard()
 

@@ -33,7 +33,7 @@ STOPS: dict[str, Stop] = {
     "history": Stop(("\r", "2", "h"), "First"),
     "seal": Stop(("\r", "2", "h", "\r"), "return 1"),
     "issues": Stop(("\r", "3"), "Retry stalls", ("a", "New one\r"), 1),
-    "issue": Stop(("\r", "3", "\r"), "It hangs", ("c", "Later\r"), 1),
+    "issue": Stop(("\r", "3", "/", "stalls", "\r", "\r"), "It hangs", ("c", "Later\r"), 1),
     "proposals": Stop(("\r", "3", "p"), "Return three"),
     "proposal": Stop(("\r", "3", "p", "\r"), "main ← topic", ("c", "Later too\r"), 1),
     "files": Stop(("\r", "3", "p", "\r", "\r"), "return 3", ("G", "c", "Why\r"), 1),

@@ -9,6 +9,7 @@ def test_list(relay, account, client):
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import threading
 import time
@@ -39,8 +40,9 @@ from relay.db.schema.account import session as sessions
 from relay.node import Node
 from relay.run import data_folder, server
 from tests import buckets
-from tests.databases import new_url
+from tests.databases import new_url, postgres_url
 from tests.patience import PATIENCE
+from tests.relay import documented
 from tests.relay.auth.people import TRUST
 
 Sanic.test_mode = True  # it rewrites its own methods at start, which bears repeating in this mode only
@@ -127,6 +129,7 @@ class Relay:
         authority = self.url.removeprefix("http://")
         signed = Signed(who, authority) if who else None
         options = {"verify": TRUST, "trust_env": False, "timeout": PATIENCE, **options}
+        options.setdefault("event_hooks", {"response": [documented.check]})
         return httpx.Client(base_url=self.url, auth=signed, **options)
 
     def _serve(self) -> None:
@@ -220,6 +223,18 @@ def relay_variables() -> dict[str, str]:
         "TR_REPO_MERGE_ENABLED": "on",
         "TR_SOCIAL_ENABLED": "on",
     }
+
+
+@contextlib.contextmanager
+def two_relays(folder: Path) -> Iterator[tuple[Relay, Relay]]:
+    """Two relays on one data folder and one PostgreSQL database."""
+    variables = {"TR_RATE_LIMITS": "off", "RUST_LOG": "off", "DATABASE_URL": postgres_url()}
+    with contextlib.ExitStack() as stack:
+        found = [Relay(folder, variables) for _ in range(2)]
+        for one in found:
+            one.start()
+            stack.callback(one.stop)
+        yield found[0], found[1]
 
 
 @pytest.fixture(scope="module")

@@ -11,29 +11,18 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from localstore.core.identity.bearer import from_text, parse_script_token
-from tests.databases import postgres_url
 from tests.patience import PATIENCE
 from tests.relay.auth.people import Browser, Device, Terminal
 from tests.relay.auth.test_device_key import register
-from tests.relay.conftest import Relay
+from tests.relay.conftest import Relay, two_relays
 
 PROTOCOL = "svc-sync.v1"
-QUIET = {"TR_RATE_LIMITS": "off", "RUST_LOG": "off"}
 
 
 @pytest.fixture(scope="module")
 def relays(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Relay, Relay]]:
-    folder = tmp_path_factory.mktemp("two")
-    url = postgres_url()
-    started: list[Relay] = []
-    try:
-        for _ in range(2):
-            started.append(Relay(folder, {**QUIET, "DATABASE_URL": url}))
-            started[-1].start()
-        yield started[0], started[1]
-    finally:
-        for one in reversed(started):
-            one.stop()
+    with two_relays(tmp_path_factory.mktemp("two")) as found:
+        yield found
 
 
 def headers_of(terminal: Terminal, at: Relay) -> dict[str, str]:

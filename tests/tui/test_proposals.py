@@ -269,7 +269,25 @@ async def test_a_branch_is_proposed_and_checked_out(project: str, alice: Svc, op
         await press(pilot, "enter")
         text = await press(pilot, "o")
         assert "On branch topic" in text, text
+        await press(pilot, "escape", "escape", "escape")
+        assert f"{project}  topic @" in await press(pilot, "enter")
     assert Path("new").exists()
+
+
+async def test_the_folders_branch_is_opened(project: str, alice: Svc, open_app: Open) -> None:
+    assert alice("repo", "branch", "topic").code == 0
+    assert alice("switch", "topic").code == 0
+    repo = json.loads(alice("repo", "view", "--json", "id").out)["id"]
+    async with open_app(place=Place(Path.cwd(), repo, project, "topic")).run_test(size=(120, 24)) as pilot:
+        assert "on topic" in await settle(pilot)
+        assert f"{project}  topic @" in await press(pilot, "enter")
+
+
+async def test_a_deleted_branch_of_the_folder_is_not_opened(project: str, alice: Svc, open_app: Open) -> None:
+    repo = json.loads(alice("repo", "view", "--json", "id").out)["id"]
+    async with open_app(place=Place(Path.cwd(), repo, project, "gone")).run_test(size=(120, 24)) as pilot:
+        await settle(pilot)
+        assert f"{project}  main @" in await press(pilot, "enter")
 
 
 async def test_what_another_does_is_shown_as_it_happens(

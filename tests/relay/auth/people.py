@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,11 +17,14 @@ from localstore.core.identity.device_grant import Challenge, Purpose
 from localstore.core.identity.keys import DeviceKey, TransportKey, sign_registration
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, sign
 from tests.patience import PATIENCE
+from tests.relay import documented
 
 PASSWORD = "correct horse battery"
 TRUST = (
     ssl.create_default_context()
 )  # one for all clients: each would read the system's certificates for 20 ms
+
+HELD: dict[str, list[Callable[..., Any]]] = {"response": [documented.check]}
 
 
 class Browser(httpx.Client):
@@ -28,7 +32,12 @@ class Browser(httpx.Client):
 
     def __init__(self, url: str) -> None:
         super().__init__(
-            base_url=url, verify=TRUST, trust_env=False, timeout=PATIENCE, headers={"Origin": url}
+            base_url=url,
+            verify=TRUST,
+            trust_env=False,
+            timeout=PATIENCE,
+            headers={"Origin": url},
+            event_hooks=HELD,
         )
 
     def sign_up(self, handle: str, password: str = PASSWORD) -> Browser:
@@ -77,7 +86,9 @@ class Device:
         }
 
     def sign_in(self, handle: str, **extra: Any) -> httpx.Response:
-        with httpx.Client(base_url=self.url, verify=TRUST, trust_env=False, timeout=PATIENCE) as http:
+        with httpx.Client(
+            base_url=self.url, verify=TRUST, trust_env=False, timeout=PATIENCE, event_hooks=HELD
+        ) as http:
             challenge = http.post("/api/v1/auth/device-key/challenge", json=self.start(handle))
             if challenge.status_code != 201:
                 return challenge

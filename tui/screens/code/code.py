@@ -60,7 +60,7 @@ class Code(Differing, Pictured):
         self.folder = ""
         self.path: str | None = None
         self._blob: Blob | None = None
-        self._text: list[tuple[Part, ...]] = []
+        self._text: Sequence[tuple[Part, ...]] = ()
         self._blame: Blame | None = None
         self._blaming = False
         self._mode: Literal["file", "history", "diff"] = "file"
@@ -71,7 +71,7 @@ class Code(Differing, Pictured):
     def compose(self) -> ComposeResult:
         with Horizontal(classes="row"):
             with Vertical(id="tree_pane"):
-                yield Lines(empty="no files", id="tree")
+                yield Lines(empty="no files", waiting="asking the server", id="tree")
             with Vertical(id="file_pane"):
                 yield Line(id="file_title")
                 yield Lines(marked=False, searches=True, id="file")
@@ -150,7 +150,8 @@ class Code(Differing, Pictured):
     def _met(self, people: list[Person]) -> None:
         if people != self._people and self.is_attached:
             self._people = people
-            self._paint_tree()
+            if self._tree is not None:
+                self._paint_tree()
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         event.stop()
@@ -200,7 +201,7 @@ class Code(Differing, Pictured):
 
             self.app.run_worker(work, thread=True, group="highlight", exclusive=True, exit_on_error=False)
 
-    def _show_text(self, lines: list[tuple[Part, ...]], of: Blob | None = None) -> None:
+    def _show_text(self, lines: Sequence[tuple[Part, ...]], of: Blob | None = None) -> None:
         if (of is not None and of is not self._blob) or self._mode != "file" or not self.is_attached:
             return
         self._text = lines
