@@ -12,7 +12,7 @@ from relay import routes
 from relay.http import openapi
 from scripts.fuzz import api as fuzz_api
 from tests import buckets, databases
-from tests.relay import documented
+from tests.relay.http import documented
 
 SEED, EXAMPLES = 20261121, 3
 routes.load()
