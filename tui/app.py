@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from textual.worker import Worker, get_current_worker
 
@@ -42,6 +42,7 @@ from tui.widgets.picture import over
 T = TypeVar("T")
 
 
+TICK = 10.0  # seconds between two looks at what times say by now
 QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
 
 
@@ -348,6 +349,10 @@ class SvcApp(News, inherit_bindings=False):
         self._painted = True
         self.send_queue()
         self.set_interval(QUEUE_EVERY, self._look_at_queue)
+        self.set_interval(TICK, self._tick)
+
+    def _tick(self) -> None:
+        cast("Any", self.screen).tick()
 
     def _look_at_queue(self) -> None:
         if any(entry.state != "refused" for entry in self.entries):

@@ -255,12 +255,14 @@ class _Pen:
     def _go(self, x: int, y: int) -> None:
         if self._at == (x, y):
             return
-        if self._at is not None and self._at[1] == y and x > self._at[0]:
-            self._parts.append(f"\x1b[{x - self._at[0]}C")
-        elif self._at is not None and x == 0 and y == self._at[1] + 1:
-            self._parts.append("\r\n")
-        else:
-            self._parts.append(f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H")
+        ways = [f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H"]
+        if self._at is not None:
+            right, down = x - self._at[0], y - self._at[1]
+            if (x, down) == (0, 1):
+                ways.append("\r\n")
+            if down in (0, 1):  # such as a column of times
+                ways.append("\x1b[B" * down + (f"\x1b[{right}C" if right > 0 else "\b" * -right))
+        self._parts.append(min(ways, key=len))
         self._at = (x, y)
 
     def _switch(self, look: Look) -> None:

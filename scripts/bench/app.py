@@ -10,12 +10,10 @@ rounds for CPU, the most for bytes.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,13 +24,10 @@ from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.collaboration.issue import IssueCreate
 from localstore.core.model.collaboration.proposal import ProposalCreate
 from localstore.core.model.ref import RefCreate
-from scripts.bench.collaboration.folders import HANDLE, environment, linked, svc, write
-from scripts.bench.ingest import signed_in
-from scripts.bench.shared import report
-from scripts.bench.shared.cpu import anonymous, cpu_of
+from scripts.bench.collaboration.folders import linked, svc, write
+from scripts.bench.shared.cpu import cpu_of
 from scripts.bench.tui import Terminal
-from svc.api import Api, connect
-from svc.http.session import Sessions
+from svc.api import Api
 
 LINES = 100_000
 ROOT = Path(__file__).resolve().parents[2]

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 import httpx
 import pytest
+import uvloop
 from sanic import Sanic
 from sqlalchemy import insert
 
@@ -130,7 +131,7 @@ class Relay:
         return httpx.Client(base_url=self.url, auth=signed, **options)
 
     def _serve(self) -> None:
-        asyncio.run(self._main())
+        uvloop.run(self._main())
 
     async def _main(self) -> None:
         self.loop, self._stop = asyncio.get_running_loop(), asyncio.Event()

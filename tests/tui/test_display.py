@@ -155,3 +155,12 @@ def test_what_a_screen_forgot_to_make_safe_does_not_steer_the_terminal() -> None
 
 def test_a_time_that_is_none_is_made_safe() -> None:
     assert ago("\x1b]0;owned\x07", 0.0) == "\\x1b]0;owned\\x07"
+
+
+def test_a_column_of_times_that_move_on_costs_five_bytes_a_row() -> None:
+    screen = Screen(WIDTH, HEIGHT)
+    painted = {y: [(0, line((f"row {y}".ljust(14), None), ("5 min ago", None)))] for y in range(HEIGHT)}
+    screen.update(painted)
+    later = {y: [(0, line((f"row {y}".ljust(14), None), ("6 min ago", None)))] for y in range(HEIGHT)}
+    begin_and_end = 2 * len("\x1b[?2026h")
+    assert len(screen.update(later).encode()) <= begin_and_end + 8 + 5 * HEIGHT

@@ -164,6 +164,11 @@ class RepoScreen(Base):
         if self.seal in (None, before):
             self.go_to(self.ref_name, self._head() or self.seal)
 
+    def tick(self) -> None:
+        paint = getattr(self.view, "paint", None)
+        if paint is not None:
+            paint()
+
     def _head(self) -> str | None:
         return next((ref.head for ref in self.refs if ref.name == self.ref_name), None)
 

@@ -24,6 +24,7 @@ from svc.cmd.pr.threads import told
 from svc.cmd.pr.words import COLUMNS, ONE, Number, find, page_of, person
 from svc.console import Column, answers
 from svc.flows.place.known_subjects import listing
+from svc.flows.proposal.finding import elsewhere
 from svc.http.checked import checked
 
 WHY = (*COLUMNS[:2], Column("why"), *COLUMNS[3:])
@@ -85,7 +86,7 @@ def list_proposals(
         return
     found = ctx.reader.items(proposals.LIST, query, limit=limit, id=repo.id)
     note_qualifier(ctx, search)
-    empty = f"no proposals match in {repo.full_name}; open one: svc pr create"
+    empty = f"no proposals match in {repo.full_name}; open one: svc pr create{elsewhere(ctx.obj, repo)}"
     ctx.out.rows(listing(ctx.obj.home, repo.id, found), COLUMNS, Proposal, empty=empty)
 
 
@@ -114,7 +115,8 @@ def status(ctx: Ctx, limit: Limit = 30) -> None:
             record = found.setdefault(one.number, {**msgspec.to_builtins(one), "why": []})
             record["why"].append(why)
     newest = [found[number] for number in sorted(found, reverse=True)][:limit]
-    ctx.out.rows(newest, WHY, Proposal, empty=f"no open proposal of {repo.full_name} concerns you")
+    empty = f"no open proposal of {repo.full_name} concerns you{elsewhere(ctx.obj, repo)}"
+    ctx.out.rows(newest, WHY, Proposal, empty=empty)
 
 
 @answers(THREAD, Proposal)

@@ -250,6 +250,26 @@ def test_a_collaborator_asks_for_a_further_role(world: World) -> None:
     assert bob.role(world.repo) == "write"
 
 
+def test_a_decided_request_leaves_the_inbox_and_a_granted_one_reaches_who_asked(world: World) -> None:
+    bob, carol = world.person(), world.person()
+    for one in (bob, carol):
+        ok(one.http.post(REQUESTS, json={"repo": world.repo.body["full_name"], "role": "read"}))
+    found = {one["account"]["handle"]: one["id"] for one in world.requests(2)}
+    assert "access_requested" in world.inbox_reasons()
+    ok(world.owner.http.post(f"{REQUESTS}/{found[carol.handle]}/decline"))
+    assert "access_requested" in world.inbox_reasons(), "bob still asks"
+    ok(world.owner.http.post(f"{REQUESTS}/{found[bob.handle]}/grant", json={}))
+    rows = ok(world.owner.http.get("/api/v1/inbox"))["items"]
+    assert "access_requested" not in {one["reason"] for one in rows if one["repo"]["id"] == world.repo.id}
+    for _ in range(300):
+        told = [one["reason"] for one in ok(bob.http.get("/api/v1/inbox"))["items"]]
+        if told:
+            break
+        time.sleep(0.01)
+    assert told == ["access_granted"]
+    assert ok(carol.http.get("/api/v1/inbox"))["items"] == []
+
+
 def test_a_transfer_moves_the_repository_when_it_is_accepted(world: World) -> None:
     bob, transfer = world.offered()
     name = world.repo.body["name"]

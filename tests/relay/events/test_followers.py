@@ -20,13 +20,14 @@ from relay.events.hub import Hub
 from relay.events.jobs import Jobs
 from relay.service import access_ends
 from tests import databases
+from tests.depth import rounds
 from tests.patience import PATIENCE
 from tests.relay.conftest import Relay
 from tests.relay.events.worker import CREATE, KINDS, LEDGER, note
 from tests.relay.histories import own
 from tests.relay.node_fixture import make_account, make_repo
 
-EVENTS, KILLS = 300, 12
+EVENTS, KILLS = rounds(120, 300), rounds(4, 12)
 ROOT = Path(__file__).parents[3]
 
 

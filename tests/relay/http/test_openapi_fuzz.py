@@ -12,9 +12,11 @@ from relay import routes
 from relay.http import openapi
 from scripts.fuzz import api as fuzz_api
 from tests import buckets, databases
+from tests.depth import rounds
+from tests.relay import documented
 from tests.relay.http import documented
 
-SEED, EXAMPLES = 20261121, 3
+SEED, EXAMPLES = 20261121, rounds(1, 3)
 routes.load()
 NAMES = [
     (method, path, operation["operationId"])

@@ -148,7 +148,7 @@ def test_a_filtered_tree_is_proven_and_a_flipped_bit_is_found(
     tree = ok(clients["read"].get(f"{hidden.repo.url}/tree/{seal}?recursive=1"))
     root = bytes.fromhex(tree["content_digest"])
     shown = {one["path"]: (one["kind"], one["blake3"], one["size"]) for one in tree["entries"]}
-    found = {path: (one.kind, one.digest.hex(), one.size) for path, one in proven(proof, root).items()}
+    found = {path: (one.kind, one.digest.hex(), one.size) for path, one in proven(proof, root).files.items()}
     assert found == shown
     for at in range(len(proof)):
         flipped = proof[:at] + bytes([proof[at] ^ 1]) + proof[at + 1 :]
@@ -158,7 +158,7 @@ def test_a_filtered_tree_is_proven_and_a_flipped_bit_is_found(
         with pytest.raises((Invalid, DigestMismatch)):
             proven(wrong + (b"x" if wrong == proof + proof else b""), root)
     whole = clients["write"].get(f"{hidden.repo.url}/tree/{seal}/proof").content
-    assert len(proven(whole, root)) == 10
+    assert len(proven(whole, root).files) == 10
 
 
 def test_what_is_seen_in_part_says_so(hidden: Hidden, clients: dict[str, httpx.Client]) -> None:

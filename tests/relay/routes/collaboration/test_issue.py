@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from localstore.core import limits
+from tests.depth import rounds
 from tests.relay.histories import create, ok
 from tests.relay.statements import statements_of_requests
 from tests.relay.tracker import Tracker, code, world
@@ -17,12 +18,13 @@ __all__ = ["world"]  # the fixture
 # --- numbers
 
 
-def test_two_hundred_at_once_are_one_to_two_hundred(world: Tracker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_at_once_are_numbered_from_one(world: Tracker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "POSTS_MEMBER", 1000)
+    many = rounds(60, 200)
     with ThreadPoolExecutor(20) as threads:
-        made = list(threads.map(lambda n: world.open(title=f"t{n}"), range(200)))
-    assert sorted(one["number"] for one in made) == list(range(1, 201))
-    seen, query = [], {"limit": 100}
+        made = list(threads.map(lambda n: world.open(title=f"t{n}"), range(many)))
+    assert sorted(one["number"] for one in made) == list(range(1, many + 1))
+    seen, query = [], {"limit": many // 2}
     while True:
         page = ok(world.http.get(world.issues, params=query))
         seen += [(one["number"], one["title"]) for one in page["items"]]

@@ -50,6 +50,11 @@ def test_a_reader_reports_and_the_owner_alone_reads(repo: Repository, finder: ht
     (told, *_) = repo.get("/audit")["items"]
     assert (told["action"], told["data"]["id"]) == ("report.create", made["id"])
     assert "Keys" not in str(told)
+    other = reported(repo, finder)
+    ok(decide(repo, made, "triaged"))
+    assert len(ok(repo.http.get("/api/v1/inbox"))["items"]) == 1, "the other one is new"
+    ok(decide(repo, other, "dismissed"))
+    assert ok(repo.http.get("/api/v1/inbox"))["items"] == []
 
 
 def test_a_report_is_decided_by_its_states(repo: Repository, finder: httpx.Client) -> None:

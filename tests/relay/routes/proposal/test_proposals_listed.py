@@ -119,6 +119,31 @@ def test_filters(world: Proposing) -> None:
     assert world.listed(writer, reviewer="@me") == [1]
 
 
+def test_a_filter_finds_all_states_in_their_order(world: Proposing) -> None:
+    for n in range(1, 8):
+        world.branch(f"b{n}", b"%d\n" % n)
+        world.propose(f"b{n}", draft=n != 4, title=f"number {n}")
+        if n % 3 == 0:
+            ok(world.patch(n, state="closed"))
+    for query, expected in (
+        ({"draft": "true"}, [7, 6, 5, 3, 2, 1]),
+        ({"base": "main"}, [7, 6, 5, 4, 3, 2, 1]),
+        ({"involves": "@me", "draft": "true"}, [7, 6, 5, 3, 2, 1]),
+        ({"search": "number", "draft": "true"}, [7, 6, 5, 3, 2, 1]),
+        ({"head": "b3"}, [3]),
+    ):
+        assert world.listed(**query, state="all") == expected, query
+        paged: list[int] = []
+        cursor: dict[str, str] = {}
+        while True:
+            page = ok(world.repo.http.get(world.url, params={**query, "state": "all", "limit": 2, **cursor}))
+            paged += [one["number"] for one in page["items"]]
+            if page["next_cursor"] is None:
+                break
+            cursor = {"cursor": page["next_cursor"]}
+        assert paged == expected, query
+
+
 def test_a_list_is_a_fixed_number_of_statements(world: Proposing) -> None:
     world.propose()
     with statements_of_requests(world.relay) as one:
