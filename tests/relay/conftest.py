@@ -42,7 +42,7 @@ from tests import buckets
 from tests.databases import new_url, postgres_url
 from tests.patience import PATIENCE
 from tests.relay.auth.people import TRUST
-from tests.relay.http import documented
+from tests.relay.watching import documented
 
 Sanic.test_mode = True  # it rewrites its own methods at start, which bears repeating in this mode only
 
