@@ -324,9 +324,9 @@ class View(Caller):
 
     def require(self, role: Role) -> None:
         if not self.has(role):
-            raise Forbidden(
-                f"this needs the role {role} in {self.repo.full_name}; you have {self.role or 'none'}"
-            )
+            name = self.repo.full_name
+            ask = "" if role == "owner" else f"; to ask for it: svc repo access request {name} --role {role}"
+            raise Forbidden(f"this needs the role {role} in {name}; you have {self.role or 'none'}{ask}")
 
     def require_room(self, used: int, most: int, what: str, new: int = 1) -> None:
         """Raise Conflict if the repository has `used` of `what` (a plural) and may not have `new` more."""

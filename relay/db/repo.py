@@ -120,6 +120,7 @@ DELETED_OF_OWNER = Keyset(
     "name",
 )
 ALL = Keyset(_SEEN.where(VISIBLE_TO_ME), "-id")
+MINE = Keyset(_SEEN.where(ALIVE, or_(repo.c.owner_id == _ME, collaborator.c.role.is_not(None))), "-id")
 OWNER_ID = select(account.c.id).where(account.c.handle == bindparam("handle"))
 PARENT = (
     select(repo.c.id, account.c.handle, repo.c.name)

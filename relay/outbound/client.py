@@ -142,7 +142,7 @@ class Outbound:
         for address in addresses:
             if not self._reach.may(address):
                 raise OutboundForbidden(
-                    f"{host} leads to {address}, which is not on the public internet; this relay sends "
+                    f"{_leads(host, address)} not on the public internet; this relay sends "
                     "nothing there (TR_OUTBOUND_ALLOW)"
                 )
 
@@ -211,6 +211,11 @@ async def _read(answer: httpcore.Response, keep: int) -> tuple[bytes, bool]:
 def _trusting() -> ssl.SSLContext:
     """Verifies certificates with the system's trust store."""
     return ssl.create_default_context()
+
+
+def _leads(host: str, address: Address) -> str:
+    """The beginning of a sentence about an address: a host that is one itself is named once."""
+    return f"{host} is" if host.strip("[]") == str(address) else f"{host} leads to {address}, which is"
 
 
 def _sentence(error: Exception) -> str:

@@ -25,10 +25,10 @@ _ACTS = {"write": "is not edited or pushed to directly", "move": "is not moved",
 
 WAITS = {
     "lock_writes": "its lock, which an owner takes away",
-    "changes_requested": "changes are requested, until that reviewer approves or an admin dismisses it",
+    "changes_requested": "changes are requested until that reviewer approves or an admin dismisses it",
     "review_required": "it needs an approval",
-    "checks_required": "its required checks have not passed",
-    "unresolved_threads": "threads of its reviews are not resolved",
+    "checks_required": "its required checks have not passed (svc pr checks)",
+    "unresolved_threads": "threads of its reviews are not resolved (svc pr threads)",
 }
 
 
@@ -108,7 +108,8 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
     if act == "merge":
         if blocked := blockers(found, standing or Standing()):
             raise BranchProtected(
-                f"{branch} is protected, and the merge waits: {', '.join(WAITS[code] for code in blocked)}",
+                f"{branch} is protected, and the merge waits: {'; '.join(WAITS[code] for code in blocked)}. "
+                "svc pr merge --auto merges once nothing is missing",
                 branch=branch,
                 patterns=patterns,
                 rules=blocked,

@@ -82,7 +82,8 @@ async def get(view: View) -> Repo:
 
 
 async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
-    """Repositories the caller may see: those of `owner` by name, else newest first."""
+    """Repositories the caller may see: those of `owner` by name, else newest first;
+    with `mine` those in which they have a role."""
     me = caller.principal.account_id if caller.principal else ""
     owner_id = await _owner_id(caller, query.owner)
     to_wire = partial(shown_row, caller)
@@ -92,7 +93,7 @@ async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
         if query.owner is None:
             if query.name is not None:
                 raise Invalid("name is only read together with owner", pointer="/name")
-            found = await paging.page(tx, rows.ALL, query, to_wire, account=me)
+            found = await paging.page(tx, rows.MINE if query.mine else rows.ALL, query, to_wire, account=me)
         elif query.name is not None:  # under a former handle of the owner's too
             one = await _named(tx, caller, query.owner, query.name)
             found = Page(items=[one] if one else [])

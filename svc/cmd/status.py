@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import SvcError
+from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.working_copy import note_left_out, reason_with_sizes, skipped_record
 from svc.console import Column, answers
@@ -38,6 +39,7 @@ FIELDS = tuple(
         "shown",
         "left_out",
         "unresolved",
+        "merging",
     )
 )
 
@@ -89,6 +91,9 @@ def status(
     ctx.out.rows(_rows(found), ROWS, empty="no edits")
     if found.unresolved and not short:
         ctx.out.note("to end a conflict: svc resolve PATH; svc conflicts lists them")
+    if found.merging and not short:
+        shown = terminal_safe(found.merging)
+        ctx.out.note(f"merged {shown}, not pushed yet: svc merge --continue, or svc merge --abort")
 
 
 def _headline(found: Status) -> str:

@@ -11,6 +11,7 @@ from localstore.core.model.ref import NoBranch, Ref
 from localstore.errors import BranchReplaced
 from localstore.folder.scan_result import Scan, Skipped
 from localstore.sync.compose import SizeCaps
+from localstore.sync.open_merge import open_merge
 from localstore.sync.recognise import changes_since_last_seal
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.background import BackgroundCall
@@ -28,7 +29,7 @@ class Status(msgspec.Struct):
     `branch_state`: gone, or replaced by another branch of its name; `advice` says what to do. `shown`: the
     seal that the folder shows instead of a branch. `left_out`: ignored files, if asked for. `tracked` by git
     and ignored, and `warnings` about names, are reported once. `unresolved`: copies of unresolved conflicts →
-    the path that each conflicts with."""
+    the path that each conflicts with. `merging`: what an open merge brought in, by its name."""
 
     repo: str
     branch: str
@@ -49,6 +50,7 @@ class Status(msgspec.Struct):
     tracked: list[IgnoredFile] = msgspec.field(default_factory=list)
     warnings: list[str] = msgspec.field(default_factory=list)
     unresolved: dict[str, str] = msgspec.field(default_factory=dict)
+    merging: str | None = None
 
     @property
     def uncompared(self) -> bool:
@@ -77,6 +79,9 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
         shown=copy.repo.shown_seal,
     )
     result.unresolved = unresolved_copies(copy, [*result.new, *result.changed])
+    merge = open_merge(copy)
+    if merge is not None and merge.ours == last:
+        result.merging = merge.name
     _leave_out(copy, scan, result)
     result.left_out = list(ignored(copy)) if show_ignored else []
     result.tracked = tracked_by_git(copy) if show_ignored else newly_tracked_by_git(copy)

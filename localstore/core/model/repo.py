@@ -154,11 +154,12 @@ class Deleted(Model, frozen=True):
 
 class RepoQuery(PageQuery, frozen=True):
     """`owner`: a handle or `@me`; `name` needs it. `state` deleted: repositories that the caller can
-    restore."""
+    restore. `mine`, without `owner`: those in which the caller has a role, their own included."""
 
     owner: str | None = None
     name: str | None = None
     state: Literal["deleted"] | None = None
+    mine: bool = False
 
 
 Order = Literal["trending", "recent"]

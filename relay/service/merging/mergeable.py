@@ -36,7 +36,7 @@ async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
     come_to = verdict.standing(shown.reviews, not unmet[row.head_seal], shown.threads.open)
     await protection.check(tx, view, row.base, "merge", come_to)
     if shown.blocked_by:
-        reasons = ", ".join(protection.WAITS[code] for code in shown.blocked_by)
+        reasons = "; ".join(protection.WAITS[code] for code in shown.blocked_by)
         raise NotMergeable(
             f"#{row.number} cannot be merged yet: {reasons}",
             blocked_by=shown.blocked_by,

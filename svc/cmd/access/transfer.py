@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from localstore.core.endpoint import Endpoint
-from localstore.core.errors import UsageError
+from localstore.core.errors import Forbidden, UsageError
 from localstore.core.model.collaboration import access
 from localstore.core.model.collaboration.access import Transfer, TransferCreate
 from svc.cmd.access.shared import handle_of, named
@@ -52,6 +52,9 @@ def transfer(
         )
     body = checked(TransferCreate(to=handle.removeprefix("@"), org=org))
     repo = ctx.repo
+    role = repo.viewer.role if repo.viewer else None
+    if role != "owner":
+        raise Forbidden(f"this needs the role owner in {repo.full_name}; you have {role or 'none'}")
     ctx.confirm(f"Offering {repo.full_name} to {handle}")
     made = ctx.api.send(access.TRANSFER, body, id=repo.id)
     said = f"Offered {repo.full_name} to @{made.to.handle}; they accept with: svc repo transfer-accept"

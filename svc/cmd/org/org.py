@@ -90,7 +90,9 @@ def edit(
     if base_role is None:
         raise UsageError(f"say what to change: svc org edit {org} --base-role read")
     org = handle_of(org)
-    if base_role != "none":
+    with explained(org):
+        here = ctx.api.send(organisation.GET, org=org)
+    if base_role != "none" and here.role == "admin":  # nobody else is asked before the server refuses
         ctx.confirm(f"Giving all members of {org} the role {base_role} in all its repositories")
     with explained(org):
         found = ctx.api.send(organisation.UPDATE, OrganisationChange(base_role=base_role), org=org)

@@ -73,6 +73,9 @@ def diff(
     files = ctx.reader.send(history.COMPARE, query=query, id=repo.id).files
     if ctx.out.format.as_data:
         ctx.out.rows(files, FILES, ChangedFile)
+    elif not files:
+        since = "since your review" if since_review else f"beyond {found.base}"
+        ctx.out.note(f"#{found.number} changes nothing {since}")
     elif name_only:
         ctx.out.text(changes.names(files))
     elif stat:

@@ -36,18 +36,21 @@ def list_repos(
 ) -> None:
     """List repositories
 
-    Yours, where no owner is named; this needs a session. Public repositories of an owner need none.
+    Those in which you have a role, newest first, where no owner is named; this needs a session. --owner @me
+    lists only those that you own. Public repositories of an owner need no session.
 
     Examples:
     svc repo list
+    svc repo list --owner @me
     svc repo list alice --json full_name --jq '.[].full_name'
     svc repo list --deleted
     """
     if whose and owner and whose != owner:
         raise UsageError(f"{whose} and --owner {owner} are two owners; name one")
-    owner = whose or owner or "@me"
-    api = ctx.api if deleted or owner == "@me" else ctx.reader
-    found = api.items(repos.LIST, RepoQuery(owner=owner, state="deleted" if deleted else None), limit=limit)
+    owner = whose or owner or ("@me" if deleted else "")
+    api = ctx.api if owner in ("", "@me") or deleted else ctx.reader
+    query = RepoQuery(owner=owner or None, state="deleted" if deleted else None, mine=not owner)
+    found = api.items(repos.LIST, query, limit=limit)
     columns = (*COLUMNS, Column("id")) if deleted else COLUMNS
     ctx.out.rows(found, columns, Repo, empty="no repositories; make one: svc repo create NAME")
 

@@ -270,6 +270,19 @@ def test_a_decided_request_leaves_the_inbox_and_a_granted_one_reaches_who_asked(
     assert ok(carol.http.get("/api/v1/inbox"))["items"] == []
 
 
+def test_mine_are_those_in_which_one_has_a_role(world: World) -> None:
+    bob, carol = world.member("read"), world.person()
+    shown = create(carol.http, carol.who, "public", visibility="public")
+
+    def listed(who: Person, **query: str) -> set[str]:
+        return {one["id"] for one in ok(who.http.get("/api/v1/repos", params=query))["items"]}
+
+    assert listed(bob, mine="true") == listed(world.owner, mine="true") == {world.repo.id}
+    assert listed(carol, mine="true") == {shown.id}
+    assert shown.id in listed(bob)
+    assert listed(bob, owner="@me") == set()
+
+
 def test_a_transfer_moves_the_repository_when_it_is_accepted(world: World) -> None:
     bob, transfer = world.offered()
     name = world.repo.body["name"]

@@ -356,3 +356,16 @@ def test_a_label_that_is_missing_names_the_command_that_makes_it(linked: Svc) ->
     assert told.code == 1
     assert "to make it: svc label create 'to do'" in told.err
     assert linked("label", "create", "to do").code == 0
+
+
+def test_who_may_not_is_refused_without_a_question(
+    linked: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = f"{os.environ['TEST_HANDLE']}/app"
+    assert linked("repo", "visibility", "public", "--yes").code == 0
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
+    assert linked("login", "--device-key", "--handle", f"{os.environ['TEST_HANDLE'][:30]}-bob").code == 0
+    told = linked("repo", "transfer", "somebody", "-R", repo)
+    assert (told.code, f"this needs the role owner in {repo}; you have none" in told.err) == (1, True), told
+    told = linked("issue", "create", "-t", "x", "-l", "bug", "-R", repo)
+    assert (told.code, f"svc repo access request {repo} --role triage" in told.err) == (1, True), told

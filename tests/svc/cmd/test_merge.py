@@ -260,3 +260,14 @@ def test_a_conflict_at_the_new_path_keeps_both(folder: Folder) -> None:
     folder.ok("resolve", "moved", "--mine")
     folder.ok("merge", "--continue")
     assert folder.files() == {"moved": PAGE.replace("line 5", "ours")}
+
+
+def test_status_says_that_a_merge_is_open(folder: Folder) -> None:
+    folder.push({"a.txt": PAGE})
+    folder.sides({"a.txt": PAGE + "ours\n"}, {"b.txt": "theirs\n"})
+    folder.ok("merge", "side")
+    told = folder.ok("status")
+    assert "merged side, not pushed yet: svc merge --continue, or svc merge --abort" in told.err
+    assert json.loads(folder.ok("status", "--json", "merging").out) == {"merging": "side"}
+    folder.ok("merge", "--continue")
+    assert "not pushed yet" not in folder.ok("status").err

@@ -226,3 +226,15 @@ def test_the_folder_of_a_fork_says_where_its_proposals_are(
         assert told.code == 1
         assert f"is a fork: proposals to {parent} are there, add -R {parent}" in told.err, told
     assert linked("pr", "view", "1", "-R", parent).code == 0
+
+
+def test_a_diff_without_changes_says_so(linked: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened(linked, "--fill")
+    repo = f"{os.environ['TEST_HANDLE']}/app"
+    assert linked("repo", "visibility", "public", "--yes").code == 0
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
+    assert linked("login", "--device-key", "--handle", f"{os.environ['TEST_HANDLE'][:30]}-bob").code == 0
+    assert linked("pr", "review", "1", "--approve", "-R", repo).code == 0
+    told = linked("pr", "diff", "1", "--since-review", "-R", repo)
+    assert (told.code, told.out) == (0, "")
+    assert "#1 changes nothing since your review" in told.err
