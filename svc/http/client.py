@@ -49,7 +49,7 @@ WAIT_MAX = 30.0  # seconds that a server may ask us to wait
 REDIRECTS_MAX = 3
 EMPTY_PAGES, PAGES_MAX = 100, 100_000  # of one list: in a row, and in all
 CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0
-FIRST_ANSWER = 10.0  # instead of READ_TIMEOUT, for reads until the server has answered once: it may be gone
+FIRST_ANSWER = 10.0  # instead of READ_TIMEOUT until the server has answered once: it may be gone
 
 
 class Credential(msgspec.Struct, frozen=True):
@@ -305,7 +305,7 @@ class Http:
         headers = dict(outgoing.headers)
         if callable(outgoing.body):
             headers["Content-Length"] = str(outgoing.length)
-        patient = self._answered or not outgoing.is_read
+        patient = self._answered or callable(outgoing.body)  # an upload
         most = READ_TIMEOUT if patient else min(FIRST_ANSWER, READ_TIMEOUT)
         request = client.build_request(
             outgoing.method,
