@@ -32,7 +32,8 @@ WORDS = {
 STAYS = ("tui", "invoke", "watch", "watcher start")  # which start something that stays
 WORKS = frozenset(
     {"auth status", "completions", "conflicts", "diff", "logout", "queue list", "queue retry", "status"}
-    | {"version", "watch list", "watch stop", "watcher list", "watcher stop", "login"}
+    | {"repo executable", "repo status", "restore", "version", "login"}
+    | {"watch list", "watch stop", "watcher list", "watcher stop"}
 )
 LAST = ("logout", "login")
 
@@ -90,6 +91,7 @@ def test_every_command_says_that_the_server_is_gone(
         gone = re.fullmatch(r"svc: [^\n]*(cannot reach|did not answer)[^\n]*; [^\n]+\n", told.err)
         if path in WORKS:
             right = told.code in (0, 1, 2) and "Traceback" not in told.err
+            before = files()
         else:
             right = (told.code == 1 and gone is not None) or (told.code == 2 and told.err.startswith("svc: "))
             right = right and told.out == ""
