@@ -26,6 +26,8 @@ from textual.app import App
 from textual.screen import Screen as TextualScreen
 from textual.strip import Strip
 
+from tui.text import safe
+
 GAP = 5  # equal cells between two runs that are sent again rather than jumped over
 SCROLLED_ROWS = 4  # fewest rows that are worth a scroll
 BLANKS = 4  # fewest blank cells at the end of a row that are worth erasing instead
@@ -86,12 +88,15 @@ class Looks:
         return self._known[style]
 
     def cells(self, segments: Iterable[Segment]) -> Row:
-        """The cells of one line."""
+        """The cells of one line. Characters that could steer the terminal take no cell: whatever a screen
+        forgot to make safe ends here."""
         row: Row = []
         for text, style, control in segments:
             if control:
                 continue
             look = self.of(style)
+            if not text.isprintable():
+                text = "".join(one for one in text if one.isprintable() or safe(one) == one)
             if text.isascii():
                 row += [Cell(character, look) for character in text]
                 continue

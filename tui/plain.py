@@ -7,6 +7,7 @@ Type a number, or `b` back, `r` refresh, `/word` filter, `: command` any svc com
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -162,7 +163,9 @@ class Plain:
             self._say(f"the command line cannot be read: {error}")
             return
         self._out.flush()
-        subprocess.run([sys.executable, "-m", "svc", *words], check=False)  # a person typed it
+        environment = {**os.environ, "SVC_SERVER": self._client.origin}
+        command = [sys.executable, "-P", "-m", "svc", *words]
+        subprocess.run(command, env=environment, check=False)  # a person typed it
 
     def _read(self, read: Read[T]) -> T:
         """The server's answer; cached data if the server cannot be reached."""
@@ -178,7 +181,7 @@ class Plain:
             return known[0]
 
     def _say(self, text: str) -> None:
-        print(text, file=self._out, flush=True)
+        print(safe(text), file=self._out, flush=True)
 
 
 def ago_seconds(seconds: float) -> str:

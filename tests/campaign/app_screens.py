@@ -134,7 +134,7 @@ class App:
 
     def _changes(self, before: str) -> None:
         """Wait until the screen is another one and stays so: a key too many at Home ends the app."""
-        until = time.monotonic() + 3
+        until = time.monotonic() + 10
         while self.terminal.text == before and time.monotonic() < until:
             self.terminal.read(0.1, 0.5)
         while self.terminal.read(0.3, 1.0):

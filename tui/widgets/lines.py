@@ -54,9 +54,16 @@ class Lines(Widget, can_focus=True):
             super().__init__()
 
     def __init__(
-        self, *, marked: bool = True, searches: bool = False, empty: str = "", id: str | None = None
+        self,
+        *,
+        marked: bool = True,
+        searches: bool = False,
+        empty: str = "",
+        waiting: str = "",
+        id: str | None = None,
     ) -> None:
         super().__init__(id=id)
+        self.waiting = waiting  # instead of `empty`, until the first rows
         self.rows: Rows = ()
         self.cursor = 0
         self.top = 0
@@ -78,6 +85,7 @@ class Lines(Widget, can_focus=True):
 
     def show(self, rows: Rows, cursor: Hashable | None = None) -> None:
         """Show these rows. The cursor goes to the row with key `cursor`, else stays with its item."""
+        self.waiting = ""
         wanted = cursor if cursor is not None else self.key
         offset = self.cursor - self.top
         self._all = rows
@@ -176,7 +184,7 @@ class Lines(Widget, can_focus=True):
         index = self.top + y
         width = self.size.width
         if index >= len(self.rows):
-            note = self.empty if y == 0 and not len(self.rows) else ""
+            note = (self.waiting or self.empty) if y == 0 and not len(self.rows) else ""
             return strip([(note, "dim")], width, styles)
         item = self.rows[index]
         here = item.key is not None and self.highlights(index)

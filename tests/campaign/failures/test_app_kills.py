@@ -16,7 +16,7 @@ from tests.campaign.conftest import Place
 from tests.campaign.world import Machine, Node
 
 SVC = [sys.executable, "-m", "svc"]
-FEW = ("issue", "files", "settings", "rule", "palette", "sync")
+FEW = ("issue", "settings", "palette", "sync")
 SCREENS = {name: stop for name, stop in STOPS.items() if depth.DEEP or name in FEW}
 
 

@@ -23,6 +23,13 @@ LEADING = {
     "label author state": "ix_subject_label_listed (repo_id=? AND folded=? AND kind=? AND state=?",
 }
 
+# Statements for which an index of all open proposals is there too.
+NARROW = {
+    "SAME": "ix_proposal_head_moves (head_id=? AND state=?)",
+    "OPEN_OF_SEAL": "ix_proposal_of_seal (repo_id=? AND head_seal=? AND state=?)",
+    "ANY_OPEN_OF_BASE": "ix_proposal_base_moves (base_id=? AND state=?)",
+}
+
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> sqlite3.Connection:
@@ -49,4 +56,16 @@ def test_what_a_page_depends_on_is_found_by_its_branches(database: sqlite3.Conne
     """Not by walking every open proposal of the repository for each row of the page."""
     ((sql, values),) = _expand(rows.DEPENDS, {"of_repo": "r", "numbers": [1, 2, 3]})
     steps = [row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
-    assert any("lower USING INDEX ix_proposal_head_moves (head_id=? AND state=?" in step for step in steps), steps
+    assert any("lower USING INDEX ix_proposal_head_moves (head_id=? AND state=?" in step for step in steps), (
+        steps
+    )
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_a_statement_about_few_does_not_walk_all_open_proposals(
+    database: sqlite3.Connection, name: str
+) -> None:
+    sql = compiled(getattr(rows, name)).sql
+    steps = [row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {sql}", [None] * sql.count("?"))]
+    assert any(step.endswith(NARROW[name]) for step in steps), steps
+    assert not any(step.endswith("ix_proposal_of_state (repo_id=? AND state=?)") for step in steps), steps

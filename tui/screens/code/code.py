@@ -71,7 +71,7 @@ class Code(Differing, Pictured):
     def compose(self) -> ComposeResult:
         with Horizontal(classes="row"):
             with Vertical(id="tree_pane"):
-                yield Lines(empty="no files", id="tree")
+                yield Lines(empty="no files", waiting="asking the server", id="tree")
             with Vertical(id="file_pane"):
                 yield Line(id="file_title")
                 yield Lines(marked=False, searches=True, id="file")
@@ -150,7 +150,8 @@ class Code(Differing, Pictured):
     def _met(self, people: list[Person]) -> None:
         if people != self._people and self.is_attached:
             self._people = people
-            self._paint_tree()
+            if self._tree is not None:
+                self._paint_tree()
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         event.stop()
