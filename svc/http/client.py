@@ -309,15 +309,9 @@ class Http:
         headers = dict(outgoing.headers)
         if callable(outgoing.body):
             headers["Content-Length"] = str(outgoing.length)
-        patient = self._answered or callable(outgoing.body)  # an upload
-        most = READ_TIMEOUT if patient else min(FIRST_ANSWER, READ_TIMEOUT)
-        request = client.build_request(
-            outgoing.method,
-            self.origin + target,
-            content=content,
-            headers=headers,
-            timeout=load().Timeout(most, connect=CONNECT_TIMEOUT),
-        )
+        url, patient = self.origin + target, self._answered or callable(outgoing.body)  # an upload
+        wait = load().Timeout(READ_TIMEOUT if patient else FIRST_ANSWER, connect=CONNECT_TIMEOUT)
+        request = client.build_request(outgoing.method, url, content=content, headers=headers, timeout=wait)
         if self.credential is not None:
             self._sign(request, outgoing, self.credential)
         try:
@@ -379,7 +373,6 @@ class Http:
 
             self._opened = httpx.Client(
                 transport=Pool(self.origin),
-                timeout=httpx.Timeout(READ_TIMEOUT, connect=CONNECT_TIMEOUT),
                 trust_env=False,
                 headers={
                     "User-Agent": f"svc/{__version__}",
