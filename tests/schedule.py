@@ -20,6 +20,7 @@ SECONDS = {
     "tests/campaign/test_nonsense.py": 38,
     "tests/test_guide_runs.py": 30,
     "tests/campaign/failures/test_app_kills.py": 70,
+    "tests/campaign/failures/test_without_network.py": 60,
     "tests/tui/test_settings.py": 45,
     "tests/tui/test_layer.py": 30,
     "tests/tui/test_images.py": 20,

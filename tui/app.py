@@ -132,8 +132,10 @@ class SvcApp(News, inherit_bindings=False):
                 return
 
         def work() -> None:
+            began = time.monotonic()
             try:
                 value, at = self.client.fetch(read)
+                self.took = time.monotonic() - began
             except Exception as error:
                 self._tell(worker(), screen, error, failed)
                 return

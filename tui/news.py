@@ -13,6 +13,7 @@ from tui.live import Following
 from tui.sending import Sending
 
 NEWS_EVERY = 0.5  # seconds between an event and the request for its changes; events within are one
+RESTS = 4  # times as long as the last request took, before news ask for its like again
 
 
 class News(Calling, inherit_bindings=False):
@@ -28,6 +29,7 @@ class News(Calling, inherit_bindings=False):
         self._line_state, self.line_since = "unknown", ""
         self.following = Following(lambda: self.client.api, self._heard, self._followed)
         self._is_live = self._news_due = False
+        self.took = 0.0  # seconds that the last reading took: a list of 10,000 has a hundred pages
 
     @property
     def line_state(self) -> str:
@@ -62,7 +64,7 @@ class News(Calling, inherit_bindings=False):
     def _news_soon(self) -> None:
         if not self._news_due:
             self._news_due = True
-            self.set_timer(NEWS_EVERY, self._ask_for_news)
+            self.set_timer(max(NEWS_EVERY, RESTS * self.took), self._ask_for_news)
 
     def _ask_for_news(self) -> None:
         self._news_due = False
