@@ -297,4 +297,3 @@ class Look:
         if self._news is None or self._news or self._moved:
             self._told_at = time.monotonic()
         self._news, self._moved = set(), False
-

@@ -235,10 +235,7 @@ class Steps:
         """Send the updates in flight by request, without owning the folder."""
         if self._light == "offline" or not self.unsent or self._line is None:
             return
-        if self._here is not None and self._light == "live":  # first: a dead line shows on the socket
-            path, line = self._here
-            self._here = None
-            self._line.here(self.channel, path, line, self._turn)
+        self._tell_here()  # first: a dead line shows on the socket
         with self._owning.round() as copy:
             self._work.begin(copy, self._turn)
             updates = self._work.outgoing(copy)
@@ -253,6 +250,13 @@ class Steps:
             return
         self._answers.append((updates, transport.updates(batch)))
         self._barred = 0.0
+
+    def _tell_here(self) -> None:
+        """Tell others where the last save was, once the channel is open."""
+        if self._here is not None and self._line is not None:
+            path, line = self._here
+            if self._line.here(self.channel, path, line, self._turn):
+                self._here = None
 
     # --- what happened
 

@@ -134,6 +134,8 @@ def test_a_look_names_a_server_with_a_session(watcher: Watcher, server: str) -> 
 def test_what_may_not_be_looked_at_ends_with_a_reason(watcher: Watcher) -> None:
     with watcher._start() as agent:
         unknown = "00000000-0000-7000-8000-000000000000"
-        assert not agent.ask(Request("look", server=watcher.request.server, repo=unknown, branch="main")).error
+        assert not agent.ask(
+            Request("look", server=watcher.request.server, repo=unknown, branch="main")
+        ).error
         *_, last = agent.sights()
         assert last.event == "ended" and last.detail
