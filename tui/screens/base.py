@@ -114,8 +114,10 @@ class Base(Screen[None], inherit_bindings=False):
         done: Callable[[str], None],
         changed: Callable[[str], None] | None = None,
         value: str = "",
+        complete: Callable[[str], str] | None = None,
+        left: Callable[[], None] | None = None,
     ) -> None:
-        """Open the prompt; esc leaves it."""
+        """Open the prompt; esc leaves it, and `left` is called."""
         back = self.focused
 
         def leave() -> None:
@@ -130,9 +132,11 @@ class Base(Screen[None], inherit_bindings=False):
 
         def escaped() -> None:
             leave()
+            if left is not None:
+                left()
             self.prompt_left()
 
-        prompt = Prompt(sign, finish, escaped, changed, value)
+        prompt = Prompt(sign, finish, escaped, changed, value, complete)
         self.mount(prompt, after="#keys")
         prompt.focus()
 

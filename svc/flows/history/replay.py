@@ -35,13 +35,16 @@ class Step(NamedTuple):
 
 def steps_of(api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes | None) -> list[Step]:
     """The steps from the text `before` (None: no file) to the file in the seal. Live updates count where they
-    lead exactly to the sealed text; without them, or without the right to read them, the seal is one step.
+    lead exactly to the sealed text; the last one by whoever sealed it is the seal's step, as is all without
+    them, or without the right to read them.
     Raises the errors of reading the sealed text."""
     sealed = _text(api, repo_id, seal.id, path)
     who = seal.provenance.who.handle or ""
     steps: list[Step] = []
     if before is not None and sealed is not None and before != sealed:
         steps = list(_between(api, repo_id, path, seal, before, hex_digest(sealed)))
+    if steps and steps[-1].who == who:
+        steps.pop()  # who sealed it made it: one step
     last = steps[-1].text if steps else before
     changed, removed = compared(last, sealed)
     message = seal.message.partition("\n")[0]

@@ -197,8 +197,9 @@ class Replay(FileView):
         more = "" if playing.whole else "+"
         told.append((f"{playing.at + 1}/{len(playing.steps)}{more}  ", "accent"))
         told.append((f"@{safe(step.who or '?')} ", "name"))
-        what = "edited live" if step.live else f"sealed {step.seal[:8]} «{safe(step.message)}»"
-        told.append((f"{what} {ago(step.at, self.svc.clock())}  ", "text"))
+        told.append((f"{ago(step.at, self.svc.clock())}  ", "text"))
         if step.lines or step.removed:
-            told += [(f"+{len(step.lines)} ", "good"), (f"−{step.removed} ", "bad")]
+            told += [(f"+{len(step.lines)} ", "good"), (f"−{step.removed}  ", "bad")]
+        what = "edited live" if step.live else f"sealed {step.seal[:8]} «{safe(step.message)}»"
+        told.append((what, "text"))
         return told
