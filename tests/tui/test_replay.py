@@ -80,7 +80,7 @@ async def test_it_plays_by_itself_to_its_end_and_stops(
         await press(pilot, "enter", "t")
         await press(pilot, *"main", "enter")
         await pilot.press("p")
-        await sees(pilot, "❚❚ 4/4", "«Third»")
+        await sees(pilot, "❚❚ 4/4", "+2 −0  sealed")
         monkeypatch.setattr(screen, "EACH", 3600.0)
         await pilot.press("p")
         await sees(pilot, "▶ 1/4")
