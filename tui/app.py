@@ -11,9 +11,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from textual.worker import Worker, get_current_worker
 
@@ -25,13 +24,12 @@ from svc.flows.editor import editor, run
 from svc.flows.outbox.actions import Report, described
 from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
-from tui.calling import Calling
 from tui.client import Client, sentence, state_after
 from tui.commands import Commands
 from tui.display import Over
 from tui.drafts import Drafts
+from tui.hearing import Hearing
 from tui.images.protocol import Way
-from tui.live import Following
 from tui.machine import NOWHERE, Machine, Place
 from tui.offers import OFFERS
 from tui.reads import Read
@@ -44,11 +42,10 @@ from tui.widgets.picture import over
 T = TypeVar("T")
 
 
-NEWS_EVERY = 0.5  # seconds between an event and the request for its changes; events within are one
 QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
 
 
-class SvcApp(Calling, inherit_bindings=False):
+class SvcApp(Hearing, inherit_bindings=False):
     """The app. `colours`: name of the theme; `images`: how the terminal shows pictures."""
 
     ENABLE_COMMAND_PALETTE = False
@@ -70,7 +67,7 @@ class SvcApp(Calling, inherit_bindings=False):
         images: Way = "blocks",
         commands: Commands | None = None,
     ) -> None:
-        super().__init__(ansi_color=colours == "terminal")
+        super().__init__(colours == "terminal")
         self.client, self.place, self.keys, self.clock = client, place, dict(keys or {}), clock
         self.colours = colours
         self.sending, self.machine, self.commands = sending, machine, commands
@@ -78,24 +75,8 @@ class SvcApp(Calling, inherit_bindings=False):
         self.draft = ""  # the one that is being sent
         self.images = images
         self.entries: list[QueuedAction] = []  # of the outbox, as of the last change
-        self._line_state, self.line_since = "unknown", ""
-        self.following = Following(lambda: self.client.api, self._heard, self._followed)
-        self._is_live = self._news_due = False
         self.broken: Exception | None = None
         self.animation_level = "none"
-
-    @property
-    def line_state(self) -> str:
-        """State of the connection, a name of LIGHTS; `line_since`: since when."""
-        return self._line_state
-
-    @line_state.setter
-    def line_state(self, state: str) -> None:
-        if state == "online" and self._is_live:
-            state = "live"
-        if state != self._line_state:
-            self._line_state = state
-            self.line_since = datetime.fromtimestamp(self.clock(), UTC).isoformat()
 
     def over(self) -> Over | None:
         return over(self.screen, self.images)
@@ -161,34 +142,6 @@ class SvcApp(Calling, inherit_bindings=False):
             return get_current_worker()
 
         self.run_worker(work, thread=True, group=read.key, exclusive=True, exit_on_error=False)
-
-    # --- events of the repository that is shown
-
-    def follow(self, repo: Repo | None) -> None:
-        """Listen to events of a repository while signed in."""
-        if repo is not None and self.sending is not None and self.sending.signed_in:
-            self.following.follow(repo.id)
-
-    def _followed(self, live: bool) -> None:
-        self.later(lambda: self._set_live(live))
-
-    def _heard(self) -> None:
-        self.later(self._news_soon)
-
-    def _set_live(self, live: bool) -> None:
-        was, self._is_live = self._is_live, live
-        if live or was:
-            self.line_state = "online"
-            cast("Any", self.screen).show_frame()
-
-    def _news_soon(self) -> None:
-        if not self._news_due:
-            self._news_due = True
-            self.set_timer(NEWS_EVERY, self._ask_for_news)
-
-    def _ask_for_news(self) -> None:
-        self._news_due = False
-        cast("Any", self.screen).news()
 
     # --- changes
 

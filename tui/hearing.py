@@ -1,0 +1,94 @@
+"""What the app hears of the server: the state of the connection, and events of what its screens show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from tui.calling import Calling
+from tui.client import Client
+from tui.live import Following
+from tui.sending import Sending
+
+NEWS_EVERY = 0.5  # seconds between an event and the request for its changes; events within are one
+NEWS_LATER = 3.0  # seconds until what the server does after an event is asked for
+
+
+class Hearing(Calling, inherit_bindings=False):
+    """`follow` says what the screen in front shows; an event of it makes that screen ask for news."""
+
+    client: Client
+    sending: Sending | None
+    clock: Callable[[], float]
+
+    def __init__(self, ansi_color: bool) -> None:
+        super().__init__(ansi_color=ansi_color)
+        self._line_state, self.line_since = "unknown", ""
+        self.following = Following(lambda: self.client.api, self._heard, self._followed)
+        self._is_live = self._news_due = self._later_due = False
+        self._shows: frozenset[str] = frozenset()  # repositories that the screen in front is about
+        self._missed: set[str] = set()  # others that changed
+
+    @property
+    def line_state(self) -> str:
+        """State of the connection, a name of LIGHTS; `line_since`: since when."""
+        return self._line_state
+
+    @line_state.setter
+    def line_state(self, state: str) -> None:
+        if state == "online" and self._is_live:
+            state = "live"
+        if state != self._line_state:
+            self._line_state = state
+            self.line_since = datetime.fromtimestamp(self.clock(), UTC).isoformat()
+
+    # --- events of the repositories that are shown
+
+    def follow(self, repo_ids: Sequence[str]) -> None:
+        """Listen to events of the repositories that the screen shows, while signed in."""
+        self._shows = frozenset(repo_ids)
+        if self.sending is None or not self.sending.signed_in:
+            return
+        if not self._missed.isdisjoint(repo_ids):
+            self._news_soon()  # what came while another screen was in front
+        self._missed -= self._shows
+        self.following.follow(repo_ids)
+
+    def _followed(self, live: bool) -> None:
+        self.later(lambda: self._set_live(live))
+
+    def _heard(self, repo_id: str) -> None:
+        self.later(lambda: self._news_of(repo_id))
+
+    def _set_live(self, live: bool) -> None:
+        was, self._is_live = self._is_live, live
+        if live or was:
+            self.line_state = "online"
+            cast("Any", self.screen).show_frame()
+
+    def _news_of(self, repo_id: str) -> None:
+        if repo_id in self._shows:
+            self._news_soon()
+        else:
+            self._missed.add(repo_id)
+
+    def _news_soon(self) -> None:
+        if not self._news_due:
+            self._news_due = True
+            self.set_timer(NEWS_EVERY, self._ask_for_news)
+
+    def _ask_for_news(self) -> None:
+        self._news_due = False
+        screen = cast("Any", self.screen)
+        screen.news()
+        if screen.FOLLOWS_LATER and not self._later_due:
+            self._later_due = True
+            self.set_timer(NEWS_LATER, self._ask_later)
+
+    def _ask_later(self) -> None:
+        """Ask again: the server fills inboxes after the event."""
+        self._later_due = False
+        screen = cast("Any", self.screen)
+        if screen.FOLLOWS_LATER:
+            screen.news()
