@@ -117,7 +117,7 @@ class Frames:
 
 
 def require_signed(repo_id: str, branch_id: str, signed: Signed) -> None:
-    """Raise ServerMisbehaved unless the update is signed, for this branch, by the key that the relay names."""
+    """Raise ServerMisbehaved unless the update is signed for this branch by the key that the relay names."""
     update = signed.update
     try:
         signature, public = check(update), unb64u(signed.public_key, 32)

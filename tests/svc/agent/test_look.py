@@ -86,7 +86,7 @@ def watcher(devices: tuple[Device, Device], relay: Relay) -> Iterator[Watcher]:
 
 
 def test_it_sees_saves_people_and_seals(devices: tuple[Device, Device], watcher: Watcher) -> None:
-    first, second = devices
+    _, second = devices
     assert watcher.until(lambda seen: seen.event == "light" and seen.state == "live")
     whole = watcher.until(lambda seen: seen.event == "frontier")
     assert (whole.paths, bool(whole.head)) == ([], True)

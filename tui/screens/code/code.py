@@ -217,7 +217,7 @@ class Code(History, Live, Replay, Pictured):
             return
         self._repaint()
         live = "live, " if self.path in self.unsealed else ""
-        self._title(f"{live}{len(lines)} lines")
+        self._title(f"{live}{len(lines)} line{'' if len(lines) == 1 else 's'}")
         self.go_to_line()
 
     def _repaint(self) -> None:

@@ -33,7 +33,7 @@ def who_is_in(people: Sequence[Person], path: str) -> tuple[Part, ...]:
     for one in people:
         if one.path == path or one.path.startswith(f"{path}/"):
             line = f":{one.line}" if one.line and one.path == path else ""
-            found.append((f"@{safe(one.who)}{line} ", _role(one)))
+            found.append((f"◂ @{safe(one.who)}{line} ", _role(one)))
     return tuple(found)
 
 

@@ -201,5 +201,4 @@ class Replay(FileView):
         if step.lines or step.removed:
             told += [(f"+{len(step.lines)} ", "good"), (f"−{step.removed}  ", "bad")]
         what = "edited live" if step.live else f"sealed {step.seal[:8]} «{safe(step.message)}»"
-        told.append((what, "text"))
-        return told
+        return [*told, (what, "text"), ("  p, [ ], esc", "dim")]
