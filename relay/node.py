@@ -20,7 +20,8 @@ from relay.http.websocket import Sockets
 from relay.memory.fair import Share
 from relay.memory.lanes import Lanes
 from relay.memory.named import NamedTrees
-from relay.memory.trees import Files
+from relay.memory.outcomes import Outcomes
+from relay.memory.trees import Directories, Files
 from relay.objects.packs import FOLDER as PACKS
 from relay.objects.room import Room
 from relay.objects.store import ObjectStore
@@ -34,7 +35,8 @@ LISTED = 20_000  # digests of long lists that are looked up at once: the event l
 @dataclass(slots=True)
 class Node:
     """`lists`: locks for work on long lists of digests; `files`: numbers of files below directories;
-    `named`: which bytes filtered views of trees name.
+    `directories`: those that merges read; `outcomes`: what merges come to; `named`: which bytes filtered
+    views of trees name.
     `stopping` is set first at shutdown: `/readyz` then reports it while running requests finish."""
 
     config: Config
@@ -55,6 +57,8 @@ class Node:
     sockets: Sockets = field(default_factory=Sockets)
     share: Share = field(init=False)
     files: Files = field(default_factory=Files)
+    directories: Directories = field(default_factory=Directories)
+    outcomes: Outcomes = field(default_factory=Outcomes)
     named: NamedTrees = field(default_factory=NamedTrees)
     lists: Room = field(default_factory=lambda: Room(LISTED))
     probes: Probes = field(default_factory=Probes)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.svc.conftest import ROOT, clean_environment
 
 README = ROOT / "README.md"
@@ -22,7 +23,6 @@ GUIDE = ROOT / "docs" / "guide" / "getting-started.md"
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 TYPED = re.compile(r"^\$ (.*?)(?:\s{2,}#.*)?$", re.MULTILINE)
 NAMED = "192.168.1.10"  # the address in README
-PATIENCE = 120
 
 
 def blocks(page: Path, heading: str = "") -> list[list[str]]:

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from textual.worker import Worker, get_current_worker
 
@@ -28,9 +28,9 @@ from tui.client import Client, sentence, state_after
 from tui.commands import Commands
 from tui.display import Over
 from tui.drafts import Drafts
-from tui.hearing import Hearing
 from tui.images.protocol import Way
 from tui.machine import NOWHERE, Machine, Place
+from tui.news import News
 from tui.offers import OFFERS
 from tui.reads import Read
 from tui.sending import Sending
@@ -42,10 +42,11 @@ from tui.widgets.picture import over
 T = TypeVar("T")
 
 
+TICK = 10.0  # seconds between two looks at what times say by now
 QUEUE_EVERY = 30.0  # seconds between attempts to send what waits
 
 
-class SvcApp(Hearing, inherit_bindings=False):
+class SvcApp(News, inherit_bindings=False):
     """The app. `colours`: name of the theme; `images`: how the terminal shows pictures."""
 
     ENABLE_COMMAND_PALETTE = False
@@ -67,7 +68,7 @@ class SvcApp(Hearing, inherit_bindings=False):
         images: Way = "blocks",
         commands: Commands | None = None,
     ) -> None:
-        super().__init__(colours == "terminal")
+        super().__init__(ansi_color=colours == "terminal")
         self.client, self.place, self.keys, self.clock = client, place, dict(keys or {}), clock
         self.colours = colours
         self.sending, self.machine, self.commands = sending, machine, commands
@@ -75,6 +76,7 @@ class SvcApp(Hearing, inherit_bindings=False):
         self.draft = ""  # the one that is being sent
         self.images = images
         self.entries: list[QueuedAction] = []  # of the outbox, as of the last change
+        self._painted = False
         self.broken: Exception | None = None
         self.animation_level = "none"
 
@@ -141,7 +143,13 @@ class SvcApp(Hearing, inherit_bindings=False):
         def worker() -> Worker[None]:
             return get_current_worker()
 
-        self.run_worker(work, thread=True, group=read.key, exclusive=True, exit_on_error=False)
+        def ask() -> None:
+            self.run_worker(work, thread=True, group=read.key, exclusive=True, exit_on_error=False)
+
+        if self._painted:
+            ask()
+        else:  # the client's modules take as long as the first paint
+            self.call_after_refresh(ask)
 
     # --- changes
 
@@ -338,8 +346,13 @@ class SvcApp(Hearing, inherit_bindings=False):
 
     def _begin_queue(self) -> None:
         """Send the queue left from before; check it periodically, because it is shared."""
+        self._painted = True
         self.send_queue()
         self.set_interval(QUEUE_EVERY, self._look_at_queue)
+        self.set_interval(TICK, self._tick)
+
+    def _tick(self) -> None:
+        cast("Any", self.screen).tick()
 
     def _look_at_queue(self) -> None:
         if any(entry.state != "refused" for entry in self.entries):

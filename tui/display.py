@@ -26,6 +26,8 @@ from textual.app import App
 from textual.screen import Screen as TextualScreen
 from textual.strip import Strip
 
+from tui.text import safe
+
 GAP = 5  # equal cells between two runs that are sent again rather than jumped over
 SCROLLED_ROWS = 4  # fewest rows that are worth a scroll
 BLANKS = 4  # fewest blank cells at the end of a row that are worth erasing instead
@@ -86,12 +88,15 @@ class Looks:
         return self._known[style]
 
     def cells(self, segments: Iterable[Segment]) -> Row:
-        """The cells of one line."""
+        """The cells of one line. Characters that could steer the terminal take no cell: whatever a screen
+        forgot to make safe ends here."""
         row: Row = []
         for text, style, control in segments:
             if control:
                 continue
             look = self.of(style)
+            if not text.isprintable():
+                text = "".join(one for one in text if one.isprintable() or safe(one) == one)
             if text.isascii():
                 row += [Cell(character, look) for character in text]
                 continue
@@ -250,12 +255,14 @@ class _Pen:
     def _go(self, x: int, y: int) -> None:
         if self._at == (x, y):
             return
-        if self._at is not None and self._at[1] == y and x > self._at[0]:
-            self._parts.append(f"\x1b[{x - self._at[0]}C")
-        elif self._at is not None and x == 0 and y == self._at[1] + 1:
-            self._parts.append("\r\n")
-        else:
-            self._parts.append(f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H")
+        ways = [f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H"]
+        if self._at is not None:
+            right, down = x - self._at[0], y - self._at[1]
+            if (x, down) == (0, 1):
+                ways.append("\r\n")
+            if down in (0, 1):  # such as a column of times
+                ways.append("\x1b[B" * down + (f"\x1b[{right}C" if right > 0 else "\b" * -right))
+        self._parts.append(min(ways, key=len))
         self._at = (x, y)
 
     def _switch(self, look: Look) -> None:

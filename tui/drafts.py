@@ -7,9 +7,12 @@ drafts.read("REPO-41")
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
+
+_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,100}")  # a server gives the ids in the names of drafts
 
 
 class Drafts:
@@ -21,7 +24,7 @@ class Drafts:
     def file(self, name: str) -> Path:
         """The file of a draft. Its folder exists afterwards."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return self._folder / f"{name}.md"
+        return self._folder / f"{name if _PLAIN.fullmatch(name) else _short(name)}.md"
 
     def read(self, name: str) -> str:
         """The draft; "" without one, or if it cannot be read."""
@@ -45,8 +48,12 @@ class Drafts:
 
 def named(repo_id: str, number: int, *words: object) -> str:
     """The name of a draft about issue or proposal `number`; `words`: about what of it."""
-    end = f"-{blake2b(repr(words).encode(), digest_size=8).hexdigest()}" if words else ""
+    end = f"-{_short(repr(words))}" if words else ""
     return f"{repo_id}-{number}{end}"
+
+
+def _short(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _private(path: str, flags: int) -> int:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
 
 from pygments import lex
 from pygments.lexer import Lexer
@@ -31,6 +34,7 @@ _ROLES: tuple[tuple[_TokenType, str], ...] = (
     (Token.Generic.Subheading, "title"),
     (Token.Generic.Strong, "title"),
 )
+_NEWLINE = re.compile("\n")
 _KNOWN: dict[_TokenType, str] = {}
 
 
@@ -42,9 +46,38 @@ def lexer_of(path: str) -> Lexer | None:
         return None
 
 
-def plain(text: str) -> list[tuple[Part, ...]]:
+class Plain(Sequence[tuple[Part, ...]]):
+    """The lines of a text without colours, made as they are asked for."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        ends = [found.end() for found in _NEWLINE.finditer(text)]
+        if len(ends) > 0 and ends[-1] == len(text):  # a final newline makes no further line
+            ends.pop()
+        self._begins = array("I", [0, *ends])
+
+    def __len__(self) -> int:
+        return len(self._begins)
+
+    @overload
+    def __getitem__(self, index: int, /) -> tuple[Part, ...]: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> Sequence[tuple[Part, ...]]: ...
+    def __getitem__(self, index: int | slice, /) -> Any:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        return ((safe(self.line(index)), "text"),)
+
+    def line(self, index: int) -> str:
+        """A line as it is in the text."""
+        begins = self._begins[index]
+        end = self._text.find("\n", begins)
+        return self._text[begins:] if end < 0 else self._text[begins:end]
+
+
+def plain(text: str) -> Plain:
     """The lines of a text without colours."""
-    return [((safe(line), "text"),) for line in lines_of(text)]
+    return Plain(text)
 
 
 def coloured(text: str, path: str) -> list[tuple[Part, ...]] | None:

@@ -1,6 +1,6 @@
 """Events of the repositories that screens show: one thread with one socket.
 
-    following = Following(lambda: client.api, heard, live)
+    following = Following(lambda: client.api, heard, state)
     following.follow([repo.id])
     following.close()
 
@@ -18,6 +18,7 @@ from localstore.core.model.sync import Event, Hidden, Resync, Subscribed
 from svc.api import Api
 from svc.api.sync import SyncSocket
 from svc.http.bounds import Deadline, within
+from tui.client import state_after
 
 OPENING = 10.0  # seconds that opening a socket may take
 FIRST, LONGEST = 0.5, 30.0  # seconds; what is waited after an attempt is double the wait before
@@ -26,13 +27,14 @@ MOST = 128  # repositories; of more the ones that were asked for longest ago are
 
 
 class Following:
-    """`heard(repo_id)` is called when a repository changed, `live(whether)` when the socket starts or stops
-    carrying events; both on this object's thread."""
+    """`heard(repo_id)` is called when a repository changed; `state(name)` with the state of the connection:
+    `live` when the socket carries events, `online` when it does so no more, and the state after each attempt
+    that fails. Both on this object's thread."""
 
     def __init__(
-        self, open_api: Callable[[], Api], heard: Callable[[str], None], live: Callable[[bool], None]
+        self, open_api: Callable[[], Api], heard: Callable[[str], None], state: Callable[[str], None]
     ) -> None:
-        self._open_api, self._heard, self._live = open_api, heard, live
+        self._open_api, self._heard, self._state = open_api, heard, state
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._repo_ids: dict[str, None] = {}  # the newest last
@@ -70,6 +72,7 @@ class Following:
     def _run(self) -> None:
         wait = FIRST
         while not self._ended.is_set():
+            state = "online"
             try:
                 with within(Deadline(OPENING)):
                     api = self._open_api()
@@ -82,14 +85,15 @@ class Following:
                 self._listen(socket)
             except Cancelled:
                 return
-            except SvcError:
+            except SvcError as error:
+                state = state_after(error)
                 wait = min(LONGEST, wait * 2)
             finally:
                 with self._lock:
                     self._socket = None
             if self._ended.is_set():
                 return
-            self._live(False)
+            self._state(state)
             self._ended.wait(wait * secrets.SystemRandom().uniform(0.8, 1.2))  # apart from others
 
     def _begin(self, socket: SyncSocket) -> bool:
@@ -106,13 +110,13 @@ class Following:
         """Listen until the socket ends. On the first answer ask for what was missed."""
         for event in socket:
             if isinstance(event, Subscribed):
-                self._live(True)
+                self._state("live")
                 self._heard(event.repo_id)
             elif isinstance(event, Hidden):
                 with self._lock:
                     self._repo_ids.pop(event.repo_id, None)
                     last = not self._repo_ids
                 if last:
-                    self._live(False)
+                    self._state("online")
             elif (isinstance(event, Event) and event.kind != LIVE) or isinstance(event, Resync):
                 self._heard(event.repo_id)

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from localstore.agent.talk import AgentSilent, ApiResponse, Person, Seen
+from localstore.core.errors import SvcError
+from localstore.folder.link import read_repo
 from localstore.home import Home
 from svc.agent.invoke.sync import Status as SyncStatus
 from svc.agent.start import reach
@@ -29,6 +31,16 @@ class Place(NamedTuple):
     repo_id: str = ""
     full_name: str = ""
     branch: str = ""
+
+    def read_again(self) -> Place:
+        """The place with the branch on which its folder is now; unchanged for a folder that lost its link."""
+        if self.folder is None:
+            return self
+        try:
+            link = read_repo(self.folder)
+        except SvcError:
+            return self
+        return Place(self.folder, link.repo_id, link.repo, link.branch)
 
 
 NOWHERE = Place()

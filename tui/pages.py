@@ -137,10 +137,10 @@ class Pages:
         return Page(f"#{number} {safe(one.title)}", lines, choices)
 
     def _changes(self, repo: Repo, one: Proposal) -> Page:
-        from tui.widgets.diff import rows as diff_rows
+        from tui.widgets.patch import Patches
 
         compare = self._read(reads.changes(repo.id, one.merge_base or one.base_seal, one.head_seal))
-        lines = ["".join(text for text, _ in item.left) for item in diff_rows(compare.files)]
+        lines = ["".join(text for text, _ in item.left) for item in Patches(compare.files)]
         return Page(f"#{one.number}, {len(compare.files)} files", [line.replace("−", "-") for line in lines])
 
     def _thread(self, thread: Thread) -> Page:

@@ -7,6 +7,7 @@ Type a number, or `b` back, `r` refresh, `/word` filter, `: command` any svc com
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from tui.highlight import lines_of
 from tui.pages import Choice, Page, Pages
 from tui.reads import Read
 from tui.text import ago, safe
-from tui.widgets.diff import rows as diff_rows
+from tui.widgets.patch import Patches
 
 T = TypeVar("T")
 
@@ -117,7 +118,7 @@ class Plain:
 
     def seal(self, repo: Repo, seal: SealSummary) -> Page:
         compare = self._read(reads.brought(repo.id, seal.id))
-        lines = ["".join(text for text, _ in item.left) for item in diff_rows(compare.files)]
+        lines = ["".join(text for text, _ in item.left) for item in Patches(compare.files)]
         return Page(f"seal {seal.id[:8]}, {len(compare.files)} files", lines)
 
     def _visit(self, page: Page) -> Callable[[], Page] | str | None:
@@ -171,7 +172,9 @@ class Plain:
             self._say(f"the command line cannot be read: {error}")
             return
         self._out.flush()
-        subprocess.run([sys.executable, "-m", "svc", *words], check=False)  # a person typed it
+        environment = {**os.environ, "SVC_SERVER": self._client.origin}
+        command = [sys.executable, "-P", "-m", "svc", *words]
+        subprocess.run(command, env=environment, check=False)  # a person typed it
 
     def _read(self, read: Read[T]) -> T:
         """The server's answer; cached data if the server cannot be reached."""
@@ -187,7 +190,7 @@ class Plain:
             return known[0]
 
     def _say(self, text: str) -> None:
-        print(text, file=self._out, flush=True)
+        print(safe(text), file=self._out, flush=True)
 
 
 def ago_seconds(seconds: float) -> str:

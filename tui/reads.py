@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 REPOS = 500  # repositories that a list holds
 HISTORY = 200  # seals that a history lists
-ISSUES = 1_000  # issues that a list holds
+ISSUES = 10_000  # issues that a list holds
 COMMENTS = 1_000  # of one issue
 RELEASES, LABELS = 200, 1_000
 INBOX, RUNS = 500, 500

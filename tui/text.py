@@ -27,8 +27,9 @@ def safe(text: str) -> str:
 
 
 def ago(text: str, now: float) -> str:
-    """An RFC 3339 time as people say it at `now` (seconds since 1970): `2 h ago`."""
-    return age(text, datetime.fromtimestamp(now, UTC)) if text else ""
+    """An RFC 3339 time as people say it at `now` (seconds since 1970): `2 h ago`. What is not a time is made
+    safe."""
+    return safe(age(text, datetime.fromtimestamp(now, UTC))) if text else ""
 
 
 def wrapped(text: str, width: int) -> list[str]:

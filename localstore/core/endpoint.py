@@ -24,7 +24,7 @@ _PARAMETER = re.compile(r"\{([a-z0-9_]+)(\.\.\.)?\}")
 
 class Endpoint(msgspec.Struct, Generic[T], frozen=True):
     """`path` has `{name}` for one segment and `{name...}` for the rest of the path. `returns`: the struct of
-    the answer, `bytes` if it is no JSON, NoneType if it has no body; `instead`: the struct that a member of
+    the answer, `bytes` if it is not JSON, NoneType if it has no body; `instead`: the struct that a member of
     the query asks for instead. `repeatable`: the relay answers a repeat with its first answer without an
     Idempotency-Key. `keyed` False: no such key is sent or read, because nobody is signed in to whom it could
     belong, or because the bytes name themselves. `cap`: bytes of the answer that a client reads at most."""
@@ -48,7 +48,7 @@ class Endpoint(msgspec.Struct, Generic[T], frozen=True):
 
     @property
     def shape(self) -> Any:
-        """The JSON of the answer, a union where there is a choice; None if the answer is no JSON."""
+        """The JSON of the answer, a union where there is a choice; None if the answer is not JSON."""
         if self.returns in (type(None), bytes):
             return None
         return self.returns if self.instead is None else self.returns | self.instead

@@ -32,7 +32,7 @@ def checked(value: T) -> T:
 
 
 def refusal(error: msgspec.ValidationError, shape: Any) -> Invalid:
-    """The error of a value that is no `shape`: a pointer to the member, a sentence that says its rule."""
+    """The error of a value that is not a `shape`: a pointer to the member, a sentence that says its rule."""
     message = str(error)
     place = _PLACE.search(message)
     steps = [name or index for name, index in _STEP.findall(place[1])] if place else []

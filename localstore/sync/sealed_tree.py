@@ -10,18 +10,21 @@ from localstore.core.encoding import unb64u
 from localstore.core.errors import Invalid
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.tree import TreeEntry
+from localstore.core.tree.build import NONE_HIDDEN
 from localstore.record.database import SealedFile, SealedTree
 from localstore.sync.working_copy import WorkingCopy
 
 Changes = Mapping[str, SealedFile | None]
 
 
-def tree_after(copy: WorkingCopy, changes: Changes, expected: bytes) -> SealedTree | None:
-    """The tree that results from `changes` (path → file, None: removed) to the last seal's tree. Returns None
-    if its root differs from `expected`."""
+def tree_after(
+    copy: WorkingCopy, changes: Changes, expected: bytes, opaque: tree.Hidden = NONE_HIDDEN
+) -> SealedTree | None:
+    """The tree that results from `changes` (path → file, None: removed) to the last seal's tree, which has
+    the entries `opaque` beside its files. Returns None if its root differs from `expected`."""
     found = _updated(copy, changes)
     if found is None or found.root != expected:  # the record is only a shortcut: the files decide
-        found = _rebuilt(copy, changes)
+        found = _rebuilt(copy, changes, opaque)
     return found if found.root == expected else None
 
 
@@ -45,7 +48,7 @@ def _updated(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
     return SealedTree(built.root, built.directories, read.keys())
 
 
-def _rebuilt(copy: WorkingCopy, changes: Changes) -> SealedTree:
+def _rebuilt(copy: WorkingCopy, changes: Changes, opaque: tree.Hidden) -> SealedTree:
     """Compute the tree from the paths of all files."""
     files = copy.db.sealed()
     for path, file in changes.items():
@@ -53,7 +56,7 @@ def _rebuilt(copy: WorkingCopy, changes: Changes) -> SealedTree:
             files.pop(path, None)
         else:
             files[path] = file
-    built = tree.build({path: TreeEntry(*file) for path, file in files.items()}, _key(copy))
+    built = tree.build({path: TreeEntry(*file) for path, file in files.items()}, _key(copy), opaque)
     return SealedTree(built.root, built.directories, None)
 
 

@@ -18,7 +18,7 @@ from localstore.core.paths import check
 from localstore.core.seal import MergeOrigin
 from localstore.record.database import SealedFile, SealedTree
 from localstore.record.entry import Kind, PathRecord
-from localstore.sync import sealed_tree
+from localstore.sync import sealed_tree, verify
 from localstore.sync.remote import state_bytes
 from localstore.sync.transfer.lane_states import lane_states
 from localstore.sync.working_copy import WorkingCopy
@@ -170,7 +170,11 @@ def _check_content(
 ) -> SealedTree:
     """Check that the prepared tree is the last seal's plus the changes, and that it has the bytes that this
     working copy sent. Returns the tree. Raises ServerMisbehaved."""
-    tree = sealed_tree.tree_after(copy, changes, unhex(prepared.content_digest))
+    expected = unhex(prepared.content_digest)
+    tree = sealed_tree.tree_after(copy, changes, expected)
+    if tree is None and copy.last_seal is not None:  # it may have entries of which nobody here sees more
+        opaque = verify.opaque(copy.transport, copy.last_seal, copy.repo.repo_id)
+        tree = sealed_tree.tree_after(copy, changes, expected, opaque) if opaque else None
     if tree is None:
         raise ServerMisbehaved("the prepared tree is not this folder's plus the changes; nothing was signed")
     for path, sealed in changes.items():

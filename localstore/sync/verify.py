@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from localstore.core import limits
 from localstore.core import seal as seals
 from localstore.core.encoding import unb64u, unhex
@@ -10,7 +12,8 @@ from localstore.core.identity.keys import check_ed25519, key_id
 from localstore.core.model.history import Seal, Tree
 from localstore.core.model.repo import FilteredView
 from localstore.core.paths import check, terminal_safe
-from localstore.core.tree import TreeEntry, root_digest
+from localstore.core.tree import Hidden, TreeEntry, root_digest
+from localstore.core.tree.build import NONE_HIDDEN
 from localstore.core.tree.proof import proven
 from localstore.record.database import SealedFile
 from localstore.sync.transfer.transport import Transport
@@ -90,21 +93,39 @@ def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> li
     return found
 
 
+class Shown(msgspec.Struct, frozen=True):
+    """The files of a seal that this account sees, and the entry digests of the others."""
+
+    files: dict[str, SealedFile]
+    opaque: Hidden
+
+
 def files(
     transport: Transport, wanted: str, payload: seals.SealPayload, answer: Tree | None = None
 ) -> dict[str, SealedFile]:
     """The files of the seal `wanted` that this account sees, verified against its content digest: where paths
     are hidden, by a proof. `answer`: its tree, if it was asked for. Raises ServerMisbehaved."""
     answer = answer or transport.tree(wanted)
-    if not answer.filtered:
-        return tree(answer, payload)
+    return by_proof(transport.proof(wanted), payload).files if answer.filtered else tree(answer, payload)
+
+
+def opaque(transport: Transport, wanted: str, repo_id: str) -> Hidden:
+    """The entry digests that the seal `wanted` has of files which this account does not see, verified. Raises
+    ServerMisbehaved."""
+    payload = seal(transport.seal(wanted), wanted, repo_id)
+    return by_proof(transport.proof(wanted), payload).opaque
+
+
+def by_proof(proof: bytes, payload: seals.SealPayload) -> Shown:
+    """What the proof of a seal's tree shows. Raises ServerMisbehaved."""
     try:
-        shown = proven(transport.proof(wanted), unhex(payload.content_digest))
-        for path in shown:
+        shown = proven(proof, unhex(payload.content_digest))
+        for path in shown.files:
             check(path)
     except SvcError as error:
         raise ServerMisbehaved(f"the tree of this seal does not verify: {error.detail}") from None
-    return {path: SealedFile(entry.kind, entry.digest, entry.size) for path, entry in shown.items()}
+    found = {path: SealedFile(entry.kind, entry.digest, entry.size) for path, entry in shown.files.items()}
+    return Shown(found, shown.opaque)
 
 
 def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:
@@ -138,7 +159,8 @@ def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:
     return files
 
 
-def content_digest(files: dict[str, SealedFile], key: bytes) -> bytes:
-    """Root digest of a tree of these files, salted with the tree key (32 bytes)."""
+def content_digest(files: dict[str, SealedFile], key: bytes, opaque: Hidden = NONE_HIDDEN) -> bytes:
+    """Root digest of a tree of these files, salted with the tree key (32 bytes), and of entries that are
+    digests alone."""
     entries = {path: TreeEntry(file.kind, file.digest, file.size) for path, file in files.items()}
-    return root_digest(entries, key)
+    return root_digest(entries, key, opaque)

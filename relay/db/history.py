@@ -13,7 +13,7 @@ from sqlalchemy import CTE, ColumnElement, and_, bindparam, exists, func, or_, s
 
 from relay.db.schema.ref import ref
 from relay.db.schema.seal import seal, seal_change, seal_parent
-from relay.db.seal import held_by
+from relay.db.seal import held_by, root_in
 
 FIRST = 1  # generation of a seal without parents
 _REPO = held_by(bindparam("repo_id"))
@@ -54,7 +54,7 @@ WALK = (
 )
 # Those that changed a path, and those without parents, which come last: (id, generation, root of the tree).
 WALK_PATH = (
-    select(seal.c.id, seal.c.generation, seal.c.root)
+    select(seal.c.id, seal.c.generation, root_in(bindparam("repo_id")))
     .select_from(_IN_WALK)
     .where(or_(seal.c.generation == FIRST, _TOUCHES))
     .order_by(*_ORDER)

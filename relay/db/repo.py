@@ -49,6 +49,7 @@ class RepoRow(msgspec.Struct, frozen=True):
     created_at: int
     updated_at: int
     policy: int | None = None
+    partial: bool = False
 
     def __repr__(self) -> str:
         return f"RepoRow({self.id!r})"  # not the tree key
@@ -78,6 +79,7 @@ COLUMNS = (
     repo.c.created_at,
     repo.c.updated_at,
     repo.c.policy,
+    repo.c.partial,
 )
 PUBLIC = repo.c["class"].in_(("published_public", "public_fork"))
 ALIVE = repo.c.state.in_(("active", "archived"))

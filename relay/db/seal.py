@@ -23,7 +23,9 @@ _ID_DIGITS = 64
 
 @dataclass(slots=True, frozen=True)
 class SealRow:
-    """A seal with what its reader needs to verify it: the key and its self-signed registration."""
+    """A seal with what its reader needs to verify it: the key and its self-signed registration. `root`: the
+    tree that the repository has of it; `signed_root`: the one that was signed, which differs where it has
+    some entries as digests alone."""
 
     id: str
     repo_id: str
@@ -42,6 +44,7 @@ class SealRow:
     key_created_at: int
     key_revoked_at: int | None
     key_registration: bytes
+    signed_root: bytes
 
 
 @dataclass(slots=True, frozen=True)
@@ -73,14 +76,24 @@ OWN_COLUMNS = (
     seal.c.message,
     seal.c.created_at,
 )
+
+
+def root_in(repo_id: Any) -> ColumnElement[bytes]:
+    """The root of the tree that this repository has of a row of `seal`."""
+    own = select(repo_seal.c.root).where(repo_seal.c.repo_id == repo_id, repo_seal.c.seal_id == seal.c.id)
+    return func.coalesce(own.correlate(seal).scalar_subquery(), seal.c.root)
+
+
+_ROOT = root_in(bindparam("repo_id"))
 COLUMNS = (
-    *OWN_COLUMNS,
+    *(_ROOT if column is seal.c.root else column for column in OWN_COLUMNS),
     account.c.handle,
     account.c.kind,
     device_key.c.ed25519,
     device_key.c.created_at,
     device_key.c.revoked_at,
     device_key.c.registration,
+    seal.c.root,
 )
 FROM = seal.join(account, account.c.id == seal.c.account_id).join(
     device_key, device_key.c.id == seal.c.device_key_id
@@ -97,7 +110,7 @@ def held_by(repo_id: Any) -> ColumnElement[bool]:
 _HERE = held_by(bindparam("repo_id"))
 
 MANY = select(*COLUMNS).select_from(FROM).where(_HERE, seal.c.id.in_(bindparam("ids", expanding=True)))
-HEADS = select(seal.c.id, seal.c.generation, seal.c.root).where(
+HEADS = select(seal.c.id, seal.c.generation, _ROOT).where(
     _HERE, seal.c.id.in_(bindparam("ids", expanding=True))
 )
 LIKE = (

@@ -134,7 +134,7 @@ class _Entry:
             return Answer(_unreadable(error))
         except (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
-        except BaseException as error:  # a PanicException of a Rust library is no Exception
+        except BaseException as error:  # a PanicException of a Rust library is not an Exception
             logger().error(
                 "request failed",
                 request_id=request.ctx.request_id,

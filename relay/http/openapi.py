@@ -154,7 +154,9 @@ def _problems(route: Route) -> set[int]:
         codes |= {400, 408, 413, 415, 422}
     if route.query is not None or (route.changes and not route.stream):  # its Idempotency-Key
         codes |= {422}
-    if route.operation.grows:
+    if not route.operation.archived:
+        codes |= {409}  # the repository is archived
+    if route.operation.grows or route.keyed:  # an account keeps so many keys
         codes |= {507}
     return codes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
@@ -20,6 +20,7 @@ LARGE = 64 * KIB  # bytes of directories that are gone through on a thread; they
 ENTRY = 50  # bytes of a child or hidden entry, about
 MANY = 256  # paths looked for or changed, likewise
 COUNTED = 50_000  # directories whose number of files is kept
+CHILDREN = 100_000  # of decoded directories that are kept: about 20 MB
 _NONE: Mapping[str, bytes] = MappingProxyType({})
 Load = Callable[[list[bytes]], Awaitable[Objects]]
 
@@ -52,8 +53,37 @@ class Files:
             self._known.popitem(last=False)
 
 
-async def drive(steps: Steps[T], load: Load, paths: int = 0, known: Known | None = None) -> T:
+class Directories:
+    """A cache of decoded directories by digest; least recently used ones are dropped. `most`: their children
+    and hidden entries."""
+
+    def __init__(self, most: int = CHILDREN) -> None:
+        self._most = most
+        self._entries = 0
+        self._known: OrderedDict[bytes, tree.Directory] = OrderedDict()
+
+    def among(self, wanted: Iterable[bytes]) -> Known:
+        """Those of these directories that are kept."""
+        here = {one: self._known[one] for one in wanted if one in self._known}
+        for one in here:
+            self._known.move_to_end(one)
+        return here
+
+    def learn(self, found: Known) -> None:
+        for digest, directory in found.items():
+            if digest not in self._known:
+                self._known[digest] = directory
+                self._entries += _entries(directory)
+        while self._entries > self._most:
+            _, oldest = self._known.popitem(last=False)
+            self._entries -= _entries(oldest)
+
+
+async def drive(
+    steps: Steps[T], load: Load, paths: int = 0, known: Known | None = None, kept: Directories | None = None
+) -> T:
     """Run the generator `steps`, sending it the directories that it asks for, from `known` or by `load`.
+    `kept`: where some of them are; they are put into `known`, which the steps must have.
     Steps over large directories or many `paths` run on a thread: one flat directory may hold a million
     files."""
     sent: Objects | None = None
@@ -64,7 +94,10 @@ async def drive(steps: Steps[T], load: Load, paths: int = 0, known: Known | None
             wanted, result = _step(steps, sent)
         if wanted is None:
             return result[0]
-        sent = await load(wanted)
+        if kept is not None and known is not None:
+            known.update(kept.among(wanted))
+            wanted = [one for one in wanted if one not in known]
+        sent = await load(wanted) if wanted else {}
 
 
 async def update(
@@ -74,11 +107,14 @@ async def update(
     load: Load,
     known: Known | None = None,
     alike: Mapping[str, bytes] = _NONE,
+    kept: Directories | None = None,
 ) -> tree.Built:
     """The tree with these changes, under `key`. One that has another key is built anew, which takes a few µs
-    for each of its files. `known` and `alike`: as of `tree.update`."""
+    for each of its files. `known` and `alike`: as of `tree.update`; `kept`: as of `drive`."""
     if root is not None and root != tree.EMPTY_ROOT:
         top = known.get(root) if known else None
+        if top is None and kept is not None:
+            top = kept.among([root]).get(root)
         if top is None:
             top = tree.decode((await load([root]))[root])
         large = len(top.children) > MANY
@@ -89,13 +125,17 @@ async def update(
         )
         if not own:
             return await drive(tree.rebuild(root, changes, key), load, MANY + 1)
-    return await drive(tree.update(root, changes, key, known, alike), load, len(changes), known)
+    return await drive(tree.update(root, changes, key, known, alike), load, len(changes), known, kept)
 
 
 def _bytes_of(sent: Objects | None, known: Known | None) -> int:
     """Approximate bytes of the directories that the next step may visit."""
-    entries = sum([len(one.children) + len(one.hidden) for one in (known or {}).values()])
+    entries = sum(map(_entries, (known or {}).values()))
     return entries * ENTRY + sum(map(len, (sent or {}).values()))
+
+
+def _entries(directory: tree.Directory) -> int:
+    return len(directory.children) + len(directory.hidden)
 
 
 def stored(objects: ObjectStore, tx: Tx) -> Load:

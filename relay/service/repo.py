@@ -269,6 +269,7 @@ def _columns(made: RepoRow) -> dict[str, object]:
         "deleted_at": None,
         "purge_at": None,
         "policy": None,
+        "partial": made.partial,
     }
 
 
@@ -394,4 +395,5 @@ def to_wire(
         updated_at=rfc3339(row.updated_at),
         parent=parent,
         viewer=Viewer(role=role) if signed_in else None,
+        partial=bool(row.partial),
     )

@@ -181,7 +181,7 @@ class Child:
     async def start(cls, data_dir: Path) -> Child:
         """Start the signer and wait until it listens. Raises Unavailable when it exits instead."""
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", __name__, str(data_dir), stdin=asyncio.subprocess.PIPE
+            sys.executable, "-P", "-m", __name__, str(data_dir), stdin=asyncio.subprocess.PIPE
         )
         while not await listens(data_dir):
             if process.returncode is not None:

@@ -41,6 +41,7 @@ from localstore.core.identity.bearer import authorization
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, sign
 from localstore.core.model.seal import E2eeUnavailable
 from relay.http.problems import NOT_FOUND_BODY
+from scripts.fuzz.together import joined, organisation, together
 from tests.relay.auth.people import TRUST, Browser, Device, Terminal
 from tests.relay.conftest import Account, Signed
 from tests.relay.histories import Repository, create
@@ -161,8 +162,9 @@ class Bound(requests.auth.AuthBase):
 
 
 class World:
-    """The owner with a browser and a terminal, a guest, a public and a private repository with some history,
-    and the names under which all that is known."""
+    """The owner with a browser and a terminal, an organisation of theirs, a guest, a public and a private
+    repository with some history, an issue, a proposal and so on, and the names under which all that is
+    known."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -179,7 +181,9 @@ class World:
         self._http = requests_of(owner, url)
         self.shown = create(self._http, owner, "shown", visibility="public")
         hidden = create(self._http, owner, "hidden")
-        self.names = self._names(owner, [self.shown, hidden])
+        self.names = joined(
+            self._names(owner, [self.shown, hidden]), together(self.shown), organisation(self._http)
+        )
         self._known = self._state()
 
     def _names(self, owner: Account, repos: list[Repository]) -> dict[str, list[Any]]:

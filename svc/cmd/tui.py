@@ -63,7 +63,6 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
     from tui.app import SvcApp
     from tui.images.protocol import Way, way_of
     from tui.machine import Machine, Place
-    from tui.screens.tables import require_keys
     from tui.sending import Sending
 
     place = Place()
@@ -71,7 +70,10 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
         folder, link = run.linked
         place = Place(Path(folder), link.repo_id, link.repo, link.branch)
     keys = read_keys(root / "keys.toml")
-    require_keys(keys, str(root / "keys.toml"))
+    if keys:
+        from tui.screens.tables import require_keys  # every screen: a third of what starting would cost
+
+        require_keys(keys, str(root / "keys.toml"))
     sending = Sending(open_outbox(run.home), run.home, session, lambda *named: account_api(run, *named))
     app = SvcApp(
         client,

@@ -13,7 +13,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from urllib.parse import urljoin, urlsplit
 
@@ -78,6 +78,9 @@ class Http:
         self.credential = credential
         self.attempts = ATTEMPTS  # how often a request is sent at most
         self.hold: Callable[[Endpoint[Any], Any, Query, dict[str, str]], NoReturn] | None = None
+        self.waiting: Callable[[], AbstractContextManager[None]] = (
+            nullcontext  # around each wait for an answer
+        )
         self._sleep, self._clock = sleep, clock
         self._skew = 0.0  # seconds that the server's clock is ahead of ours
         self._opened: httpx.Client | None = None
@@ -236,7 +239,8 @@ class Http:
             attempt += 1
             kept = False
             try:
-                response = self._follow(outgoing)
+                with nullcontext() if callable(outgoing.body) else self.waiting():
+                    response = self._follow(outgoing)
             except httpx.TransportError as error:
                 bounds.pause(self._after_failure(error, outgoing, attempt), self._sleep)
                 continue

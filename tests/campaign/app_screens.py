@@ -33,7 +33,7 @@ STOPS: dict[str, Stop] = {
     "history": Stop(("\r", "2", "h"), "First"),
     "seal": Stop(("\r", "2", "h", "\r"), "return 1"),
     "issues": Stop(("\r", "3"), "Retry stalls", ("a", "New one\r"), 1),
-    "issue": Stop(("\r", "3", "\r"), "It hangs", ("c", "Later\r"), 1),
+    "issue": Stop(("\r", "3", "/", "stalls", "\r", "\r"), "It hangs", ("c", "Later\r"), 1),
     "proposals": Stop(("\r", "3", "p"), "Return three"),
     "proposal": Stop(("\r", "3", "p", "\r"), "main ← topic", ("c", "Later too\r"), 1),
     "files": Stop(("\r", "3", "p", "\r", "\r"), "return 3", ("G", "c", "Why\r"), 1),
@@ -134,7 +134,7 @@ class App:
 
     def _changes(self, before: str) -> None:
         """Wait until the screen is another one and stays so: a key too many at Home ends the app."""
-        until = time.monotonic() + 3
+        until = time.monotonic() + 10
         while self.terminal.text == before and time.monotonic() < until:
             self.terminal.read(0.1, 0.5)
         while self.terminal.read(0.3, 1.0):

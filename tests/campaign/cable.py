@@ -12,15 +12,16 @@ REQUEST = re.compile(rb"(?:GET|POST|PATCH|PUT|DELETE) (/\S*) HTTP/1\.1\r\n")
 
 class Cable:
     """`asked`: the path of each request, in order. `refuse_sockets`: as something between that knows no
-    WebSockets."""
+    WebSockets. `silent`: take what is said and answer nothing."""
 
     def __init__(self) -> None:
         self.upstream = 0
         self.asked: list[str] = []
-        self.whole, self.refuse_sockets = True, False
+        self.whole, self.refuse_sockets, self.silent = True, False, False
         self._open: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._port = self._listener.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self._port}"
         threading.Thread(target=self._serve, daemon=True).start()
 
     @property
@@ -38,6 +39,17 @@ class Cable:
     def mend(self) -> None:
         self.whole = True
 
+    def unplug(self) -> None:
+        """Refuse connections, until `plug`."""
+        self.cut()
+        self._listener.close()
+
+    def plug(self) -> None:
+        """Listen again at the same address."""
+        self._listener = socket.create_server(("127.0.0.1", self._port))
+        self.whole = True
+        threading.Thread(target=self._serve, daemon=True).start()
+
     def close(self) -> None:
         self.cut()
         self._listener.close()
@@ -51,6 +63,11 @@ class Cable:
     def _carry(self, client: socket.socket) -> None:
         with client, suppress(OSError):
             if not self.whole:
+                return
+            if self.silent:
+                self._open.add(client)
+                while client.recv(65536):
+                    pass
                 return
             with socket.create_connection(("127.0.0.1", self.upstream), timeout=5) as relay:
                 relay.settimeout(None)

@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from tests.patience import PATIENCE
+
 Twist = Callable[[str, Any], Any]
 
 
@@ -35,7 +37,7 @@ class Liar:
         self, method: str, path: str, headers: dict[str, str], body: bytes
     ) -> tuple[int, list[Any], bytes]:
         """Put a request to the real relay as it stands: status, headers, body."""
-        relay = http.client.HTTPConnection("127.0.0.1", self.upstream, timeout=30)
+        relay = http.client.HTTPConnection("127.0.0.1", self.upstream, timeout=PATIENCE)
         try:
             relay.request(method, path, body or None, headers)
             answer = relay.getresponse()

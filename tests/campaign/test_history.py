@@ -12,7 +12,7 @@ from tests.campaign.person import words
 from tests.campaign.world import Node
 
 
-@pytest.mark.parametrize(("seed", "machines", "acts"), [(1, 2, 9), (2, 3, 9)])
+@pytest.mark.parametrize(("seed", "machines", "acts"), [(2, 3, 9), (1, 2, 9)])
 def test_nothing_is_lost_and_everybody_agrees(
     seed: int, machines: int, acts: int, node: Node, tmp_path: Path
 ) -> None:

@@ -51,7 +51,7 @@ COMMANDS = [
     ("auth", "token", "list"),
     ("version",),
 ]
-LIES_EACH = rounds(3, 10)  # of one command
+LIES_EACH = rounds(2, 10)  # of one command
 
 
 def shape(path: str) -> str:
@@ -173,7 +173,7 @@ def test_a_clone_told_nonsense_writes_what_was_sealed_or_nothing(
     bob.ok("repo", "clone", lying.repo, str(target), where=bob.output)
     sealed = {path.name: path.read_bytes() for path in target.rglob("*") if path.is_file()}
     lies = sorted(teller.heard, key=repr)
-    for lie in rng.sample(lies, min(rounds(12, 40), len(lies))):
+    for lie in rng.sample(lies, min(rounds(8, 40), len(lies))):
         shutil.rmtree(target, ignore_errors=True)
         teller.lie = lie
         require_harmless(bob.run("repo", "clone", lying.repo, str(target), where=bob.output), str(lie))
@@ -189,7 +189,7 @@ def test_a_push_told_nonsense_can_be_repeated(lying: Place, liar: Liar, bob: Mac
     liar.twist = teller = Teller(rng)
     bob.ok("push", "-m", "truth")
     lies = sorted(teller.heard, key=repr)
-    for number, lie in enumerate(rng.sample(lies, min(rounds(6, 25), len(lies)))):
+    for number, lie in enumerate(rng.sample(lies, min(rounds(4, 25), len(lies)))):
         lying.write(bob, f"n{number}.txt", f"number {number}\n")
         teller.lie = lie
         require_harmless(bob.run("push", "-m", f"lie {number}"), str(lie))

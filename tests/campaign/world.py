@@ -21,10 +21,9 @@ import msgspec
 
 from tests import buckets, databases
 from tests.campaign.proxy import Weather
+from tests.patience import PATIENCE
 from tests.svc import forks
 from tests.svc.conftest import ROOT, clean_environment
-
-PATIENCE = 120.0  # seconds after which a command counts as hung
 
 
 class Broken(AssertionError):
@@ -114,7 +113,7 @@ class Node:
         assert self.relay is not None
         if self.relay.poll() is None:
             os.killpg(self.relay.pid, signal.SIGKILL)
-        self.relay.wait(20)
+        self.relay.wait(PATIENCE)
 
     def close(self) -> None:
         for process in (self.relay, self.proxy):
@@ -122,7 +121,7 @@ class Node:
                 process.terminate()
         for process in (self.relay, self.proxy):
             if process is not None:
-                process.wait(30)
+                process.wait(PATIENCE)
                 if process.stdout is not None:
                     process.stdout.close()
 
@@ -320,9 +319,10 @@ class Running:
         self.told = told
         self.code: int | None = None
 
-    def over(self) -> bool:
+    def over(self, patience: float = 0) -> bool:
+        """Whether it has ended, or does so within so many seconds, if this is told to us."""
         if self.code is None and self.told is not None:
-            if select.select([self.told], [], [], 0)[0]:
+            if select.select([self.told], [], [], patience)[0]:
                 self.code = int(self.told.readline())
                 self.told.close()
         elif self.code is None:
@@ -343,7 +343,7 @@ class Running:
     def wait(self, seconds: float = PATIENCE) -> Ran:
         end = time.monotonic() + seconds
         pause = 0.002
-        while not self.over():
+        while not self.over(max(end - time.monotonic(), 0)):
             if time.monotonic() > end:
                 self.kill()
                 raise Broken(f"svc {' '.join(self.words)} hangs")

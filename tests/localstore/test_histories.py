@@ -9,10 +9,11 @@ from unittest.mock import patch
 import pytest
 
 from localstore.core.errors import ServerMisbehaved
+from tests.depth import rounds
 from tests.localstore.histories import World, play, run, tokens, words
 
 
-@pytest.mark.parametrize("first", range(0, 48, 12))
+@pytest.mark.parametrize("first", range(0, rounds(24, 48), 12))
 def test_random_histories_lose_and_double_nothing(first: int) -> None:
     for seed in range(first, first + 12):
         play(seed)
@@ -45,7 +46,7 @@ def test_without_the_refusal_of_moved_lanes_texts_mix_and_that_is_seen(tmp_path:
 
 
 def test_random_histories_with_typed_edits_lose_and_double_nothing_else() -> None:
-    for seed in range(6):
+    for seed in range(rounds(3, 6)):
         play(seed, people=2, typing=1.0)
 
 

@@ -9,6 +9,7 @@ def test_list(relay, account, client):
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import threading
 import time
@@ -21,6 +22,7 @@ from typing import Any, TypeVar
 
 import httpx
 import pytest
+import uvloop
 from sanic import Sanic
 from sqlalchemy import insert
 
@@ -37,7 +39,9 @@ from relay.db.schema.account import session as sessions
 from relay.node import Node
 from relay.run import data_folder, server
 from tests import buckets
-from tests.databases import new_url
+from tests.databases import new_url, postgres_url
+from tests.patience import PATIENCE
+from tests.relay import documented
 from tests.relay.auth.people import TRUST
 
 Sanic.test_mode = True  # it rewrites its own methods at start, which bears repeating in this mode only
@@ -102,18 +106,18 @@ class Relay:
 
     def start(self) -> None:
         self._thread.start()
-        if not self._ready.wait(30):
+        if not self._ready.wait(PATIENCE):
             raise TimeoutError("the relay did not start")
         if self._started[0] is not None:
             raise self._started[0]
 
     def stop(self) -> None:
         self.loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(30)
+        self._thread.join(PATIENCE)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of a coroutine on the relay's own loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(PATIENCE)
 
     def account(self, handle: str | None, kind: str = "user") -> Account:
         """A new account with a device key and a session of a day, straight into the database."""
@@ -122,11 +126,12 @@ class Relay:
     def client(self, who: Account | None = None, **options: Any) -> httpx.Client:
         authority = self.url.removeprefix("http://")
         signed = Signed(who, authority) if who else None
-        options = {"verify": TRUST, "trust_env": False, "timeout": 30, **options}
+        options = {"verify": TRUST, "trust_env": False, "timeout": PATIENCE, **options}
+        options.setdefault("event_hooks", {"response": [documented.check]})
         return httpx.Client(base_url=self.url, auth=signed, **options)
 
     def _serve(self) -> None:
-        asyncio.run(self._main())
+        uvloop.run(self._main())
 
     async def _main(self) -> None:
         self.loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
@@ -215,6 +220,18 @@ def relay_variables() -> dict[str, str]:
         "TR_REPO_MERGE_ENABLED": "on",
         "TR_SOCIAL_ENABLED": "on",
     }
+
+
+@contextlib.contextmanager
+def two_relays(folder: Path) -> Iterator[tuple[Relay, Relay]]:
+    """Two relays on one data folder and one PostgreSQL database."""
+    variables = {"TR_RATE_LIMITS": "off", "RUST_LOG": "off", "DATABASE_URL": postgres_url()}
+    with contextlib.ExitStack() as stack:
+        found = [Relay(folder, variables) for _ in range(2)]
+        for one in found:
+            one.start()
+            stack.callback(one.stop)
+        yield found[0], found[1]
 
 
 @pytest.fixture(scope="module")

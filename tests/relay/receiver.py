@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
+from tests.patience import PATIENCE
+
 GIB = 1024**3
 
 
@@ -43,7 +45,7 @@ class Receiver(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
 
-    def wait(self, count: int, path: str = "/", seconds: float = 20) -> list[Received]:
+    def wait(self, count: int, path: str = "/", seconds: float = PATIENCE) -> list[Received]:
         """What came for addresses that begin so, once it is so many."""
         with self.come:
             enough = self.come.wait_for(lambda: len(self.of(path)) >= count, seconds)

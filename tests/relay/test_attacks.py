@@ -19,6 +19,7 @@ from localstore.core.identity.bearer import authorization
 from localstore.core.limits import MIB
 from relay.http import websocket
 from scripts.fuzz import api as fuzz_api
+from tests.patience import PATIENCE
 
 ALLOWED = 320 * MIB  # RssAnon; an idle relay has about 70 MiB
 JSON = {"content-type": "application/json"}
@@ -42,7 +43,7 @@ def standing(served, world):
     """Call it during an attack and after it: the relay is well and somebody else is served."""
 
     def check() -> None:
-        with httpx.Client(base_url=served.url, trust_env=False, timeout=20) as other:
+        with httpx.Client(base_url=served.url, trust_env=False, timeout=PATIENCE) as other:
             assert other.get("/readyz").json()["status"] == "ok"
             assert other.get(f"/api/v1/repos/{world.names['id'][0]}/commits").status_code == 200
         assert served.alive()
@@ -60,7 +61,7 @@ def connections(served, count, first=b""):
     with contextlib.ExitStack() as stack:
         made = []
         for _ in range(count):
-            one = stack.enter_context(socket.create_connection((host, int(port)), timeout=20))
+            one = stack.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE))
             one.sendall(first)
             made.append(one)
         yield made
@@ -121,7 +122,7 @@ def test_readers_that_never_read(served, world, standing):
 def test_deep_json(served, world, standing, opening):
     body = (opening * (MIB // len(opening))).encode()
     for path in ("/auth/refresh", "/api/v1/auth/device-key/login", "/api/v1/auth/cli/token"):
-        answer = httpx.post(served.url + path, content=body, headers=JSON, trust_env=False, timeout=20)
+        answer = httpx.post(served.url + path, content=body, headers=JSON, trust_env=False, timeout=PATIENCE)
         assert answer.status_code in (400, 422), path
     standing()
 
@@ -140,7 +141,7 @@ def test_deep_json(served, world, standing, opening):
 )
 def test_strange_json(served, standing, body):
     url = f"{served.url}/api/v1/auth/device-key/login"
-    answer = httpx.post(url, content=body, headers=JSON, trust_env=False, timeout=20)
+    answer = httpx.post(url, content=body, headers=JSON, trust_env=False, timeout=PATIENCE)
     assert answer.status_code in (400, 422)
     standing()
 
@@ -149,7 +150,7 @@ def test_a_compressed_body_is_not_unpacked(served, standing):
     bomb = gzip.compress(b" " * (200 * MIB))
     headers = JSON | {"content-encoding": "gzip"}
     url = f"{served.url}/api/v1/auth/device-key/login"
-    answer = httpx.post(url, content=bomb, headers=headers, trust_env=False, timeout=20)
+    answer = httpx.post(url, content=bomb, headers=headers, trust_env=False, timeout=PATIENCE)
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
     standing()
 
@@ -180,7 +181,7 @@ def test_a_socket_that_talks_nonsense(served, world, standing, message):
     ):
         one.send(message)
         while True:
-            one.recv(timeout=20)
+            one.recv(timeout=PATIENCE)
     standing()
 
 

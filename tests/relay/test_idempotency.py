@@ -22,6 +22,7 @@ from relay.service.catalog.dependents import JOB as DEPENDENTS
 from relay.service.merging.auto import JOB as AUTO_MERGE
 from relay.service.webhook.delivery import AGAIN
 from relay.service.webhook.delivery import JOB as WEBHOOK
+from tests.patience import PATIENCE
 from tests.relay.auth.people import Device
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import ok
@@ -87,7 +88,9 @@ def test_of_many_at_once_one_is_carried_out(world: World) -> None:
     repo.branch("side", head)
 
     async def all_at_once() -> list[httpx.Response]:
-        async with httpx.AsyncClient(base_url=world.relay.url, auth=world.http.auth, timeout=30) as http:
+        async with httpx.AsyncClient(
+            base_url=world.relay.url, auth=world.http.auth, timeout=PATIENCE
+        ) as http:
             calls = [http.delete(f"{repo.url}/refs/branch/side", headers=key) for _ in range(8)]
             return await asyncio.gather(*calls)
 
@@ -110,7 +113,7 @@ def test_a_repeat_cannot_be_replayed(world: World) -> None:
     first = ok(world.http.post(code, headers=key))
     assert ok(world.http.post(code, headers=key)) == first
     for request in sent:
-        with httpx.Client(base_url=world.relay.url, trust_env=False) as thief:
+        with httpx.Client(base_url=world.relay.url, trust_env=False, timeout=PATIENCE) as thief:
             stolen = thief.post(code, headers=request.headers, content=request.content)
         assert (stolen.status_code, stolen.json()["code"]) == (401, "request_not_bound")
 

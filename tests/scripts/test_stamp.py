@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from scripts.stamp import EDITIONS, ROOT, copy, stamped
+from tests.patience import PATIENCE
 
 SECRETS = {"TR_ENROLL_CHALLENGE": "0123456789abcdef", "TR_VALIDATE_JWT_AUD": "0123456789abcdef"}
 
@@ -23,7 +24,7 @@ def relay(folder: Path, *words: str, **variables: str) -> subprocess.CompletedPr
         env={**kept, "PYTHONPATH": str(folder), **variables},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
 

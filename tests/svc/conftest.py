@@ -13,6 +13,7 @@ import pytest
 
 from svc.cmd.frame.app import run
 from tests import buckets, databases
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 QUIET = {"PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring", "NO_COLOR": "1"}
@@ -42,7 +43,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert "listening on " in line, (data / "log").read_text()[-3000:]
         yield line.split("listening on ")[1].strip()
         process.terminate()
-        process.wait(20)
+        process.wait(PATIENCE)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -170,3 +171,19 @@ async def test_every_screen_fits_every_size(project: str, open_app: Open, size: 
             lines = (await visit(pilot)).split("\n")
             assert len(lines) == size[1]
             assert max(map(len, lines)) <= size[0]
+
+
+async def test_home_says_that_it_waits_for_a_server_that_does_not_answer(
+    project: str, open_app: Open
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        origin = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        async with open_app(origin).run_test(size=(80, 24)) as pilot:
+            await pilot.pause(0.5)
+            text = shown(pilot.app)  # type: ignore[arg-type]
+            assert "asking the server" in text
+            assert "no repositories yet" not in text and "● online" not in text
+            silent.close()
+            text = await settle(pilot)
+            assert "the server did not answer; r asks again" in text
+            assert "no repositories yet" not in text

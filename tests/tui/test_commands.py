@@ -16,6 +16,7 @@ from tests.tui.test_app import press, project, settle
 from tests.tui.test_issues import issue
 from tests.tui.test_proposals import seen
 from tui.app import SvcApp
+from tui.machine import Place
 from tui.screens.command.palette import Palette
 
 __all__ = ["issue", "project"]
@@ -172,3 +173,22 @@ async def test_what_a_role_may_not_do_says_why(
             assert "this needs the role triage" in await press(pilot, "l")
     refused = alice("repo", "webhook", "create", "https://example.org/", "-R", issue)
     assert refused.code != 0, "the relay refuses it too"
+
+
+async def test_a_variable_does_not_name_another_repository_than_the_screen(
+    issue: str, alice: Svc, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert alice("repo", "create", "other").code == 0
+    other = f"{os.environ['TEST_HANDLE']}/other"
+    monkeypatch.setenv("SVC_REPO", other)
+    repo = json.loads(alice("repo", "view", issue, "--json", "id").out)["id"]
+    place = Place(Path.cwd(), repo, issue, "main")
+    async with open_app(place=place).run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        while issue not in str(pilot.app.screen.title_parts()):
+            await press(pilot, "j", "enter")
+        await press(pilot, "colon", *"label create shown-here", "enter")
+        assert "shown-here" in await seen(pilot, "Created")
+    monkeypatch.delenv("SVC_REPO")
+    assert "shown-here" in alice("label", "list", "-R", issue, "--json", "name").out
+    assert "shown-here" not in alice("label", "list", "-R", other, "--json", "name").out

@@ -13,6 +13,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from tui.display import BLANK, Cell, Looks, Row, Screen
+from tui.text import ago
 
 WIDTH, HEIGHT = 24, 10
 LOOKS = Looks(ColorSystem.STANDARD)
@@ -145,3 +146,21 @@ def test_a_resize_starts_from_an_empty_terminal() -> None:
 
 def test_combining_characters_stay_with_their_letter() -> None:
     assert LOOKS.cells([Segment("e\u0301x")]) == [Cell("e\u0301", LOOKS.of(None)), Cell("x", LOOKS.of(None))]
+
+
+def test_what_a_screen_forgot_to_make_safe_does_not_steer_the_terminal() -> None:
+    row = Looks(ColorSystem.STANDARD).cells([Segment("a\x1b[2J\x07\u202eb\x9b1m"), Segment("née\u200d")])
+    assert "".join(cell.text for cell in row) == "a[2Jb1mnée\u200d"
+
+
+def test_a_time_that_is_none_is_made_safe() -> None:
+    assert ago("\x1b]0;owned\x07", 0.0) == "\\x1b]0;owned\\x07"
+
+
+def test_a_column_of_times_that_move_on_costs_five_bytes_a_row() -> None:
+    screen = Screen(WIDTH, HEIGHT)
+    painted = {y: [(0, line((f"row {y}".ljust(14), None), ("5 min ago", None)))] for y in range(HEIGHT)}
+    screen.update(painted)
+    later = {y: [(0, line((f"row {y}".ljust(14), None), ("6 min ago", None)))] for y in range(HEIGHT)}
+    begin_and_end = 2 * len("\x1b[?2026h")
+    assert len(screen.update(later).encode()) <= begin_and_end + 8 + 5 * HEIGHT

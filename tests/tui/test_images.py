@@ -7,6 +7,7 @@ import io
 import struct
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,18 @@ def test_each_protocol_carries_the_picture_and_nothing_of_its_bytes() -> None:
 def test_what_is_no_picture_is_refused_in_a_sentence(raw: bytes) -> None:
     with pytest.raises(Invalid, match="not an image that can be shown"):
         decoded("a.png", raw, "png", 100, 100)
+
+
+def test_no_file_of_the_current_folder_takes_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    marker = tmp_path / "it-ran"
+    for name in ("base64.py", "msgspec.py", "tui/__init__.py", "svc/__init__.py"):
+        file = tmp_path / "clone" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"open({str(marker)!r}, 'w').close()\n")
+    monkeypatch.chdir(tmp_path / "clone")
+    with suppress(Invalid):
+        decoded("a.png", png(), "blocks", 80, 40)
+    assert not marker.exists()
 
 
 def test_one_pixel_and_an_animation_are_shown() -> None:

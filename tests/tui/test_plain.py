@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from localstore.core.errors import NotFound
 from tests.svc.conftest import Answer, Svc
 from tests.tui.test_app import project
 from tests.tui.test_proposals import proposal
+from tui.pages import Page
+from tui.plain import Plain
+from tui.reads import Read
 
 __all__ = ["project", "proposal"]
 
@@ -124,3 +131,41 @@ def test_each_newer_page_is_readable_lines(busy: str, typed) -> None:  # type: i
     everything = "".join(said) + out
     assert "\x1b" not in everything
     assert [character for character in everything if ord(character) >= 0x2500] == []
+
+
+class _Speaking:
+    """A server whose answers carry escape sequences where nobody expects any."""
+
+    account, origin = "", "http://127.0.0.1:1"
+
+    def known(self, read: Read[Any]) -> None:
+        return None
+
+    def fetch(self, read: Read[Any]) -> Any:
+        raise NotFound("\x1b[2Jgone\x1b]0;owned\x07")
+
+
+def test_an_error_of_a_server_does_not_steer_the_terminal() -> None:
+    out = io.StringIO()
+    Plain(_Speaking(), lambda: 0.0, io.StringIO(), out).run()  # type: ignore[arg-type]
+    assert out.getvalue() == "\\x1b[2Jgone\\x1b]0;owned\\x07\n"
+
+
+def test_a_command_runs_at_the_server_that_is_shown_and_nothing_of_the_folder(
+    project: str, node: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("svc").mkdir()
+    Path("svc/__init__.py").write_text("print('the code of the folder runs')\n")
+    monkeypatch.setenv("SVC_SERVER", "http://127.0.0.1:9")
+    client = _Speaking()
+    client.origin = node
+    kept = os.dup(1)
+    with (tmp_path / "said").open("w+") as said:
+        os.dup2(said.fileno(), 1)  # the command writes there, not to `out`
+        Plain(client, lambda: 0.0, io.StringIO(":repo list\nq\n"), io.StringIO())._visit(Page("Home"))  # type: ignore[arg-type]
+        os.dup2(kept, 1)
+        said.seek(0)
+        text = said.read()
+    os.close(kept)
+    assert project in text
+    assert "the code of the folder" not in text

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, settle
 from tests.tui.test_issues import NOWHERE, api, waiting
@@ -268,7 +269,25 @@ async def test_a_branch_is_proposed_and_checked_out(project: str, alice: Svc, op
         await press(pilot, "enter")
         text = await press(pilot, "o")
         assert "On branch topic" in text, text
+        await press(pilot, "escape", "escape", "escape")
+        assert f"{project}  topic @" in await press(pilot, "enter")
     assert Path("new").exists()
+
+
+async def test_the_folders_branch_is_opened(project: str, alice: Svc, open_app: Open) -> None:
+    assert alice("repo", "branch", "topic").code == 0
+    assert alice("switch", "topic").code == 0
+    repo = json.loads(alice("repo", "view", "--json", "id").out)["id"]
+    async with open_app(place=Place(Path.cwd(), repo, project, "topic")).run_test(size=(120, 24)) as pilot:
+        assert "on topic" in await settle(pilot)
+        assert f"{project}  topic @" in await press(pilot, "enter")
+
+
+async def test_a_deleted_branch_of_the_folder_is_not_opened(project: str, alice: Svc, open_app: Open) -> None:
+    repo = json.loads(alice("repo", "view", "--json", "id").out)["id"]
+    async with open_app(place=Place(Path.cwd(), repo, project, "gone")).run_test(size=(120, 24)) as pilot:
+        await settle(pilot)
+        assert f"{project}  main @" in await press(pilot, "enter")
 
 
 async def test_what_another_does_is_shown_as_it_happens(
@@ -306,7 +325,7 @@ async def test_the_light_goes_out_when_the_socket_ends(proposal: str, alice: Svc
 
 async def seen(pilot: Pilot[None], words: str) -> str:
     """The screen once the words are on it, or as it is after ten seconds."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE
     text = await settle(pilot)
     while words not in text and time.monotonic() < until:
         await asyncio.sleep(0.05)

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from scripts.bench.tui import Terminal
+from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
 from tests.tui.test_app import project
 
 __all__ = ["project"]
 SVC = [sys.executable, "-m", "svc"]
-PATIENCE = 30.0  # seconds for something to be shown
 DOWN = "\x1b[B"
 SHIFT_DOWN = "\x1b[1;2B"
 ESC = "\x1b"

@@ -29,7 +29,8 @@ def is_picture(path: str) -> bool:
 
 
 def picture(repo_id: str, seal: str, path: str, way: str, width: int, height: int) -> Read[Drawn]:
-    """The picture, in pixels at most. Raises Invalid for bytes that are none, TooLarge for too many."""
+    """The picture, in pixels at most. Raises Invalid for bytes that are not an image,
+    TooLarge for too many."""
 
     def call(api: Api) -> Drawn:
         return decoded(path, _bytes(api, repo_id, seal, path), way, width, height)
@@ -40,7 +41,7 @@ def picture(repo_id: str, seal: str, path: str, way: str, width: int, height: in
 
 def decoded(path: str, raw: bytes, way: str, width: int, height: int) -> Drawn:
     """What a decoder of its own process makes of the bytes."""
-    words = [sys.executable, "-m", "tui.images.decode", way, str(width), str(height)]
+    words = [sys.executable, "-P", "-m", "tui.images.decode", way, str(width), str(height)]
     try:
         done = subprocess.run(words, input=raw, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:

@@ -102,6 +102,12 @@ class Base(Screen[None], inherit_bindings=False):
     def queue_changed(self) -> None:
         """Called when the queued actions have changed."""
 
+    def tick(self) -> None:
+        """Paint again, because times such as `2 min ago` have moved on."""
+        paint = getattr(self, "paint", None)
+        if paint is not None:
+            paint()
+
     def news(self) -> None:
         """Called when something on this screen may have changed on the server."""
         self.do_refresh()

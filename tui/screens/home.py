@@ -32,7 +32,8 @@ class Home(Base):
         self._inbox: list[InboxItem] = []
 
     def content(self) -> ComposeResult:
-        yield Lines(empty="no repositories yet; make one: svc repo create NAME", id="repos")
+        empty = "no repositories yet; make one: svc repo create NAME"
+        yield Lines(empty=empty, waiting="asking the server", id="repos")
 
     def title_parts(self) -> Sequence[Part]:
         client = self.svc.client
@@ -44,7 +45,7 @@ class Home(Base):
         self.do_refresh()
 
     def do_refresh(self) -> None:
-        self.svc.load(reads.repos(), self._paint_repos)
+        self.svc.load(reads.repos(), self._paint_repos, self._not_answered)
         if self.svc.client.account:
             self.svc.load(reads.inbox(), self._paint_inbox)
 
@@ -52,6 +53,12 @@ class Home(Base):
         mine = self.svc.place.repo_id
         ordered = sorted(self._repos or (), key=lambda repo_id: repo_id != mine)
         return [*ordered, *(one.repo.id for one in self._inbox if one.repo is not None)]
+
+    def _not_answered(self, error: BaseException) -> None:
+        repos = self.query_one("#repos", Lines)
+        if self._repos is None:
+            repos.waiting = "the server did not answer; r asks again"
+            repos.refresh()
 
     def _paint_inbox(self, found: list[InboxItem], at: float) -> None:
         self._inbox = found
@@ -83,7 +90,10 @@ class Home(Base):
         items.append(Item(None, ((f"Repositories {len(ordered)}", "title"),)))
         width = min(40, max((len(repo.full_name) for repo in ordered), default=0) + 2)
         for repo in ordered:
-            here = f"  here: {_short(str(place.folder))}" if repo.id == place.repo_id and place.folder else ""
+            here = ""
+            if repo.id == place.repo_id and place.folder:
+                on = f" on {place.branch}" if place.branch not in ("", repo.default_branch) else ""
+                here = f"  here{on}: {_short(str(place.folder))}"
             items.append(
                 Item(
                     repo.id,

@@ -95,6 +95,9 @@ class RepoScreen(Base):
 
     def on_mount(self) -> None:
         super().on_mount()
+        place = self.svc.place
+        if place.repo_id == self.repo.id and place.branch:
+            self.ref_name = place.branch
         self.show_tab(self._tab)
         self.do_refresh()
 
@@ -156,8 +159,15 @@ class RepoScreen(Base):
     def _paint_refs(self, refs: list[Ref], at: float) -> None:
         """Show the new head, unless another seal than the head is shown."""
         before, self.refs = self._head(), refs
+        if before is None and self.ref_name not in {ref.name for ref in refs}:  # it was deleted
+            self.ref_name = self.repo.default_branch
         if self.seal in (None, before):
             self.go_to(self.ref_name, self._head() or self.seal)
+
+    def tick(self) -> None:
+        paint = getattr(self.view, "paint", None)
+        if paint is not None:
+            paint()
 
     def _head(self) -> str | None:
         return next((ref.head for ref in self.refs if ref.name == self.ref_name), None)

@@ -11,6 +11,7 @@ from localstore.agent.talk import Folder, Person
 from localstore.outbox import QueuedAction
 from svc.agent.invoke.sync import Status
 from svc.flows.outbox.actions import described
+from tui import reads
 from tui.actions import Action
 from tui.screens.base import Base
 from tui.text import Part, ago, safe
@@ -30,6 +31,7 @@ class Sync(Base):
     def __init__(self) -> None:
         super().__init__()
         self._folders: list[Folder] = []
+        self._painted = False
 
     def content(self) -> ComposeResult:
         yield Lines(id="sync")
@@ -44,8 +46,15 @@ class Sync(Base):
         self.set_interval(EVERY, self._ask_agent)
 
     def do_refresh(self) -> None:
+        """Send the queue, and ask agent and server again: that says how the connection is."""
         self.svc.send_queue()
         self._ask_agent()
+        self.svc.load(reads.repos(), lambda value, at: None)
+
+    def show_frame(self) -> None:
+        super().show_frame()
+        if self._painted:
+            self.paint()
 
     def _ask_agent(self) -> None:
         machine = self.svc.machine
@@ -88,6 +97,7 @@ class Sync(Base):
         self.paint()
 
     def paint(self) -> None:
+        self._painted = True
         now = self.svc.clock()
         entries = self.svc.entries
         waiting = [entry for entry in entries if entry.state != "refused"]

@@ -31,7 +31,8 @@ class Item(NamedTuple):
 
 
 class Rows(Protocol):
-    """Rows that are made when they are painted: the cost depends on the visible ones only."""
+    """Rows that are made when they are painted: the cost depends on the visible ones only. With a method
+    `place_of(key)` a row is found at once, with `text_of(index)` a search does not make the rows."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> Item: ...
@@ -53,9 +54,16 @@ class Lines(Widget, can_focus=True):
             super().__init__()
 
     def __init__(
-        self, *, marked: bool = True, searches: bool = False, empty: str = "", id: str | None = None
+        self,
+        *,
+        marked: bool = True,
+        searches: bool = False,
+        empty: str = "",
+        waiting: str = "",
+        id: str | None = None,
     ) -> None:
         super().__init__(id=id)
+        self.waiting = waiting  # instead of `empty`, until the first rows
         self.rows: Rows = ()
         self.cursor = 0
         self.top = 0
@@ -77,6 +85,7 @@ class Lines(Widget, can_focus=True):
 
     def show(self, rows: Rows, cursor: Hashable | None = None) -> None:
         """Show these rows. The cursor goes to the row with key `cursor`, else stays with its item."""
+        self.waiting = ""
         wanted = cursor if cursor is not None else self.key
         offset = self.cursor - self.top
         self._all = rows
@@ -101,8 +110,16 @@ class Lines(Widget, can_focus=True):
 
     def search(self, step: int) -> bool:
         """Go to the next row that contains what was typed; False if none does."""
-        wanted = self._filter.casefold()
-        return bool(wanted) and self.find(lambda item: wanted in _text(item), step)
+        wanted, count = self._filter.casefold(), len(self.rows)
+        if not wanted:
+            return False
+        text = getattr(self.rows, "text_of", None) or (lambda index: text_of(self.rows[index]))
+        for distance in range(1, count + 1):
+            index = (self.cursor + distance * step) % count
+            if wanted in text(index).casefold():
+                self.go(index, step)
+                return True
+        return False
 
     def move(self, by: int) -> None:
         """Move the cursor by rows; it stops at the ends and passes over headings."""
@@ -131,6 +148,12 @@ class Lines(Widget, can_focus=True):
         else:
             self.refresh()
         self.post_message(self.Moved(self))
+
+    def go_to(self, key: Hashable) -> None:
+        """Put the cursor on the row with this key, if there is one."""
+        place = self._place_of(key)
+        if place is not None:
+            self.go(place)
 
     def find(self, matches: Callable[[Item], bool], step: int) -> bool:
         """Go to the next row that matches, around the end; False if none does."""
@@ -161,7 +184,7 @@ class Lines(Widget, can_focus=True):
         index = self.top + y
         width = self.size.width
         if index >= len(self.rows):
-            note = self.empty if y == 0 and not len(self.rows) else ""
+            note = (self.waiting or self.empty) if y == 0 and not len(self.rows) else ""
             return strip([(note, "dim")], width, styles)
         item = self.rows[index]
         here = item.key is not None and self.highlights(index)
@@ -185,7 +208,10 @@ class Lines(Widget, can_focus=True):
         found: list[Item] = []
         for index in range(len(self._all)):
             item = self._all[index]
-            if item.key is not None and all(word in _text(item) for word in words):
+            if item.key is None:
+                continue
+            text = text_of(item).casefold()
+            if all(word in text for word in words):
                 found.append(item)
         return found
 
@@ -220,8 +246,9 @@ class Lines(Widget, can_focus=True):
         self.top = max(0, min(self.top, count - height)) if self.size.height else self.top
 
 
-def _text(item: Item) -> str:
-    return (item.text or "".join(part for part, _ in (*item.left, *item.right))).casefold()
+def text_of(item: Item) -> str:
+    """What a filter and a search look in."""
+    return item.text or "".join(part for part, _ in (*item.left, *item.right))
 
 
 def sequence(items: Sequence[Item]) -> Rows:

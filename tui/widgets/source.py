@@ -54,6 +54,11 @@ class Source:
             gutter.append(("+ ", "add_mark") if number in self._changed else ("  ", "gutter"))
         return Item(number, (*gutter, *self._lines[index]), self._marks.get(number, ()))
 
+    def text_of(self, index: int) -> str:
+        """What a search looks in: the line without its number."""
+        line = getattr(self._lines, "line", None)
+        return line(index) if line else "".join(text for text, _ in self._lines[index])
+
     def place_of(self, key: Hashable) -> int | None:
         return key - 1 if isinstance(key, int) and 0 < key <= len(self._lines) else None
 

@@ -27,7 +27,7 @@ class _Change(NamedTuple):
 def overlay(base: bytes, theirs: bytes, mine: bytes) -> bytes | None:
     """`base` with the changes of both; what both wrote at one place stands as theirs, then mine. Returns None
     if one side deletes what the other deletes or writes in, if words of both would run together into one that
-    nobody wrote, or if a text is no UTF-8 or too long."""
+    nobody wrote, or if a text is not UTF-8 or too long."""
     if max(len(base), len(theirs), len(mine)) > OVERLAY_BYTES:
         return None
     try:

@@ -311,7 +311,7 @@ def _revocation_ids(biscuit: Biscuit) -> list[str]:
 
 
 def _guarded(work: Callable[[], _T]) -> _T:
-    """Run library code; a panic, which is no Exception, becomes Unauthorized."""
+    """Run library code; a panic, which is not an Exception, becomes Unauthorized."""
     try:
         return work()
     except BaseException as error:

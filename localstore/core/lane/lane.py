@@ -355,7 +355,7 @@ class Lane:
 
 
 class _Library:
-    """A context for calls of the library: any error, including a panic (which is no Exception), breaks the
+    """A context for calls of the library: any error, including a panic (not an Exception), breaks the
     lane and becomes UpdateInvalid."""
 
     __slots__ = ("_lane",)

@@ -91,6 +91,7 @@ class Repo(Model, rename={"class_": "class"}, frozen=True):
     parent: ParentRepo | None = None
     viewer: Viewer | None = None
     listing_id: str | None = None
+    partial: bool = False
 
 
 class RepoCreate(Model, rename={"class_": "class"}, frozen=True):

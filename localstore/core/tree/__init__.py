@@ -33,6 +33,7 @@ from localstore.core.tree.directory import (
     verify,
 )
 from localstore.core.tree.drive import Known, Steps, run
+from localstore.core.tree.partial import Parting, is_partial, part, signed, signed_children
 from localstore.core.tree.read import (
     Difference,
     Verification,
@@ -57,6 +58,7 @@ __all__ = [
     "Hidden",
     "Kind",
     "Known",
+    "Parting",
     "Steps",
     "TreeEntry",
     "Verification",
@@ -73,13 +75,17 @@ __all__ = [
     "filtered",
     "find",
     "hidden_entries",
+    "is_partial",
     "list_directory",
     "lookup",
+    "part",
     "path_salt",
     "rebuild",
     "root_digest",
     "run",
     "salted_with",
+    "signed",
+    "signed_children",
     "update",
     "verify",
     "walk",

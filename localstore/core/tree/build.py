@@ -31,7 +31,7 @@ T = TypeVar("T")
 Hidden = Mapping[str, Sequence[bytes]]
 """Entry digests by the path of their directory: children whose names its maker may not see."""
 
-_NONE_HIDDEN: Hidden = MappingProxyType({})
+NONE_HIDDEN: Hidden = MappingProxyType({})
 _by_name = attrgetter("name")
 
 
@@ -79,7 +79,7 @@ def deepest_first(directories: Iterable[str]) -> list[str]:
     return sorted(directories, key=lambda path: path.count("/") if path else -1, reverse=True)
 
 
-def build(entries: Mapping[str, TreeEntry], key: bytes, hidden: Hidden = _NONE_HIDDEN) -> Built:
+def build(entries: Mapping[str, TreeEntry], key: bytes, hidden: Hidden = NONE_HIDDEN) -> Built:
     """Build the tree of `entries` (path → TreeEntry) with the 32-byte tree key.
 
     `hidden` entry digests are copied unchanged, as a fork keeps those that its maker could not read. Raises
@@ -104,7 +104,7 @@ def build(entries: Mapping[str, TreeEntry], key: bytes, hidden: Hidden = _NONE_H
     return Built(root, objects)
 
 
-def root_digest(entries: Mapping[str, TreeEntry], key: bytes, hidden: Hidden = _NONE_HIDDEN) -> bytes:
+def root_digest(entries: Mapping[str, TreeEntry], key: bytes, hidden: Hidden = NONE_HIDDEN) -> bytes:
     """`build(entries, key, hidden).root` without making the objects: about 2 µs per path.
 
     For a few changes of a large tree, use `update`.

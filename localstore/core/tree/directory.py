@@ -147,7 +147,8 @@ def filtered(directory: Directory, path: str, key: bytes, visible: Callable[[str
         full = join(path, child.name)
         if visible(full, child.kind):
             size = 0 if child.kind == "dir" else child.size
-            children.append(Child(child.name, child.kind, child.digest, size, path_salt(full, key)))
+            salt = path_salt(full, key) if child.salt is None else child.salt
+            children.append(Child(child.name, child.kind, child.digest, size, salt))
         else:
             hidden.append(child_digest(child, path, key))
     return Directory(FORMAT, children, sorted(hidden))

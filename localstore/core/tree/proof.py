@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from localstore.core.errors import DigestMismatch, Invalid, SvcError
 from localstore.core.tree.directory import EMPTY_ROOT, TreeEntry, decode, directory_digest
 from localstore.core.tree.drive import run
-from localstore.core.tree.read import Verification, walk
+from localstore.core.tree.read import Verification, hidden_entries, walk
 
 LENGTH = 4  # bytes in front of an object
 
@@ -22,9 +24,17 @@ def framed(raw: bytes) -> bytes:
     return len(raw).to_bytes(LENGTH, "big") + raw
 
 
-def proven(proof: bytes, root: bytes) -> dict[str, TreeEntry]:
-    """The files that a proof shows of the tree at `root`, by path. Raises Invalid or DigestMismatch unless
-    every directory that it names is there, and nothing else."""
+class Proven(msgspec.Struct, frozen=True):
+    """The files that a proof shows, by path, and the entry digests that it leaves of the others, as `build`
+    takes them."""
+
+    files: dict[str, TreeEntry]
+    opaque: dict[str, list[bytes]]
+
+
+def proven(proof: bytes, root: bytes) -> Proven:
+    """What a proof shows of the tree at `root`. Raises Invalid or DigestMismatch unless every directory that
+    it names is there, and nothing else."""
     objects: dict[bytes, bytes] = {}
     for raw in _split(proof):
         directory = decode(raw)
@@ -38,14 +48,16 @@ def proven(proof: bytes, root: bytes) -> dict[str, TreeEntry]:
         return {one: objects[one] for one in wanted if one in objects}
 
     try:
-        files = run(walk(None if root == EMPTY_ROOT else root, "", Verification()), load)
+        top = None if root == EMPTY_ROOT else root
+        files = run(walk(top, "", Verification()), load)
+        opaque = run(hidden_entries(top), load)
     except DigestMismatch:
         raise
     except SvcError:
         raise DigestMismatch("a directory in the proof of a tree is not the one that was sealed") from None
     if used != objects.keys():
         raise Invalid("the proof of a tree has directories that the tree does not name")
-    return files
+    return Proven(files, opaque)
 
 
 def _split(proof: bytes) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ from relay.db.schema.account import account
 from relay.db.schema.ref import ref
 from relay.db.schema.repo import collaborator, lineage, path_policy, repo
 from relay.db.schema.seal import repo_seal, seal, seal_change, seal_parent
-from relay.db.seal import held_by
+from relay.db.seal import held_by, root_in
 
 _REPO: Any = bindparam("of_repo")
 _IDS: Any = bindparam("ids", expanding=True)
@@ -59,10 +59,9 @@ RULES = select(path_policy.c.path, path_policy.c.visibility).where(path_policy.c
 RULE = insert(path_policy)
 SET_POLICY = update(repo).where(repo.c.id == _REPO).values(policy=bindparam("number"))
 
-# Living branches and tags: (type, name, head or None, root of its tree).
+# Living branches and tags: (type, name, head or None).
 REFS = (
-    select(ref.c.type, ref.c.name, ref.c.head, seal.c.root)
-    .select_from(ref.outerjoin(seal, seal.c.id == ref.c.head))
+    select(ref.c.type, ref.c.name, ref.c.head)
     .where(ref.c.repo_id == _REPO, ref.c.deleted_at.is_(None))
     .order_by(ref.c.type, ref.c.name)
 )
@@ -73,8 +72,8 @@ LIVING = (
     .where(ref.c.id == bindparam("branch_id"), ref.c.deleted_at.is_(None), ALIVE)
 )
 
-# The seals that these lead to and that another repository (`to_repo`) does not have, each with its generation
-# and root. Who has a seal has all before it, so that the walk ends there.
+# The seals that these lead to and that another repository (`to_repo`) does not have: (id, generation, root of
+# the tree that this one has, signed root). Who has a seal has all before it, so that the walk ends there.
 _LACKS = ~held_by(bindparam("to_repo"))
 _new = select(seal.c.id).where(seal.c.id.in_(_IDS), held_by(_REPO), _LACKS).cte("fresh", recursive=True)
 _new = _new.union(
@@ -86,7 +85,10 @@ _new = _new.union(
     )
     .where(_LACKS)
 )
-FRESH = select(seal.c.id, seal.c.generation, seal.c.root).select_from(_new.join(seal, seal.c.id == _new.c.id))
+FRESH = select(seal.c.id, seal.c.generation, root_in(_REPO), seal.c.root).select_from(
+    _new.join(seal, seal.c.id == _new.c.id)
+)
+PAYLOADS = select(seal.c.id, seal.c.payload).where(seal.c.id.in_(_IDS))
 # Seals that came from elsewhere, among these and what leads to them.
 _came = (
     select(repo_seal.c.seal_id)
@@ -104,18 +106,23 @@ _came = _came.union(
 )
 CAME = select(_came.c.seal_id)
 CHANGED = (
-    select(seal_change.c.kind, seal_change.c.digest)
+    select(seal_change.c.path, seal_change.c.kind, seal_change.c.digest)
     .where(seal_change.c.seal_id.in_(_IDS), seal_change.c.kind.is_not(None))
     .distinct()
 )
 HOLD = InsertNew(repo_seal)
 
-# Before a repository is purged, another one that has its seals takes them over, and its forks descend from
-# nobody.
+# Before a repository is purged, another one that has its seals takes them over, one with the whole trees if
+# there is one; and its forks descend from nobody.
 _OTHERS = and_(repo_seal.c.seal_id == seal.c.id, repo_seal.c.repo_id != _REPO)
+_HEIR = select(func.min(repo_seal.c.repo_id)).where(_OTHERS).correlate(seal)
 HAND_OVER = (
     update(seal)
     .where(seal.c.repo_id == _REPO, select(repo_seal.c.seal_id).where(_OTHERS).correlate(seal).exists())
-    .values(repo_id=select(func.min(repo_seal.c.repo_id)).where(_OTHERS).correlate(seal).scalar_subquery())
+    .values(
+        repo_id=func.coalesce(
+            _HEIR.where(repo_seal.c.root.is_(None)).scalar_subquery(), _HEIR.scalar_subquery()
+        )
+    )
 )
 ORPHAN = update(repo).where(repo.c.parent_id == _REPO).values(parent_id=None)

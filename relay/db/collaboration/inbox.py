@@ -28,9 +28,9 @@ from relay.db.engine.keyset import Keyset
 from relay.db.engine.upsert import InsertNew, InsertOrReplace
 from relay.db.repo import ALIVE, PUBLIC, VISIBLE_TO_ME
 from relay.db.schema.account import account
-from relay.db.schema.collaboration.access import invite, transfer
+from relay.db.schema.collaboration.access import access_request, invite, transfer
 from relay.db.schema.collaboration.attention import inbox, mention, watch
-from relay.db.schema.collaboration.issue import comment, part, subject
+from relay.db.schema.collaboration.issue import comment, part, report, subject
 from relay.db.schema.collaboration.organisation import member
 from relay.db.schema.collaboration.proposal import proposal, review, version
 from relay.db.schema.collaboration.run import run
@@ -60,6 +60,12 @@ def _offered(reason: str, table: Table) -> ColumnElement[bool]:
     return and_(inbox.c.reason == reason, stands.correlate(inbox).exists())
 
 
+def _waits(reason: str, table: Table, state: str) -> ColumnElement[bool]:
+    """Whether a row is not about what somebody else has decided by now."""
+    left = select(table.c.id).where(table.c.repo_id == inbox.c.repo_id, table.c.state == state)
+    return or_(inbox.c.reason != reason, left.correlate(inbox).exists())
+
+
 _ROWS = (
     select(
         inbox.c.repo_id,
@@ -84,6 +90,8 @@ _ROWS = (
     )
     .where(
         inbox.c.account_id == _ME,
+        _waits("access_requested", access_request, "pending"),
+        _waits("report", report, "new"),
         or_(
             and_(VISIBLE_TO_ME, or_(inbox.c.number == 0, subject.c.title.is_not(None))),
             and_(

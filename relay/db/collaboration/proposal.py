@@ -20,6 +20,7 @@ from relay.db.schema.ref import ref
 from relay.db.schema.repo import repo
 
 PROPOSAL = "proposal"
+STATES = ("open", "closed", "merged")
 _REPO: Any = bindparam("of_repo")
 _NUMBER: Any = bindparam("of_number")
 _NUMBERS: Any = bindparam("numbers", expanding=True)
@@ -212,11 +213,12 @@ REVIEWER_STATE = (
     .values(state=bindparam("new_state"))
 )
 
-# By branch.
+# By branch. Adding "" keeps SQLite, which has no statistics here, from walking all open proposals of a
+# repository or of a base to find the few of a head.
 SAME = select(proposal.c.number).where(
-    proposal.c.repo_id == _REPO,
+    proposal.c.repo_id + "" == _REPO,
     proposal.c.head_id == bindparam("head_id"),
-    proposal.c.base_id == bindparam("base_id"),
+    proposal.c.base_id + "" == bindparam("base_id"),
     proposal.c.state == "open",
 )
 OPEN_OF_HEAD = (
@@ -245,6 +247,17 @@ OPEN_OF_BASE = (
     .where(proposal.c.base_id == bindparam("branch_id"), proposal.c.state == "open")
     .order_by(proposal.c.number)
 )
+ANY_OPEN_OF_BASE = (
+    select(proposal.c.number)
+    .where(proposal.c.base_id == bindparam("branch_id"), proposal.c.state == "open")
+    .limit(1)
+)
+OPEN_OF_SEAL = select(proposal.c.number).where(
+    proposal.c.repo_id == _REPO,
+    proposal.c.head_seal == bindparam("seal"),
+    proposal.c.base_id + "" == bindparam("branch_id"),
+    proposal.c.state == "open",
+)
 MERGED_OF_HEAD = (
     select(proposal.c.base_id)
     .where(proposal.c.head_id == bindparam("branch_id"), proposal.c.state == "merged")
@@ -259,7 +272,7 @@ DEPENDS = (
         proposal.join(
             _lower,
             and_(
-                _lower.c.repo_id == proposal.c.repo_id,
+                _lower.c.repo_id + "" == proposal.c.repo_id,
                 _lower.c.head_id == proposal.c.base_id,
                 _lower.c.state == "open",
             ),

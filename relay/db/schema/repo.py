@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     ForeignKey,
     Index,
@@ -36,6 +37,7 @@ repo = Table(
     at("deleted_at", True),
     at("purge_at", True),
     Column("policy", BigInteger),  # number of its path policy; None: who sees it sees all of it
+    Column("partial", Boolean, nullable=False, default=False),  # of some entries it has digests alone
     UniqueConstraint("owner_id", "name"),
 )
 

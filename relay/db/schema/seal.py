@@ -24,12 +24,14 @@ seal = Table(
 )
 
 # Seals that were made in another repository and belong to this one too: a fork has those that it began with,
-# a base those that are proposed to it. Who has a seal has all that came before it.
+# a base those that are proposed to it. Who has a seal has all that came before it. `root`: the partial tree
+# that this repository has of it; None: the tree that was signed.
 repo_seal = Table(
     "repo_seal",
     metadata,
     Column("repo_id", ForeignKey("repo.id"), primary_key=True),
     Column("seal_id", ForeignKey("seal.id"), primary_key=True, index=True),
+    Column("root", LargeBinary),
     **BY_KEY,
 )
 

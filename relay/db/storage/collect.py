@@ -10,17 +10,29 @@ from relay.db.schema.live import lane, lane_final
 from relay.db.schema.ref import ref
 from relay.db.schema.release import release_asset
 from relay.db.schema.repo import repo
-from relay.db.schema.seal import prepare, seal
+from relay.db.schema.seal import prepare, repo_seal, seal
 from relay.db.schema.storage import frame, object_, pack, repo_object
 
 # --- what is referred to. A repository has its rows until it is purged.
 
+# Whoever has the whole tree of a seal is, or becomes, its repository; others name their partial trees.
+OWNED_PARTLY = (
+    select(repo_seal.c.seal_id)
+    .where(
+        repo_seal.c.repo_id == seal.c.repo_id,
+        repo_seal.c.seal_id == seal.c.id,
+        repo_seal.c.root.is_not(None),
+    )
+    .correlate(seal)
+    .exists()
+)
 SEAL_ROOTS = (
     select(seal.c.root)
     .select_from(seal.join(repo, repo.c.id == seal.c.repo_id))
-    .where(repo.c["class"] != "private_e2ee")
+    .where(repo.c["class"] != "private_e2ee", ~OWNED_PARTLY)
     .distinct()
 )
+PARTIAL_ROOTS = select(repo_seal.c.root).where(repo_seal.c.root.is_not(None)).distinct()
 # Of a live frontier: the files that are there. One that was deleted, or whose branch was, is named by seals
 # or by nobody.
 LANES = (

@@ -13,9 +13,10 @@ from relay.db.schema.live import lane_dir, lane_final
 from relay.db.schema.ref import ref
 from relay.db.schema.release import release, release_asset
 from relay.db.schema.repo import lineage, repo, tree_key
-from relay.db.schema.seal import seal, seal_parent
+from relay.db.schema.seal import repo_seal, seal, seal_parent
 from relay.db.schema.storage import chunked_file, frame, lent_object, object_, pack, repo_object
 from relay.db.seal import OWN_COLUMNS
+from relay.db.storage.collect import OWNED_PARTLY
 
 _IDS: Any = bindparam("ids", expanding=True)
 _REPO: Any = bindparam("repo_id")
@@ -80,7 +81,13 @@ TREE_KEYS = select(tree_key.c.repo_id, tree_key.c.key)
 ROOTS = (
     select(seal.c.root, repo.c.id, repo.c.tree_key)
     .select_from(seal.join(repo, repo.c.id == seal.c.repo_id))
-    .where(repo.c["class"] != "private_e2ee")
+    .where(repo.c["class"] != "private_e2ee", ~OWNED_PARTLY)
+    .distinct()
+)
+PARTIAL_ROOTS = (
+    select(repo_seal.c.root, repo_seal.c.repo_id, seal.c.root)
+    .select_from(repo_seal.join(seal, seal.c.id == repo_seal.c.seal_id))
+    .where(repo_seal.c.root.is_not(None))
     .distinct()
 )
 HELD = select(object_.c.digest, object_.c.size).where(

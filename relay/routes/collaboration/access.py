@@ -32,13 +32,13 @@ async def list_collaborators(view: View, query: PageQuery) -> Page[Collaborator]
     return await collaborator.page(view, query)
 
 
-@serves(endpoints.SET_ROLE, operation="collaborator.role", flag=FLAG)
+@serves(endpoints.SET_ROLE, operation="collaborator.role", flag=FLAG, errors=(409,))
 async def set_role(view: View, handle: str, body: RoleChange) -> Collaborator:
     """Change a collaborator's role, or the role of an open invitation"""
     return await collaborator.set_role(view, handle, body)
 
 
-@serves(endpoints.REMOVE, operation="collaborator.remove", flag=FLAG)
+@serves(endpoints.REMOVE, operation="collaborator.remove", flag=FLAG, errors=(409,))
 async def remove_collaborator(view: View, handle: str) -> Reply:
     """Remove a collaborator or an invitation; anybody may remove themselves"""
     await collaborator.remove(view, handle)
@@ -81,7 +81,7 @@ async def decline_invite(caller: Caller, invite: str) -> Invite:
     return await invites.decline(caller, invite)
 
 
-@serves(endpoints.REQUEST, operation="access.request", flag=FLAG)
+@serves(endpoints.REQUEST, operation="access.request", flag=FLAG, errors=(409,))
 async def create_request(caller: Caller, body: AccessRequestCreate) -> AccessRequested:
     """Request a role in a repository; the answer is the same whether or not it exists"""
     return await requests.create(caller, body)

@@ -29,7 +29,7 @@ class ReturnQuery(Model, frozen=True):
     own: bool = False
 
 
-@serves(endpoints.GUEST_LOGIN, operation="session.guest", errors=(403, 429), per_minute=60)
+@serves(endpoints.GUEST_LOGIN, operation="session.guest", errors=(403, 429, 507), per_minute=60)
 async def guest_login(caller: Caller, request: Request) -> Reply:
     """A guest session: an identity without credentials, for a day"""
     if cookies.sent_by_browser(request):

@@ -58,7 +58,7 @@ async def sign_in_challenge(caller: Caller, body: DeviceKeyStart) -> Challenge:
     return await keys.begin_sign_in(caller, body)
 
 
-@serves(endpoints.SIGN_IN, operation="device_key.sign_in", errors=(401, 403, 409, 410, 429))
+@serves(endpoints.SIGN_IN, operation="device_key.sign_in", errors=(401, 403, 409, 410, 429, 507))
 async def sign_in(caller: Caller, body: DeviceKeyProof) -> SessionGrant:
     """Sign in with a registered key, claim a free handle with a new one, or join with a pairing code"""
     return (await keys.sign_in(caller, body)).grant()

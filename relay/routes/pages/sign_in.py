@@ -61,7 +61,13 @@ async def login(caller: Caller, request: Request, body: LoginForm) -> Reply:
 
 
 @route(
-    "POST", "/auth/sign-up", operation="page.sign_in", media=HTML, forms=True, others=(303,), errors=(409,)
+    "POST",
+    "/auth/sign-up",
+    operation="page.sign_in",
+    media=HTML,
+    forms=True,
+    others=(303,),
+    errors=(409, 507),
 )
 async def sign_up(caller: Caller, request: Request, body: LoginForm) -> Reply:
     """Create an account and sign in"""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from localstore.core import limits
 from localstore.core.errors import Conflict, Invalid, NotFound
@@ -61,9 +61,11 @@ def require_pending(state: str, what: str) -> None:
         raise AlreadyDecided(f"this {what} was {state} before")
 
 
-async def add_collaborator(tx: Tx, caller: Caller, repo_id: str, account_id: str, role: str) -> None:
+async def add_collaborator(
+    tx: Tx, caller: Caller, repo_id: str, account_id: str, role: str, *, asked: bool = False
+) -> None:
     """Give an account a role in a repository that the transaction names, and end what it was offered or has
-    asked for there. AlreadyCollaborator for whoever has one."""
+    asked for there. `asked`: because it asked. AlreadyCollaborator for whoever has one."""
     owner = await tx.one(repos.ONE, id=repo_id, account=account_id)
     if owner is None:
         raise NotFound
@@ -79,9 +81,8 @@ async def add_collaborator(tx: Tx, caller: Caller, repo_id: str, account_id: str
     role = await through.given(tx, repo_id, account_id) or role
     await tx.run(rows.CANCEL_INVITE_OF, of_repo=repo_id, who=account_id)
     await tx.run(rows.DROP_REQUEST, of_repo=repo_id, who=account_id)
-    await caller.node.hub.announce(
-        tx, repo_id, "access.grant", audience="owner", account=account_id, role=role
-    )
+    data: dict[str, Any] = {"account": account_id, "role": role, **({"asked": True} if asked else {})}
+    await caller.node.hub.announce(tx, repo_id, "access.grant", audience="owner", **data)
 
 
 async def require_room(tx: Tx, repo_id: str, more: int = 1) -> None:

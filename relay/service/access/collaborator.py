@@ -15,7 +15,7 @@ from relay.db.access import access as rows
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
 from relay.service.access import through
-from relay.service.access.access import account_of, actor
+from relay.service.access.access import account_of, actor, require_room
 
 
 async def page(view: View, query: PageQuery) -> Page[Collaborator]:
@@ -29,7 +29,7 @@ async def set_role(view: View, handle: str, body: RoleChange) -> Collaborator:
     async with view.write() as tx:
         who, invited = await _found(tx, view, handle)
         values = {"of_repo": view.repo.id, "who": who}
-        await _require_given(tx, view, who)
+        had = await _require_given(tx, view, who)
         if invited is not None:
             await tx.run(rows.SET_INVITED_ROLE, of_id=invited[0], new_role=body.role)
             await view.node.hub.announce(
@@ -38,6 +38,8 @@ async def set_role(view: View, handle: str, body: RoleChange) -> Collaborator:
             created = rfc3339(invited[11])
             account = actor(*invited[4:7])
             return Collaborator(account=account, role=body.role, created_at=created, state="pending")
+        if had is not None and had[5] is not None and had[6] is None:  # so far as a member alone
+            await require_room(tx, view.repo.id)
         await tx.run(rows.SET_ROLE, **values, new_role=body.role)
         role = await through.given(tx, view.repo.id, who)
         await view.node.hub.announce(
@@ -88,12 +90,12 @@ async def _found(tx: Tx, view: View, handle: str) -> tuple[str, Row | None]:
     return who, invited
 
 
-async def _require_given(tx: Tx, view: View, who: str, remove: bool = False) -> None:
-    """Raise ThroughOrganisation for an admin of the organisation, and where a role is to be removed that all
-    its members have."""
+async def _require_given(tx: Tx, view: View, who: str, remove: bool = False) -> Row | None:
+    """The row of the collaborator, if there is one. Raises ThroughOrganisation for an admin of the
+    organisation, and where a role is to be removed that all its members have."""
     found = await tx.one(rows.COLLABORATOR, of_repo=view.repo.id, who=who)
     if found is None or found[5] is None:
-        return
+        return found
     if found[3] == "owner":
         raise ThroughOrganisation(
             f"@{found[1]} is an admin of {found[5]}, which owns {view.repo.full_name}; that is changed with: "
@@ -104,6 +106,7 @@ async def _require_given(tx: Tx, view: View, who: str, remove: bool = False) -> 
             f"@{found[1]} has the role {found[3]} as every member of {found[5]}; that is changed with: "
             f"svc org edit {found[5]} --base-role none"
         )
+    return found
 
 
 def _to_wire(row: Row) -> Collaborator:

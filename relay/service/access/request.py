@@ -73,11 +73,11 @@ async def grant(caller: Caller, request: str, body: AccessGrant) -> AccessReques
         await tx.run(rows.END_REQUEST, of_id=request, new_state="granted")
         collaborator = await tx.one(rows.COLLABORATOR, of_repo=repo_id, who=who)
         if collaborator is None:
-            await add_collaborator(tx, caller, repo_id, who, role)
+            await add_collaborator(tx, caller, repo_id, who, role, asked=True)
         elif body.role is not None or RANK[role] > RANK[collaborator[3]]:  # less only if the owner says so
             await tx.run(rows.SET_ROLE, of_repo=repo_id, who=who, new_role=role)
             await caller.node.hub.announce(
-                tx, repo_id, "access.change", audience="owner", account=who, role=role
+                tx, repo_id, "access.change", audience="owner", account=who, role=role, asked=True
             )
         return _to_wire((*found[:6], "granted", *found[7:]))
 

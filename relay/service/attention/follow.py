@@ -32,6 +32,9 @@ async def follow(tx: Tx, events: Sequence[Logged]) -> None:
             who = data.get("account_id") or data.get("account")
             if rule.to is not None and who:
                 await _to_one(tx, rule, about, event, str(who))
+            if rule.asked and data.get("asked"):
+                about_grant = {**about, **_of(event), "who": str(who)}
+                await tx.run(rows.TO_ACCOUNT, **about_grant, reason="access_granted")
             if rule.check:
                 await _to_authors(tx, repo_id, event)
             await _to_mentioned(tx, rule, about, event, bodies)

@@ -13,7 +13,8 @@ class Rule(NamedTuple):
     `account_id` or `account` of the event's data; `outside`: even if it cannot see the repository yet (an
     offer, read in `relay.db.collaboration.inbox`); `clears`: remove that account's row of this reason
     instead. `named`: the handles that an edit added, `mentions` of the data, are mentioned; `check`: it is
-    about a run, and the authors of open proposals of its seal hear where it failed."""
+    about a run, and the authors of open proposals of its seal hear where it failed; `asked`: the account
+    hears that it got what it asked for, where `asked` of the data says so."""
 
     watchers: bool = False
     parts: bool = False
@@ -23,6 +24,7 @@ class Rule(NamedTuple):
     clears: bool = False
     named: bool = False
     check: bool = False
+    asked: bool = False
 
 
 _NEW = Rule(watchers=True, text="subject")
@@ -64,7 +66,8 @@ RULES: Final[dict[str, Rule]] = {
     "invite.cancel": _UNINVITED,
     "invite.decline": _UNINVITED,
     "access.request": Rule(to="access_requested"),
-    "access.grant": _UNINVITED,
+    "access.grant": _UNINVITED._replace(asked=True),
+    "access.change": Rule(asked=True),
     "transfer.create": Rule(to="transfer", outside=True),
     "transfer.decline": _UNOFFERED,
     "transfer.cancel": _UNOFFERED,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,7 +143,9 @@ async def label(tx: Tx, view: View, of: Subject, names: list[str]) -> None:
             continue
         found = await labels.find(tx, view, name)
         if found is None:
-            raise Invalid(f"{view.repo.full_name} has no label {name}")
+            raise Invalid(
+                f"{view.repo.full_name} has no label {name}; to make it: svc label create {shlex.quote(name)}"
+            )
         on.add(folded)
         if len(on) > limits.ISSUE_LABELS:
             raise Conflict(f"#{of.number} has {limits.ISSUE_LABELS} labels, and no {of.kind} has more")

@@ -7,13 +7,14 @@ import secrets
 from msgspec.structs import replace
 
 from localstore.core import limits, names, tree
-from localstore.core.errors import Conflict, Forbidden, NotFound
+from localstore.core.errors import Conflict, Forbidden, NotFound, Unavailable
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.repo import FilteredView, ForkCreate, ForkPrivate, ParentRepo, Repo, Viewer
+from localstore.core.model.repo import ForkCreate, ForkPrivate, ParentRepo, Repo, Viewer
 from relay.base.clock import now_ms
 from relay.base.ids import new_branch_id, new_id, new_repo_id
 from relay.caller import View, account_name
 from relay.db import ref as refs
+from relay.db import seal as seals
 from relay.db.collaboration import fork as rows
 from relay.db.engine.database import Row, Tx
 from relay.db.repo import RepoRow
@@ -22,6 +23,7 @@ from relay.service import repo as repos
 from relay.service.access import through
 from relay.service.attention import social
 from relay.service.forking import holding
+from relay.service.history import sealed
 from relay.service.live import branch_base
 
 
@@ -39,14 +41,14 @@ async def page(view: View, query: PageQuery) -> Page[Repo]:
 
 async def create(view: View, body: ForkCreate) -> Repo:
     """A public repository, of the caller or an organisation of theirs, with the sealed branches and tags of
-    this one. Raises NotFound for strangers to the organisation; Forbidden, ForkPrivate, FilteredView,
-    NameTaken, QuotaExceeded."""
+    this one, as far as the caller sees them. Raises NotFound for strangers to the organisation; Forbidden,
+    ForkPrivate, NameTaken, QuotaExceeded, TooLarge."""
     me = view.me
     if me.handle is None:
         raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
     _require_open(view)
     owner_id, owner = await repos.owner_of(view, body.owner) if body.owner else (me.account_id, me.handle)
-    made = _forked(view.repo, owner_id, owner, body.name)
+    made = _forked(view, owner_id, owner, body.name)
     async with view.read(snapshot=True) as tx:
         found = await tx.all(rows.REFS, of_repo=view.repo.id)
     listed = [row for row in found if not body.default_branch_only or _is_default(view.repo, row)]
@@ -55,26 +57,30 @@ async def create(view: View, body: ForkCreate) -> Repo:
             f"{view.repo.full_name} has {len(listed)} branches and tags; a fork takes at most "
             f"{limits.FORK_REFS}: add --default-branch-only"
         )
-    taken = await holding.gather(view.node, view.repo.id, made.id, [row[2] for row in listed if row[2]])
+    policy = view.policy
+    heads = [row[2] for row in listed if row[2]]
+    taken = await holding.gather(view.node, view.repo.id, made.id, heads, policy)
     async with view.write(account_name(owner_id)) as tx:
         if not await through.acts_for(tx, owner_id, me.account_id):
             raise NotFound
         _require_open(view)  # it may have been hidden while the history was read
+        if view.policy is not policy:
+            raise Unavailable(f"what you see of {view.repo.full_name} changed meanwhile; fork it again")
         view.node.reserve.require()
         await repos.insert(tx, view, made)
-        for row in listed:
-            await _ref(tx, made, row)
         await _rules(tx, view, made)
         await holding.acquire(tx, view.node, made.id, taken)
+        for row in listed:
+            await _ref(tx, made, row)
         await view.node.hub.announce(tx, view.repo.id, "fork.create", fork=made.id)
     parent = ParentRepo(id=view.repo.id, full_name=view.repo.full_name)
     shown = replace(repos.to_wire(made, "owner"), parent=parent)
     return replace(shown, watchers=1, viewer=Viewer(role="owner", watching=True))
 
 
-def _forked(parent: RepoRow, owner_id: str, owner: str, name: str | None) -> RepoRow:
-    """The row of a fork of `parent`."""
-    now = now_ms()
+def _forked(view: View, owner_id: str, owner: str, name: str | None) -> RepoRow:
+    """The row of a fork of what the view sees."""
+    now, parent = now_ms(), view.repo
     return RepoRow(
         id=new_repo_id(),
         owner_id=owner_id,
@@ -90,6 +96,7 @@ def _forked(parent: RepoRow, owner_id: str, owner: str, name: str | None) -> Rep
         tree_key_id=new_id(),
         created_at=now,
         updated_at=now,
+        partial=not sealed.shows_all(view),
     )
 
 
@@ -99,11 +106,6 @@ def _require_open(view: View) -> None:
         raise ForkPrivate(
             f"{name} is private, and a fork is public; work on a branch of it: svc repo branch NAME -R {name}"
         )
-    if view.policy is not None:
-        raise FilteredView(
-            f"some paths of {name} are for its writers only, so that only these can fork it; "
-            "ask its owner to let you write there"
-        )
 
 
 def _is_default(repo: RepoRow, row: Row) -> bool:
@@ -111,9 +113,11 @@ def _is_default(repo: RepoRow, row: Row) -> bool:
 
 
 async def _ref(tx: Tx, made: RepoRow, row: Row) -> None:
-    """A branch or tag at the same seal. The frontier of a branch is the tree of its head."""
-    kind, name, head, root = row
-    based = kind == "branch" and head is not None and bytes(root) != tree.EMPTY_ROOT
+    """A branch or tag at the same seal. The frontier of a branch is the tree that the fork has of its
+    head."""
+    kind, name, head = row
+    root = await seals.root_of(tx, made.id, head) if kind == "branch" and head is not None else None
+    based = root is not None and root != tree.EMPTY_ROOT
     start = branch_base.START if based else 0
     await tx.run(
         refs.INSERT,
@@ -124,7 +128,7 @@ async def _ref(tx: Tx, made: RepoRow, row: Row) -> None:
         head=head,
         seq=start,
         sealed_seq=start,
-        base=bytes(root) if based else None,
+        base=root if based else None,
         created_at=made.created_at,
         updated_at=made.created_at,
         deleted_at=None,
@@ -132,8 +136,9 @@ async def _ref(tx: Tx, made: RepoRow, row: Row) -> None:
 
 
 async def _rules(tx: Tx, view: View, made: RepoRow) -> None:
-    """What is private in the one is private in the other, until its owner says otherwise."""
-    if view.repo.policy is None:
+    """What is private in the one is private in the other, until its owner says otherwise. A fork that lacks
+    it learns no rule either: rules name paths."""
+    if view.repo.policy is None or view.policy is not None:
         return
     for path, visibility in await tx.all(rows.RULES, of_repo=view.repo.id):
         await tx.run(rows.RULE, repo_id=made.id, path=path, visibility=visibility)

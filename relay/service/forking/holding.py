@@ -5,7 +5,8 @@ takes of a proposal. Nothing is copied but rows.
     async with …: await acquire(tx, node, target, taken)     # a fork: its owner pays for what it reaches
     async with …: await borrow(tx, node, target, taken)   # a proposal: read now, paid for when it merges
 
-A seal is taken with all that came before it, under the signatures that it has.
+A seal is taken with all that came before it, under the signatures that it has; a fork by somebody who does
+not see all of it has its tree in part (`forking.parting`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from localstore.core import tree
+from localstore.core.rights.policy import Policy
 from localstore.core.storage import chunks as kernel
 from relay.base.batches import batches
 from relay.base.clock import now_ms
@@ -29,6 +31,8 @@ from relay.db.storage import chunked_file as large_files
 from relay.db.storage import object as objects
 from relay.memory import trees
 from relay.node import Node
+from relay.service.forking import parting
+from relay.service.forking.parting import Parts
 
 T = TypeVar("T")
 
@@ -37,28 +41,36 @@ LOT = 1000  # ids or digests of one statement
 
 @dataclass(slots=True)
 class Taken:
-    """`seals`: their ids; `sizes`: bytes of the objects that they name, by digest; `large`: the rows of
-    chunked files."""
+    """`seals`: their ids; `trees`: what is had of their trees where that is not all; `sizes`: bytes of the
+    objects that they name, by digest; `large`: the rows of chunked files."""
 
     source: str
     seals: list[str]
+    trees: Parts = field(default_factory=Parts)
     sizes: dict[bytes, int] = field(default_factory=dict)
     large: list[tuple[bytes, bytes, int]] = field(default_factory=list)
 
 
-async def gather(node: Node, source: str, target: str, heads: Sequence[str]) -> Taken:
-    """What `target` lacks of the history that leads to these seals of `source`. Seals never change, so that
-    it holds in every later transaction."""
+async def gather(
+    node: Node, source: str, target: str, heads: Sequence[str], policy: Policy | None = None
+) -> Taken:
+    """What `target` lacks of the history that leads to these seals of `source`, as far as `policy` shows it.
+    Seals never change, so that it holds in every later transaction."""
     async with node.db.read(snapshot=True) as tx:
         found = await tx.all(rows.FRESH, of_repo=source, to_repo=target, ids=sorted(set(heads)))
         taken = Taken(source, [row[0] for row in found])
         named: set[bytes] = set()
         chunked: set[bytes] = set()
         for ids in _lots(taken.seals):
-            for kind, digest in await tx.all(rows.CHANGED, ids=ids):
-                (chunked if kind == "chunked" else named).add(bytes(digest))
+            for path, kind, digest in await tx.all(rows.CHANGED, ids=ids):
+                if policy is None or policy.sees(path):
+                    (chunked if kind == "chunked" else named).add(bytes(digest))
         load = trees.stored(node.objects, tx)
-        for root in {bytes(row[2]) for row in found if row[1] == FIRST} - {tree.EMPTY_ROOT}:
+        here = {row[0]: (bytes(row[2]), bytes(row[3])) for row in found}
+        taken.trees = await parting.part(tx, load, source, here, policy)
+        first = {taken.trees.roots.get(row[0], bytes(row[2])) for row in found if row[1] == FIRST}
+        load = taken.trees.load(load)
+        for root in first - {tree.EMPTY_ROOT}:
             for entry in (await trees.drive(tree.walk(root), load)).values():
                 (chunked if entry.kind == "chunked" else named).add(entry.digest)
         for lot in _lots(sorted(chunked)):
@@ -70,6 +82,7 @@ async def gather(node: Node, source: str, target: str, heads: Sequence[str]) -> 
         for lot in _lots(sorted(named)):
             located = await node.objects.locate(lot, source, tx)
             taken.sizes |= {one.digest: one.size for one in located.values() if not one.directory}
+    taken.trees.placed = await node.objects.place(taken.trees.written, None)
     return taken
 
 
@@ -77,6 +90,9 @@ async def acquire(tx: Tx, node: Node, target: str, taken: Taken) -> None:
     """For a new repository: it has these from now on. Raises QuotaExceeded when its owner has too much
     then."""
     await _hold(tx, target, taken)
+    if taken.trees.written:
+        directories = list(taken.trees.written)
+        await node.objects.admit(tx, taken.trees.placed, target, directories, directories=True)
     scopes = [{"repo_id": target, "digest": digest} for digest in sorted(taken.sizes)]
     await tx.many(objects.SCOPE_INSERT, scopes)
     await quota.count(tx, target, len(scopes), sum(taken.sizes.values()), node.config.quota)
@@ -98,7 +114,7 @@ async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: It
     named = set(more)
     came = [row[0] for row in await tx.all(rows.CAME, of_repo=repo_id, ids=sorted(set(heads)))]
     for ids in _lots(came):
-        named |= {bytes(digest) for _, digest in await tx.all(rows.CHANGED, ids=ids)}
+        named |= {bytes(digest) for _, _, digest in await tx.all(rows.CHANGED, ids=ids)}
     load = trees.stored(node.objects, tx)
     for ids in _lots(came):
         for _, generation, root in await tx.all(seals.HEADS, repo_id=repo_id, ids=ids):
@@ -126,7 +142,10 @@ async def hand_over(tx: Tx, repo_id: str) -> None:
 
 
 async def _hold(tx: Tx, target: str, taken: Taken) -> None:
-    await tx.many(rows.HOLD, [{"repo_id": target, "seal_id": one} for one in taken.seals])
+    roots = taken.trees.roots
+    await tx.many(
+        rows.HOLD, [{"repo_id": target, "seal_id": one, "root": roots.get(one)} for one in taken.seals]
+    )
     older = [row[0] for row in await tx.all(rows.LINEAGE, of_repo=taken.source)]
     related = {taken.source, *older} - {target}
     await tx.many(rows.DESCEND, [{"repo_id": target, "of_id": one} for one in sorted(related)])

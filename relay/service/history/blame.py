@@ -177,6 +177,8 @@ async def _versions(work: _Work, seal_id: str) -> tuple[list[_Version], int | No
             below = found.pop()[0]
         elif found:
             found[-1:] = await _first(work, found[-1])
+        if work.view.repo.partial:
+            found = await _had(work, found)
         fresh = list(takewhile(_is_text, found))
         page = [_Version(one, bytes(digest), size) for one, _, _, digest, size in fresh]
         known = await _known(work, page)
@@ -193,6 +195,15 @@ async def _first(work: _Work, end: Row) -> list[Row]:
     found = await sealed.seal(work.view, end[0])
     file = (await sealed.entries(work.view, found.root, [work.path])).get(work.path)
     return [(*end[:2], file.kind, file.digest, file.size)] if file is not None else []
+
+
+async def _had(work: _Work, found: list[Row]) -> list[Row]:
+    """The rows up to one whose file the repository lacks (what seals changed is recorded for all who have
+    them), which is as that of a removed file."""
+    for at, one in enumerate(found):
+        if not await _there(work, one[0]):
+            return [*found[:at], (*one[:2], None, None, None)]
+    return found
 
 
 def _is_text(row: Row) -> bool:

@@ -42,16 +42,18 @@ async def kept(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> 
     return await held(tx, repo_id, digests)  # the collector may have been faster
 
 
-async def read(node: Node, tx: Tx, repo_id: str, digests: Iterable[bytes]) -> Mapping[bytes, bytes]:
-    """The bytes of objects of the repository, which nobody is about to ask for again. PayloadMissing lists
-    those it does not hold."""
+async def read(
+    node: Node, tx: Tx, repo_id: str, digests: Iterable[bytes], *, cache: bool = False
+) -> Mapping[bytes, bytes]:
+    """The bytes of objects of the repository. `cache`: keep their frames, because somebody is about to ask
+    for these again. PayloadMissing lists those it does not hold."""
     wanted = sorted(set(digests))
     if not wanted:
         return {}
     placed = await node.objects.locate(wanted, repo_id, tx)
     found = {digest: one for digest, one in placed.items() if not one.directory}
     _require_all(wanted, found)
-    return await node.objects.read_located(list(found.values()), tx, cache=False)
+    return await node.objects.read_located(list(found.values()), tx, cache=cache)
 
 
 async def require(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:

@@ -147,6 +147,8 @@ async def touching(view: View, head: str, path: str, skip: int, size: int) -> tu
             if len(found) == size:
                 return found, at
             found.append(seal_id)
+    if view.repo.partial and not found and len(candidates) == limit:
+        return await touching(view, head, path, skip + limit, size)  # a page says nothing of what is hidden
     return found, skip + limit if len(candidates) == limit else None
 
 
@@ -154,11 +156,24 @@ async def _touched(view: View, seal_id: str, generation: int, root: bytes, span:
     """Whether a candidate changed anything at or below the path that the caller sees."""
     if generation == walks.FIRST:
         return await sealed.holds(view, root, span["path"])
-    if view.policy is None or view.policy.sees_all_below(span["path"]):
+    whole = view.policy is None or view.policy.sees_all_below(span["path"])
+    if whole and not view.repo.partial:
         return True
     async with view.read() as tx:
-        changed = await tx.all(walks.CHANGED, seal_id=seal_id, **span)
-    return any(view.sees(path) for (path,) in changed)
+        changed = [row[0] for row in await tx.all(walks.CHANGED, seal_id=seal_id, **span)]
+    seen = [path for path in changed if view.sees(path)]
+    return bool(seen) and (not view.repo.partial or await _has_any(view, seal_id, root, seen))
+
+
+async def _has_any(view: View, seal_id: str, root: bytes, paths: list[str]) -> bool:
+    """Whether one of these paths is a file of the tree that the repository has of the seal, or of its first
+    parent. What a seal changed is recorded for all repositories that have it."""
+    if await sealed.entries(view, root, paths):
+        return True
+    async with view.read() as tx:
+        above = (await rows.parents(tx, [seal_id]))[seal_id]
+        before = await rows.root_of(tx, view.repo.id, above[0])
+    return before is not None and bool(await sealed.entries(view, before, paths))
 
 
 async def seals(tx: Tx, view: View, ids: list[str]) -> list[SealRow]:
@@ -185,7 +200,7 @@ def verify(row: SealRow) -> bool:
         return False
     return (
         kernel.seal_id(row.payload) == row.id
-        and payload.content_digest == row.root.hex()
+        and payload.content_digest == row.signed_root.hex()
         and payload.provenance.account_id == row.account_id
         and payload.provenance.device_key_id == row.device_key_id == keys.key_id(row.key_ed25519)
         and (row.key_revoked_at is None or row.created_at <= row.key_revoked_at)
@@ -199,6 +214,7 @@ async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
     """A directory of the tree at a seal, or every file below it."""
     found = await sealed.seal(view, sha)
     key_id, key = await sealed.tree_key(view, found)
+    whole = sealed.shows_all(view)
     path = path.strip("/")
     if path:
         check_path(path)
@@ -211,13 +227,13 @@ async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
         ]
     return Tree(
         sha=found.id,
-        content_digest=found.root.hex(),
+        content_digest=found.signed_root.hex(),
         path=path,
         recursive=recursive,
-        filtered=view.policy is not None,
+        filtered=not whole,
         entries=listed,
-        tree_key=b64u(key) if view.policy is None else None,
-        tree_key_id=key_id if view.policy is None else None,
+        tree_key=b64u(key) if whole else None,
+        tree_key_id=key_id if whole else None,
     )
 
 

@@ -125,7 +125,7 @@ async def _manifest(view: View, rows: list[SealRow], before: SealRow | None) -> 
 
 async def _first_line(view: View, manifest: _Manifest, row: SealRow, before: SealRow | None) -> None:
     whole = _said(view)
-    if view.policy is None:
+    if sealed.shows_all(view):
         whole |= await _key(view, row)
     await manifest.write(_open(view, row, whole) + b',"tree":[')
     comma = b""
@@ -154,7 +154,7 @@ async def _line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -
         await manifest.lease(view)
     listed = await apart(_changes, brought) if len(brought) > MANY else _changes(brought)
     said = _said(view)
-    if view.policy is None and _key_id(row) != _key_id(above):
+    if sealed.shows_all(view) and _key_id(row) != _key_id(above):
         said |= await _key(view, row)
     await manifest.write(_open(view, row, said) + b',"changes":' + listed + b"}\n")
     manifest.lines += 1
@@ -170,7 +170,7 @@ async def _key(view: View, row: SealRow) -> dict[str, object]:
 
 
 def _said(view: View) -> dict[str, object]:
-    return {"filtered": view.policy is not None}
+    return {"filtered": not sealed.shows_all(view)}
 
 
 def _changes(brought: dict[str, TreeEntry | None]) -> bytes:

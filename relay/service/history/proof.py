@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 
 from localstore.core import tree
 from localstore.core.encoding import digest as digest_of
@@ -15,6 +15,7 @@ from localstore.core.tree.proof import framed
 from relay.caller import View
 from relay.http.buffers import BEGUN_PATIENCE
 from relay.http.routing import Reply
+from relay.memory import trees
 from relay.memory.named import Key, Named
 from relay.service.history import history, sealed
 from relay.service.storage import chunked
@@ -27,14 +28,13 @@ NAMED_AT_ONCE, NAMED_BYTES = 10_000, 130  # digests for which memory is reserved
 
 async def proof(view: View, sha: str) -> Reply:
     """The directories of a seal that the caller sees, filtered, with their salts (`core.tree.proof`). A whole
-    view gets all of them."""
+    view gets all of them, as far as the repository has them."""
     found = await sealed.seal(view, sha)
-    files = {path async for path, _ in sealed.files(view, found.root)}
-    directories = with_ancestors(map(parent_of, files)) if files else {""}
+    sealed.require_plaintext(view)
+    visible = await _visible(view, found.root)
     _, key = await sealed.tree_key(view, found)
-
-    def visible(path: str, kind: Kind) -> bool:
-        return path in directories if kind == "dir" else path in files
+    load = view.node.objects.read_many
+    known: dict[bytes, bytes] = {}
 
     async def stream() -> AsyncIterator[bytes]:
         level = {"": found.root} if found.root != tree.EMPTY_ROOT else {}
@@ -46,14 +46,28 @@ async def proof(view: View, sha: str) -> Reply:
                 raws = await view.node.objects.read_many([level[path] for path in lot])
                 for path in lot:
                     directory = tree.decode(raws[level[path]])
-                    shown = tree.filtered(directory, path, key, visible)
-                    below |= {join(path, one.name): one.digest for one in shown.children if one.kind == "dir"}
+                    as_signed = await trees.drive(tree.signed_children(directory, known), load)
+                    shown = tree.filtered(as_signed, path, key, visible)
+                    names = {one.name for one in shown.children if one.kind == "dir"}
+                    below |= {
+                        join(path, one.name): one.digest for one in directory.children if one.name in names
+                    }
                     yield framed(tree.encode(shown))
                 await asyncio.sleep(0)  # others have a turn: this may go on for many directories
             level = below
 
     headers = {"cache-control": history.caching(view)}
     return Reply(stream=stream(), content_type=BYTES, headers=headers)
+
+
+async def _visible(view: View, root: bytes) -> Callable[[str, Kind], bool]:
+    """Whether the caller sees a path of this tree. A directory without files of which it has entries as
+    digests alone is seen by whole views: whoever seals the next tree computes it from all of them."""
+    if view.policy is None:
+        return lambda path, kind: True
+    files = {path async for path, _ in sealed.files(view, root)}
+    directories = with_ancestors(map(parent_of, files)) if files else {""}
+    return lambda path, kind: path in directories if kind == "dir" else path in files
 
 
 async def require_named(view: View, at: str | None, digests: Collection[bytes]) -> None:

@@ -56,8 +56,14 @@ async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
     return seals.row(row)
 
 
+def shows_all(view: View) -> bool:
+    """Whether the caller sees all of every tree. Else a tree is verified by its proof, and its key is not
+    told: with it, what is hidden could be guessed from its digest."""
+    return view.policy is None and not view.repo.partial
+
+
 async def tree_key(view: View, row: SealRow) -> tuple[str, bytes]:
-    """Id and bytes of the key that salts the tree of a seal: for whole views alone."""
+    """Id and bytes of the key that salts the tree of a seal, to be told where `shows_all`."""
     key_id = kernel.decode(row.payload).tree_key_id
     if key_id == view.repo.tree_key_id:
         return key_id, view.repo.tree_key

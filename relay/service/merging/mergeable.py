@@ -45,12 +45,9 @@ async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
 
 async def proposals_of(tx: Tx, view: View, base: RefRow, head: str) -> list[ProposalRow]:
     """Open proposals of this very seal for this branch."""
-    found = []
-    for number, _ in await tx.all(proposals.OPEN_OF_BASE, branch_id=base.id):
-        row = await states.find(tx, view, number)
-        if row.head_seal == head:
-            found.append(row)
-    return found
+    of = {"of_repo": view.repo.id, "branch_id": base.id, "seal": head}
+    numbers = sorted(number for (number,) in await tx.all(proposals.OPEN_OF_SEAL, **of))
+    return [await states.find(tx, view, number) for number in numbers]
 
 
 async def blocked_of(tx: Tx, view: View, base: RefRow, head: str) -> list[str]:

@@ -44,12 +44,13 @@ async def settle(node: Node, repo_id: str, number: int) -> bool:
 
 
 async def job(node: Node, data: dict[str, Any]) -> None:
-    """The job: proposals for a branch that has moved. It may run twice."""
+    """The job: proposals for a branch that has moved, each as its branches stand when it is its turn. It may
+    run twice."""
     of = {"branch_id": data["branch_id"], "limit": AT_ONCE}
     async with node.db.read() as tx:
         found = await tx.all(rows.UNTRIED_OF_BASE, **of)
-    for one in found:
-        await _tried(node, data["repo_id"], *one)
+    for number, *_ in found:
+        await settle(node, data["repo_id"], number)
 
 
 async def _tried(node: Node, repo_id: str, number: int, head: str, base: str) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ParamSpec, TypeVar
 
 from localstore.core import limits, tree
 from localstore.core.errors import NotFound, TooLarge
@@ -25,12 +27,16 @@ from localstore.core.tree.read import Change
 from relay.db import seal as rows
 from relay.db.engine.database import Tx
 from relay.memory import trees
+from relay.memory.outcomes import Outcome
 from relay.node import Node
 from relay.service.history import content
 from relay.service.history.merge_base import merge_bases
 from relay.service.sealing.trees import Chain
 
+MANY = 2000  # changed paths; to go through them takes about 10 ms, in which nobody else is answered
 CHILDREN_KEPT = 200_000  # of directories that a merge keeps for its tree: about 40 MB
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(slots=True, frozen=True)
@@ -71,15 +77,15 @@ Load = Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]]
 
 class Working:
     """Merges one after the other, of directories that `load` answers. What is joined is kept for the next;
-    the directories and texts that a merge read serve its own tree. The work on texts counts on the budget of
-    `who`."""
+    the directories and texts that a merge read serve its own tree. The node keeps directories and outcomes
+    for other merges. The work on texts counts on the budget of `who`."""
 
     def __init__(self, node: Node, tx: Tx, repo_id: str, who: str, load: Load) -> None:
         self._node, self._tx, self._repo_id, self._who, self._load = node, tx, repo_id, who, load
         self.texts: dict[bytes, bytes] = {}
         self._compared: dict[bytes, bytes] = {}
         self._known: tree.Known = {}
-        self._alike: dict[str, bytes] = {}
+        self._alike: Mapping[str, bytes] = {}
         self._theirs = tree.EMPTY_ROOT
 
     @classmethod
@@ -107,20 +113,35 @@ class Working:
     async def outcome(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool = False
     ) -> Merged:
+        """As `merge`, with the conflicts. What was found lately is taken from memory."""
+        key = (self._repo_id, tuple(bases), ours, theirs, apart)
+        found = self._node.outcomes.get(key)
+        if found is None:
+            merged = await self._worked_out(bases, ours, theirs, apart)
+            self._node.outcomes.put(key, Outcome(merged, self._alike))
+        else:
+            merged, self._alike, self._theirs = found.merged, found.alike, theirs
+            self._known = self._node.directories.among({theirs, *found.alike.values()})
+        self.texts |= merged.texts
+        return merged
+
+    async def _worked_out(
+        self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool
+    ) -> Merged:
         merges = []
         self._known, self._alike, self._compared, self._theirs = {}, {}, {}, theirs
         for base in bases or [None]:
             mine, other = await self._diffs(base, ours, theirs)
-            planned = plan(mine, other, NONE if apart else await self._moves(mine, other))
+            moves = NONE if apart else await self._moves(mine, other)
+            paths = len(mine) + len(other)
+            planned = await _carried_out(paths, plan, mine, other, moves)
             if apart and planned.both:
                 merges.append(Merged(planned.taken, {}, [], sorted(planned.both)))
                 continue
-            merges.append(finish(planned, await self._joined(planned)))
-        found = agreed(merges)
-        self.texts |= found.texts
+            merges.append(await _carried_out(paths, finish, planned, await self._joined(planned)))
         if sum(len(one.children) for one in self._known.values()) > CHILDREN_KEPT:
             self._known, self._alike = {}, {}
-        return found
+        return agreed(merges)
 
     async def update(self, chain: Chain, root: bytes, changes: Mapping[str, TreeEntry | None]) -> bytes:
         """The root of the tree at `root` with these changes, which `outcome` found last. Digests of theirs
@@ -139,14 +160,16 @@ class Working:
     ) -> tuple[dict[str, Change], dict[str, Change]]:
         """What each side changed. Directories of theirs are remembered, since the merged tree has many of
         them."""
-        mine, other = await trees.drive(tree.diffs(base, [ours, theirs], self._known), self._load)
-        self._alike.update(other.directories)
+        steps, kept = tree.diffs(base, [ours, theirs], self._known), self._node.directories
+        mine, other = await trees.drive(steps, self._load, known=self._known, kept=kept)
+        kept.learn(self._known)
+        self._alike = {**self._alike, **other.directories}
         return mine.changes, other.changes
 
     async def _moves(self, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Moves:
         """The files that a side moved; what was moved and edited is found by comparing texts."""
         found: list[Ways] = []
-        for search in searches(ours, theirs):
+        for search in await _carried_out(len(ours) + len(theirs), searches, ours, theirs):
             texts = await self._texts(search.digests())
             self._compared.update(texts)
             finding = _Finding(search.finding(texts))
@@ -176,7 +199,14 @@ class Working:
         kept = (self.texts, self._compared)
         here = {one: texts[one] for texts in kept for one in wanted if one in texts}
         rest = [one for one in wanted if one not in here]
-        return {**await content.read(self._node, self._tx, self._repo_id, rest), **here}
+        return {**await content.read(self._node, self._tx, self._repo_id, rest, cache=True), **here}
+
+
+async def _carried_out(paths: int, call: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
+    """Call a function that goes through so many paths; through many on a thread."""
+    if paths > MANY:
+        return await asyncio.to_thread(call, *args, **more)
+    return call(*args, **more)
 
 
 class _Finding:

@@ -28,7 +28,7 @@ TRIALS = "merge_trials"  # the job that tries the merges into a branch that has 
 async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:
     """The head of this branch is `head` from now on."""
     await auto.base_moved(tx, view, branch_id)
-    if await tx.one(rows.OPEN_OF_BASE, branch_id=branch_id) is not None:
+    if await tx.one(rows.ANY_OPEN_OF_BASE, branch_id=branch_id) is not None:
         await view.node.jobs.add(tx, TRIALS, {"repo_id": view.repo.id, "branch_id": branch_id})
     for repo_id, number, n, was, base, base_now in await tx.all(rows.OPEN_OF_HEAD, branch_id=branch_id):
         if was == head:

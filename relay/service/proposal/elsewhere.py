@@ -68,6 +68,13 @@ async def find(tx: Tx, view: View, typed: str) -> Head | None:
             )
         if there.policy is not None:
             raise FilteredView(f"{there.full_name} has private paths, which a proposal elsewhere would show")
+        for part, other in ((there, view.repo), (view.repo, there)):
+            if part.partial:
+                raise FilteredView(
+                    f"{part.full_name} was forked by somebody who does not see all paths, so that its seals "
+                    f"and those of {other.full_name} cannot be merged; push the change to a branch of "
+                    f"{other.full_name}, or send its writers a patch: svc diff"
+                )
         return Head(there, ref, ref.head)
     raise Invalid(
         f"{owner} has no fork of {view.repo.full_name} with a branch {name} that has a seal",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from operator import itemgetter
+from typing import Any
 
 from localstore.core import limits
 from localstore.core.errors import Conflict, Invalid, Unavailable
@@ -23,7 +25,7 @@ from relay.db import ref as refs
 from relay.db.collaboration import issue as subjects
 from relay.db.collaboration import proposal as rows
 from relay.db.collaboration.proposal import ProposalRow
-from relay.db.engine.database import Tx
+from relay.db.engine.database import Row, Tx
 from relay.db.ref import RefRow
 from relay.http.paging import Cursor, page_size
 from relay.service.attention.mentions import added
@@ -44,23 +46,33 @@ _PEOPLE = ("author", "assignee", "reviewer", "involves")
 async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
     """The newest first, in a fixed number of statements."""
     size = page_size(query.limit)
-    async with view.read() as tx:
+    async with view.read(snapshot=query.state == "all") as tx:
         wanted = await subject.filters(tx, view, query, _PEOPLE)
         if wanted is None:
             return Page(items=[])
         for name in ("head", "base", "draft"):
             if (value := getattr(query, name)) is not None:
                 wanted[name] = value
-        keyset = rows.page(frozenset(wanted))
-        values = {**wanted, "of_repo": view.repo.id, "limit": size + 1}
-        if query.cursor is None:
-            found = await tx.all(keyset.first, **values)
-        else:
-            (after,) = Cursor.read(query.cursor, *keyset.blank)
-            found = await tx.all(keyset.next, **values, after_number=after)
+        found = await _found(tx, view, wanted, query.cursor, size + 1)
         items = await wire.proposals(tx, view, list(map(rows.row, found[:size])))
     more = len(found) > size
     return Page(items=items, next_cursor=Cursor.write(found[size - 1][0]) if more else None)
+
+
+async def _found(tx: Tx, view: View, wanted: dict[str, Any], cursor: str | None, limit: int) -> list[Row]:
+    """Rows of a page. The index of a filter has the state before the number, so that filters without a state
+    take a statement for each state; only the index of words has it behind."""
+    parted = wanted and not wanted.keys() & {"state", *subjects.SEARCHES}
+    found: list[Row] = []
+    for some in [{**wanted, "state": state} for state in rows.STATES] if parted else [wanted]:
+        keyset = rows.page(frozenset(some))
+        values = {**some, "of_repo": view.repo.id, "limit": limit}
+        if cursor is None:
+            found += await tx.all(keyset.first, **values)
+        else:
+            (after,) = Cursor.read(cursor, *keyset.blank)
+            found += await tx.all(keyset.next, **values, after_number=after)
+    return sorted(found, key=itemgetter(0), reverse=True)[:limit] if parted else found
 
 
 async def get(view: View, number: str) -> Proposal:

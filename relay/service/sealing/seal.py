@@ -234,7 +234,7 @@ def to_wire(row: SealRow, here: str | None = None) -> shapes.Seal:
         sha=row.id,
         branch=row.branch,
         parents=payload.parents,
-        content_digest=row.root.hex(),
+        content_digest=payload.content_digest,
         message=row.message,
         provenance=shapes.SealProvenance(
             who=Actor(id=row.account_id, handle=row.handle, kind=_actor_kind(row.account_kind)),

@@ -86,8 +86,8 @@ class Chain:
         alike: Mapping[str, bytes] = _NONE,
     ) -> bytes:
         """The root of the tree with these changes. `known` and `alike`: as of `tree.update`."""
-        key = self.view.repo.tree_key
-        built: Built = await trees.update(root, changes, key, self.load, known, alike)
+        key, kept = self.view.repo.tree_key, self.view.node.directories
+        built: Built = await trees.update(root, changes, key, self.load, known, alike, kept)
         self.size += sum(map(len, built.directories.values()))
         if self.size > DIRECTORIES_AT_ONCE:
             raise TooLarge(

@@ -1,6 +1,7 @@
 """Every object that is referred to: the starting point of the collector and the audit.
 
-Roots are all seals with their trees and files, prepared seals, the current files of live frontiers, the
+Roots are all seals with their trees and files (of a tree that repositories have in part, these parts; of
+one that no other repository has, nothing else), prepared seals, the current files of live frontiers, the
 genesis texts of their lanes in this and the kept older epochs, and assets of releases. Not roots: a file
 deleted before any seal, the frontier of a deleted branch, a checkpoint. The roots are listed in one snapshot
 and the trees read afterwards, since only the collector deletes objects. The collector adds the chunks of
@@ -55,8 +56,9 @@ async def mark(db: Database, objects: ObjectStore, marks: Marks) -> None:
 async def _from_rows(tx: Tx, marks: Marks) -> list[bytes]:
     """Mark objects named by rows. Returns the roots of trees among them."""
     trees: list[bytes] = []
-    async for (root,) in tx.stream(rows.SEAL_ROOTS):
-        trees.append(bytes(root))
+    for statement in (rows.SEAL_ROOTS, rows.PARTIAL_ROOTS):
+        async for (root,) in tx.stream(statement):
+            trees.append(bytes(root))
     async for (raw,) in tx.stream(rows.PREPARED):
         drafts = _DRAFTS.decode(raw)
         trees += [draft.root for draft in drafts]

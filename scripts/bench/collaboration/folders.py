@@ -1,4 +1,4 @@
-"""Working copies of the command for the benchmarks of this folder."""
+"""Working copies of the command, and seals over HTTP, for the benchmarks of this folder."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from localstore.core.encoding import b64u, digest, unb64u
+from localstore.core.model import ref as refs
 from localstore.core.model import repo as repos
+from localstore.core.model import seal as seals
+from localstore.core.model.ref import RefCreate
 from localstore.core.model.repo import RepoCreate
+from localstore.core.model.seal import FinalizeSealsRequest, PrepareSealsRequest, SealChange, TreeDelta
+from localstore.core.storage.pack import write_packs
 from svc.api import Api
 
 HANDLE = "bench"
@@ -57,3 +63,36 @@ def write(folder: Path, files: Mapping[str, bytes | None]) -> None:
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
+
+
+def seal(api: Api, repo_id: str, branch: str, files: Mapping[str, bytes | None], head: str | None) -> str:
+    """Seal these changes onto a branch that stands at `head`, without a folder. Returns the seal."""
+    texts = {digest(data): data for data in files.values() if data is not None}
+    for pack in write_packs((name, data, True) for name, data in texts.items()):
+        api.payload.put_pack(repo_id, pack)
+    changes = [
+        SealChange(path=path, kind=None, digest="", size=0)
+        if data is None
+        else SealChange(path=path, kind="text", digest=digest(data).hex(), size=len(data))
+        for path, data in files.items()
+    ]
+    credential = api.http.credential
+    assert credential is not None  # it just signed in
+    key = credential.key
+    asked = PrepareSealsRequest(
+        branch=branch,
+        device_key_id=key.id,
+        expected_head=head,
+        seals=[TreeDelta(message=branch, changes=changes)],
+    )
+    prepared = api.send(seals.PREPARE_SEALS, asked, id=repo_id)
+    signed = FinalizeSealsRequest(
+        prepare_id=prepared.prepare_id,
+        device_key_id=key.id,
+        signatures=[b64u(key.sign(unb64u(one.bytes))) for one in prepared.seals],
+    )
+    return api.send(seals.FINALIZE_SEALS, signed, id=repo_id).items[-1].id
+
+
+def branch(api: Api, repo_id: str, name: str, head: str) -> None:
+    api.send(refs.CREATE, RefCreate(type="branch", name=name, head=head), id=repo_id)

@@ -10,9 +10,12 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from localstore.agent.server import HungUp
 from localstore.core.errors import Cancelled, ClientError
+
+if TYPE_CHECKING:
+    from localstore.agent.server import HungUp
 
 AT_ONCE = 4  # processes; further invocations wait
 LOOK_SECONDS = 0.2  # between two looks whether the client is still there

@@ -44,7 +44,9 @@ def list_requests(ctx: Ctx, limit: Limit = 30) -> None:
 @answers(ASKED)
 def request(
     ctx: Ctx,
-    repository: Annotated[str, typer.Argument(metavar="[OWNER/NAME]", help="Instead of -R")] = "",
+    repository: Annotated[
+        str, typer.Argument(metavar="[OWNER/NAME]", help="Instead of -R; else this folder's")
+    ] = "",
     role: Annotated[RoleName, typer.Option("--role", "-r", help="What you want to do")] = RoleName.read,
     note: Annotated[str, typer.Option("-m", "--note", metavar="TEXT", help="For the owner")] = "",
 ) -> None:
@@ -56,10 +58,12 @@ def request(
     Examples:
     svc repo access request alice/notes --role write -m "For the release"
     """
-    typed = repository or str(ctx.obj.given.get("repo") or "")
-    if not typed:
+    linked = ctx.obj.linked
+    address = read_address(repository) if repository else ctx.obj.named_repo
+    if address is None and linked:
+        address = read_address(linked[1].repo)
+    if address is None:
         raise UsageError("which repository? svc repo access request OWNER/NAME")
-    address = read_address(typed)
     name = f"{address.owner}/{address.name}"
     ctx.api.send(access.REQUEST, checked(AccessRequestCreate(repo=name, role=role.value, note=note)))
     record = {"repo": name, "role": role.value}

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from localstore.core.endpoint import Endpoint
+from localstore.core.errors import UsageError
 from localstore.core.model.collaboration import access
 from localstore.core.model.collaboration.access import Transfer, TransferCreate
 from svc.cmd.access.shared import handle_of, named
@@ -25,6 +26,7 @@ COLUMNS = (
     Column("expires_at", kind="time", spare=1),
 )
 Which = Annotated[str, typer.Argument(metavar="[ID|OWNER/NAME]", help="Which one; omit if there is one")]
+VERBS = {"accept": "an offer", "decline": "an offer", "cancel": "an offer of yours", "list": "offers"}
 LIST = "svc repo transfer-list"
 
 
@@ -43,6 +45,11 @@ def transfer(
     svc repo transfer bob -R alice/notes
     svc repo transfer acme --org -R alice/notes
     """
+    if handle in VERBS:
+        raise UsageError(
+            f"svc repo transfer HANDLE offers a repository; to {handle} {VERBS[handle]}: "
+            f"svc repo transfer-{handle}; an account that is called {handle} is named as @{handle}"
+        )
     body = checked(TransferCreate(to=handle.removeprefix("@"), org=org))
     repo = ctx.repo
     ctx.confirm(f"Offering {repo.full_name} to {handle}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,12 @@ NOT_INSIDE = ("tui", "invoke", "completions")  # which make no sense inside the 
 
 
 def catalogue(run: Run) -> Commands:
-    """Every command that the app offers. They run at the server of this one."""
+    """Every command that the app offers. They run at the server of this one; the screen or the folder says in
+    which repository, never SVC_REPO, which may name another one than the screen shows."""
     summaries = {path: one.summary for path, one in COMMANDS.items() if path not in NOT_INSIDE}
-    environment = {**os.environ, "SVC_SERVER": run.server, "NO_COLOR": "1"}
+    inherited = {name: value for name, value in os.environ.items() if name != "SVC_REPO"}
+    environment = {**inherited, "SVC_SERVER": run.server, "NO_COLOR": "1"}
+    complete = partial(_complete, environment)
     return Commands(summaries, fields, complete, Programs(run.home.root, environment))
 
 
@@ -43,9 +48,9 @@ def _field(param: Any) -> Field:
     )
 
 
-def complete(words: list[str]) -> list[tuple[str, str]]:
+def _complete(environment: Mapping[str, str], words: list[str]) -> list[tuple[str, str]]:
     """Candidates for the last word, with their meanings."""
     from svc.cmd.frame.complete import answer
 
-    lines = answer(words, os.environ, Path.cwd()).splitlines()
+    lines = answer(words, environment, Path.cwd()).splitlines()
     return [(name, meaning) for name, _, meaning in (line.partition("\t") for line in lines)]

@@ -17,7 +17,7 @@ from localstore.core.errors import UsageError
 from localstore.core.paths import terminal_safe
 from svc import __version__
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.foreign_commands import OTHER_NAMES, WORDS
+from svc.cmd.frame.foreign_commands import INSTEAD, OTHER_NAMES, WORDS
 from svc.cmd.frame.json_option import is_list_of, with_fields
 from svc.cmd.frame.queueing import catching_queued, is_queueable, queue_option
 from svc.cmd.frame.table import COMMANDS, GROUPS, children
@@ -107,6 +107,7 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         given, out = ctx.obj.given, ctx.obj.out
         ctx.obj.command = ctx.command_path
+        _require_format(ctx.command_path, given.get("template"), self.own_params)
         wanted = Format.of(given.get("json"), given.get("jq"), given.get("template"))
         self.answers.check(wanted)
         out.format, out.answers = wanted, self.answers
@@ -191,6 +192,16 @@ def function_of(path: str) -> Callable[..., None]:
     return found
 
 
+def _require_format(command: str, template: str | None, own: list[Any]) -> None:
+    """Refuse `--template NAME`, as gh has it, where templates of issues have an option of their own."""
+    if template and "{" not in template and any("--from-template" in param.opts for param in own):
+        shown = terminal_safe(template[:100])
+        raise UsageError(
+            f"--template formats the answer, such as '{{{{number}}}}'; {command} --from-template {shown} "
+            "begins with the template of that name"
+        )
+
+
 def _section(ctx: Any, formatter: Any, title: str, params: list[Any]) -> None:
     records = [record for param in params if (record := param.get_help_record(ctx)) is not None]
     if records:
@@ -212,11 +223,19 @@ def _unknown(group: str, words: list[str]) -> NoReturn:
         habit = f"{group} {' '.join(words[:length])}".strip()
         if habit in WORDS:
             raise UsageError(f"there is no command '{habit}'; {WORDS[habit]}")
+    if group in INSTEAD:
+        raise UsageError(f"there is no command '{_shown(group, typed)}'; {INSTEAD[group]}")
     near = [" ".join(renamed)] if renamed else []
-    near += [path for path in COMMANDS if path.split()[-1] == typed]
+    same = [path for path in (*COMMANDS, *GROUPS) if path.split()[-1:] == [typed]]
+    near += [path for path in same if path.startswith(f"{group} ".lstrip())]
     near += [f"{group} {name}".strip() for name in get_close_matches(typed, here, 1, 0.6)]
+    near += same
     hint = f"; did you mean: svc {near[0]}" if near else f"; see: {f'svc {group}'.strip()} --help"
-    raise UsageError(f"there is no command '{terminal_safe(f'{group} {typed}'.strip()[:100])}'{hint}")
+    raise UsageError(f"there is no command '{_shown(group, typed)}'{hint}")
+
+
+def _shown(group: str, typed: str) -> str:
+    return terminal_safe(f"{group} {typed}".strip()[:100])
 
 
 def _version_option() -> TyperOption:

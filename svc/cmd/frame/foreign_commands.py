@@ -13,6 +13,7 @@ WORDS: dict[str, str] = {
     "annotate": "svc blame PATH shows who last changed each line",
     "archive": "svc repo api repos/{id}/archive/SEAL.tar.gz prints the files of a seal",
     "attestation": "every seal is signed: svc show SEAL names the device, and whether the signature holds",
+    "block": "nobody is blocked by name; svc repo collaborator remove HANDLE ends a role",
     "bisect": "svc log PATH lists the seals that changed a file, svc restore PATH --from SEAL tries one",
     "branch": "svc repo branch lists branches, svc repo branch NAME makes one, svc switch NAME goes to it",
     "branches": "svc repo branch lists branches",
@@ -48,6 +49,7 @@ WORDS: dict[str, str] = {
     "rebase": "there is nothing to rebase: svc pull --merge puts your edits on top of the branch's",
     "reflog": "svc log lists the seals; none is ever lost",
     "remote": "svc repo view shows where this folder is linked, svc repo init OWNER/NAME changes it",
+    "report": "svc repo reports create tells the owner of a repository in confidence what is wrong",
     "reset": "svc restore PATH brings files back, svc pull --force takes the branch's",
     "rev-parse": "svc log -n 1 --jq '.[0].id' prints the newest seal",
     "ruleset": "svc repo protect list shows the rules of branches",
@@ -87,9 +89,17 @@ WORDS: dict[str, str] = {
     "pr new": "svc pr create proposes this branch for another",
     "pr show": "svc pr view NUMBER shows a proposal",
     "repo add": "there is nothing to add: svc push sends every change that no ignore rule names",
+    "repo block": "nobody is blocked by name; svc repo collaborator remove HANDLE ends a role",
+    "repo report": "svc repo reports create tells the owner of a repository in confidence what is wrong",
     "repo set-default": "svc repo init OWNER/NAME links this folder to a repository",
     "repo sync": "svc pull --merge, then svc push",
     "repo unlink": "delete the folder .svc: the files stay, the link is gone",
+}
+
+INSTEAD = {  # what a group answers to a word that is none of its commands
+    "org invite": "svc org member add ORG HANDLE invites somebody, svc org invite list is for you",
+    "repo invite": "svc repo collaborator add HANDLE invites somebody, svc repo invite list is for you",
+    "repo protect": "svc repo protect set PATTERN makes a rule, svc repo protect clear PATTERN removes it",
 }
 
 OTHER_NAMES = {  # of groups of commands, in gh and glab
@@ -112,6 +122,7 @@ OPTIONS = {  # and words behind a command: of git and gh, by the command that is
     "diff --cached": "nothing is staged: svc diff shows what a push would send",
     "diff --name-status": "svc status lists what differs, each path with its state",
     "diff --staged": "nothing is staged: svc diff shows what a push would send",
+    "log --branch": "svc log BRANCH shows one branch, svc repo branch lists them",
     "log --all": "svc log BRANCH shows one branch, svc repo branch lists them",
     "log --grep": BY_MESSAGE,
     "log -G": "svc log PATH lists the seals that changed a file, svc blame PATH who last changed a line",
@@ -141,6 +152,8 @@ OPTIONS = {  # and words behind a command: of git and gh, by the command that is
     "push -u": LINKED,
     "push WORDS": LINKED,
     "repo clone --depth": "a clone holds the newest seal alone; svc log asks the server for older ones",
+    "repo release create --generate-notes": "svc log --oneline lists the seals; --notes TEXT tells them",
+    "repo branch WORDS": "svc repo branch NAME makes a branch, svc repo branch-delete NAME deletes one",
     "repo run rerun --failed": "svc repo run rerun ID queues one attempt of one check",
     "repo run view --log": "no logs are kept here; svc repo run view ID shows where to read more",
     "repo run view --log-failed": "no logs are kept here; svc repo run view ID shows where to read more",

@@ -28,6 +28,7 @@ from svc.cmd.issue.words import (
     handles_of,
     known_issue,
     names_of,
+    note_qualifier,
     number_of,
     page_of,
     prose,
@@ -133,6 +134,7 @@ def list_issues(
         open_page(ctx.out, page_of(ctx, repo))
         return
     found = ctx.reader.items(issues.LIST, query, limit=limit, id=repo.id)
+    note_qualifier(ctx, search)
     empty = f"no issues match in {repo.full_name}; open one: svc issue create"
     ctx.out.rows(listing(ctx.obj.home, repo.id, found), COLUMNS, Issue, empty=empty)
 

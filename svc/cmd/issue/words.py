@@ -18,6 +18,7 @@ from svc.console import Column
 from svc.flows.place.refs import explained_not_found
 
 LIST = "svc issue list"
+QUALIFIER = r"(?<!\S)(?:label|author|assignee|state|is|in|sort|base|head|draft|reviewer):\S+"
 Number = Annotated[str, typer.Argument(metavar="NUMBER", help="Its number, #12 or its address")]
 Labels = Annotated[
     list[str] | None, typer.Option("-l", "--label", metavar="NAME", help="A label; several with commas")
@@ -110,6 +111,16 @@ def titled(issue: Issue) -> str:
 def prose(text: str) -> str:
     """A body for display, with every control and bidirectional character escaped."""
     return terminal_safe(text, keep=PROSE).rstrip()
+
+
+def note_qualifier(ctx: Ctx, search: str) -> None:
+    """Say of a qualifier of GitHub's search, such as `label:bug`, that it is a word like others here."""
+    found = re.search(QUALIFIER, search)
+    if found is not None:
+        ctx.out.note(
+            f"--search looks for words, and {terminal_safe(found[0])} is one; choose by options, such as "
+            "--label NAME, --author HANDLE and --state closed"
+        )
 
 
 def page_of(ctx: Ctx, repo: Repo, number: str = "") -> str:

@@ -103,6 +103,8 @@ def create(
     kind = "draft" if made.draft else "proposal"
     where = f" of {repo.full_name}" if made.cross_repository else ""
     sentence = f"Opened {kind} {titled(made)}{where}: {end} → {made.base}"
+    if where and ctx.obj.named_repo is None:
+        ctx.out.note(f"to see it: svc pr view {made.number} -R {repo.full_name}")
     ctx.out.done(sentence, made, COLUMNS, Proposal, value=str(made.number))
 
 

@@ -19,11 +19,12 @@ from localstore.core.model.collaboration.review import Review
 from localstore.core.model.collaboration.thread import Thread, ThreadQuery
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
-from svc.cmd.issue.words import Web, prose
+from svc.cmd.issue.words import Web, note_qualifier, prose
 from svc.cmd.pr.threads import told
 from svc.cmd.pr.words import COLUMNS, ONE, Number, find, page_of, person
 from svc.console import Column, answers
 from svc.flows.place.known_subjects import listing
+from svc.flows.proposal.finding import elsewhere
 from svc.http.checked import checked
 
 WHY = (*COLUMNS[:2], Column("why"), *COLUMNS[3:])
@@ -84,7 +85,8 @@ def list_proposals(
         open_page(ctx.out, page_of(ctx, repo))
         return
     found = ctx.reader.items(proposals.LIST, query, limit=limit, id=repo.id)
-    empty = f"no proposals match in {repo.full_name}; open one: svc pr create"
+    note_qualifier(ctx, search)
+    empty = f"no proposals match in {repo.full_name}; open one: svc pr create{elsewhere(ctx.obj, repo)}"
     ctx.out.rows(listing(ctx.obj.home, repo.id, found), COLUMNS, Proposal, empty=empty)
 
 
@@ -113,7 +115,8 @@ def status(ctx: Ctx, limit: Limit = 30) -> None:
             record = found.setdefault(one.number, {**msgspec.to_builtins(one), "why": []})
             record["why"].append(why)
     newest = [found[number] for number in sorted(found, reverse=True)][:limit]
-    ctx.out.rows(newest, WHY, Proposal, empty=f"no open proposal of {repo.full_name} concerns you")
+    empty = f"no open proposal of {repo.full_name} concerns you{elsewhere(ctx.obj, repo)}"
+    ctx.out.rows(newest, WHY, Proposal, empty=empty)
 
 
 @answers(THREAD, Proposal)
@@ -158,7 +161,9 @@ def view(
     parts = [prose(found.body)] if found.body.strip() else []
     parts += [_said(ctx, one) for one in thread]
     parts += told(ctx, repo, on_lines)
-    columns = ONE if ctx.out.terminal and not ctx.out.format.as_data else THREAD[: None if comments else -2]
+    columns = THREAD[: None if comments else -2]
+    if ctx.out.terminal and not ctx.out.format.as_data:
+        columns = tuple(one for one in ONE if found.state == "open" or one.name != "merge_state")
     ctx.out.record(record, columns, Proposal, body="\n\n".join(parts))
 
 

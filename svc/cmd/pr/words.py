@@ -94,6 +94,7 @@ ONE = (
     Column("created_at", kind="time"),
     Column("updated_at", kind="time"),
     Column("closed_at", kind="time"),
+    Column("merged_seal", kind="id"),
 )
 
 

@@ -16,6 +16,7 @@ from svc.console import Column, answers
 from svc.flows.place.known_refs import add, drop, recording
 from svc.flows.place.refs import default_ref, explained_not_found, resolve_ref
 
+VERBS = ("create", "delete", "list", "ls", "new", "remove", "rename", "rm")
 COLUMNS = (Column("name", kind="name"), Column("head", kind="id"), Column("default"), Column("protected"))
 
 
@@ -45,6 +46,11 @@ def branch(
         found = ctx.reader.items(refs.LIST, RefQuery(type="branch"), limit=limit, id=here)
         ctx.out.rows(recording(ctx.obj.home, here, "branch", found, limit), COLUMNS, Ref, empty="no branches")
         return
+    if name in VERBS and not base:
+        raise UsageError(
+            "svc repo branch lists branches, svc repo branch NAME makes one, svc repo branch-delete NAME "
+            f"deletes one; to make one that is called {name}: svc repo branch {name} --from BASE"
+        )
     repo = ctx.repo
     start = _start(ctx, repo, base)
     made = ctx.api.send(refs.CREATE, RefCreate(type="branch", name=name, head=start), id=repo.id)

@@ -53,7 +53,8 @@ def fork(
     A repository of yours, or of an organisation, with the seals, branches and tags that the original has now.
     Nothing is copied, and it counts for its owner's quota like any other. Only public repositories are
     forked, and a fork stays public. What you make of it you propose with `svc pr create -R OWNER/NAME --head
-    YOU:BRANCH`.
+    YOU:BRANCH`. Where some paths are for the original's writers only, the fork has their digests alone: they
+    are in no folder of it, its seals keep them as they are, and nothing can be proposed from it.
 
     Examples:
     svc repo fork alice/notes --clone
@@ -76,6 +77,11 @@ def fork(
         raise NotFound(f"you are not a member of an organisation {owner}; see: svc org list") from None
     record = msgspec.to_builtins(made) | {"folder": None}
     said = f"Forked {original.full_name} as {made.full_name}"
+    if made.partial and not original.partial:
+        ctx.out.note(
+            f"some paths of {original.full_name} are for its writers only; "
+            "the fork has digests in their place"
+        )
     if clone:
         record["folder"] = str(clone_into(ctx.obj, made, made.default_branch, folder).folder)
         said += f", and linked the new folder {folder} to it"

@@ -39,7 +39,7 @@ def reporter(record: dict[str, Any]) -> str:
 
 
 COLUMNS = (
-    Column("id", kind="name"),
+    Column("id", kind="id"),
     Column("severity"),
     Column("state", kind="state"),
     Column("title", kind="line"),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 
 import msgspec
 
 from localstore.core.encoding import is_hex_digest
-from localstore.core.errors import NotFound, UsageError
+from localstore.core.errors import NotFound, ServerMisbehaved, UsageError
 from localstore.core.model import history
 from localstore.core.model.history import CommitsQuery, SealSummary, TreeQuery
 from localstore.core.model.repo import Repo
@@ -35,7 +35,7 @@ class Which(msgspec.Struct, frozen=True):
     def has(self, one: SealSummary) -> bool:
         if self.author.casefold() not in author_of(one).casefold():
             return False
-        at = datetime.fromisoformat(one.created_at)
+        at = _sealed_at(one)
         return (self.since is None or at >= self.since) and (self.until is None or at <= self.until)
 
 
@@ -43,6 +43,15 @@ def author_of(one: SealSummary) -> str:
     """The author of an imported commit, else the handle of the account that sealed."""
     who = one.provenance.who
     return one.provenance.author or who.handle or who.id
+
+
+def _sealed_at(one: SealSummary) -> datetime:
+    """When it was sealed, as its server says. Raises ServerMisbehaved for what is not a moment."""
+    try:
+        at = datetime.fromisoformat(one.created_at)
+        return at if at.tzinfo else at.replace(tzinfo=UTC)
+    except ValueError:
+        raise ServerMisbehaved(f"the server says that {one.id[:12]} was sealed at no time") from None
 
 
 class SealsQuery(msgspec.Struct, frozen=True):
@@ -134,7 +143,7 @@ def _until_older(walked: Iterator[SealSummary], since: datetime) -> Iterator[Sea
     for one in walked:
         awaited = {one.id} if awaited is None else awaited
         awaited.discard(one.id)
-        if datetime.fromisoformat(one.created_at) >= since:
+        if _sealed_at(one) >= since:
             awaited.update(one.parents)
             yield one
         if not awaited:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from localstore.core.errors import UsageError
 
@@ -17,7 +17,6 @@ _UNITS: dict[str, float] = {
     "month": 30 * 86400,
     **dict.fromkeys(("y", "year"), 365 * 86400),
 }
-DATE = 10  # characters of YYYY-MM-DD
 
 
 def moment(typed: str, now: datetime, option: str, end: bool = False) -> datetime:
@@ -27,11 +26,11 @@ def moment(typed: str, now: datetime, option: str, end: bool = False) -> datetim
     text = " ".join(typed.split())
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     named = {"now": now, "today": day, "yesterday": day - timedelta(days=1)}
-    whole_day = text in ("today", "yesterday") or len(text) == DATE
+    whole_day = text in ("today", "yesterday") or _is_day(text)
     found = named.get(text)
     try:
         if found is None and (match := _AGO.fullmatch(text)) and match[2].lower() in _UNITS:
-            found, whole_day = now - timedelta(seconds=int(match[1]) * _UNITS[match[2].lower()]), False
+            found = now - timedelta(seconds=int(match[1]) * _UNITS[match[2].lower()])
         if found is None:
             found = datetime.fromisoformat(text)
             found = found if found.tzinfo else found.replace(tzinfo=now.tzinfo)
@@ -40,3 +39,11 @@ def moment(typed: str, now: datetime, option: str, end: bool = False) -> datetim
         raise UsageError(
             f"{typed} is not a time; say {option} 2026-03-01, {option} yesterday or {option} '3 days ago'"
         ) from None
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

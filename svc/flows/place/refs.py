@@ -14,6 +14,7 @@ from localstore.core.errors import Invalid, NotFound, UsageError
 from localstore.core.limits import PAGE_MAX
 from localstore.core.model import history
 from localstore.core.model import ref as refs
+from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.history import CommitsQuery
 from localstore.core.model.ref import NoBranch, RefType
 from localstore.core.model.repo import Repo
@@ -24,6 +25,7 @@ from svc.flows.place.where import Where
 ABBREVIATION = re.compile("[0-9a-f]{4,63}")
 GITS_HEAD = re.compile(r"(HEAD|@)([~^]\d*)*|[^~^]+([~^]\d*)+")  # of git: the newest commit, those before one
 GITS_RANGE = re.compile(r"(\S+?)\.{2,3}(\S+)")
+OF_PROPOSAL = re.compile(r"pr:([1-9][0-9]{0,17})")
 KINDS: Final[tuple[RefType, ...]] = ("branch", "tag")
 CANDIDATES = 8  # seals that an error about a shortened id names
 
@@ -38,9 +40,16 @@ class ResolvedRef(msgspec.Struct, frozen=True):
 
 def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
     """The branch, tag or seal of this name, in this order; a seal also by the first four or more characters
-    of its id. Returns None if there is none. Raises UsageError if several seals match."""
+    of its id, and as the newest one of a proposal (pr:12). Returns None if there is none. Raises UsageError
+    if several seals match."""
     if is_hex_digest(typed):
         return ResolvedRef("seal", typed, typed)
+    proposal = OF_PROPOSAL.fullmatch(typed)
+    if proposal is not None:
+        with suppress(NotFound):
+            newest = where.reader.send(proposals.GET, id=repo.id, n=proposal[1]).head_seal
+            return ResolvedRef("seal", newest, newest)
+        return None
     if re.fullmatch(GITS_HEAD, typed) and not (where.folder / typed).exists():
         raise UsageError(
             f"{typed} is git's; here the name of a branch is its newest seal, and svc log lists older ones"

@@ -193,25 +193,29 @@ class Where:
 
         self.__dict__["server"] = parse_origin(origin)
 
+    def _connect(self, *, anonymous: bool = False) -> Api:
+        from svc.api import connect
+        from svc.http.slow import Slow
+
+        found = connect(self.server, self.sessions, anonymous=anonymous)
+        found.http.waiting = Slow(self.server, self.note).waiting
+        return found
+
     @cached_property
     def reader(self) -> Api:
         """The API with this machine's session if it is valid, else without: public data needs none."""
-        from svc.api import connect
-
         try:
-            return connect(self.server, self.sessions)
+            return self._connect()
         except Unauthorized as ended:
             if self.environment.get("SVC_TOKEN"):
                 raise
             self.note(f"svc: {self.worded(ended)}; reading without it")
-            return connect(self.server, self.sessions, anonymous=True)
+            return self._connect(anonymous=True)
 
     @cached_property
     def api(self) -> Api:
         """The API with a session. Raises Unauthorized (exit 4) without one."""
-        from svc.api import connect
-
-        found = connect(self.server, self.sessions)
+        found = self._connect()
         if not found.signed_in:
             raise Unauthorized(
                 f"this needs a session on {self.server}; run: svc login --server {self.server}"

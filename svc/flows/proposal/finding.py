@@ -26,18 +26,29 @@ def find(where: Where, api: Api, repo: Repo, typed: str) -> Proposal:
     Of several, the open one, else the newest. Raises NotFound."""
     number = _NUMBER.fullmatch(typed.strip())
     if number is not None:
-        with known(repo, number[1]):
+        with known(repo, number[1], elsewhere(where, repo)):
             return api.send(proposals.GET, id=repo.id, n=number[1])
     branch = typed or where.branch_of(repo)
     for state in STATES:
         query = checked(ProposalQuery(head=branch, state=state))
         for one in api.items(proposals.LIST, query, limit=1, id=repo.id):
             return api.send(proposals.GET, id=repo.id, n=str(one.number))
-    raise NotFound(f"no proposal of {repo.full_name} comes from branch {branch}; open one: svc pr create")
+    raise NotFound(
+        f"no proposal of {repo.full_name} comes from branch {branch}; open one: svc pr create"
+        f"{elsewhere(where, repo)}"
+    )
+
+
+def elsewhere(where: Where, repo: Repo) -> str:
+    """The end of a sentence that names the repository where the proposals of a fork are; else empty."""
+    if repo.parent is None or where.named_repo is not None:
+        return ""
+    parent = repo.parent.full_name
+    return f"; {repo.full_name} is a fork: proposals to {parent} are there, add -R {parent}"
 
 
 @contextmanager
-def known(repo: Repo, number: str) -> Iterator[None]:
-    """Raise NotFound with a sentence about the proposal for a bare 404 of the server."""
-    with explained_not_found(repo, f"proposal #{number}", LIST):
+def known(repo: Repo, number: str, more: str = "") -> Iterator[None]:
+    """Raise NotFound with a sentence about the proposal, and `more`, for a bare 404 of the server."""
+    with explained_not_found(repo, f"proposal #{number}", f"{LIST}{more}"):
         yield

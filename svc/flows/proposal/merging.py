@@ -23,10 +23,11 @@ from localstore.core.model.history import TreeQuery
 from localstore.core.paths import terminal_safe
 from localstore.core.seal import MergeOrigin, SealPayload
 from localstore.core.storage.pack import PackReader
-from localstore.core.tree import TreeEntry
+from localstore.core.tree import Hidden, TreeEntry
 from localstore.core.tree.read import Change
 from localstore.record.database import SealedFile
 from localstore.sync import verify
+from localstore.sync.verify import Shown
 from svc.api import Api
 
 LINE_MAX = 10_000  # seals of a branch that are read
@@ -50,8 +51,10 @@ def signatures(api: Api, repo_id: str, wanted: Wanted, prepared: PreparedMerge, 
     if len(expected) != len(prepared.seals):
         raise _mismatch("number of seals")
     parent, raws = _start(prepared, checked), []
+    opaque = checked.opaque(parent[0])
     for one, told in zip(expected, prepared.seals, strict=True):
-        raws.append(_raw(checked, wanted, prepared, key, one, told, parent))
+        root = verify.content_digest(one.files, unb64u(prepared.tree_key, 32), opaque)
+        raws.append(_raw(checked, wanted, prepared, key, one, told, parent, root))
         parent = [told.digest]
     return [b64u(key.sign(raw)) for raw in raws]
 
@@ -71,7 +74,7 @@ class Checked:
     def __init__(self, api: Api, repo_id: str) -> None:
         self._api, self.repo_id = api, repo_id
         self._payloads: dict[str, SealPayload] = {}
-        self._trees: dict[str, Files] = {}
+        self._trees: dict[str, Shown] = {}
         self.texts: dict[bytes, bytes] = {}
 
     def payload(self, seal: str) -> SealPayload:
@@ -80,10 +83,21 @@ class Checked:
         return self._payloads[seal]
 
     def files(self, seal: str) -> Files:
+        return self._shown(seal).files
+
+    def opaque(self, seal: str) -> Hidden:
+        """Entries of the seal's tree that are digests alone; seals made after it keep them."""
+        return self._shown(seal).opaque
+
+    def _shown(self, seal: str) -> Shown:
         if seal not in self._trees:
             payload = self.payload(seal)
             answer = self._api.send(history.TREE, query=TreeQuery(recursive=True), id=self.repo_id, sha=seal)
-            self._trees[seal] = verify.tree(answer, payload)
+            if answer.filtered:
+                proof = self._api.history.proof(self.repo_id, seal)
+                self._trees[seal] = verify.by_proof(proof, payload)
+            else:
+                self._trees[seal] = Shown(verify.tree(answer, payload), {})
         return self._trees[seal]
 
     def load(self, digests: Iterable[bytes]) -> None:
@@ -183,6 +197,7 @@ def _raw(
     one: _Seal,
     told: MergeSeal,
     parents: list[str],
+    root: bytes,
 ) -> bytes:
     """The bytes to sign. Raises ServerMisbehaved, naming the members that differ from what was checked."""
     raw, payload = unb64u(told.bytes), _payload(told)
@@ -198,10 +213,7 @@ def _raw(
         "author": (payload.provenance.author, one.author),
         "git origin": (payload.provenance.git, None),
         "merge origin": (payload.provenance.merge, origin),
-        "tree": (
-            payload.content_digest,
-            verify.content_digest(one.files, unb64u(prepared.tree_key, 32)).hex(),
-        ),
+        "tree": (payload.content_digest, root.hex()),
         "id": (seals.seal_id(raw), told.digest),
     }
     wrong = [name for name, (said, own) in expected.items() if said != own]

@@ -41,6 +41,7 @@ def signature(
     checked = Checked(api, repo_id)
     made = _changed(checked, proposal.head_seal, threads)
     files = {**checked.files(proposal.head_seal), **made}
+    root = verify.content_digest(files, unb64u(prepared.tree_key, 32), checked.opaque(proposal.head_seal))
     told = prepared.seals[0]
     raw, payload = unb64u(told.bytes), payload_of(told.bytes)
     authors = [one.author.handle or one.author.id for one in threads if one.author.id != me]
@@ -54,7 +55,7 @@ def signature(
         "author": (payload.provenance.author, None),
         "git origin": (payload.provenance.git, None),
         "merge origin": (payload.provenance.merge, None),
-        "tree": (payload.content_digest, verify.content_digest(files, unb64u(prepared.tree_key, 32)).hex()),
+        "tree": (payload.content_digest, root.hex()),
         "id": (seals.seal_id(raw), told.digest),
     }
     wrong = [name for name, (said, own) in expected.items() if said != own]

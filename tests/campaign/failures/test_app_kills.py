@@ -16,7 +16,7 @@ from tests.campaign.conftest import Place
 from tests.campaign.world import Machine, Node
 
 SVC = [sys.executable, "-m", "svc"]
-FEW = ("issue", "files", "settings", "rule", "palette")
+FEW = ("issue", "settings", "palette", "sync")
 SCREENS = {name: stop for name, stop in STOPS.items() if depth.DEEP or name in FEW}
 
 
@@ -120,6 +120,19 @@ def test_the_network_goes_and_comes_on_every_screen(road: tuple[Cable, Node], pl
             app.expect("nothing waits")
             assert queue(place.ann) == [], name
             app.back()
+    app.leave()
+
+
+def test_the_light_follows_the_network_without_a_key(road: tuple[Cable, Node], place: Place) -> None:
+    cable, _ = road
+    app = App(place.ann, SVC)
+    app.go(STOPS["overview"])
+    app.expect("● live")
+    for _ in range(2):
+        cable.cut()
+        assert app.terminal.shows("○ offline", 5.0), app.terminal.text
+        cable.mend()
+        assert app.terminal.shows("● live", 5.0), app.terminal.text
     app.leave()
 
 

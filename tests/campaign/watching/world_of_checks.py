@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.campaign.cable import Cable
 from tests.campaign.conftest import Place
 from tests.campaign.world import Machine, Node, Ran, Running
+from tests.patience import until
 
 WATCH = ("repo", "checks", "list", "--branch", "main", "--watch", "--interval", "1")
-PATIENCE = 30.0
-
-
-def until(true: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < end, f"waited in vain until {what}"
-        time.sleep(0.01)
 
 
 class World(Place):

@@ -21,6 +21,7 @@ from localstore.watch.protocol import Changes, Token
 from localstore.watch.server import watch
 from localstore.watch.tree import REMEMBERED, Tree
 from tests.localstore.watch.watching import watched
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[3]
 ALONE = """
@@ -214,7 +215,7 @@ def test_a_killed_watcher_is_replaced(folder: Path, record: Path) -> None:
     with alone(folder, record) as process:
         token = now(record)
         process.send_signal(signal.SIGKILL)
-        process.wait(20)
+        process.wait(PATIENCE)
     assert protocol.ask_changes(record, token) is None
     with watched(folder, record):
         assert not since(record, token).known

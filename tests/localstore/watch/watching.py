@@ -9,6 +9,7 @@ from pathlib import Path
 
 from localstore.watch import protocol
 from localstore.watch.server import watch
+from tests.patience import PATIENCE
 
 
 class Running:
@@ -21,7 +22,7 @@ class Running:
         self._ready = threading.Event()
         self.thread = threading.Thread(target=self._watch, args=(folder, record))
         self.thread.start()
-        assert self._ready.wait(20)
+        assert self._ready.wait(PATIENCE)
 
     def _watch(self, folder: Path, record: Path) -> None:
         try:
@@ -32,7 +33,7 @@ class Running:
 
     def over(self) -> str | Exception:
         """Why it ended; it is about to."""
-        self.thread.join(20)
+        self.thread.join(PATIENCE)
         assert not self.thread.is_alive()
         return self.ended[0]
 

@@ -14,6 +14,7 @@ import pytest
 
 from localstore.core import limits
 from relay.service.access import access as shared
+from tests.patience import until
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 
@@ -60,22 +61,22 @@ class World:
 
     def inbox_reasons(self) -> set[str]:
         """Of the owner's rows, once there is one about a request."""
-        for _ in range(300):
+
+        def reasons() -> set[str]:
             rows = ok(self.owner.http.get("/api/v1/inbox"))["items"]
-            reasons = {one["reason"] for one in rows if one["repo"]["id"] == self.repo.id}
-            if "access_requested" in reasons:
-                break
-            time.sleep(0.01)
-        return reasons
+            found = {one["reason"] for one in rows if one["repo"]["id"] == self.repo.id}
+            return found if "access_requested" in found else set()
+
+        return until(reasons, "the owner is told of a request")
 
     def requests(self, many: int = 1) -> list[dict[str, Any]]:
         """The open requests, once there are so many."""
-        for _ in range(300):
-            found: list[dict[str, Any]] = ok(self.owner.http.get(f"{self.repo.url}/access-requests"))["items"]
-            if len(found) >= many:
-                return found
-            time.sleep(0.01)
-        return found
+
+        def found() -> list[dict[str, Any]]:
+            items: list[dict[str, Any]] = ok(self.owner.http.get(f"{self.repo.url}/access-requests"))["items"]
+            return items if len(items) >= many else []
+
+        return until(found, f"there are {many} requests") if many else found()
 
 
 @pytest.fixture
@@ -219,9 +220,7 @@ def test_a_request_says_nothing_of_what_is_there(world: World) -> None:
     (asked,) = world.requests()
     assert (asked["account"]["handle"], asked["role"], asked["note"]) == (bob.handle, "read", "please")
     ok(bob.http.post(REQUESTS, json={"repo": world.repo.body["full_name"], "role": "write"}))
-    time.sleep(0.3)
-    (asked,) = world.requests()
-    assert asked["role"] == "write"
+    until(lambda: [one["role"] for one in world.requests()] == ["write"], "the role is the new one")
 
 
 def test_the_owner_grants_or_declines_a_request(world: World) -> None:
@@ -249,6 +248,26 @@ def test_a_collaborator_asks_for_a_further_role(world: World) -> None:
     assert "access_requested" in world.inbox_reasons()
     assert ok(world.owner.http.post(f"{REQUESTS}/{asked['id']}/grant", json={}))["state"] == "granted"
     assert bob.role(world.repo) == "write"
+
+
+def test_a_decided_request_leaves_the_inbox_and_a_granted_one_reaches_who_asked(world: World) -> None:
+    bob, carol = world.person(), world.person()
+    for one in (bob, carol):
+        ok(one.http.post(REQUESTS, json={"repo": world.repo.body["full_name"], "role": "read"}))
+    found = {one["account"]["handle"]: one["id"] for one in world.requests(2)}
+    assert "access_requested" in world.inbox_reasons()
+    ok(world.owner.http.post(f"{REQUESTS}/{found[carol.handle]}/decline"))
+    assert "access_requested" in world.inbox_reasons(), "bob still asks"
+    ok(world.owner.http.post(f"{REQUESTS}/{found[bob.handle]}/grant", json={}))
+    rows = ok(world.owner.http.get("/api/v1/inbox"))["items"]
+    assert "access_requested" not in {one["reason"] for one in rows if one["repo"]["id"] == world.repo.id}
+    for _ in range(300):
+        told = [one["reason"] for one in ok(bob.http.get("/api/v1/inbox"))["items"]]
+        if told:
+            break
+        time.sleep(0.01)
+    assert told == ["access_granted"]
+    assert ok(carol.http.get("/api/v1/inbox"))["items"] == []
 
 
 def test_a_transfer_moves_the_repository_when_it_is_accepted(world: World) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
+from tests.patience import until
 from tests.relay.conftest import Account
 from tests.relay.histories import create, ok
 
@@ -42,10 +42,7 @@ def _transfer(ann: httpx.Client, owner: Account, bob: httpx.Client, handle: str)
 def _request(ann: httpx.Client, owner: Account, bob: httpx.Client, handle: str) -> Offer:
     repo = create(ann, owner, f"r{secrets.token_hex(4)}")
     ok(bob.post("/api/v1/access-requests", json={"repo": repo.body["full_name"]}))
-    for _ in range(300):
-        if found := ok(ann.get(f"{repo.url}/access-requests"))["items"]:
-            break
-        time.sleep(0.01)
+    found = until(lambda: ok(ann.get(f"{repo.url}/access-requests"))["items"], "the request is there")
     url = f"/api/v1/access-requests/{found[0]['id']}"
     return Offer(ann, url, ("grant", "decline"), lambda: bob.get(repo.url).is_success)
 

@@ -117,6 +117,21 @@ def test_it_has_a_limit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     base(world, "none")
 
 
+def test_roles_given_to_members_count_among_the_collaborators(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bob, carol, repo = world.member(), world.member(), world.repo()["id"]
+    base(world, "read")
+    monkeypatch.setattr(limits, "COLLABORATORS", 1)
+    assert give(world, repo, bob, "write") == "write"
+    url = f"/api/v1/repos/{repo}/collaborators"
+    answer = world.ann.http.patch(f"{url}/{carol.handle}", json={"role": "write"})
+    assert code(answer) == (409, "conflict")
+    assert give(world, repo, bob, "triage") == "triage"
+    assert world.ann.http.delete(f"{url}/{bob.handle}").status_code == 204
+    assert give(world, repo, carol, "write") == "write"
+
+
 # --- invitations in the inbox
 
 

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import bindparam, func, select
 
 from relay.db.schema import tables
+from tests.patience import PATIENCE
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 
@@ -17,15 +18,15 @@ MISSING = f"/api/v1/repos/{'0' * 20}"
 
 
 async def _prepared_ends(relay: Relay, prepare_id: str) -> bool:
-    """Whether the row goes within ten seconds: a follower takes it away."""
+    """Whether the row goes: a follower takes it away."""
     rows = tables["prepare"]
     count = select(func.count()).select_from(rows).where(rows.c.id == bindparam("one"))
-    for _ in range(500):
-        async with relay.node.db.read() as tx:
-            if not await tx.value(count, one=prepare_id):
-                return True
-        await asyncio.sleep(0.02)
-    return False
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            async with relay.node.db.read() as tx:
+                if not await tx.value(count, one=prepare_id):
+                    return True
+            await asyncio.sleep(0.02)
 
 
 @pytest.mark.parametrize("how", ["removed", "demoted"])

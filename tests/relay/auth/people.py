@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,18 +16,29 @@ from localstore.core.identity.bearer import authorization, from_text
 from localstore.core.identity.device_grant import Challenge, Purpose
 from localstore.core.identity.keys import DeviceKey, TransportKey, sign_registration
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, sign
+from tests.patience import PATIENCE
+from tests.relay import documented
 
 PASSWORD = "correct horse battery"
 TRUST = (
     ssl.create_default_context()
 )  # one for all clients: each would read the system's certificates for 20 ms
 
+HELD: dict[str, list[Callable[..., Any]]] = {"response": [documented.check]}
+
 
 class Browser(httpx.Client):
     """Keeps cookies and says where its requests come from, as browsers do."""
 
     def __init__(self, url: str) -> None:
-        super().__init__(base_url=url, verify=TRUST, trust_env=False, timeout=30, headers={"Origin": url})
+        super().__init__(
+            base_url=url,
+            verify=TRUST,
+            trust_env=False,
+            timeout=PATIENCE,
+            headers={"Origin": url},
+            event_hooks=HELD,
+        )
 
     def sign_up(self, handle: str, password: str = PASSWORD) -> Browser:
         answer = self.post("/auth/sign-up", data={"handle": handle, "password": password})
@@ -74,7 +86,9 @@ class Device:
         }
 
     def sign_in(self, handle: str, **extra: Any) -> httpx.Response:
-        with httpx.Client(base_url=self.url, verify=TRUST, trust_env=False) as http:
+        with httpx.Client(
+            base_url=self.url, verify=TRUST, trust_env=False, timeout=PATIENCE, event_hooks=HELD
+        ) as http:
             challenge = http.post("/api/v1/auth/device-key/challenge", json=self.start(handle))
             if challenge.status_code != 201:
                 return challenge
@@ -125,5 +139,5 @@ class Terminal:
         return self.raw(method, path, raw, self.signed(method, path, raw, **said))
 
     def raw(self, method: str, path: str, body: bytes, headers: Any) -> httpx.Response:
-        with httpx.Client(base_url=self.url, verify=TRUST, trust_env=False) as http:
+        with httpx.Client(base_url=self.url, verify=TRUST, trust_env=False, timeout=PATIENCE) as http:
             return http.request(method, path, content=body, headers=headers)

@@ -16,6 +16,7 @@ from localstore.core.encoding import b64u
 from localstore.core.identity.keys import DeviceKey, TransportKey
 from relay import config
 from relay.base.environment import StartRefused
+from tests.patience import PATIENCE
 from tests.relay.conftest import Relay
 from tests.relay.run.test_start import served
 
@@ -29,7 +30,7 @@ def serving(folder: Path, **variables: str) -> Iterator[httpx.Client]:
     running.start()
     try:
         with httpx.Client(
-            base_url=f"http://127.0.0.1:{running.node.config.port}", trust_env=False, timeout=30
+            base_url=f"http://127.0.0.1:{running.node.config.port}", trust_env=False, timeout=PATIENCE
         ) as http:
             yield http
     finally:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from relay.db.collaboration import proposal as rows
-from relay.db.engine.sqlite import compiled
+from relay.db.engine.sqlite import _expand, compiled
 from relay.db.schema.base import metadata
 
 LEADING = {
@@ -21,6 +21,13 @@ LEADING = {
     "reviewer state": "ix_reviewer_listed (account_id=? AND repo_id=? AND state=?",
     "label state": "ix_subject_label_listed (repo_id=? AND folded=? AND kind=? AND state=?",
     "label author state": "ix_subject_label_listed (repo_id=? AND folded=? AND kind=? AND state=?",
+}
+
+# Statements for which an index of all open proposals is there too.
+NARROW = {
+    "SAME": "ix_proposal_head_moves (head_id=? AND state=?)",
+    "OPEN_OF_SEAL": "ix_proposal_of_seal (repo_id=? AND head_seal=? AND state=?)",
+    "ANY_OPEN_OF_BASE": "ix_proposal_base_moves (base_id=? AND state=?)",
 }
 
 
@@ -43,3 +50,22 @@ def test_a_list_walks_its_index(database: sqlite3.Connection, filters: str, page
     behind = " AND number<?)" if page == "next" else ")"
     assert walked.endswith(LEADING[filters] + behind), steps
     assert not any("TEMP B-TREE" in step for step in steps), steps
+
+
+def test_what_a_page_depends_on_is_found_by_its_branches(database: sqlite3.Connection) -> None:
+    """Not by walking every open proposal of the repository for each row of the page."""
+    ((sql, values),) = _expand(rows.DEPENDS, {"of_repo": "r", "numbers": [1, 2, 3]})
+    steps = [row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+    assert any("lower USING INDEX ix_proposal_head_moves (head_id=? AND state=?" in step for step in steps), (
+        steps
+    )
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_a_statement_about_few_does_not_walk_all_open_proposals(
+    database: sqlite3.Connection, name: str
+) -> None:
+    sql = compiled(getattr(rows, name)).sql
+    steps = [row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {sql}", [None] * sql.count("?"))]
+    assert any(step.endswith(NARROW[name]) for step in steps), steps
+    assert not any(step.endswith("ix_proposal_of_state (repo_id=? AND state=?)") for step in steps), steps

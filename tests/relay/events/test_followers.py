@@ -20,12 +20,14 @@ from relay.events.hub import Hub
 from relay.events.jobs import Jobs
 from relay.service import access_ends
 from tests import databases
+from tests.depth import rounds
+from tests.patience import PATIENCE
 from tests.relay.conftest import Relay
 from tests.relay.events.worker import CREATE, KINDS, LEDGER, note
 from tests.relay.histories import own
 from tests.relay.node_fixture import make_account, make_repo
 
-EVENTS, KILLS = 300, 12
+EVENTS, KILLS = rounds(120, 300), rounds(4, 12)
 ROOT = Path(__file__).parents[3]
 
 
@@ -56,7 +58,7 @@ async def written(db):
 
 
 async def until(db, count):
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while (await written(db)).total() < count:
             await asyncio.sleep(0.05)
 
@@ -110,7 +112,7 @@ async def test_a_kind_that_hangs_holds_up_neither_of_two_processes(tmp_path):
                 await workers[0].wait()
         await until(db, 100)
         job = tables["job"]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 async with db.read() as tx:
                     open_ = await tx.value(
@@ -208,7 +210,7 @@ def test_what_somebody_prepared_ends_with_their_rights(relay: Relay, account, cl
             await relay.node.hub.announce(tx, repo.id, "access.change", audience="owner", account=guest.id)
 
     async def left(count):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 async with relay.node.db.read() as tx:
                     rows = await tx.all(select(tables["prepare"].c.account_id))

@@ -20,6 +20,7 @@ from relay.events import hub as module
 from relay.events import peers
 from relay.events.hub import Hub
 from relay.service import upkeep
+from tests.patience import PATIENCE
 from tests.relay.node_fixture import database, make_account, make_repo
 
 PROTOCOL = "svc-sync.v1"
@@ -36,7 +37,7 @@ async def collect(peer, count):
     """The next `count` messages of a peer."""
     found = []
     while len(found) < count:
-        await asyncio.wait_for(peer.ready.wait(), 10)
+        await asyncio.wait_for(peer.ready.wait(), PATIENCE)
         found += [MESSAGE.decode(text) for text in peer.drain()]
     return found
 
@@ -116,7 +117,7 @@ def opened(relay, who, **options):
 
 
 async def hear(socket):
-    return json.loads(await asyncio.wait_for(socket.recv(), 10))
+    return json.loads(await asyncio.wait_for(socket.recv(), PATIENCE))
 
 
 async def say(socket, **message):
@@ -181,7 +182,7 @@ async def test_revocation_closes_the_socket(relay):
 
         relay.run(revoke())
         assert (await hear(socket))["type"] == "closing"
-        await asyncio.wait_for(socket.wait_closed(), 10)
+        await asyncio.wait_for(socket.wait_closed(), PATIENCE)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +206,7 @@ async def test_a_message_that_is_none_closes_with_a_reason(relay, frame):
         said = await hear(socket)
         assert said["type"] == "closing"
         assert said["code"] in {"malformed", "invalid", "too_large"}
-        await asyncio.wait_for(socket.wait_closed(), 10)
+        await asyncio.wait_for(socket.wait_closed(), PATIENCE)
 
 
 async def test_a_socket_needs_a_session(relay):

@@ -14,6 +14,7 @@ from relay.db.schema import tables
 from relay.events import jobs as module
 from relay.events.jobs import Jobs, Pace
 from relay.service import upkeep
+from tests.patience import PATIENCE
 from tests.relay.node_fixture import DAY, database, make_account, make_repo
 
 
@@ -240,7 +241,7 @@ async def test_a_kind_that_hangs_holds_up_no_other(tmp_path):
                 await jobs.add(tx, "hang", {"n": n})
                 await jobs.add(tx, "work", {"n": n})
         await jobs.start()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while len(done) < 20:
                 await asyncio.sleep(0.01)
         assert sorted(done) == list(range(20))
@@ -267,7 +268,7 @@ async def test_of_one_lane_so_many_run_at_once_and_the_others_are_not_held_up(tm
             for n in range(30):
                 await jobs.add(tx, "ask", {"n": n, "host": f"h{n % 3}"}, lane=f"h{n % 3}")
         await jobs.start()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while len(done) < 30:
                 await asyncio.sleep(0.01)
         assert sorted(done) == list(range(30))
@@ -287,7 +288,7 @@ async def test_a_job_that_hangs_ends_at_its_deadline_and_gives_its_slot_back(tmp
         async with db.write() as tx:
             for n in range(3):
                 await jobs.add(tx, "hang", {"n": n})
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while len(begun) < 6:
                 await jobs.run_due()
         async with db.read() as tx:
@@ -317,33 +318,45 @@ async def test_one_that_will_not_be_stopped_is_left_to_itself(tmp_path, monkeypa
         async with db.write() as tx:
             await jobs.add(tx, "stubborn", {})
             await jobs.add(tx, "work", {})
-        assert await asyncio.wait_for(jobs.run_due(), 10) == 2
+        assert await asyncio.wait_for(jobs.run_due(), PATIENCE) == 2
         assert ran == [1]
         end.set()
 
 
 async def test_a_lease_is_renewed_while_its_job_runs(tmp_path, monkeypatch):
-    """A second worker looks all the time and never gets it; one that lost its lease stops."""
-    monkeypatch.setattr(module, "LEASE", 300)
+    """A second worker that looks later than each lease never gets it; one that lost its lease stops."""
     monkeypatch.setattr(module, "RENEW", 50)
+    monkeypatch.setattr(module, "now_ms", lambda: now_ms() + ahead)
     async with database(tmp_path) as db:
-        one, two, runs = Jobs(db), Jobs(db), []
+        one, two, runs, end, ahead = Jobs(db), Jobs(db), [], asyncio.Event(), 0
 
         async def slow(data):
             runs.append("begun")
-            await asyncio.sleep(1)
+            await end.wait()
             runs.append("ended")
+
+        async def renewed():
+            async with asyncio.timeout(PATIENCE):
+                while True:
+                    async with db.read() as tx:
+                        until = await tx.value(select(tables["job"].c.leased_until)) or 0
+                    if until > now_ms() + ahead + module.LEASE // 2:
+                        return
 
         for worker in (one, two):
             worker.register("slow", slow)
         async with db.write() as tx:
             await one.add(tx, "slow", {})
         first = asyncio.create_task(one.run_due())
-        while not first.done():
-            await two.run_due()
-            await asyncio.sleep(0.02)
+        for _ in range(4):
+            await renewed()
+            ahead += module.LEASE // 2
+            assert await two.run_due() == 0
+        end.set()
+        await first
         assert runs == ["begun", "ended"]
 
+        end.clear()
         async with db.write() as tx:
             await one.add(tx, "slow", {})
         lost = asyncio.create_task(one.run_due())

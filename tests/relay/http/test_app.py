@@ -7,6 +7,7 @@ import socket
 import pytest
 
 from relay.http import problems
+from tests.patience import PATIENCE
 
 CONSTANT = problems.NOT_FOUND_BODY
 VARYING = {"x-request-id", "date"}
@@ -23,18 +24,15 @@ def shown(answer):
 
 
 def raw(relay, request: bytes, shut: bool = False) -> bytes:
-    """Bytes in, bytes out, until the relay closes or says nothing for two seconds."""
+    """Bytes in, bytes out, until the relay closes: the last request must make it close."""
     host, port = relay.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=2) as connection:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
         connection.sendall(request)
         if shut:
             connection.shutdown(socket.SHUT_WR)
         answer = b""
-        try:
-            while part := connection.recv(65536):
-                answer += part
-        except TimeoutError:
-            pass
+        while part := connection.recv(65536):
+            answer += part
         return answer
 
 

@@ -15,6 +15,7 @@ from localstore.core.errors import NotBound
 from localstore.core.identity.request_signature import ContentDigest
 from relay.db.schema.account import nonce
 from relay.http.body import Incoming
+from tests.patience import PATIENCE
 from tests.relay.http.test_app import raw
 
 TOO_BIG = 2 * 1024 * 1024 + 1
@@ -108,7 +109,7 @@ def test_a_client_that_leaves_in_the_middle_of_a_write_leaves_the_writer_usable(
     for _ in range(20):
         with socket.create_connection((host, int(port))) as connection:
             connection.sendall(b"POST /auth/guest-login HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE
     while (answer := client().post("/auth/guest-login")).status_code >= 500 and time.monotonic() < until:
         time.sleep(0.05)
     assert answer.status_code < 300

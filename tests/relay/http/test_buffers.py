@@ -14,6 +14,7 @@ from localstore.core.limits import MIB
 from relay.http import app
 from relay.http.buffers import Buffers, Lease
 from relay.objects.room import Room
+from tests.patience import PATIENCE
 from tests.relay.histories import create
 
 
@@ -70,7 +71,7 @@ async def test_room_to_unpack_is_given_in_turn():
         waiting[1].cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
     assert done == ["large", "small"]
-    async with asyncio.timeout(1), room.of(10):
+    async with asyncio.timeout(PATIENCE), room.of(10):
         pass
 
 
@@ -81,10 +82,10 @@ def test_a_reader_that_takes_nothing_is_cut_off(relay, account, client, monkeypa
     repo = create(http, mira, "shown", visibility="public")
     (seal,) = repo.seal({"large.bin": secrets.token_bytes(15 * MIB)})
     host, port = relay.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as connection:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
         connection.sendall(f"GET {repo.url}/raw/{seal}/large.bin HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         assert connection.recv(12).endswith(b"200")
-        until = time.monotonic() + 20
+        until = time.monotonic() + PATIENCE
         while relay.node.buffers._held and time.monotonic() < until:
             http.get("/health")
         assert not relay.node.buffers._held

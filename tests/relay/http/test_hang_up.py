@@ -19,6 +19,7 @@ from localstore.core.limits import MIB
 from relay.base import logs
 from relay.http import app
 from relay.http.context import LEFT
+from tests.patience import PATIENCE
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create
 
@@ -36,7 +37,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], list[dict
     def wait(left: int) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         while sum(one.get("status") == LEFT for one in found) < left:
-            found.append(msgspec.json.decode(written.get(timeout=20)))
+            found.append(msgspec.json.decode(written.get(timeout=PATIENCE)))
         return found
 
     yield wait
@@ -54,7 +55,7 @@ def leave(relay: Relay, request: httpx.Request, sent: int, read: int, reset: boo
     host, port = relay.url.removeprefix("http://").split(":")
     head = [f"{request.method} {request.url.raw_path.decode()} HTTP/1.1"]
     head += [f"{name}: {value}" for name, value in request.headers.items()]
-    with socket.create_connection((host, int(port)), timeout=20) as connection:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
         connection.sendall("\r\n".join([*head, "", ""]).encode() + request.content[:sent])
         connection.recv(read)
         if reset:

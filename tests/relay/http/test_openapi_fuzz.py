@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import httpx
 import pytest
 
 from localstore.core.limits import MIB
@@ -11,8 +12,10 @@ from relay import routes
 from relay.http import openapi
 from scripts.fuzz import api as fuzz_api
 from tests import buckets, databases
+from tests.depth import rounds
+from tests.relay import documented
 
-SEED, EXAMPLES = 20261121, 3
+SEED, EXAMPLES = 20261121, rounds(1, 3)
 routes.load()
 NAMES = [
     (method, path, operation["operationId"])
@@ -63,6 +66,21 @@ def world(served, untouched, changed, method):
 def test_every_answer_is_one_that_the_document_names(served, described, world, method, path, name):
     assert fuzz_api.attack(world, described[method, path], EXAMPLES, SEED) >= 1
     assert served.alive()
+
+
+def test_an_answer_that_the_document_lacks_is_noticed():
+    def answered(method: str, path: str, status: int) -> httpx.Response:
+        return httpx.Response(status, request=httpx.Request(method, f"http://x{path}"))
+
+    documented.check(answered("GET", "/api/v1/repos/a", 200))
+    documented.check(answered("GET", "/elsewhere", 418))
+    for method, path in (
+        ("GET", "/api/v1/repos/a"),
+        ("HEAD", "/api/v1/repos/a/raw/main/b/c"),
+        ("PATCH", "/api/v1/repos/a/refs/branch/b%2Fc/d"),
+    ):
+        with pytest.raises(AssertionError, match="which its description lacks"):
+            documented.check(answered(method, path, 418))
 
 
 def test_the_relay_is_well_afterwards(served, untouched):

@@ -10,9 +10,11 @@ import msgspec
 import pytest
 
 from relay.http import app
+from tests.patience import PATIENCE, until
 from tests.relay.http.test_app import raw
 
 HIDDEN = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+LAST = HIDDEN.replace(b"Host: x", b"Host: x\r\nConnection: close")
 POST = b"POST /auth/guest-login HTTP/1.1\r\nHost: x\r\n"
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 
@@ -77,7 +79,7 @@ def test_an_address_that_cannot_be_read_is_answered(relay, target):
 
 
 def test_ordinary_chunks_and_pipelining_still_work(relay):
-    sent = CHUNKED.replace(b"guest-login", b"logout") + b"0;note=1\r\n\r\n" + HIDDEN
+    sent = CHUNKED.replace(b"guest-login", b"logout") + b"0;note=1\r\n\r\n" + LAST
     answer = raw(relay, sent)
     assert answer.count(b"HTTP/1.1 204") == answer.count(b"HTTP/1.1 200") == 1
 
@@ -86,25 +88,34 @@ def test_chunks_of_any_size_are_one_body(relay):
     """However small, as long as they are not very many."""
     body = b'{"handle": null, "ed25519": "x"}'
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
-    head = b"POST /api/v1/auth/device-key/challenge HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head = b"POST /api/v1/auth/device-key/challenge HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+    head += b"Content-Type: application/json\r\n"
     whole = raw(relay, head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
     assert whole.startswith(b"HTTP/1.1 422")
     parted = raw(relay, head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)
     assert parted.rpartition(b"\r\n\r\n")[2] == whole.rpartition(b"\r\n\r\n")[2]
 
 
-def test_requests_in_one_write_are_all_answered_and_others_between_them(relay, client):
-    count = 400
-    with ThreadPoolExecutor() as pool:
-        many = pool.submit(raw, relay, HIDDEN * count)
-        assert client().get("/health").is_success
-        assert not many.done(), "they were answered in one go"
-        assert many.result().count(b"HTTP/1.1 200") == count
+def test_requests_in_one_write_are_all_answered_and_others_between_them(relay, client, monkeypatch):
+    """Another client's request may come too early or too late to be between them, but not every time."""
+    count, http, answered = 400, client(), []
+    monkeypatch.setattr(app, "request_line", lambda line: answered.append(line.route))
+    for _ in range(50):
+        answered.clear()
+        with ThreadPoolExecutor() as pool:
+            many = pool.submit(raw, relay, HIDDEN * (count - 1) + LAST)
+            assert http.get("/version").is_success
+            assert many.result().count(b"HTTP/1.1 200") == count
+        until(lambda: len(answered) > count, "each has its line")
+        between = next(at for at, route in enumerate(answered) if "version" in route)
+        if 0 < between < count:
+            return
+    raise AssertionError("they were answered in one go")
 
 
 def test_a_request_byte_by_byte_is_answered(relay):
     host, port = relay.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as line:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as line:
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for n in range(len(HIDDEN)):
             line.sendall(HIDDEN[n : n + 1])
@@ -120,7 +131,7 @@ def test_no_value_of_a_header_begins_another(relay, monkeypatch):
         response.headers["x-note"] = "a\r\nset-cookie: b\0"
 
     monkeypatch.setattr(app, "_common_headers", careless)
-    answer = raw(relay, HIDDEN)
+    answer = raw(relay, LAST)
     assert b"\r\nx-note: aset-cookie: b\r\n" in answer
     assert answer.endswith(b'\r\n\r\n{"status":"ok"}')
 
@@ -135,7 +146,7 @@ def test_what_fails_beyond_the_entry_is_a_500_and_the_next_request_is_answered(r
         common(request, response)
 
     monkeypatch.setattr(app, "_common_headers", broken)
-    answer = raw(relay, HIDDEN * 2)
+    answer = raw(relay, HIDDEN + LAST)
     assert answer.startswith(b"HTTP/1.1 500")
     assert answer.count(b"HTTP/1.1 ") == 2
     assert b"HTTP/1.1 200" in answer

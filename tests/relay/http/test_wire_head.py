@@ -11,6 +11,7 @@ from sanic.compat import Header
 
 from relay.http.wire import Head, read_head
 from tests.depth import rounds
+from tests.patience import PATIENCE
 
 _NAME = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 STRICT = re.compile(_NAME + rb" [!-~]+ HTTP/1\.[01](?:\r\n" + _NAME + rb":[^\0\r\n]*)*")
@@ -148,7 +149,7 @@ def test_one_reading_says_what_two_said(head):
 
 def test_a_head_may_come_byte_by_byte(relay):
     host, port = relay.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as connection:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for byte in b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n":
             connection.sendall(bytes([byte]))

@@ -35,10 +35,11 @@ from relay.db.schema import tables
 from svc.api import Api
 from svc.api.sync import Heard, SyncSocket
 from svc.http.client import Credential, Http
+from tests.patience import PATIENCE
 from tests.relay.conftest import Account, Relay
 
 T = TypeVar("T")
-SECONDS = 10.0
+SECONDS = PATIENCE
 Copies = Callable[..., "Copy"]
 
 

@@ -30,7 +30,7 @@ def test_a_poll_answers_the_same_frames(copies: Copies, repo: Repository) -> Non
     stands = bob.api.sync.poll([repo.id], None).next
     began = time.monotonic()
     answer = bob.api.sync.poll([repo.id], stands, [poll_channel(bob)], wait=20)
-    assert time.monotonic() - began < 10, "there is something to say"
+    assert time.monotonic() - began < 20, "there is something to say"
     assert [type(one) for one in answer.frames] == [Opened, Live, People]
     for one in answer.frames:
         bob.take(one)

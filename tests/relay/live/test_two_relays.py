@@ -8,27 +8,15 @@ from collections.abc import Iterator
 import pytest
 
 from localstore.core.model.sync import Live, People, Refused
-from tests.databases import postgres_url
-from tests.relay.conftest import Account, Relay
+from tests.relay.conftest import Account, Relay, two_relays
 from tests.relay.histories import Repository, create
 from tests.relay.live.copies import Copy, access, join, race
-
-QUIET = {"TR_RATE_LIMITS": "off", "RUST_LOG": "off"}
 
 
 @pytest.fixture(scope="module")
 def relays(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Relay, Relay]]:
-    folder = tmp_path_factory.mktemp("two")
-    url = postgres_url()
-    started: list[Relay] = []
-    try:
-        for _ in range(2):
-            started.append(Relay(folder, {**QUIET, "DATABASE_URL": url}))
-            started[-1].start()
-        yield started[0], started[1]
-    finally:
-        for one in reversed(started):
-            one.stop()
+    with two_relays(tmp_path_factory.mktemp("two")) as found:
+        yield found
 
 
 @pytest.fixture

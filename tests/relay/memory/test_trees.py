@@ -38,3 +38,38 @@ async def test_steps_over_large_directories_leave_the_event_loop_also_if_those_a
         return await load(wanted)
 
     assert await trees.drive(steps, learning, known=known) is not large
+
+
+def directory(number: int) -> Directory:
+    return Directory(1, [Child(f"{number}-{n}", "text", NAME, 1) for n in range(9)], [NAME])
+
+
+async def test_kept_directories_are_not_loaded_again() -> None:
+    key = digest(b"key")
+    files = {f"a{n}/b/c": tree.TreeEntry("text", NAME, n) for n in range(9)}
+    built = tree.build(files, key)
+    asked: list[bytes] = []
+
+    async def loading(wanted: list[bytes]) -> Objects:
+        asked.extend(wanted)
+        return {one: built.directories[one] for one in wanted}
+
+    kept = trees.Directories()
+    for expected in (built.directories.keys(), set()):
+        asked.clear()
+        known: tree.Known = {}
+        (found,) = await trees.drive(tree.diffs(None, [built.root], known), loading, known=known, kept=kept)
+        assert found.changes == {path: (None, entry) for path, entry in files.items()}
+        assert set(asked) == expected
+        kept.learn(known)
+
+
+def test_the_least_recently_used_directories_go_first() -> None:
+    kept = trees.Directories(most=30)
+    one, two, three, four = ({bytes([n]): directory(n)} for n in range(4))
+    for some in (one, two, three, one):
+        kept.learn(some)
+    assert kept.among([*one, *two, *three]) == one | two | three
+    kept.among(one)
+    kept.learn(four)
+    assert kept.among([*one, *two, *three, *four]) == one | three | four

@@ -23,6 +23,7 @@ from localstore.core.storage.pack import write_packs
 from relay.base.clock import now_ms
 from relay.caller import repo_name
 from relay.db.schema import tables
+from tests.patience import PATIENCE
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 
@@ -232,11 +233,11 @@ def held(relay: Relay, repo_id: str) -> Iterator[None]:
 
     holding = asyncio.run_coroutine_threadsafe(hold(), relay.loop)
     try:
-        assert begun.wait(20)
+        assert begun.wait(PATIENCE)
         yield
     finally:
         relay.loop.call_soon_threadsafe(go.set)
-        holding.result(20)
+        holding.result(PATIENCE)
 
 
 @contextlib.contextmanager
@@ -269,7 +270,7 @@ def behind(
                 _until(lambda: len(begun) == 1)
             asked = [pool.submit(one) for one in writes]
             _until(lambda: len(begun) == len(writes) + (first is not None))
-        return act and act.result(120), [one.result(120) for one in asked]
+        return act and act.result(PATIENCE), [one.result(PATIENCE) for one in asked]
 
 
 async def _waiting_jobs(db: Any) -> int:
@@ -281,7 +282,7 @@ async def _waiting_jobs(db: Any) -> int:
 
 
 def _until(true: Callable[[], bool], why: str = "the writes do not wait where they should") -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not true():
         assert time.monotonic() < deadline, why
         time.sleep(0.01)

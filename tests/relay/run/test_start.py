@@ -19,6 +19,7 @@ import pytest
 from relay.base import edition
 from relay.base.edition import EDITION
 from tests.campaign.world import Fork
+from tests.patience import PATIENCE, until
 
 GOOD = {
     "TR_EDITION": EDITION,
@@ -39,7 +40,7 @@ def relay(*arguments, **variables):
         env=environment(variables),
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE,
     )
 
 
@@ -57,7 +58,7 @@ class Served:
 
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
-        rest, errors = self.process.communicate(timeout=30)
+        rest, errors = self.process.communicate(timeout=PATIENCE)
         return rest, errors
 
 
@@ -114,7 +115,7 @@ def test_strict_start_refuses_with_one_line(tmp_path, name, value, reason):
             fork = Fork(words, log, environment(variables))
         with fork.stdout:
             out = fork.stdout.read()
-        code, err = fork.wait(30), (tmp_path / "err").read_text()
+        code, err = fork.wait(PATIENCE), (tmp_path / "err").read_text()
     assert code == 1
     assert out == ""
     assert err.count("\n") == 1
@@ -206,18 +207,28 @@ def test_sigterm_lets_an_answer_finish_and_says_so_first(tmp_path):
     """A request whose body is still arriving is answered after the signal; new connections are not taken."""
     with served(tmp_path / "data", "--dev") as one:
         host, port = one.url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=10) as slow:
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as slow:
             slow.sendall(
                 b"POST /auth/guest-login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
                 b"Content-Length: 2\r\n\r\n{"
             )
-            time.sleep(0.3)
+            for _ in range(3):  # whoever came earlier has been let in by then
+                assert httpx.get(f"{one.url}/health", trust_env=False, timeout=PATIENCE).is_success
             one.process.send_signal(signal.SIGTERM)
-            time.sleep(0.3)
+            until(lambda: refuses(host, int(port)), "it takes no connections")
             slow.sendall(b"}")
             assert slow.recv(65536).startswith(b"HTTP/1.1 2")
-        one.process.communicate(timeout=30)
+        one.process.communicate(timeout=PATIENCE)
         assert one.process.returncode == 0
+
+
+def refuses(host, port):
+    """Whether nobody listens there."""
+    try:
+        socket.create_connection((host, port), timeout=PATIENCE).close()
+    except ConnectionError:
+        return True
+    return False
 
 
 def test_operator_commands_work_beside_a_running_relay(tmp_path):
@@ -257,7 +268,7 @@ def test_version_and_routes():
 
 def test_version_is_cheap():
     code = "import sys; from relay.run.cli import main; main(['version']); print(sorted(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     for heavy in ("sanic", "sqlalchemy", "alembic", "uvloop"):
         assert f"'{heavy}'" not in done.stdout
 
@@ -274,7 +285,7 @@ def processes(data):
 
 def gone(data):
     """Whether all of them end within some seconds."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE
     while processes(data) and time.monotonic() < until:
         time.sleep(0.02)
     return not processes(data)

@@ -22,6 +22,7 @@ from relay.memory.fair import WORK, Share
 from relay.service.live import lane_work, live
 from relay.service.live.lane_work import Bench
 from scripts.attack.attackers import across
+from tests.patience import PATIENCE
 from tests.relay.service.live_world import Device, World, opened, world
 
 
@@ -51,7 +52,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
         if threading.current_thread() is not threading.main_thread():
             made.count += 1
             made.begun.set()
-            assert made.go.wait(20)
+            assert made.go.wait(PATIENCE)
         return honest(self, *named)
 
     monkeypatch.setattr(Bench, "edit", edit)

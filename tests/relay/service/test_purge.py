@@ -26,6 +26,7 @@ from sqlalchemy import (
 from relay.db.schema import metadata, tables
 from relay.service.upkeep import PURGED_AT_ONCE, PurgeFailed, purge
 from tests import databases
+from tests.patience import PATIENCE
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 
@@ -53,7 +54,7 @@ def filled(http: httpx.Client, owner: Account, name: str, relay: Relay) -> Repos
     made.push(owner.key)
     yaml = {".svc.yaml": f"depends: [{owner.handle}/tool]\n".encode()}
     (head,) = made.seal({"src/deep/y.txt": b"more"}, {"z.bin": b"\0" * 100}, yaml)[-1:]
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while not relay.run(_depends(relay, made.id)):
         assert time.monotonic() < end
         time.sleep(0.02)

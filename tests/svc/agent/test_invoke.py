@@ -29,6 +29,7 @@ from svc.agent.start import start
 from svc.api import Api, connect
 from svc.cmd.frame.invoked import GLOBAL, Body, answer, parameters, system_commands
 from svc.http.session import Sessions
+from tests.patience import PATIENCE
 from tests.svc.agent.invocations import ROWS
 from tests.svc.conftest import clean_environment
 
@@ -107,7 +108,7 @@ def test_every_command_answers_in_one_wrapper(
                 wrong.append((row.name, args, refused))
         args = {name: filled(value, kept) for name, value in row.args.items()}
         done = wrapped(machine.invoke(row.name, args))
-        until = time.monotonic() + 20
+        until = time.monotonic() + PATIENCE
         while row.keep and done["data"] == [] and time.monotonic() < until:  # the relay tells the owner later
             time.sleep(0.05)
             done = wrapped(machine.invoke(row.name, args))
@@ -267,7 +268,7 @@ def test_floods_and_halves_disturb_nobody(agent: Home) -> None:
         with suppress(BlockingIOError):  # more than the system lets wait
             raw().close()
     half.close()
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE
     while True:  # connections that were dropped in the flood make room again
         try:
             with Conversation(agent.root) as talk:

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from scripts.live.devices import Device, Relay, paired
+from tests.patience import PATIENCE
 
-SOON = 60.0
+SOON = PATIENCE
 
 
 class Road:

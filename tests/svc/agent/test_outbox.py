@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from scripts.live.devices import Device, Relay, paired
+from tests.patience import PATIENCE
 
-SOON = 90.0  # seconds; a wait that fails, not a measure
+SOON = PATIENCE
 
 
 @pytest.fixture

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from scripts.live.devices import Device, Relay, paired
+from tests.patience import PATIENCE
 
-SOON = 60.0  # seconds; a wait that fails, not a measure
+SOON = PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def test_a_save_reaches_the_other_disk_and_is_told_of(watched: tuple[Device, Dev
             assert (said["path"], said["by"]) == ("new.txt", "ann")
             break
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 130
+    assert process.wait(PATIENCE) == 130
     assert second.state()["light"] == "live"  # it is detached and stays
 
 
@@ -213,7 +214,7 @@ def test_a_turn_gets_one_checkpoint_and_ends_with_its_watch(
         (first.folder / name).write_text("by an agent\n")
         until((second.folder / name).exists)
     process.send_signal(signal.SIGINT)
-    process.wait(20)
+    process.wait(PATIENCE)
     until(lambda: not json.loads(first.svc("watch", "list", "--json", "followers"))[0]["followers"])
     (first.folder / "turn-c.txt").write_text("by a person\n")
     until((second.folder / "turn-c.txt").exists)
@@ -232,6 +233,7 @@ from pathlib import Path
 from localstore.errors import NotWatchable
 from localstore.home import Home
 from svc.agent import process, saves
+from tests.patience import PATIENCE
 
 def deaf(*_):
     raise NotWatchable("as on a network mount")
@@ -269,4 +271,4 @@ def test_without_an_inotify_tree_others_hear_and_a_walk_finds_the_rest(
         until(lambda: not (second.folder / way / "deep.txt").exists())
     finally:
         agent.terminate()
-        agent.wait(20)
+        agent.wait(PATIENCE)

@@ -28,6 +28,7 @@ from svc.api import Api
 from svc.api.sync import SyncSocket
 from svc.http import websocket
 from svc.http.client import Credential, Http
+from tests.patience import PATIENCE
 from tests.relay.conftest import Account, Relay
 from tests.relay.node_fixture import make_repo
 from tests.svc.api.hostile import hostile, http
@@ -80,7 +81,7 @@ def announce(relay: Relay, repo_id: str, number: int) -> None:
 
 
 def heard(events: SyncSocket) -> object:
-    found = events.receive(10)
+    found = events.receive(PATIENCE)
     assert found is not None, "nothing came"
     return found
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.svc.conftest import ROOT, Answer, clean_environment
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the pages are tested with playwright")
@@ -57,7 +58,7 @@ class Waiting:
         assert said[2].startswith("Waiting")
 
     def end(self) -> Answer:
-        out, err = self._process.communicate(timeout=60)
+        out, err = self._process.communicate(timeout=PATIENCE)
         return Answer(self._process.returncode, out, err)
 
     def svc(self, *words: str) -> Answer:

@@ -21,7 +21,9 @@ from localstore.core.identity.keys import seal_to
 from svc.cmd.frame.app import normalise
 from svc.cmd.frame.command import build
 from svc.cmd.frame.json_option import is_list_of, with_fields
+from svc.http import client, slow
 from svc.http.session import Sessions
+from tests.patience import PATIENCE
 from tests.svc.api.hostile import hostile, http
 from tests.svc.conftest import ROOT, Svc, clean_environment
 
@@ -314,7 +316,7 @@ def test_control_c_ends_with_130(tmp_path: Path) -> None:
         )
         connection, _ = silent.accept()  # the command now waits for an answer that never comes
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=PATIENCE)
         connection.close()
     assert process.returncode == 130
     assert out == ""
@@ -333,3 +335,16 @@ def test_an_archived_repository_takes_no_push(alice: Svc) -> None:
     assert alice("log", "--json", "id").out.strip() == "[]"
     assert alice("repo", "unarchive").code == 0
     assert alice("push", "-m", "one").code == 0
+
+
+def test_a_server_that_does_not_answer_is_said_to_be_waited_for(
+    alice: Svc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slow, "SLOW", 0.2)
+    monkeypatch.setattr(client, "READ_TIMEOUT", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        origin = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        told = alice("repo", "view", "a/b", "--server", origin)
+    assert told.code == 1
+    assert told.err.count(f"svc: {origin} has not answered for 0.2 s; still waiting") == 1
+    assert "cannot reach" in told.err

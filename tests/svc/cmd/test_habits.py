@@ -42,6 +42,7 @@ def test_words_of_git_are_answered_with_ours(svc: Svc, word: str) -> None:
 @pytest.mark.parametrize("typed", sorted(OPTIONS))
 def test_options_of_git_are_answered_with_ours(svc: Svc, typed: str) -> None:
     words = {"log -": "log -5", "push WORDS": "push origin main", "pull WORDS": "pull origin main"}
+    words["repo branch WORDS"] = "repo branch delete one"
     told = svc(*words.get(typed, typed).split())
     assert (told.code, told.out) == (2, ""), told
     assert OPTIONS[typed] in told.err
@@ -291,3 +292,67 @@ def test_after_a_revocation_a_new_key_joins_with_a_code(alice: Svc) -> None:
     assert [file.name for file in home.iterdir() if file.name.endswith(key)], "the old key is kept"
     listed = {one["id"]: one["this"] for one in json.loads(alice("auth", "device", "list", "--json").out)}
     assert listed == {key: False, new: True}
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("org add acme bob", "did you mean: svc org member add"),
+        ("org accept acme", "did you mean: svc org invite accept"),
+        ("org invite acme bob", "svc org member add ORG HANDLE invites somebody"),
+        ("repo invite bob", "svc repo collaborator add HANDLE invites somebody"),
+        ("repo protect main", "svc repo protect set PATTERN makes a rule"),
+        ("repo protect add main", "svc repo protect set PATTERN makes a rule"),
+        ("collaborator add bob", "did you mean: svc repo collaborator"),
+        ("protect set main", "did you mean: svc repo protect"),
+        ("report create -t x", "svc repo reports create"),
+        ("reports list", "did you mean: svc repo reports"),
+    ],
+)
+def test_a_wrong_command_names_the_one_of_its_own_group(svc: Svc, typed: str, told: str) -> None:
+    answer = svc(*typed.split())
+    assert (answer.code, answer.out) == (2, "")
+    assert told in answer.err
+
+
+def test_a_verb_of_gh_makes_no_branch_and_offers_nothing(linked: Svc) -> None:
+    for verb in ("delete", "list", "create", "rename"):
+        told = linked("repo", "branch", verb)
+        assert (told.code, told.out) == (2, ""), told
+        assert "svc repo branch-delete NAME" in told.err
+    told = linked("repo", "branch", "delete", "one")
+    assert told.code == 2
+    assert "svc repo branch-delete NAME deletes one" in told.err
+    assert linked("repo", "branch", "--jq", ".[].name").out.split() == ["main"]
+    assert linked("repo", "branch", "delete", "--from", "main").code == 0
+    for verb in ("accept", "decline", "cancel", "list"):
+        told = linked("repo", "transfer", verb, "--yes")
+        assert (told.code, told.out) == (2, ""), told
+        assert f"svc repo transfer-{verb}" in told.err
+
+
+def test_a_template_of_gh_is_refused_before_an_issue_is_opened(linked: Svc) -> None:
+    told = linked("issue", "create", "-t", "x", "--template", "bug")
+    assert (told.code, told.out) == (2, ""), told
+    assert "svc issue create --from-template bug" in told.err
+    assert linked("issue", "list").out == ""
+    assert linked("issue", "create", "-t", "x", "--template", "{{number}}").out.strip() == "1"
+
+
+def test_a_search_with_qualifiers_of_github_names_the_options(linked: Svc) -> None:
+    for command in ("issue", "pr"):
+        told = linked(command, "list", "--search", "label:bug login")
+        assert told.code == 0
+        assert "label:bug is one; choose by options, such as --label NAME" in told.err, told
+
+
+def test_access_is_asked_for_in_the_folder_of_a_repository(linked: Svc) -> None:
+    told = linked("repo", "access", "request", "--role", "write")
+    assert (told.code, told.err) == (0, "") or "have the role" in told.err, told
+
+
+def test_a_label_that_is_missing_names_the_command_that_makes_it(linked: Svc) -> None:
+    told = linked("issue", "create", "-t", "x", "-l", "to do")
+    assert told.code == 1
+    assert "to make it: svc label create 'to do'" in told.err
+    assert linked("label", "create", "to do").code == 0

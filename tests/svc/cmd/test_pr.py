@@ -193,3 +193,36 @@ def test_hostile_texts_are_escaped(linked: Svc, monkeypatch: pytest.MonkeyPatch)
         for bad in ("\x1b[2J", "\u202e", "\x07"):
             assert bad not in done.out + done.err, (words, done.out)
     assert shown(linked, "body")["body"] == HOSTILE
+
+
+def test_the_newest_seal_of_a_proposal_is_named_wherever_a_seal_is(linked: Svc) -> None:
+    opened(linked, "--fill")
+    seal = shown(linked, "head_seal")["head_seal"]
+    assert linked("repo", "branch", "again", "--from", "pr:1").code == 0
+    assert linked("repo", "branch", "--jq", '.[] | select(.name == "again") | .head').out.strip() == seal
+    assert linked("show", "pr:1", "--jq", ".id").out.strip() == seal
+    assert "two" in linked("show", "pr:1:a.txt").out
+    assert linked("log", "pr:1", "-n", "1", "--jq", ".[].id").out.strip() == seal
+    assert linked("repo", "run", "create", "ci", "--seal", "pr:1", "--conclusion", "success").code == 0
+    missing = linked("repo", "branch", "more", "--from", "pr:9")
+    assert (missing.code, "no branch, tag or seal pr:9" in missing.err) == (1, True)
+
+
+def test_the_folder_of_a_fork_says_where_its_proposals_are(
+    linked: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = f"{os.environ['TEST_HANDLE']}/app"
+    assert linked("repo", "visibility", "public", "--yes").code == 0
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
+    assert linked("login", "--device-key", "--handle", f"{os.environ['TEST_HANDLE'][:30]}-bob").code == 0
+    monkeypatch.chdir(tmp_path)
+    assert linked("repo", "fork", parent, "--clone").code == 0
+    monkeypatch.chdir(tmp_path / "app")
+    pushed(linked, "one\nthree\n", "Three")
+    made = linked("pr", "create", "--fill")
+    assert (made.code, f"to see it: svc pr view {made.out.strip()} -R {parent}" in made.err) == (0, True)
+    for words in (("view",), ("view", "1"), ("checks",)):
+        told = linked("pr", *words)
+        assert told.code == 1
+        assert f"is a fork: proposals to {parent} are there, add -R {parent}" in told.err, told
+    assert linked("pr", "view", "1", "-R", parent).code == 0

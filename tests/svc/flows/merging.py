@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from localstore.sync.compose import compose
 from localstore.sync.transfer.send import send
+from svc.flows import push
 from svc.flows.common import begin
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
 
 TEXT = "import os\n\ntimeout = 30\nretries = 3\n\n\ndef main():\n    return timeout\n"
 BOTH = TEXT.replace("import os\n", "import os\nimport re\n").replace("return timeout", "return timeout * 2")
+
+
+@pytest.fixture
+def relay() -> ModelRelay:
+    return ModelRelay()
+
+
+@pytest.fixture
+def people(relay: ModelRelay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Place, Place]:
+    monkeypatch.setattr(push, "PAUSE", 0.0)
+    return people_with(relay, tmp_path)
 
 
 def people_with(relay: ModelRelay, folder: Path) -> tuple[Place, Place]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import pytest
 
 from localstore.core.diff.text_merge import marked
 from localstore.core.identity.keys import DeviceKey
 from localstore.errors import EditsConflict
-from svc.flows import push
 from svc.flows.common import ConflictCopy
 from svc.flows.init import init
 from svc.flows.restore import restore
@@ -25,21 +23,12 @@ from tests.svc.flows.merging import (
     live,
     one_side,
     other_side,
-    people_with,
+    people,
+    relay,
     timeout,
 )
 
-
-@pytest.fixture
-def relay() -> ModelRelay:
-    return ModelRelay()
-
-
-@pytest.fixture
-def people(relay: ModelRelay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Place, Place]:
-    monkeypatch.setattr(push, "PAUSE", 0.0)
-    return people_with(relay, tmp_path)
-
+__all__ = ["people", "relay"]
 
 # --- the doors
 

@@ -15,7 +15,6 @@ from localstore.core.identity.keys import DeviceKey
 from localstore.core.model.live import UpdateAnswers, UpdateBatch
 from localstore.folder.files import Files
 from localstore.sync.working_copy import WorkingCopy
-from svc.flows import push
 from svc.flows.pull import pull
 from tests.localstore.model_relay import ModelRelay, ModelTransport
 from tests.localstore.place import Place
@@ -26,20 +25,13 @@ from tests.svc.flows.merging import (
     live,
     one_side,
     other_side,
+    people,
     people_with,
+    relay,
     timeout,
 )
 
-
-@pytest.fixture
-def relay() -> ModelRelay:
-    return ModelRelay()
-
-
-@pytest.fixture
-def people(relay: ModelRelay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Place, Place]:
-    monkeypatch.setattr(push, "PAUSE", 0.0)
-    return people_with(relay, tmp_path)
+__all__ = ["people", "relay"]
 
 
 class Busy(ModelTransport):

@@ -22,6 +22,7 @@ from localstore.outbox import Outbox, QueuedAction
 from svc.flows.outbox import actions as flows
 from svc.flows.outbox.actions import ACTIONS, Queue, call_of, described, open_outbox
 from svc.http.session import Session
+from tests.patience import PATIENCE
 from tests.svc.conftest import ROOT, Svc
 
 SESSION = Session(
@@ -214,7 +215,7 @@ def test_killed_at_any_time_each_is_carried_out_once_and_in_order(linked: Svc, n
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
             kills += 1
-        process.wait(20)
+        process.wait(PATIENCE)
         left = queued(linked)
         assert [one["state"] for one in left if one["state"] == "refused"] == []
         assert sorted(labels(linked)) in ([*names[: 30 - len(left)]], [*names[: 31 - len(left)]])

@@ -6,8 +6,11 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from localstore.core.errors import NotFound, UsageError
+from localstore.core.errors import NotFound, ServerMisbehaved, UsageError
+from localstore.core.model.base import Actor
+from localstore.core.model.history import SealProvenance, SealSummary
 from svc.flows.history.blame import BlamedLine, span_of, within
+from svc.flows.history.log import Which
 from svc.flows.history.times import moment
 
 NOW = datetime(2026, 3, 10, 15, 30, tzinfo=timezone(timedelta(hours=2)))
@@ -40,6 +43,24 @@ def test_the_end_of_a_day_is_its_last_moment() -> None:
     for typed, day in (("2026-03-01", datetime(2026, 3, 1, tzinfo=NOW.tzinfo)), ("today", DAY)):
         assert moment(typed, NOW, "--until", end=True) == day + timedelta(days=1, microseconds=-1)
     assert moment("3d", NOW, "--until", end=True) == NOW - timedelta(days=3)
+
+
+@pytest.mark.parametrize("typed", ["20260310", "2026-W11-2", "2026W112"])
+def test_a_day_in_another_form_is_a_whole_day_too(typed: str) -> None:
+    assert moment(typed, NOW, "--until", end=True).isoformat()[:19] == "2026-03-10T23:59:59"
+
+
+@pytest.mark.parametrize("said", ["", "yesterday", "2026-13-01T00:00:00Z", "\x1b[2J"])
+def test_a_server_that_says_no_time_is_told_so(said: str) -> None:
+    with pytest.raises(ServerMisbehaved, match="at no time"):
+        Which(since=NOW).has(sealed(said))
+    assert Which(since=NOW).has(sealed("2026-03-11T00:00:00"))
+
+
+def sealed(at: str) -> SealSummary:
+    who = Actor(id="1", handle="ann", kind="user")
+    said = SealProvenance(who=who, device_key_id="k", capability="device")
+    return SealSummary("ab" * 32, "ab" * 32, "main", [], "cd" * 32, "m", said, at)
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,12 @@ from svc.flows.background import BackgroundCall
 from svc.http.answer import remedy_of
 from svc.http.bounds import Bound, Cancel, Deadline, current, within
 from svc.http.client import Http
+from tests.patience import PATIENCE
 from tests.svc.api.hostile import dripping, hostile, http
 from tests.svc.http.test_client import ANY, UPLOAD
 from tests.svc.http.test_pool import KEPT, answering
 
-SOON = 2.0  # seconds: every wait of the client itself is much longer, those that a test waits much shorter
+SOON = 8.0  # seconds: every wait of the client itself is much longer, those that a test waits much shorter
 PACK = Endpoint("GET", "/pack", returns=bytes)
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
 
@@ -171,7 +172,7 @@ def test_another_thread_cancels_every_wait(scene: Scene, monkeypatch: pytest.Mon
         assert not running.done(), "it is still waiting"
         began = time.monotonic()
         cancel.cancel()
-        error, end = running.result(10)
+        error, end = running.result(PATIENCE)
         print(f"{scene.__name__}: {1000 * (end - began):.1f} ms")
     assert type(error) is Cancelled
     assert end - began < SOON
@@ -247,8 +248,8 @@ def test_many_calls_end_together_and_leave_nothing() -> None:
         running = [pool.submit(wait, f"http://127.0.0.1:{server.getsockname()[1]}") for _ in range(20)]
         time.sleep(0.5)
         cancel.cancel()
-        assert {one.result(10) for one in running} == {Cancelled}
-    until = time.monotonic() + 20
+        assert {one.result(PATIENCE) for one in running} == {Cancelled}
+    until = time.monotonic() + PATIENCE
     while threading.active_count() > before + 1:
         assert time.monotonic() < until, "a timer is left"
         time.sleep(0.05)

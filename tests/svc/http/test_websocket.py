@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 import socket
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,9 @@ from svc.api import Api
 from svc.http import websocket
 from svc.http.bounds import Cancel, Deadline, within
 from svc.http.client import Http
+from tests.patience import PATIENCE, until
 from tests.svc.api.hostile import hostile, http
+from tests.svc.http.test_bounds import SOON
 from tests.svc.http.test_client import CREDENTIAL, problem
 
 TEXT, CLOSE, PONG = 1, 8, 10
@@ -66,7 +69,7 @@ def outcome(serve: Callable[[socket.socket], None] | bytes) -> object:
     with hostile(serve, unread=not isinstance(serve, bytes)) as server:
         try:
             with Api(Http(server.origin, CREDENTIAL, sleep=lambda _: None)).sync.socket() as events:
-                return events.receive(5)
+                return events.receive(PATIENCE)
         except SvcError as error:
             return error
 
@@ -177,7 +180,7 @@ def test_what_was_sent_into_silence_is_noticed_long_before_the_next_ping(
         assert events.receive(0.5) is None  # a socket on which nothing was sent is asked later
         events.subscribe("r" * 20)
         with pytest.raises(ServerUnreachable, match="no sign of life"):
-            events.receive(15)
+            events.receive(PATIENCE)
 
 
 def test_a_deadline_holds_until_the_socket_is_open_and_no_longer() -> None:
@@ -188,15 +191,20 @@ def test_a_deadline_holds_until_the_socket_is_open_and_no_longer() -> None:
     ):
         Api(Http(silent.origin, CREDENTIAL)).sync.socket()
 
+    over = threading.Event()
+
     def later(connection: socket.socket) -> None:
-        time.sleep(0.5)
+        over.wait(PATIENCE)
         connection.sendall(said(EVENT))
 
     with hostile(switching(then=later), unread=True) as server:
-        with within(Deadline(0.3)):
+        deadline = Deadline(2.0)
+        with within(deadline):
             events = Api(Http(server.origin, CREDENTIAL)).sync.socket()
+        until(lambda: deadline.ended, "the deadline is over")
+        over.set()
         with events:
-            assert isinstance(events.receive(5), Event)
+            assert isinstance(events.receive(PATIENCE), Event)
 
 
 def test_what_a_socket_tells_has_no_end_after_something_was_said() -> None:
@@ -210,17 +218,17 @@ def test_what_a_socket_tells_has_no_end_after_something_was_said() -> None:
         Api(Http(server.origin, CREDENTIAL)).sync.socket() as events,
     ):
         events.subscribe("r")
-        assert [type(events.receive(5)) for _ in range(200)] == [Event] * 200
+        assert [type(events.receive(PATIENCE)) for _ in range(200)] == [Event] * 200
 
 
 def test_a_socket_closes_under_a_deadline_that_has_ended() -> None:
     with (
         hostile(switching(), unread=True) as server,
-        within(Deadline(0.3)),
+        within(Deadline(2.0)),
         Api(Http(server.origin, CREDENTIAL)).sync.socket() as events,
     ):
         events.subscribe("r")
-        with pytest.raises(ServerUnreachable, match=r"within 0\.3 seconds"):
+        with pytest.raises(ServerUnreachable, match=r"within 2 seconds"):
             events.receive()
 
 
@@ -240,8 +248,8 @@ def test_another_thread_ends_the_wait(how: str) -> None:
             assert not waiting.done()
             began = time.monotonic()
             (events.close if how == "close" else cancel.cancel)()
-            took = waiting.result(5) - began
+            took = waiting.result(PATIENCE) - began
             print(f"{how}: {1000 * took:.1f} ms")
-            assert took < 2
+            assert took < SOON
         with pytest.raises(SvcError):
             events.receive(0)

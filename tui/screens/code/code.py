@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -57,7 +57,7 @@ class Code(History, Live, Replay, Pictured):
         self.folder = ""
         self.path: str | None = None
         self._blob: Blob | None = None
-        self._text: list[tuple[Part, ...]] = []
+        self._text: Sequence[tuple[Part, ...]] = ()
         self._blame: Blame | None = None
         self._blaming = False
         self._tree: Tree | None = None
@@ -66,7 +66,7 @@ class Code(History, Live, Replay, Pictured):
     def compose(self) -> ComposeResult:
         with Horizontal(classes="row"):
             with Vertical(id="tree_pane"):
-                yield Lines(empty="no files", id="tree")
+                yield Lines(empty="no files", waiting="asking the server", id="tree")
             with Vertical(id="file_pane"):
                 yield Line(id="file_title")
                 yield Lines(marked=False, searches=True, id="file")
@@ -154,7 +154,8 @@ class Code(History, Live, Replay, Pictured):
     def _met(self, people: list[Person]) -> None:
         if people != self._people and self.is_attached and not self.live:
             self._people = people
-            self._paint_tree()
+            if self._tree is not None:
+                self._paint_tree()
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         event.stop()
@@ -209,7 +210,7 @@ class Code(History, Live, Replay, Pictured):
 
             self.app.run_worker(work, thread=True, group="highlight", exclusive=True, exit_on_error=False)
 
-    def _show_text(self, lines: list[tuple[Part, ...]], of: Blob | None = None) -> None:
+    def _show_text(self, lines: Sequence[tuple[Part, ...]], of: Blob | None = None) -> None:
         if (of is not None and of is not self._blob) or self._mode != "file" or not self.is_attached:
             return
         self._text = lines

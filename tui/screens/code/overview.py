@@ -54,7 +54,7 @@ class Overview(View):
 
     def _paint_readme(self, blob: Blob, at: float) -> None:
         text = blob.content if blob.encoding == "utf-8" and blob.content else ""
-        self._readme = coloured(text, blob.path) or plain(text)
+        self._readme = coloured(text, blob.path) or list(plain(text))
         self.paint()
 
     def paint(self) -> None:

@@ -27,7 +27,7 @@ class Pictured(View):
         self._pictured: Blob | None = None
 
     def show_picture(self, blob: Blob | None) -> bool:
-        """Show a file as a picture; False, and no picture, for one that is none."""
+        """Show a file as a picture. Returns False, and shows no picture, if it is not an image."""
         wanted = blob if blob is not None and blob.encoding != "utf-8" and is_picture(blob.path) else None
         self._pictured = wanted
         drawing = self.query_one("#picture", Picture)

@@ -52,6 +52,8 @@ class Output(Over):
             said = sentence(error)
             self.svc.later(lambda: self._show(said, ("failed", "bad")))
             return
+        place = self.svc.place.read_again()  # it may have switched the folder's branch
+        self.svc.later(lambda: setattr(self.svc, "place", place))
         data = response.data if isinstance(response.data, dict) else {}
         text = str(data.get("text", "")) or (response.error.message if response.error else "")
         state: Part = ("done", "dim") if response.success else (f"exit {data.get('code', 1)}", "bad")

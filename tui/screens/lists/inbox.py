@@ -32,6 +32,7 @@ REASONS: dict[str, Part] = {
     "transfer": ("transfer", "accent"),
     "watching": ("watching", "dim"),
     "access_requested": ("access", "accent"),
+    "access_granted": ("granted", "good"),
     "report": ("report", "bad"),
     "webhook_disabled": ("webhook", "bad"),
 }

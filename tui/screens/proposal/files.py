@@ -20,8 +20,9 @@ from tui.drafts import named
 from tui.screens.code.differing import DIFF_ACTIONS, Differing
 from tui.screens.proposal.review import VERDICTS, Reviewing, waiting
 from tui.text import Part, ago, safe, wrapped
-from tui.widgets.diff import Diff, Key, Span, Spot
+from tui.widgets.diff import Diff, Span
 from tui.widgets.lines import Item
+from tui.widgets.patch import Key, Spot
 
 
 class Note(NamedTuple):
@@ -95,7 +96,9 @@ class Files(Differing, Reviewing):
     def _paint(self, found: Compare, at: float) -> None:
         self._count = len(found.files)
         self.diff.show_files(found.files)
-        self.diff.find(lambda item: item.key == Key(self._path, "file", 0, 0), 1)
+        if self._path:
+            self.diff.go_to(Key(self._path, "file", 0, 0))
+            self._path = ""
         self.show_frame()
 
     def _paint_threads(self, found: list[Thread], at: float) -> None:

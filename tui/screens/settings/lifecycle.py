@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import ClassVar
 
 from localstore.core.model import repo as repos
@@ -100,7 +101,9 @@ class Lifecycle(Panel):
 
     def _delete(self) -> None:
         name = self.repo.full_name
-        self.type_name(name, "deleted", lambda: self.svc.run_line(f"repo delete {name} --yes"))
+        self.type_name(
+            name, "deleted", lambda: self.svc.run_line(shlex.join(["repo", "delete", name, "--yes"]))
+        )
 
     def _update(self, *, visibility: repos.Visibility | None = None, archived: bool | None = None) -> None:
         self.act(repos.UPDATE, RepoPatch(visibility=visibility, archived=archived))

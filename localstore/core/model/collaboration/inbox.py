@@ -21,6 +21,7 @@ Reason = Literal[
     "transfer",
     "watching",
     "access_requested",
+    "access_granted",
     "report",
     "webhook_disabled",
 ]

@@ -10,12 +10,14 @@ from typing import NamedTuple
 from localstore.core import tree
 from localstore.core.errors import SvcError
 from localstore.core.tree import Directory, TreeEntry
-from localstore.core.tree.directory import join
+from localstore.core.tree.directory import directory_digest, join
+from localstore.core.tree.partial import name_of
 from relay.base.batches import batches
 from relay.db.engine.database import Database, Statement, Tx
 from relay.db.storage import chunked_file as chunked_files
 from relay.db.storage import verification as rows
 from relay.db.storage.object import Located
+from relay.memory.trees import drive
 from relay.objects.marks import Marks
 from relay.objects.store import ObjectStore
 from relay.service.storage.roots import DIRECTORY_BYTES
@@ -29,7 +31,8 @@ class _Wanted(NamedTuple):
     digest: bytes
     path: str
     repo_id: str
-    keys: tuple[bytes, ...]  # of a root: one of these
+    keys: tuple[bytes, ...]  # of a root, and below partial directories: one of these
+    partial: bool = False  # the root of a partial tree, or below one
 
 
 async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
@@ -41,6 +44,11 @@ async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
             _Wanted(bytes(root), "", repo, (bytes(key), *keys.get(repo, ())))
             for root, repo, key in await tx.all(rows.ROOTS)
         ]
+        parts = [(bytes(root), repo, bytes(whole)) for root, repo, whole in await tx.all(rows.PARTIAL_ROOTS)]
+        roots += [_Wanted(root, "", repo, tuple(keys.get(repo, ())), True) for root, repo, _ in parts]
+    for line in [await _wrong_part(store, *part) for part in parts]:
+        if line is not None:
+            yield line
     marks = Marks()
     try:
         pending = [one for one in roots if one.digest != tree.EMPTY_ROOT]
@@ -94,7 +102,7 @@ def _look(
     for one in lot:
         name = f"tree {one.digest.hex()[:12]} of repository {one.repo_id}, {one.path or 'root'}"
         try:
-            key, directory = _verified(one, raws.get(one.digest))
+            found, partial, directory = _verified(one, raws.get(one.digest))
         except SvcError as error:
             wrong.append(f"{name}: {error.detail}")
             continue
@@ -104,23 +112,36 @@ def _look(
         for child in directory.children:
             path = join(one.path, child.name)
             if child.kind == "dir":
-                below.append(_Wanted(child.digest, path, one.repo_id, (key,)))
+                below.append(_Wanted(child.digest, path, one.repo_id, found, partial))
             else:
                 files.setdefault(one.repo_id, {})[path] = child.entry
     return below, files, wrong
 
 
-def _verified(one: _Wanted, raw: bytes | None) -> tuple[bytes, Directory | None]:
-    """The directory, and the key that it has."""
-    first, *others = one.keys
+def _verified(one: _Wanted, raw: bytes | None) -> tuple[tuple[bytes, ...], bool, Directory | None]:
+    """The key that the directory has, or for a partial one all, whether it is partial, and the directory."""
     if raw is None:
-        return first, None
+        return one.keys, False, None
     directory = tree.decode(raw)
-    for key in others if one.path == "" else ():
-        if tree.salted_with(directory, one.digest, key):
-            return key, directory
+    if one.partial and name_of(raw) == one.digest:
+        return one.keys, True, directory
+    first, *others = one.keys
+    for key in others:
+        if directory_digest(directory, one.path, key) == one.digest:
+            return (key,), False, directory
     tree.verify(directory, one.digest, one.path, first)
-    return first, directory
+    return (first,), False, directory
+
+
+async def _wrong_part(store: ObjectStore, root: bytes, repo_id: str, whole: bytes) -> str | None:
+    """What is wrong if a partial tree is not a part of the tree that was signed."""
+    name = f"tree {root.hex()[:12]} of repository {repo_id}"
+    try:
+        if await drive(tree.signed(root, {}), store.read_many) != whole:
+            return f"{name}: it is not a part of the tree {whole.hex()[:12]}"
+    except SvcError as error:
+        return f"{name}: {error.detail}"
+    return None
 
 
 async def _wrong_files(db: Database, files: dict[str, dict[str, TreeEntry]]) -> list[str]:

@@ -26,6 +26,7 @@ from relay.events import log
 from relay.events.hub import Hub
 from relay.objects.store import ObjectStore
 from tests.databases import postgres_url
+from tests.patience import PATIENCE
 from tests.relay.db.engine.test_sqlite import ref
 from tests.relay.node_fixture import make_account, make_repo
 
@@ -103,7 +104,7 @@ async def test_writers_of_two_names_in_either_order_never_wait_for_each_other():
                 await asyncio.sleep(0.002)
 
         turns = [both(one, "a", "b"), both(two, "b", "a")] * 10
-        await asyncio.wait_for(asyncio.gather(*turns), 10)
+        await asyncio.wait_for(asyncio.gather(*turns), PATIENCE)
 
 
 async def test_what_fails_leaves_nothing_and_gives_its_name_back():
@@ -331,14 +332,14 @@ async def test_the_listener_connects_again_and_looks_at_what_it_missed():
         woken = asyncio.Event()
         two.on_wake(woken.set)
         for _ in range(2):
-            await asyncio.wait_for(waken(one, woken), 10)
+            await asyncio.wait_for(waken(one, woken), PATIENCE)
             async with one.write() as tx:
                 await tx._connection.execute(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                     "WHERE query LIKE 'LISTEN%' AND datname = current_database()"
                 )
             woken.clear()
-            await asyncio.wait_for(woken.wait(), 10)
+            await asyncio.wait_for(woken.wait(), PATIENCE)
 
 
 async def waken(db, woken):
@@ -350,5 +351,5 @@ async def waken(db, woken):
 
 
 async def heard(peer):
-    await asyncio.wait_for(peer.ready.wait(), 10)
+    await asyncio.wait_for(peer.ready.wait(), PATIENCE)
     return [msgspec.json.decode(text, type=Event) for text in peer.drain()]

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 
+from tests.patience import PATIENCE
 from tests.relay.conftest import Account
 from tests.relay.histories import Repository, create, ok
 
@@ -25,7 +26,7 @@ def _public(http: httpx.Client, who: Account, name: str, *changes: dict[str, byt
 
 def _until(told: Callable[[], Any], wanted: Any) -> None:
     """The index is settled beside the push; poll until it says so."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while (found := told()) != wanted:
         assert time.monotonic() < end, found
         time.sleep(0.02)

@@ -18,6 +18,7 @@ from relay.db.schema import tables
 from relay.service import release as rules
 from relay.service.storage.collect import collect
 from relay.service.storage.verification import audit
+from tests.patience import PATIENCE
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 
@@ -307,7 +308,7 @@ def test_equal_bytes_are_stored_once_and_count_once(world: World, relay: Relay) 
 def test_what_is_too_large_is_refused_while_it_arrives(world: World) -> None:
     http, _ = world
     url = released(world)
-    with socket.create_connection((http.base_url.host, http.base_url.port or 80), timeout=10) as line:
+    with socket.create_connection((http.base_url.host, http.base_url.port or 80), timeout=PATIENCE) as line:
         head = f"POST {url}/assets?name=a HTTP/1.1\r\nHost: x\r\nContent-Length: {ASSET_FILE + 1}\r\n\r\n"
         line.sendall(head.encode())
         assert line.recv(100).startswith(b"HTTP/1.1 413 ")

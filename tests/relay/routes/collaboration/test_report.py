@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from localstore.core import limits
+from tests.patience import PATIENCE
 from tests.relay.conftest import Account
 from tests.relay.histories import Repository, create, ok
 
@@ -42,13 +43,18 @@ def test_a_reader_reports_and_the_owner_alone_reads(repo: Repository, finder: ht
     assert repo.get("/reports")["items"] == [made]
     assert repo.get("/reports", state="triaged")["items"] == []
     assert finder.get(f"{repo.url}/reports").status_code == 403
-    until = time.monotonic() + 20
+    until = time.monotonic() + PATIENCE
     while not (rows := ok(repo.http.get("/api/v1/inbox"))["items"]) and time.monotonic() < until:
         time.sleep(0.02)
     assert [one["reason"] for one in rows] == ["report"]
     (told, *_) = repo.get("/audit")["items"]
     assert (told["action"], told["data"]["id"]) == ("report.create", made["id"])
     assert "Keys" not in str(told)
+    other = reported(repo, finder)
+    ok(decide(repo, made, "triaged"))
+    assert len(ok(repo.http.get("/api/v1/inbox"))["items"]) == 1, "the other one is new"
+    ok(decide(repo, other, "dismissed"))
+    assert ok(repo.http.get("/api/v1/inbox"))["items"] == []
 
 
 def test_a_report_is_decided_by_its_states(repo: Repository, finder: httpx.Client) -> None:

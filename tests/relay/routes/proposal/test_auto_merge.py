@@ -15,6 +15,7 @@ from relay.db.schema import tables
 from relay.db.seal import PREPARED
 from relay.service.merging import auto
 from relay.service.sealing import seal
+from tests.patience import PATIENCE
 from tests.relay import merges
 from tests.relay.histories import ok
 from tests.relay.merges import files, merge, propose
@@ -84,7 +85,7 @@ def test_a_draft_lands_once_it_is_ready(place: Place) -> None:
     waiting(place)
     assert attempt(place)["state"] == "open"
     patch(place, draft=False)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while place.repo.get(f"/proposals/{place.n}")["state"] == "open":  # by follower and job
         assert time.monotonic() < deadline
     shown = place.repo.get(f"/proposals/{place.n}")

@@ -14,6 +14,7 @@ from blake3 import blake3
 
 from localstore.core.encoding import b64u, unb64u
 from relay.caller import View
+from tests.patience import PATIENCE
 from tests.relay import merges
 from tests.relay.conftest import Relay
 from tests.relay.histories import Repository, _delta, create, ok
@@ -92,11 +93,11 @@ def at_once(place: Place, *writes: Write) -> list[httpx.Response]:
             asked = []
             for write in writes:
                 asked.append(pool.submit(write))
-                deadline = time.monotonic() + 60
+                deadline = time.monotonic() + PATIENCE
                 while len(waiting) < len(asked):
                     assert time.monotonic() < deadline, "the request does not wait where it should"
                     time.sleep(0.01)
-        return [one.result(60) for one in asked]
+        return [one.result(PATIENCE) for one in asked]
 
 
 def landed(place: Place, answer: httpx.Response) -> bool:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
+from relay.caller import View
 from relay.db.schema import tables
-from relay.service.merging import trial
+from relay.memory.outcomes import Outcomes
+from relay.memory.trees import Directories
+from relay.service.merging import trial, work
+from relay.service.proposal import branches, proposal
 from tests.relay.conftest import Relay
 from tests.relay.histories import Repository, ok, own
-from tests.relay.merges import apart, prepare, propose, put
+from tests.relay.merges import apart, finalize, prepare, propose, put
 from tests.relay.routes.proposal.test_merge import refused
 
 MINE, THEIRS = {"page": put(5, b"mine")}, {"page": put(5, b"theirs")}
@@ -110,3 +116,120 @@ def test_the_move_of_the_base_tries_its_proposals(repo: Repository, relay: Relay
     relay.run(trial.job(relay.node, branch))
     (listed,) = repo.get("/proposals")["items"]
     assert (listed["merge_state"], listed["conflicts"]) == ("conflicts", ["page"])
+
+
+def test_a_proposal_whose_merge_a_job_tries_between_its_reads(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def idle(_: dict[str, Any]) -> None:
+        """In place of the job, which this test runs itself."""
+
+    (first,) = repo.seal({"page": put(1, b"one")})
+    repo.branch("topic", first)
+    repo.seal({"page": put(5, b"theirs")}, branch="topic")
+    n = propose(repo)
+    assert stands(repo, n) == ("clean", [])
+    monkeypatch.setitem(relay.node.jobs._handlers, branches.TRIALS, idle)
+    repo.seal({"page": put(5, b"mine")})
+    branch = {"repo_id": repo.id, "branch_id": base_of(relay, repo, n)}
+    read, states = proposal.get, []
+
+    async def read_before_the_job(view: View, number: str) -> Any:
+        shown = await read(view, number)
+        states.append(shown.merge_state)
+        await trial.job(relay.node, branch)
+        return shown
+
+    monkeypatch.setattr(proposal, "get", read_before_the_job)
+    shown = repo.get(f"/proposals/{n}")
+    assert (shown["merge_state"], shown["conflicts"]) == ("conflicts", ["page"])
+    assert states == ["unknown", "conflicts"]
+
+
+@pytest.mark.parametrize("strategy", ["squash", "merge"])
+def test_a_merge_comes_to_the_same_whether_it_was_tried_or_not(
+    repo: Repository, relay: Relay, strategy: str
+) -> None:
+    both = strategy == "squash"  # a seal with two parents takes only what one side changed
+    theirs = {"c/d": b"3\n", "a/b/more": b"2\n"} | ({"page": put(8, b"theirs")} if both else {})
+    n = apart(repo, {"page": put(2, b"mine"), "a/b/kept": b"1\n"}, theirs)
+    found = []
+    for trees, outcomes in [(True, True), (False, False), (True, False), (False, True)]:
+        if trees:
+            relay.node.directories = Directories()
+        if outcomes:
+            relay.node.outcomes = Outcomes()
+        made = ok(prepare(repo, n, strategy))
+        (seal,) = made["seals"]
+        found.append((seal["content_digest"], seal["changes"], made["merged"]))
+    assert all(one == found[0] for one in found)
+    assert made["merged"] == (["page"] if both else [])
+    done = ok(finalize(repo, n, made))
+    page = put(8, b"theirs", put(2, b"mine")) if both else put(2, b"mine")
+    expected = {"page": page, "a/b/kept": b"1\n", "a/b/more": b"2\n", "c/d": b"3\n"}
+    assert {
+        path: repo.http.get(f"{repo.url}/raw/{done['merged_seal']}/{path}").content for path in expected
+    } == expected
+
+
+def test_a_merge_that_was_tried_is_not_worked_out_again(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n = apart(repo, {"page": put(2, b"mine")}, {"page": put(8, b"theirs")})
+    assert stands(repo, n) == ("behind", [])
+
+    def worked_out(*_: object) -> None:
+        raise AssertionError("the trial found this already")
+
+    monkeypatch.setattr(work, "plan", worked_out)
+    assert ok(prepare(repo, n, "squash"))["merged"] == ["page"]
+
+
+def test_the_job_tries_each_proposal_as_its_base_stands_then(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def idle(_: dict[str, Any]) -> None:
+        """In place of the job, which this test runs itself."""
+
+    monkeypatch.setitem(relay.node.jobs._handlers, branches.TRIALS, idle)
+    (first,) = repo.seal({"page": put(1, b"one")})
+    for name in ("topic", "other"):
+        repo.branch(name, first)
+        repo.seal({"page": put(5, name.encode())}, branch=name)
+    numbers = [propose(repo, name) for name in ("topic", "other")]
+    assert [stands(repo, n)[0] for n in numbers] == ["clean", "clean"]
+    repo.seal({"page": put(5, b"mine")})
+    tried, work_out = [], trial._tried
+
+    async def moving(node: Any, repo_id: str, number: int, head: str, base: str) -> bool:
+        tried.append((number, base))
+        done = await work_out(node, repo_id, number, head, base)
+        if len(tried) == 1:
+            await asyncio.to_thread(repo.seal, {"new": b"1\n"})
+        return done
+
+    monkeypatch.setattr(trial, "_tried", moving)
+    before = repo.head()
+    branch = {"repo_id": repo.id, "branch_id": base_of(relay, repo, numbers[0])}
+    relay.run(trial.job(relay.node, branch))
+    assert tried == [(numbers[1], before), (numbers[0], repo.head())]
+
+
+@pytest.mark.parametrize("many", [0, 1000])
+def test_many_changed_paths_are_gone_through_on_a_thread(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    threads, plan = set(), work.plan
+
+    def planned(*args: Any) -> Any:
+        threads.add(threading.get_ident())
+        return plan(*args)
+
+    async def own() -> int:
+        return threading.get_ident()
+
+    monkeypatch.setattr(work, "MANY", many)
+    monkeypatch.setattr(work, "plan", planned)
+    n = apart(repo, {"page": put(2, b"mine")}, {"page": put(8, b"theirs")})
+    assert ok(prepare(repo, n, "squash"))["merged"] == ["page"]
+    assert (relay.run(own()) in threads) is (many > 0)

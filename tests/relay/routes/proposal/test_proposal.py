@@ -14,6 +14,7 @@ from sqlalchemy import update
 from localstore.core import limits
 from localstore.core.model.collaboration.proposal import Proposal
 from relay.db.schema import tables
+from tests.depth import rounds
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import ok
 from tests.relay.proposing import LONG, Proposing, code, lines, proposing
@@ -31,8 +32,9 @@ def test_issues_and_proposals_share_one_sequence_under_load(
     world: Proposing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "POSTS_MEMBER", 1000)
+    each = rounds(30, 100)
     (seal,) = world.branch("start", b"another\n")
-    for n in range(100):
+    for n in range(each):
         world.repo.branch(f"topic{n}", seal)
 
     def make(n: int) -> int:
@@ -41,8 +43,8 @@ def test_issues_and_proposals_share_one_sequence_under_load(
         return int(world.propose(f"topic{n // 2}", title=f"t{n}")["number"])
 
     with ThreadPoolExecutor(20) as threads:
-        assert sorted(threads.map(make, range(200))) == list(range(1, 201))
-    assert len(world.listed(limit=100)) == 100
+        assert sorted(threads.map(make, range(2 * each))) == list(range(1, 2 * each + 1))
+    assert len(world.listed(limit=100)) == each
 
 
 def test_what_a_proposal_is(world: Proposing) -> None:

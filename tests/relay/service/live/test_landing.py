@@ -27,6 +27,7 @@ from localstore.core.model.seal import (
 from localstore.core.validation import checked
 from relay.service.live import landing
 from relay.service.sealing import trees
+from tests.patience import PATIENCE
 from tests.relay.service.live_world import Device, World, world
 
 Tree = dict[str, bytes | None]
@@ -237,7 +238,7 @@ async def test_a_lost_race_or_a_bad_signature_changes_nothing(w: World) -> None:
 
 async def test_a_small_seal_waits_for_nobodys_costly_edits(w: World) -> None:
     a = await w.device()
-    async with w.node.share._turns.turn("somebody else"), asyncio.timeout(20):
+    async with w.node.share._turns.turn("somebody else"), asyncio.timeout(PATIENCE):
         head = await land(a, None, {"x": b"one\n", "y": b"\0"})
         await land(a, head, {"x": b"two\n", "y": None})
     assert await now(a) == {"x": b"two\n"}

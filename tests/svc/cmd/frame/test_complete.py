@@ -20,6 +20,7 @@ from localstore.home import Home
 from svc.cmd.frame.complete import answer
 from svc.cmd.frame.table import children
 from svc.flows.place.known_refs import add, drop, recall
+from tests.patience import PATIENCE
 from tests.svc.conftest import ROOT, Svc, clean_environment
 
 REPO_ID = "../../../outside"  # ids come from servers
@@ -173,7 +174,7 @@ class Typist:
     def type(self, keys: str, wanted: str) -> None:
         """Type, and read on until `wanted` has appeared."""
         os.write(self._near, keys.encode())
-        seen, until = b"", time.monotonic() + 30
+        seen, until = b"", time.monotonic() + PATIENCE
         while wanted.encode() not in seen and time.monotonic() < until:
             if readable(self._near, 1):
                 seen += os.read(self._near, 65536)

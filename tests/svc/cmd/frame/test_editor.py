@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.svc.conftest import ROOT, Answer, Svc
 
 EDITOR = """
@@ -52,7 +53,7 @@ def at_terminal(editor: str, *words: str) -> Answer:
         stderr=subprocess.PIPE,
         env={**os.environ, **settings},
     ) as process:
-        err = process.communicate(timeout=60)[1].decode()
+        err = process.communicate(timeout=PATIENCE)[1].decode()
     os.close(far)
     out = b""
     try:

@@ -1,4 +1,4 @@
-"""What the app hears of the server: the state of the connection, and events of what its screens show."""
+"""The state of the connection, and news of the repositories that screens show."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ NEWS_EVERY = 0.5  # seconds between an event and the request for its changes; ev
 NEWS_LATER = 3.0  # seconds until what the server does after an event is asked for
 
 
-class Hearing(Calling, inherit_bindings=False):
-    """`follow` says what the screen in front shows; an event of it makes that screen ask for news."""
+class News(Calling, inherit_bindings=False):
+    """Listens to events while signed in. `line_state`: state of the connection, a name of LIGHTS;
+    `line_since`: since when."""
 
     client: Client
     sending: Sending | None
     clock: Callable[[], float]
 
-    def __init__(self, ansi_color: bool) -> None:
-        super().__init__(ansi_color=ansi_color)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self._line_state, self.line_since = "unknown", ""
         self.following = Following(lambda: self.client.api, self._heard, self._followed)
         self._is_live = self._news_due = self._later_due = False
@@ -32,7 +33,6 @@ class Hearing(Calling, inherit_bindings=False):
 
     @property
     def line_state(self) -> str:
-        """State of the connection, a name of LIGHTS; `line_since`: since when."""
         return self._line_state
 
     @line_state.setter
@@ -42,8 +42,6 @@ class Hearing(Calling, inherit_bindings=False):
         if state != self._line_state:
             self._line_state = state
             self.line_since = datetime.fromtimestamp(self.clock(), UTC).isoformat()
-
-    # --- events of the repositories that are shown
 
     def follow(self, repo_ids: Sequence[str]) -> None:
         """Listen to events of the repositories that the screen shows, while signed in."""
@@ -55,17 +53,18 @@ class Hearing(Calling, inherit_bindings=False):
         self._missed -= self._shows
         self.following.follow(repo_ids)
 
-    def _followed(self, live: bool) -> None:
-        self.later(lambda: self._set_live(live))
+    def _followed(self, state: str) -> None:
+        self.later(lambda: self._set_state(state))
 
     def _heard(self, repo_id: str) -> None:
         self.later(lambda: self._news_of(repo_id))
 
-    def _set_live(self, live: bool) -> None:
-        was, self._is_live = self._is_live, live
-        if live or was:
-            self.line_state = "online"
-            cast("Any", self.screen).show_frame()
+    def _set_state(self, state: str) -> None:
+        was, self._is_live = self._is_live, state == "live"
+        if state == "online" and not was:  # a server that takes requests and no sockets
+            return
+        self.line_state = "online" if self._is_live else state
+        cast("Any", self.screen).show_frame()
 
     def _news_of(self, repo_id: str) -> None:
         if repo_id in self._shows:

@@ -1,0 +1,176 @@
+"""Trees of which a repository has some entries as digests alone, as a fork by somebody who does not see all.
+
+Its directories with hidden entries become objects of their own, *partial* ones. They name the children that
+are seen, with salts, and the entry digests of the others. So they hold all that the digest of the signed
+directory is computed from (`signed`), but no hidden name. A partial directory is found by the digest of its
+bytes, since its signed digest names the whole object. Directories from which nothing is hidden stay as they
+are.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+from blake3 import blake3
+
+from localstore.core.tree.directory import (
+    EMPTY_ROOT,
+    FORMAT,
+    Child,
+    Directory,
+    child_digest,
+    digest_of,
+    directory_digest,
+    encode,
+    join,
+    path_salt,
+)
+from localstore.core.tree.drive import Known, Steps, fetch
+
+_TAG = b"svc-tree-partial-v1\n"
+
+
+class Sight(Protocol):
+    """Which paths are seen; `localstore.core.rights.policy.Policy` is one."""
+
+    def sees(self, path: str) -> bool: ...
+    def may_see_below(self, path: str) -> bool: ...
+    def sees_all_below(self, path: str) -> bool: ...
+
+
+class Left(msgspec.Struct, frozen=True, gc=False):
+    """What is left of a directory: its digest, and the bytes of the files that are seen below it."""
+
+    digest: bytes
+    size: int
+
+
+class Parting(msgspec.Struct):
+    """Makes partial trees one after the other; what they share is made once. `written`: partial directories,
+    digest → bytes."""
+
+    sight: Sight
+    written: dict[bytes, bytes] = msgspec.field(default_factory=dict)
+    left: dict[tuple[str, bytes], Left | None] = msgspec.field(default_factory=dict)
+    signed: dict[bytes, bytes] = msgspec.field(default_factory=dict)
+
+
+def name_of(raw: bytes) -> bytes:
+    """The digest (32 bytes) under which a partial directory of these bytes is found."""
+    return blake3(_TAG + raw).digest()
+
+
+def is_partial(directory: Directory) -> bool:
+    """Whether the directory has salts, as partial ones have."""
+    return any(child.salt is not None for child in directory.children)
+
+
+def part(root: bytes, key: bytes, parting: Parting) -> Steps[bytes]:
+    """The root of what is seen of the tree at `root`, a whole or a partial one, of a seal with the tree key
+    `key`; `root` itself if that is all of it."""
+    if root == EMPTY_ROOT:
+        return root
+    found = yield from _part("", root, key, parting)
+    if found is not None:
+        return found.digest
+    (top,) = (yield from fetch({root})).values()
+    hidden = yield from _entry_digests("", top, key, parting)
+    return _write(Directory(FORMAT, [], sorted(hidden)), parting)
+
+
+def _part(path: str, digest: bytes, key: bytes, parting: Parting) -> Steps[Left | None]:
+    """What is left of the directory at `path`; None if nothing is seen in it."""
+    at = (path, digest)
+    if at in parting.left:
+        return parting.left[at]
+    directory = (yield from fetch({digest}))[digest]
+    kept: list[Child] = []
+    gone: list[Child] = []
+    for child in directory.children:
+        one = yield from _seen(join(path, child.name), child, key, parting)
+        if one is None:
+            gone.append(child)
+        else:
+            kept.append(one)
+    found: Left | None = None
+    if kept == directory.children and kept:
+        found = Left(digest, sum(child.size for child in kept))
+    elif kept:
+        hidden = yield from _entry_digests(path, Directory(FORMAT, gone, []), key, parting)
+        salted = [_salted(child, path, key) for child in kept]
+        made = Directory(FORMAT, salted, sorted(directory.hidden + hidden))
+        found = Left(_write(made, parting), sum(child.size for child in kept))
+    parting.left[at] = found
+    return found
+
+
+def _seen(full: str, child: Child, key: bytes, parting: Parting) -> Steps[Child | None]:
+    sight = parting.sight
+    if child.kind != "dir":
+        return child if sight.sees(full) else None
+    if sight.sees_all_below(full):
+        return child
+    if not sight.may_see_below(full):
+        return None
+    left = yield from _part(full, child.digest, key, parting)
+    if left is None or left.digest == child.digest:
+        return None if left is None else child
+    return Child(child.name, "dir", left.digest, left.size, child.salt)
+
+
+def _entry_digests(path: str, directory: Directory, key: bytes, parting: Parting) -> Steps[list[bytes]]:
+    """The entry digests of all children, as they were signed, and of the hidden ones."""
+    found = list(directory.hidden)
+    for child in directory.children:
+        as_signed = yield from _as_signed(child, parting.signed)
+        found.append(child_digest(as_signed, path, key))
+    return found
+
+
+def _salted(child: Child, path: str, key: bytes) -> Child:
+    salt = path_salt(join(path, child.name), key) if child.salt is None else child.salt
+    return Child(child.name, child.kind, child.digest, child.size, salt)
+
+
+def _write(directory: Directory, parting: Parting) -> bytes:
+    raw = encode(directory)
+    name = name_of(raw)
+    parting.written[name] = raw
+    return name
+
+
+def signed(digest: bytes, known: dict[bytes, bytes], read: Known | None = None) -> Steps[bytes]:
+    """The signed digest of a directory, a whole or a partial one. `known`: signed digests found before;
+    `read`: a cache of directories."""
+    if digest == EMPTY_ROOT:
+        return digest
+    if digest not in known:
+        directory = (yield from fetch({digest}, read))[digest]
+        known[digest] = digest
+        if not directory.children:
+            known[digest] = digest_of(directory.hidden)
+        elif is_partial(directory):
+            as_signed = yield from signed_children(directory, known, read)
+            known[digest] = directory_digest(as_signed, "")
+    return known[digest]
+
+
+def signed_children(
+    directory: Directory, known: dict[bytes, bytes], read: Known | None = None
+) -> Steps[Directory]:
+    """The directory with the signed digests of the directories in it. `known`, `read`: as of `signed`."""
+    if not is_partial(directory):
+        return directory
+    children: list[Child] = []
+    for child in directory.children:
+        one = yield from _as_signed(child, known, read)
+        children.append(one)
+    return Directory(directory.version, children, directory.hidden)
+
+
+def _as_signed(child: Child, known: dict[bytes, bytes], read: Known | None = None) -> Steps[Child]:
+    if child.kind != "dir":
+        return child
+    digest = yield from signed(child.digest, known, read)
+    return Child(child.name, "dir", digest, child.size, child.salt)

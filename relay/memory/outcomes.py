@@ -1,0 +1,58 @@
+"""Cache of merged trees: what a trial found is not worked out again to prepare the merge."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+
+import msgspec
+
+from localstore.core.limits import MIB
+from localstore.core.merge.three_way import Merged
+
+MOST_BYTES = 32 * MIB
+LARGEST = MOST_BYTES // 8  # of one outcome that is kept
+EACH = 400  # bytes in memory, about, of a change, of a name of a merged file or of a directory
+
+Key = tuple[str, tuple[bytes | None, ...], bytes, bytes, bool]
+"""Repository, roots of the merge bases, of ours and of theirs; whether files that both changed are
+conflicts. Such roots have one outcome."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What a merge comes to, which nobody changes. `alike`: path → digest of the directories of theirs that
+    differ from a base."""
+
+    merged: Merged
+    alike: Mapping[str, bytes]
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of memory this takes."""
+        one = self.merged
+        entries = len(one.changes) + len(one.merged) + len(one.conflicts) + len(self.alike)
+        return EACH * (1 + entries) + sum(map(len, one.texts.values()))
+
+
+class Outcomes:
+    """Outcomes of merges; least recently used ones are dropped. `most`: their bytes together."""
+
+    def __init__(self, most: int = MOST_BYTES, largest: int = LARGEST) -> None:
+        self._most, self._largest = most, largest
+        self._bytes = 0
+        self._kept: OrderedDict[Key, Outcome] = OrderedDict()
+
+    def get(self, key: Key) -> Outcome | None:
+        found = self._kept.get(key)
+        if found is not None:
+            self._kept.move_to_end(key)
+        return found
+
+    def put(self, key: Key, outcome: Outcome) -> None:
+        if key in self._kept or outcome.size > self._largest:
+            return
+        self._kept[key] = outcome
+        self._bytes += outcome.size
+        while self._bytes > self._most:
+            _, oldest = self._kept.popitem(last=False)
+            self._bytes -= oldest.size

@@ -1,0 +1,72 @@
+"""The trees that a fork has where its maker does not see all of them (`localstore.core.tree.partial`).
+
+Each seal keeps its id, bytes and signature, and gets a tree for this fork, without the names, digests and
+sizes of what its maker does not see. Everything that reads a tree reads that one, whoever asks; so nothing
+has to be hidden at each answer, and later rules of the origin change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from localstore.core import limits, tree
+from localstore.core import seal as seals
+from localstore.core.errors import TooLarge
+from localstore.core.rights.policy import Policy
+from relay.base.batches import batches
+from relay.db import repo as repos
+from relay.db.collaboration import fork as rows
+from relay.db.engine.database import Tx
+from relay.memory import trees
+from relay.memory.trees import Load
+from relay.objects.store import FrameAt
+
+LOT = 200  # seals whose payloads are read together
+WRITTEN_MOST = 256 * limits.MIB  # of directories that a fork gets of its own: they are held in memory
+
+
+@dataclass(slots=True)
+class Parts:
+    """`roots`: seal → root of what is had of its tree, where that is not all; `written`: directories that
+    this needs, by digest; `placed`: where these are durable."""
+
+    roots: dict[str, bytes] = field(default_factory=dict)
+    written: dict[bytes, bytes] = field(default_factory=dict)
+    placed: Sequence[FrameAt] = ()
+
+    def load(self, stored: Load) -> Load:
+        """A function that loads directories, of `written` too."""
+
+        async def either(wanted: list[bytes]) -> Mapping[bytes, bytes]:
+            here = {one: self.written[one] for one in wanted if one in self.written}
+            rest = [one for one in wanted if one not in here]
+            return {**await stored(rest), **here} if rest else here
+
+        return either
+
+
+async def part(
+    tx: Tx, load: Load, source: str, found: Mapping[str, tuple[bytes, bytes]], policy: Policy | None
+) -> Parts:
+    """The trees of these seals (id → root that `source` has, signed root) as far as `policy` shows them.
+    Raises TooLarge where they need too many directories."""
+    made = Parts({one: root for one, (root, signed) in found.items() if root != signed})
+    if policy is None:
+        return made
+    keys = {one: bytes(key) for one, key in await tx.all(repos.KEYS, repo_id=source)}
+    parting = tree.Parting(policy)
+    for ids in batches(list(found), LOT, lambda _: 1):
+        for seal_id, payload in await tx.all(rows.PAYLOADS, ids=ids):
+            root, signed = found[seal_id]
+            key = keys[seals.decode(bytes(payload)).tree_key_id]
+            left = await trees.drive(tree.part(root, key, parting), load)
+            if left != signed:
+                made.roots[seal_id] = left
+        if sum(map(len, parting.written.values())) > WRITTEN_MOST:
+            raise TooLarge(
+                f"a fork of what you see of this history needs more than {WRITTEN_MOST} bytes of "
+                "directories; ask its owner to let you write there, then fork it"
+            )
+    made.written = parting.written
+    return made

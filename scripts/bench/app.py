@@ -1,0 +1,135 @@
+"""What the terminal app costs: bytes on the line, CPU of a key, of the first paint and of large things; memory.
+
+    python -m scripts.bench.app [--proposals 10000] [--world FOLDER] [--size 80x24 --size 200x50] [--write]
+
+It makes its own relay and repository: a file and a comparison of 100,000 lines, and so many proposals. `--world`
+keeps them there, so that the next run begins at once. The app runs on a real pseudo-terminal. A key costs the CPU
+of all threads of the app until the line is quiet, so other work on the machine hardly counts. The least of the
+rounds for CPU, the most for bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from localstore.core.model import ref as refs
+from localstore.core.model.collaboration import issue as issues
+from localstore.core.model.collaboration import proposal as proposals
+from localstore.core.model.collaboration.issue import IssueCreate
+from localstore.core.model.collaboration.proposal import ProposalCreate
+from localstore.core.model.ref import RefCreate
+from scripts.bench.collaboration.folders import linked, svc, write
+from scripts.bench.shared.cpu import cpu_of
+from scripts.bench.tui import Terminal
+from svc.api import Api
+
+LINES = 100_000
+ROOT = Path(__file__).resolve().parents[2]
+# A relay that takes so many proposals of one account within a minute.
+RELAY = (
+    "from localstore.core import limits; limits.POSTS_MEMBER = 10**9; from relay.run.cli import main; main()"
+)
+WORDS = "retry upload token parse merge branch label cache queue stall resume frame".split()  # noqa: SIM905
+
+
+def long_file(mark: str) -> bytes:
+    """So many lines of source; every second one has the mark."""
+    return b"".join(
+        f"value_{number} = {number}  # {mark if number % 2 else 'same'}\n".encode() for number in range(LINES)
+    )
+
+
+def furnish(api: Api, base: Path, env: dict[str, str], count: int) -> Path:
+    """A linked folder whose repository has all that is opened."""
+    folder, repo_id = linked(api, base, env, "app")
+    source = b"".join(b"def f%d(x):\n    return x + %d\n\n\n" % (n, n) for n in range(200))
+    write(folder, {"README.md": b"# Project\n\nRead me.\n", "a.py": source, "long.py": long_file("old")})
+    for number in range(40):
+        write(folder, {f"src/part{number:02}.py": source[: 200 + number]})
+    svc(folder, env, "push", "-m", "First")
+    write(folder, {"long.py": long_file("new")})
+    svc(folder, env, "push", "-m", "Second")
+    for number in range(60):
+        title = f"{WORDS[number % 12]} and {WORDS[number % 7]}"
+        api.send(issues.CREATE, IssueCreate(title=title, body="It hangs\n" * 30), id=repo_id)
+    svc(folder, env, "repo", "branch", "topic")
+    svc(folder, env, "switch", "topic")
+    write(folder, {"README.md": b"# Project\n\nRead me twice.\n"})
+    svc(folder, env, "push", "-m", "Third")
+    svc(folder, env, "switch", "main")
+
+    def propose(number: int) -> None:
+        name = f"t{number:05}"
+        title = f"{WORDS[number % 12]} the {WORDS[number % 7]} of {WORDS[number % 5]} {number}"
+        api.send(refs.CREATE, RefCreate(type="branch", name=name, head="topic"), id=repo_id)
+        api.send(proposals.CREATE, ProposalCreate(head=name, base="main", title=title), id=repo_id)
+
+    with ThreadPoolExecutor(4) as pool:
+        for done, _ in enumerate(pool.map(propose, range(count)), 1):
+            if not done % 500:
+                print(f"{done} proposals", flush=True)
+    return folder
+
+
+@contextmanager
+def relay_on(data: Path) -> Iterator[str]:
+    """The address of a relay with that data; ended on leaving."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", RELAY, "serve", "--dev", "--port", "0", "--data", str(data)],
+        stdout=subprocess.PIPE,
+        stderr=data.with_suffix(".log").open("a"),
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TR_RATE_LIMITS": "false"},
+    )
+    try:
+        line = process.stdout.readline() if process.stdout else ""
+        if "listening on " not in line:
+            raise SystemExit(f"the relay did not start; see {data.with_suffix('.log')}")
+        yield line.split("listening on ")[1].strip()
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+class Watched(Terminal):
+    """The app of the account on a terminal of this size; what its keys cost."""
+
+    def __init__(self, folder: Path, env: dict[str, str], size: tuple[int, int]) -> None:
+        super().__init__([str(Path(sys.executable).with_name("svc")), "tui"], folder, *size, env)
+
+    @property
+    def cpu(self) -> float:
+        """Milliseconds that all its threads have had, also those that have ended."""
+        return 1000 * cpu_of([self.pid])
+
+    def still(self, quiet: float = 0.4) -> int:
+        """Bytes that come until the line is quiet."""
+        count = 0
+        while more := self.read(quiet, 5.0):
+            count += more
+        return count
+
+    def costs(self, keys: str) -> tuple[int, float]:
+        """Bytes and CPU of keys typed at once."""
+        before = self.cpu
+        os.write(self._line, keys.encode())
+        return self.still(), self.cpu - before
+
+    def each(self, keys: Sequence[str]) -> tuple[int, float]:
+        """Most bytes of one key, and the CPU of one key, typed one after the other."""
+        before, most = self.cpu, 0
+        for key in keys:
+            os.write(self._line, key.encode())
+            most = max(most, self.still(0.15))
+        return most, (self.cpu - before) / len(keys)
+
+    def expect(self, words: str, seconds: float = 60.0) -> None:
+        if not self.shows(words, seconds):
+            raise SystemExit(f"«{words}» is not on the screen:\n{self.text}")

@@ -1,0 +1,145 @@
+"""What a seal costs the relay in trial merges where 0, 1, 10 or 50 open proposals have its branch as base.
+
+    python -m scripts.bench.collaboration.trials [--files 2000] [--edited 40] [--rounds 3] [--write]
+
+CPU of the relay from the seal until it rests, less what the same costs without a proposal, and how long
+somebody else's request waits meanwhile: reads of the repository, one after another. Main and the branches
+change files as in `merging`; medians of the rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from localstore.core.model import repo as repos
+from scripts.bench.collaboration.folders import seal
+from scripts.bench.collaboration.merging import Files, proposed, sides
+from scripts.bench.ingest import signed_in
+from scripts.bench.relay_cost import Relay
+from scripts.bench.shared import report
+from scripts.bench.shared.cpu import cpu_of, tree
+from svc.api import Api
+from svc.http.client import Http
+
+PROPOSALS = (0, 1, 10, 50)
+MOST_WAIT = 0.2  # seconds
+
+
+@dataclass(slots=True)
+class Seen:
+    """Of one seal: seconds of CPU, seconds until the relay rested, seconds that the reads waited."""
+
+    cpu: float
+    wall: float
+    waits: list[float]
+
+
+def rested(relay: Relay) -> tuple[float, float]:
+    """When the relay began to rest, and its CPU seconds then."""
+    used, since = cpu_of(tree(relay.pid)), time.perf_counter()
+    while time.perf_counter() - since < 0.7:
+        time.sleep(0.1)
+        now = cpu_of(tree(relay.pid))
+        if now - used > 0.02:
+            used, since = now, time.perf_counter()
+    return since, used
+
+
+def moved(api: Api, relay: Relay, repo_id: str, head: str, text: bytes) -> tuple[str, Seen]:
+    """Seal a file onto main, wait until the relay rests. Returns the new head too."""
+    _, before = rested(relay)
+    began = time.perf_counter()
+    head = seal(api, repo_id, "main", {"new": text}, head)
+    until, used = rested(relay)
+    return head, Seen(used - before, until - began, [])
+
+
+def waited(api: Api, other: Api, repo_id: str, head: str, text: bytes) -> tuple[str, list[float]]:
+    """The same, reading until the trials are over."""
+    waits: list[float] = []
+    over = threading.Event()
+
+    def read() -> None:
+        while not over.is_set():
+            began = time.perf_counter()
+            other.send(repos.GET, id=repo_id)
+            waits.append(time.perf_counter() - began)
+            time.sleep(0.01)
+
+    reading = threading.Thread(target=read)
+    reading.start()
+    try:
+        head = seal(api, repo_id, "main", {"new": text}, head)
+        time.sleep(1)
+    finally:
+        over.set()
+        reading.join()
+    return head, waits
+
+
+def measure(folder: Path, files: tuple[Files, Files, list[Files]], rounds: int) -> dict[int, Seen]:
+    found = {}
+    with Relay(folder / "relay") as relay:
+        api, _ = signed_in(folder, relay.origin)
+        other = Api(Http(relay.origin, api.http.credential))
+        base, ours, theirs = files
+        for many in PROPOSALS:
+            repo_id, head = proposed(api, f"with{many}", base, ours, theirs[:many])
+            seen = []
+            for number in range(rounds):
+                head, one = moved(api, relay, repo_id, head, b"%d\n" % number)
+                head, one.waits = waited(api, other, repo_id, head, b"%d, again\n" % number)
+                seen.append(one)
+            found[many] = Seen(
+                statistics.median(one.cpu for one in seen),
+                statistics.median(one.wall for one in seen),
+                sorted(wait for one in seen for wait in one.waits),
+            )
+    return found
+
+
+def written(found: dict[int, Seen]) -> str:
+    plain = found[0]
+    lines = [
+        [
+            str(many),
+            f"{max(one.cpu - plain.cpu, 0) * 1000:.0f} ms",
+            f"{one.wall:.1f} s",
+            f"{statistics.median(one.waits) * 1000:.0f} ms",
+            f"{one.waits[-1] * 1000:.0f} ms",
+        ]
+        for many, one in found.items()
+    ]
+    heads = [
+        "open proposals",
+        "CPU of trials",
+        "the relay rests after",
+        "a read waits",
+        "at most (aim 200 ms)",
+    ]
+    return f"{report.table(heads, lines)}\n\n{report.conditions()}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--files", type=int, default=2000)
+    parser.add_argument("--edited", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/benchmarks.md")
+    options = parser.parse_args()
+    files = sides(options.files, options.edited, max(PROPOSALS))
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
+        found = measure(Path(folder), files, options.rounds)
+    report.show("trials", written(found), options.write)
+    return 0 if all(one.waits[-1] <= MOST_WAIT for one in found.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

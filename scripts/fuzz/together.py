@@ -1,0 +1,68 @@
+"""What people do together in a repository: an issue, a proposal and so on, for the fuzz to ask about."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from tests.relay.histories import Repository, ok
+
+Names = dict[str, list[Any]]
+TOPIC, PATH = "topic", "t.txt"
+
+
+def together(repo: Repository) -> Names:
+    """Make them. Returns the names by which requests mean them, by parameter and member."""
+    http, url = repo.http, repo.url
+    (start,) = repo.seal({PATH: b"one\ntwo\n"}, branch="main")
+    repo.branch(TOPIC, start)
+    (head,) = repo.seal({PATH: b"one\nthree\n"}, branch=TOPIC)
+
+    def made(path: str, body: Any = None, **query: Any) -> dict[str, Any]:
+        found: dict[str, Any] = ok(http.post(f"{url}{path}", json=body, params=query))
+        return found
+
+    made("/labels", {"name": "bug"})
+    issue = made("/issues", {"title": "It stalls", "labels": ["bug"]})["number"]
+    comment = made(f"/issues/{issue}/comments", {"body": "Since today."})["id"]
+    proposal = made("/proposals", {"title": "Mend it", "head": TOPIC, "base": "main"})["number"]
+    asked = {"path": PATH, "start": 2, "end": 2, "seal_id": head, "body": "Why?", "suggestion": "four"}
+    thread = made(f"/proposals/{proposal}/threads", asked)["id"]
+    review = made(f"/proposals/{proposal}/reviews", {"verdict": "comment", "body": "See there."})["id"]
+    run = made("/runs", {"name": "test", "seal_id": head, "conclusion": "failure"})["id"]
+    release = made("/releases", {"version": "v1", "seal_id": start})["version"]
+    ok(http.post(f"{url}/releases/{release}/assets", params={"name": "a.bin"}, content=b"abc"))
+    hook = made("/webhooks", {"url": "http://127.0.0.1:9/", "events": ["push"]})["id"]
+    return {
+        "n": [str(issue), str(proposal)],
+        "number": [issue, proposal],
+        "comment": [comment],
+        "thread": [thread],
+        "threads": [[thread]],
+        "review": [review],
+        "run": [run],
+        "v": [release],
+        "version": [release],
+        "hook": [hook],
+        "labels": [["bug"]],
+        "reaction": ["heart"],
+        "ref": [TOPIC],
+        "head": [TOPIC, head],
+        "seal_id": [start, head],
+        "path": [PATH],
+        "name": ["bug", "test", "a.bin", "v1"],
+    }
+
+
+def organisation(http: Any) -> Names:
+    """A new organisation of the caller, and the name by which requests mean it."""
+    handle = f"o{secrets.token_hex(6)}"
+    return {"org": [ok(http.post("/api/v1/orgs", json={"handle": handle}))["handle"]]}
+
+
+def joined(*known: Names) -> Names:
+    found: Names = {}
+    for names in known:
+        for name, values in names.items():
+            found[name] = [*found.get(name, []), *(one for one in values if one not in found.get(name, []))]
+    return found

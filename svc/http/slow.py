@@ -1,0 +1,39 @@
+"""Says that a server lets a command wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Timer
+
+SLOW = 8.0  # seconds without an answer
+
+
+class Slow:
+    """Calls `say` once, from another thread, when an answer takes longer than SLOW seconds."""
+
+    def __init__(self, origin: str, say: Callable[[str], None]) -> None:
+        self._origin, self._say = origin, say
+        self._said = False
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Around the wait for one answer."""
+        if self._said:
+            yield
+            return
+        timer = Timer(SLOW, self._tell)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _tell(self) -> None:
+        if not self._said:
+            self._said = True
+            self._say(
+                f"svc: {self._origin} has not answered for {SLOW:g} s; still waiting, two minutes at most "
+                "(Ctrl-C ends it)"
+            )
