@@ -18,7 +18,7 @@ from localstore.folder.link import read_repo
 from localstore.home import Home
 from svc.agent.invoke.sync import Status as SyncStatus
 from svc.agent.start import reach
-from tui.looking import Looking
+from tui.listening.looking import Looking
 
 ANSWER_SECONDS = 10.0
 T = TypeVar("T")

@@ -1,6 +1,6 @@
 """The live state of a branch in the tab Code: what is not sealed, who is where, and following somebody.
 
-What is seen comes from the agent as it happens (`tui.looking`); texts are read when they changed.
+What is seen comes from the agent as it happens (`tui.listening.looking`); texts are read when they changed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from localstore.core.model.history import Blob
 from svc.flows.history.live_text import live_text
 from tui.actions import MOVES
 from tui.client import sentence
-from tui.looking import Looking
+from tui.listening.looking import Looking
 from tui.screens.code.file_view import FileView
 from tui.text import Part, safe
 from tui.widgets.frame import LIGHTS, Line

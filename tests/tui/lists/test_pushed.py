@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.svc.conftest import Svc
+from tests.tui.code.test_live import sees
 from tests.tui.test_app import press, project, settle
-from tests.tui.test_live import sees
 from tui.app import SvcApp
 
 __all__ = ["project"]

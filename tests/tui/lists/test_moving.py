@@ -12,8 +12,8 @@ from textual.pilot import Pilot
 
 from svc.flows import assets
 from tests.svc.conftest import Svc
+from tests.tui.code.test_live import sees
 from tests.tui.test_app import press, project, settle
-from tests.tui.test_live import sees
 from tui.app import SvcApp
 from tui.machine import Place
 from tui.screens.lists import moving
@@ -78,8 +78,13 @@ async def test_a_download_shows_progress_is_cancelled_and_goes_on(
         assert not (folder / "large.bin").exists()
         part = next(folder.glob(".svc-*.tmp")).stat().st_size
         assert 0 < part < MANY
-        got = []
-        monkeypatch.setattr(assets, "_write", lambda fd, piece: (got.append(len(piece)), write(fd, piece)))
+        got: list[int] = []
+
+        def counted(fd: int, piece: bytes) -> None:
+            got.append(len(piece))
+            write(fd, piece)
+
+        monkeypatch.setattr(assets, "_write", counted)
         await pilot.press("enter")
         await sees(pilot, "✓ in ")
         assert (folder / "large.bin").read_bytes() == whole

@@ -18,8 +18,11 @@ from tui.app import SvcApp
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
-HANDLE = lambda: f"@{os.environ['TEST_HANDLE']}"  # noqa: E731
 PATIENCE = 30.0  # seconds for something to be shown
+
+
+def handle() -> str:
+    return f"@{os.environ['TEST_HANDLE']}"
 
 
 async def sees(pilot: Pilot[None], *words: str) -> str:
@@ -54,7 +57,7 @@ async def test_the_live_state_comes_by_push(watched: Path, open_app: Open) -> No
         await sees(pilot, "● live", "0 not sealed", "nobody else is here")
         (watched / "src/main.py").write_text("def main():\n    return 3\n")
         (watched / "new.md").write_text("# New\n")
-        text = await sees(pilot, "2 not sealed", "+ new", "~ live", "People 1", HANDLE())
+        text = await sees(pilot, "2 not sealed", "+ new", "~ live", "People 1", handle())
         assert any("src/" in line and "~ live" in line for line in text.splitlines())
         await press(pilot, "t")
         await press(pilot, *"main", "enter")

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from tui.calling import Calling
 from tui.client import Client
-from tui.live import Following
+from tui.listening.events import Following
 from tui.sending import Sending
 
 NEWS_EVERY = 0.5  # seconds between an event and the request for its changes; events within are one
