@@ -84,7 +84,7 @@ def named_in(function: Any) -> Iterator[Any]:
         if isinstance(node, ast.ImportFrom) and node.module:
             module = importlib.import_module(node.module)
             for alias in node.names:
-                value = getattr(module, alias.name, None)
+                value: Any = getattr(module, alias.name, None)
                 if value is None:
                     value = importlib.import_module(f"{node.module}.{alias.name}")
                 names[alias.asname or alias.name] = value
@@ -95,9 +95,9 @@ def named_in(function: Any) -> Iterator[Any]:
             calls = vars(Api).get(node.attr)  # as in api.release.upload
             if node.value.id == "api" and isinstance(calls, cached_property):
                 yield calls.func
-            module = names.get(node.value.id)
-            if isinstance(module, ModuleType):
-                yield getattr(module, node.attr, None)
+            owner = names.get(node.value.id)
+            if isinstance(owner, ModuleType):
+                yield getattr(owner, node.attr, None)
 
 
 def of_commands() -> list[Action]:
