@@ -41,8 +41,8 @@ from relay.run import data_folder, server
 from tests import buckets
 from tests.databases import new_url, postgres_url
 from tests.patience import PATIENCE
-from tests.relay import documented
 from tests.relay.auth.people import TRUST
+from tests.relay.watching import documented
 
 Sanic.test_mode = True  # it rewrites its own methods at start, which bears repeating in this mode only
 

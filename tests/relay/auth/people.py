@@ -17,7 +17,7 @@ from localstore.core.identity.device_grant import Challenge, Purpose
 from localstore.core.identity.keys import DeviceKey, TransportKey, sign_registration
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, sign
 from tests.patience import PATIENCE
-from tests.relay import documented
+from tests.relay.watching import documented
 
 PASSWORD = "correct horse battery"
 TRUST = (

@@ -13,7 +13,7 @@ from relay.http import openapi
 from scripts.fuzz import api as fuzz_api
 from tests import buckets, databases
 from tests.depth import rounds
-from tests.relay import documented
+from tests.relay.watching import documented
 
 SEED, EXAMPLES = 20261121, rounds(1, 3)
 routes.load()

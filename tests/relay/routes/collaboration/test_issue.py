@@ -10,8 +10,8 @@ import pytest
 from localstore.core import limits
 from tests.depth import rounds
 from tests.relay.histories import create, ok
-from tests.relay.statements import statements_of_requests
 from tests.relay.tracker import Tracker, code, world
+from tests.relay.watching.statements import statements_of_requests
 
 __all__ = ["world"]  # the fixture
 

@@ -13,7 +13,7 @@ from relay.db.schema import tables
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import compared, ok
 from tests.relay.proposing import Proposing, code, proposing
-from tests.relay.statements import statements_of_requests
+from tests.relay.watching.statements import statements_of_requests
 
 
 @pytest.fixture

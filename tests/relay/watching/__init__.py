@@ -1,0 +1,1 @@
+"""What tests watch of a relay while it answers."""
