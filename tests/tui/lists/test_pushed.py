@@ -64,11 +64,11 @@ async def test_what_came_while_another_screen_was_in_front_is_there(
         await settle(pilot)
         await sees(pilot, "● live", "second")
         assert isinstance(pilot.app, SvcApp)
-        await press(pilot, "slash", *"second", "enter", "enter")
+        await press(pilot, "w")
+        await press(pilot, *"second", "enter")
         await sees(pilot, "8Settings", "second  main")
         other("issue", "create", "-t", "It stalls", "-a", f"@{me}", "-R", project)
         while not pilot.app._missed:
             await pilot.pause(0.05)
         await press(pilot, "escape")
-        await press(pilot, "slash", *(["backspace"] * 10), "enter")
         await sees(pilot, "It stalls")
