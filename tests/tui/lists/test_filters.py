@@ -11,9 +11,9 @@ from localstore.core.errors import UsageError
 from localstore.core.model.collaboration.issue import IssueQuery
 from localstore.core.model.collaboration.proposal import ProposalQuery
 from tests.svc.conftest import Svc
+from tests.tui.proposal.test_proposals import proposal
 from tests.tui.test_app import press, project, settle
 from tests.tui.test_plain import typed
-from tests.tui.test_proposals import proposal
 from tui.app import SvcApp
 from tui.filters import complete, parse
 
