@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 FILE = "known.db"  # in SVC_HOME
 KEPT = 4_000  # values; the oldest are dropped
-VALUE_MAX = 8 * 1024 * 1024  # bytes of one value that is kept
+VALUE_MAX = 32 * 1024 * 1024  # bytes of one value that is kept
 
 
 class Known(NamedTuple, Generic[T]):

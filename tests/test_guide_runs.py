@@ -21,9 +21,8 @@ import pytest
 import yaml
 
 from tests.svc.conftest import ROOT
-from tests.test_pages_run import NAMED, Host, end, hosts
+from tests.test_pages_run import NAMED, Host, end, two_hosts
 
-__all__ = ["hosts"]
 BLOCK = re.compile(r"^[ ]*```(console|sh|yaml|nginx)\n(.*?)^[ ]*```", re.MULTILINE | re.DOTALL)
 PROMPT = re.compile(r"(?:(\w+) +)?\$ (.*?)(?:\s{2,}#.*)?")
 ACTIVATE = "source .venv/bin/activate"
@@ -35,6 +34,13 @@ assert http.post("/auth/sign-up", data={{"handle": "alice", "password": "{passwo
 made = http.post("/api/v1/auth/tokens", json={{"label": "ci", "access": "write"}})
 print(made.json()["token"])
 """
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Iterator[tuple[Host, Host, str]]:
+    """Two machines, and the first one's address for the second; README's test has svc as it is installed."""
+    with two_hosts(tmp_path, forked=True) as found:
+        yield found
 
 
 class Line(NamedTuple):

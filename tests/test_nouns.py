@@ -23,7 +23,6 @@ UNCALLED = {
     "auth.REFRESH": "a browser",
     "history.ARCHIVE": "other programs",
     "history.LOG": "other programs",
-    "history.SEAL_UPDATES": "other programs",
     "listing.SOCIAL": "pages, to come",
     "live.PROOF_CONTEXT": "other programs; ours makes these bytes itself",
     "merge.MERGE": "other programs",

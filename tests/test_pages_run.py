@@ -11,11 +11,13 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.patience import PATIENCE
+from tests.svc import forks
 from tests.svc.conftest import ROOT, clean_environment
 
 README = ROOT / "README.md"
@@ -36,12 +38,20 @@ def blocks(page: Path, heading: str = "") -> list[list[str]]:
 class Host:
     """A machine: a network of its own where that can be, a home and a shell."""
 
-    def __init__(self, base: Path, name: str, network: str | None) -> None:
+    def __init__(self, base: Path, name: str, network: str | None, *, forked: bool) -> None:
+        """`forked`: its svc is a fork that has the code loaded already."""
         self.folder = base / name
         self.folder.mkdir()
         self.prefix = ["ip", "netns", "exec", network] if network else []
         self.environment = clean_environment(HOME=str(self.folder), SVC_HOME=str(self.folder / "svc-home"))
-        (self.folder / ".venv").symlink_to(Path(os.environ.get("VIRTUAL_ENV") or ROOT / ".venv"))
+        real = Path(os.environ.get("VIRTUAL_ENV") or ROOT / ".venv")
+        if not forked:
+            (self.folder / ".venv").symlink_to(real)
+            return
+        tools = self.folder / ".venv" / "bin"
+        tools.mkdir(parents=True)
+        (tools / "activate").write_text(f'export PATH="{tools}:{real}/bin:$PATH"\n')
+        forks.program(tools, forks.forking())
 
     def shell(self, lines: list[str]) -> str:
         """Type the lines into one shell that ends at the first failure; what was printed."""
@@ -86,7 +96,13 @@ def busy(host: str, port: int) -> bool:
 
 @pytest.fixture
 def hosts(tmp_path: Path) -> Iterator[tuple[Host, Host, str]]:
-    """Two machines, and the first one's address for the second."""
+    """Two machines with svc as it is installed, and the first one's address for the second."""
+    with two_hosts(tmp_path, forked=False) as found:
+        yield found
+
+
+@contextmanager
+def two_hosts(tmp_path: Path, *, forked: bool) -> Iterator[tuple[Host, Host, str]]:
     first, second = f"svc-a-{os.getpid()}", f"svc-b-{os.getpid()}"
     made = os.geteuid() == 0 and shutil.which("ip") is not None and ip("netns", "add", first)
     try:
@@ -97,11 +113,19 @@ def hosts(tmp_path: Path) -> Iterator[tuple[Host, Host, str]]:
                 assert ip("-n", network, "addr", "add", f"{address}/24", "dev", device)
                 assert ip("-n", network, "link", "set", device, "up")
                 assert ip("-n", network, "link", "set", "lo", "up")
-            yield Host(tmp_path, "first", first), Host(tmp_path, "second", second), NAMED
+            yield (
+                Host(tmp_path, "first", first, forked=forked),
+                Host(tmp_path, "second", second, forked=forked),
+                NAMED,
+            )
         elif busy("127.0.0.1", 8080):
             pytest.skip("no network namespaces here, and the port that the pages name is taken")
         else:
-            yield Host(tmp_path, "first", None), Host(tmp_path, "second", None), "127.0.0.2"
+            yield (
+                Host(tmp_path, "first", None, forked=forked),
+                Host(tmp_path, "second", None, forked=forked),
+                "127.0.0.2",
+            )
     finally:
         for network in (first, second):
             if made:

@@ -29,8 +29,8 @@ from tui.commands import Commands
 from tui.display import Over
 from tui.drafts import Drafts
 from tui.images.protocol import Way
+from tui.listening.news import News
 from tui.machine import NOWHERE, Machine, Place
-from tui.news import News
 from tui.offers import OFFERS
 from tui.reads import Read
 from tui.sending import Sending
@@ -132,8 +132,10 @@ class SvcApp(News, inherit_bindings=False):
                 return
 
         def work() -> None:
+            began = time.monotonic()
             try:
                 value, at = self.client.fetch(read)
+                self.took = time.monotonic() - began
             except Exception as error:
                 self._tell(worker(), screen, error, failed)
                 return

@@ -6,17 +6,19 @@ response = machine.invoke("sync_status", SyncStatus)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from localstore.agent.talk import AgentSilent, ApiResponse, Person
+from localstore.agent.talk import AgentSilent, ApiResponse, Person, Seen
 from localstore.core.errors import SvcError
 from localstore.folder.link import read_repo
 from localstore.home import Home
 from svc.agent.invoke.sync import Status as SyncStatus
 from svc.agent.start import reach
+from tui.listening.looking import Looking
 
 ANSWER_SECONDS = 10.0
 T = TypeVar("T")
@@ -63,6 +65,10 @@ class Machine:
         if response.success:
             return ApiResponse(True, msgspec.convert(response.data, shape))
         return ApiResponse(False, None, response.error)
+
+    def look(self, origin: str, repo_id: str, branch: str, saw: Callable[[Seen], None]) -> Looking:
+        """Look at the live state of a branch until it is closed; the agent is started if none runs."""
+        return Looking(self._home, origin, repo_id, branch, saw)
 
     def status(self) -> SyncStatus | None:
         """The watched folders and what waits."""

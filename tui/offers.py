@@ -40,7 +40,7 @@ _RIGHTS: dict[str, tuple[str, ...]] = {
     "thread.list": ("pr threads",),
     # --- releases
     "release.list": ("repo release list",),
-    "release.edit": ("repo release sign",),
+    "publication.create": ("repo release sign",),
     "release.delete": ("repo release delete",),
     # --- runs and checks
     "run.list": ("repo run list",),

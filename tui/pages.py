@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from localstore.core.model.collaboration.inbox import InboxItem
-from localstore.core.model.collaboration.issue import Comment, Issue
-from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.model.collaboration.issue import Comment, Issue, IssueQuery
+from localstore.core.model.collaboration.proposal import Proposal, ProposalQuery
 from localstore.core.model.collaboration.run import Run, state_of
 from localstore.core.model.collaboration.thread import Thread
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
 from tui import reads
+from tui.filters import WORDS, Filter, parse
 from tui.reads import Read
 from tui.rights import refusal
 from tui.screens.proposal.words import conflict_way_out
@@ -36,11 +37,13 @@ class Choice(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A title, lines to read, and what can be chosen."""
+    """A title, lines to read, and what can be chosen. `search`: the page for what is typed behind `/`, where
+    it is more than a text that choices contain."""
 
     title: str
     lines: Sequence[str] = ()
     choices: Sequence[Choice] = ()
+    search: Callable[[str], Page] | None = None
 
 
 class Pages:
@@ -63,8 +66,9 @@ class Pages:
 
     # --- issues and proposals
 
-    def issues(self, repo: Repo) -> Page:
-        found: list[Issue] = self._read(reads.issues(repo.id, "all"))
+    def issues(self, repo: Repo, text: str = "") -> Page:
+        asked = parse("issues", text, "all")
+        found: list[Issue] = self._read(reads.issues(repo.id, cast("IssueQuery", asked.query)))
         choices = [
             Choice(
                 f"#{one.number} {one.state}  {safe(one.title)}  {_who(one)} {self._ago(one.updated_at)}",
@@ -72,7 +76,7 @@ class Pages:
             )
             for one in found
         ]
-        return Page(f"Issues of {safe(repo.full_name)}, {len(found)}", (), choices)
+        return _filtered("Issues", repo, asked, choices, partial(self.issues, repo))
 
     def issue(self, repo: Repo, number: int) -> Page:
         one: Issue = self._read(reads.issue(repo.id, number))
@@ -85,8 +89,9 @@ class Pages:
         ]
         return Page(f"#{number} {safe(one.title)}", lines)
 
-    def proposals(self, repo: Repo) -> Page:
-        found: list[Proposal] = self._read(reads.proposals(repo.id, "all"))
+    def proposals(self, repo: Repo, text: str = "") -> Page:
+        asked = parse("proposals", text, "all")
+        found: list[Proposal] = self._read(reads.proposals(repo.id, cast("ProposalQuery", asked.query)))
         choices = [
             Choice(
                 f"#{one.number} {_state(one)}  {safe(one.title)}  {_checks(one)}  {_who(one)} "
@@ -95,7 +100,7 @@ class Pages:
             )
             for one in found
         ]
-        return Page(f"Proposals of {safe(repo.full_name)}, {len(found)}", (), choices)
+        return _filtered("Proposals", repo, asked, choices, partial(self.proposals, repo))
 
     def proposal(self, repo: Repo, number: int) -> Page:
         one: Proposal = self._read(reads.proposal(repo.id, number))
@@ -284,6 +289,23 @@ class Pages:
         for one in comments:
             lines += [f"comment by {_who(one)} {self._ago(one.created_at)}:", *_text(one.body)]
         return lines
+
+
+def _filtered(
+    what: str,
+    repo: Repo,
+    asked: Filter,
+    choices: list[Choice],
+    search: Callable[[str], Page],
+) -> Page:
+    """The page of a list with what its filter leaves."""
+    wanted = asked.free.casefold().split()
+    left = [one for one in choices if all(word in one.text.casefold() for word in wanted)]
+    typed = safe(asked.typed)
+    lines = [
+        f"filter: {typed}" if typed else f"/ takes {' '.join(f'{name}:' for name in WORDS[what.lower()])}"
+    ]
+    return Page(f"{what} of {safe(repo.full_name)}, {len(left)}", lines, left, search)
 
 
 def _who(one: Any) -> str:

@@ -144,8 +144,7 @@ class Plain:
             elif word == "r":
                 return "again"
             elif word.startswith("/"):
-                wanted = word[1:].casefold()
-                choices = [one for one in page.choices if wanted in one.text.casefold()]
+                page, choices = self._filtered(page, word[1:])
                 start = 0
             elif word.startswith(":"):
                 self._command(word[1:])
@@ -155,6 +154,16 @@ class Plain:
                     return opened
             else:
                 self._say(f"{safe(word)} is none of the choices")
+
+    def _filtered(self, page: Page, text: str) -> tuple[Page, list[Choice]]:
+        """The page for what is typed behind `/`, and what can be chosen on it."""
+        if page.search is None:
+            return page, [one for one in page.choices if text.casefold() in one.text.casefold()]
+        try:
+            page = page.search(text)
+        except SvcError as error:
+            self._say(sentence(error))
+        return page, list(page.choices)
 
     def _command(self, line: str) -> None:
         try:

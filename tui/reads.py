@@ -143,13 +143,18 @@ def brought(repo_id: str, seal_id: str) -> Read[Compare]:
     )
 
 
-def issues(repo_id: str, state: str) -> Read[list[Issue]]:
-    query = msgspec.convert({"state": state}, IssueQuery)
+def issues(repo_id: str, query: IssueQuery) -> Read[list[Issue]]:
     return Read(
-        f"repos/{repo_id}/issues/{state}",
+        f"repos/{repo_id}/issues/{_named(query)}",
         list[Issue],
         lambda api: list(api.items(issues_.LIST, query, limit=ISSUES, id=repo_id)),
     )
+
+
+def _named(query: msgspec.Struct) -> str:
+    """The key of a query: its state alone, or all that it asks for."""
+    asked = {name: value for name, value in msgspec.structs.asdict(query).items() if value is not None}
+    return str(asked["state"]) if len(asked) == 1 else msgspec.json.encode(asked).decode()
 
 
 def issue(repo_id: str, number: int) -> Read[Issue]:
@@ -243,10 +248,9 @@ def inbox() -> Read[list[InboxItem]]:
     return Read("inbox", list[InboxItem], lambda api: list(api.items(inbox_.LIST, limit=INBOX)))
 
 
-def proposals(repo_id: str, state: str) -> Read[list[Proposal]]:
-    query = msgspec.convert({"state": state}, ProposalQuery)
+def proposals(repo_id: str, query: ProposalQuery) -> Read[list[Proposal]]:
     return Read(
-        f"repos/{repo_id}/proposals/{state}",
+        f"repos/{repo_id}/proposals/{_named(query)}",
         list[Proposal],
         lambda api: list(api.items(proposals_.LIST, query, limit=ISSUES, id=repo_id)),
     )

@@ -18,11 +18,12 @@ from typing import Any, Protocol
 import msgspec
 
 from localstore.agent.place import SOCKET, socket_path
-from localstore.agent.talk import LINE_BYTES, RESPONSE_BYTES, ApiResponse, Reply, Request, Said, encode
+from localstore.agent.talk import LINE_BYTES, RESPONSE_BYTES, ApiResponse, Reply, Request, Said, Seen, encode
 
 CONVERSATIONS = 64  # at once; further ones are hung up on
 REQUEST_SECONDS = 30.0  # for a whole request to come
 SEND_SECONDS = 10.0  # for what is said to be taken
+STAYING = ("follow", "look")  # requests after which a client hears until it hangs up
 UNREAD = 10_000  # events that wait for one follower
 _requests = msgspec.json.Decoder(Request)
 
@@ -32,9 +33,9 @@ class Follower:
 
     def __init__(self, peer: socket.socket) -> None:
         self._peer = peer
-        self._waiting: queue.Queue[Said | None] = queue.Queue(UNREAD)
+        self._waiting: queue.Queue[Said | Seen | None] = queue.Queue(UNREAD)
 
-    def say(self, said: Said) -> None:
+    def say(self, said: Said | Seen) -> None:
         try:
             self._waiting.put_nowait(said)
         except queue.Full:
@@ -46,11 +47,18 @@ class Follower:
         with suppress(OSError):
             self._peer.shutdown(socket.SHUT_RDWR)
 
+    def hang_up_later(self) -> None:
+        """Hang up once what was said is passed on."""
+        with suppress(queue.Full):
+            self._waiting.put_nowait(None)
+
     def serve(self) -> None:
         """Pass on events until either side hangs up."""
         threading.Thread(target=self._until_hung_up, daemon=True).start()
         while (said := self._waiting.get()) is not None:
             self._peer.sendall(encode(said) + b"\n")
+        with suppress(OSError):
+            self._peer.shutdown(socket.SHUT_RDWR)  # a close would wait for the thread that reads
 
     def _until_hung_up(self) -> None:
         with suppress(OSError):
@@ -68,7 +76,7 @@ class Desk(Protocol):
     """Answers requests. Called from a thread for each conversation."""
 
     def answer(self, request: Request) -> Reply:
-        """Carry out a request; `follow` is answered here as well."""
+        """Carry out a request; `follow` and `look` are answered here as well."""
 
     def invoke(self, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
         """Carry out a command; it is ended once its client has `hung_up`."""
@@ -143,7 +151,7 @@ class Server:
                 _respond(peer, self._desk.invoke(request, lambda: _hung_up(peer)))
                 continue
             reply = self._desk.answer(request)
-            if request.do != "follow" or reply.error:
+            if request.do not in STAYING or reply.error:
                 _send(peer, reply)
                 continue
             follower = Follower(peer)

@@ -1,13 +1,14 @@
 """What is said on the agent's socket: one JSON object a line. A client's has at most LINE_BYTES.
 
 A client sends a `Request`; `Reply` answers it, and `ApiResponse` an `invoke`. After a `follow`, `Said` lines
-come until somebody hangs up.
+come until somebody hangs up, after a `look` lines of `Seen`.
 """
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
@@ -19,15 +20,17 @@ LINE_BYTES = 1 << 20
 RESPONSE_BYTES = 16 << 20  # of an ApiResponse
 ANSWER_SECONDS = 30.0  # for the agent to answer
 Light = Literal["live", "polling", "offline"]
-Do = Literal["about", "watch", "follow", "stop", "send", "invoke"]
+Do = Literal["about", "watch", "follow", "stop", "send", "invoke", "look", "here"]
 T = TypeVar("T")
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """`do`: `about` the agent; `watch` the folder; `follow` its events (no folder: all); `stop` watching it
     (no folder: all); `send` what waits in the outbox; `invoke` a `command` with `args`, in the `folder` and
-    at the `server`. `detach`: the folder is watched when nobody follows it as well. `turn`: what an agent
-    calls the turn in which it edits; it ends when the follower who named it hangs up."""
+    at the `server`; `look` at the live state of a `branch` of the `repo` (an id) at the `server`; say that
+    the user is `here` on it, in a `path` and `line`, looking. `detach`: the folder is watched when nobody
+    follows it as well. `turn`: what an agent calls the turn in which it edits; it ends when the follower who
+    named it hangs up."""
 
     do: Do
     folder: str | None = None
@@ -36,6 +39,10 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     command: str = ""
     args: dict[str, Any] = msgspec.field(default_factory=dict)
     server: str | None = None
+    repo: str = ""
+    branch: str = ""
+    path: str = ""
+    line: int = 0
 
 
 class ApiError(msgspec.Struct):
@@ -58,7 +65,8 @@ class ApiResponse(msgspec.Struct, Generic[T]):
 
 
 class Person(msgspec.Struct, omit_defaults=True):
-    """Somebody on the branch: `kind` person or agent, in which file and line (0: unknown)."""
+    """Somebody on the branch: `kind` person or agent, in which file and line (0: unknown). `conn`, where a
+    branch is looked at: the same for as long as their working copy is there."""
 
     who: str
     device: str
@@ -66,6 +74,7 @@ class Person(msgspec.Struct, omit_defaults=True):
     path: str = ""
     line: int = 0
     state: str = "view"
+    conn: str = ""
 
 
 class Folder(msgspec.Struct, omit_defaults=True):
@@ -132,6 +141,41 @@ class Said(msgspec.Struct, omit_defaults=True):
     detail: str = ""
 
 
+class Unsealed(msgspec.Struct, omit_defaults=True):
+    """A path whose live state differs from the seal. `kind` text, blob, chunked or gone; `gen`: its lane;
+    `ver`: number of the last update; `new`: the seal lacks it; `by`: who edited it, as far as it is known."""
+
+    path: str
+    kind: str
+    gen: int
+    ver: int
+    digest: str = ""
+    size: int = 0
+    new: bool = False
+    by: list[str] = msgspec.field(default_factory=list)
+
+
+class Seen(msgspec.Struct, omit_defaults=True):
+    """What a `look` sees.
+
+    light     `state` of the line, and `detail` if it is not live
+    frontier  `paths` differ from the seal `head` (None: nothing is sealed) of the branch `branch_id`;
+              `changed` brings those that one line does not hold
+    changed   `paths` changed; `same`: these are as sealed again
+    people    everybody else on the branch
+    ended     it is not looked at any more, `detail` says why
+    """
+
+    event: Literal["light", "frontier", "changed", "people", "ended"]
+    state: str = ""
+    detail: str = ""
+    head: str | None = None
+    branch_id: str = ""
+    paths: list[Unsealed] = msgspec.field(default_factory=list)
+    same: list[str] = msgspec.field(default_factory=list)
+    people: list[Person] = msgspec.field(default_factory=list)
+
+
 class AgentSilent(Exception):
     """No agent answers."""
 
@@ -139,6 +183,7 @@ class AgentSilent(Exception):
 encode = msgspec.json.Encoder().encode
 _replies = msgspec.json.Decoder(Reply)
 _said = msgspec.json.Decoder(Said)
+_seen = msgspec.json.Decoder(Seen)
 _responses = msgspec.json.Decoder(ApiResponse[Any])
 
 
@@ -163,6 +208,9 @@ class Conversation:
         self.close()
 
     def close(self) -> None:
+        """Hang up. A thread that waits for a line wakes up."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
     def ask(self, request: Request) -> Reply:
@@ -197,6 +245,15 @@ class Conversation:
         while True:
             try:
                 yield _said.decode(self._line())
+            except (OSError, msgspec.MsgspecError, AgentSilent):
+                return
+
+    def sights(self) -> Iterator[Seen]:
+        """What is seen after a `look`, until the agent hangs up."""
+        self._socket.settimeout(None)
+        while True:
+            try:
+                yield _seen.decode(self._line())
             except (OSError, msgspec.MsgspecError, AgentSilent):
                 return
 

@@ -45,7 +45,7 @@ class Frames:
         if frame.after != since:
             return None
         for signed in frame.updates:
-            require_signed(copy, signed)
+            require_signed(copy.repo.repo_id, copy.branch_id, signed)
         ours = frame.replica == copy.replica
         others = [signed for signed in frame.updates if signed.replica != copy.replica]
         for row in frame.rows:
@@ -116,15 +116,13 @@ class Frames:
         self._edits[row.path] = [*(known or []), *edits] if whole else None
 
 
-def require_signed(copy: WorkingCopy, signed: Signed) -> None:
-    """Raise ServerMisbehaved unless the update is signed by the key that the relay names."""
+def require_signed(repo_id: str, branch_id: str, signed: Signed) -> None:
+    """Raise ServerMisbehaved unless the update is signed for this branch by the key that the relay names."""
     update = signed.update
     try:
         signature, public = check(update), unb64u(signed.public_key, 32)
         named = key_id(public) == signed.device_key_id
-        message = signing_bytes(
-            copy.repo.repo_id, copy.branch_id, signed.replica, signed.device_key_id, update
-        )
+        message = signing_bytes(repo_id, branch_id, signed.replica, signed.device_key_id, update)
     except Invalid as error:
         raise ServerMisbehaved(
             f"the server sent an edit with an invalid signature ({error.detail})"

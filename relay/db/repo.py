@@ -49,7 +49,7 @@ class RepoRow(msgspec.Struct, frozen=True):
     created_at: int
     updated_at: int
     policy: int | None = None
-    partial: bool = False
+    partial: bool | None = None
 
     def __repr__(self) -> str:
         return f"RepoRow({self.id!r})"  # not the tree key

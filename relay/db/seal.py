@@ -84,7 +84,7 @@ def root_in(repo_id: Any) -> ColumnElement[bytes]:
     return func.coalesce(own.correlate(seal).scalar_subquery(), seal.c.root)
 
 
-_ROOT = root_in(bindparam("repo_id"))
+_ROOT = root_in(bindparam("repo_id")).label("root")
 COLUMNS = (
     *(_ROOT if column is seal.c.root else column for column in OWN_COLUMNS),
     account.c.handle,

@@ -145,7 +145,7 @@ def _responses(route: Route, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _problems(route: Route) -> set[int]:
-    codes = {401, 403, 429, *route.errors}  # every route refuses an invalid credential
+    codes = {400, 401, 403, 429, *route.errors}  # every route refuses a malformed or invalid credential
     if route.params or route.flag:
         codes |= {400, 404, 422}
     if route.operation.about != "node":

@@ -1,18 +1,19 @@
-"""What the terminal app costs: bytes on the line, CPU of a key, of the first paint and of large things; memory.
+"""What the terminal app costs: bytes on the line, CPU of keys, first paint and large things, memory.
 
-    python -m scripts.bench.app [--proposals 10000] [--world FOLDER] [--size 80x24 --size 200x50] [--write]
+    python -m scripts.bench.app [--proposals 1000] [--size 80x24 --size 200x50]
 
-It makes its own relay and repository: a file and a comparison of 100,000 lines, and so many proposals. `--world`
-keeps them there, so that the next run begins at once. The app runs on a real pseudo-terminal. A key costs the CPU
-of all threads of the app until the line is quiet, so other work on the machine hardly counts. The least of the
-rounds for CPU, the most for bytes.
+It makes its own relay and repository: a file and a comparison of 100,000 lines, and so many proposals (10,000
+take ten minutes). The app runs on a real pseudo-terminal. A key costs the CPU of all threads of the app until
+the line is quiet, in ticks of 10 ms over several keys; on a busy machine the same work takes more of it.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -24,8 +25,9 @@ from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.collaboration.issue import IssueCreate
 from localstore.core.model.collaboration.proposal import ProposalCreate
 from localstore.core.model.ref import RefCreate
-from scripts.bench.collaboration.folders import linked, svc, write
-from scripts.bench.shared.cpu import cpu_of
+from scripts.bench.collaboration.folders import environment, linked, svc, write
+from scripts.bench.ingest import signed_in
+from scripts.bench.shared.cpu import anonymous, cpu_of
 from scripts.bench.tui import Terminal
 from svc.api import Api
 
@@ -133,3 +135,71 @@ class Watched(Terminal):
     def expect(self, words: str, seconds: float = 60.0) -> None:
         if not self.shows(words, seconds):
             raise SystemExit(f"«{words}» is not on the screen:\n{self.text}")
+
+
+def row(name: str, cost: tuple[int, float]) -> None:
+    print(f"{name:<32} {cost[0]:>7} bytes {cost[1]:>8.1f} ms", flush=True)
+
+
+def measure(folder: Path, env: dict[str, str], size: tuple[int, int], count: int) -> None:
+    print(f"{size[0]} x {size[1]}")
+    first = Watched(folder, env, size)  # keeps what it saw
+    first.expect("Repositories")
+    first.still(1.0)
+    first.close()
+    app, sent = Watched(folder, env, size), 0
+    while "Repositories" not in app.text:
+        sent += app.read(0.01, 0.02)
+    row("first paint", (sent, app.cpu))
+    row("start", (sent + app.still(1.0), app.cpu))
+    print(f"{'memory':<32} {anonymous([app.pid]) / 1e6:>7.0f} MB")
+    row("open a repository", app.costs("\r"))
+    for tab in "12345678":
+        row(f"tab {tab}", app.costs(tab))
+    app.costs("2")
+    row("a line", app.each("jjjjkkkk"))
+    app.costs("G")
+    row("open 100,000 lines", app.costs("\r"))
+    app.expect(f"{LINES} lines")
+    row("a line", app.each("jjjjjjjjjjkkkkkkkkkk"))
+    row("a page", app.each(["\x04", "\x15"] * 5))
+    row("first, last line", app.each(["G", "g"] * 5))
+    row("search to the end", app.costs("/value_99999\r"))
+    app.costs("h")
+    app.expect("Second")
+    row("open their comparison", app.costs("\r"))
+    app.expect("modified long.py")
+    row("a line", app.each("jjjjjjjjjjkkkkkkkkkk"))
+    row("a page", app.each(["\x04", "\x15"] * 5))
+    row("first, last line", app.each(["G", "g"] * 5))
+    print(f"{'memory':<32} {anonymous([app.pid]) / 1e6:>7.0f} MB")
+    app.costs("3")
+    app.costs("p")
+    app.expect(f"Proposals, open {count}")
+    app.still(1.0)
+    app.costs("/")
+    row("a key of a filter", app.each("retry upload"))
+    row("a key taken back", app.each(["\x7f"] * 12))
+    app.costs("\x1b")
+    row("times move on, in a minute", (max(app.read(1.0, 2.0) for _ in range(60)), 0.0))
+    app.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--proposals", type=int, default=1000)
+    parser.add_argument("--size", action="append")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as made:
+        base = Path(made)
+        with relay_on(base / "relay") as url:
+            env = environment(base, url)
+            api, _ = signed_in(base, url)
+            folder = furnish(api, base, env, options.proposals)
+            for size in options.size or ["80x24", "200x50"]:
+                width, height = map(int, size.split("x"))
+                measure(folder, env, (width, height), options.proposals)
+
+
+if __name__ == "__main__":
+    main()

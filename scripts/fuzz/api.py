@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,7 @@ STANDING = (
     "state",
     "protected",
 )
-_POSITIVE, _NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
+MODES = _POSITIVE, _NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
 
 
 @dataclass
@@ -265,7 +265,7 @@ def known(draw: Any, value: Any, names: dict[str, list[Any]], name: str = "") ->
     return value
 
 
-def attack(world: World, operation: Any, examples: int, seed: int) -> int:
+def attack(world: World, operation: Any, examples: int, seed: int, modes: Sequence[Any] = MODES) -> int:
     """Send `examples` requests of each mode. Returns their number. Raises for the first wrong answer."""
     sent = itertools.count()
     sessions = {caller: world.session(caller) for caller in CALLERS}
@@ -290,7 +290,7 @@ def attack(world: World, operation: Any, examples: int, seed: int) -> int:
         if answer.status_code == 404 and case.method != "HEAD":
             assert answer.content == NOT_FOUND_BODY, answer.content
 
-    for mode in (_POSITIVE, _NEGATIVE):
+    for mode in modes:
         run = hypothesis.given(data=st.data(), case=operation.as_strategy(generation_mode=mode))(once)
         run = hypothesis.settings(
             max_examples=examples,

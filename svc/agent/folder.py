@@ -271,6 +271,7 @@ class Watched(Steps):
                 self._behind = True
             case Opened():
                 self._people.clear()
+                self._tell_here()
                 if message.head != self._last_seal:
                     self._whole = True
             case Answers():

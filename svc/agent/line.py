@@ -22,6 +22,7 @@ from localstore.core.errors import ServerUnreachable, SvcError, TooLarge, Unauth
 from localstore.core.model.live import UpdateBatch
 from localstore.core.model.sync import (
     Answers,
+    Doing,
     Event,
     Gap,
     Hidden,
@@ -62,7 +63,8 @@ class Place(msgspec.Struct):
 
 
 class Member(Protocol):
-    """A folder on this server. Its methods are called from the line's thread and return at once."""
+    """A folder on this server, or a look at a branch. Its methods are called from the line's thread and
+    return at once."""
 
     channel: int
     place: Place | None  # None: no channel, because the user may only read
@@ -144,12 +146,13 @@ class Line:
             return None
         return number
 
-    def here(self, channel: int, path: str, line: int, turn: str | None) -> None:
-        """Report where the user is."""
+    def here(self, channel: int, path: str, line: int, turn: str | None, state: Doing = "edit") -> bool:
+        """Report where the user is. Returns whether there is a socket to say it on."""
         with self._lock:
             socket = self._socket if channel in self._opened else None
         if socket is not None:
-            socket.send_here(channel, path, line, 0, "edit", turn)
+            socket.send_here(channel, path, line, 0, state, turn)
+        return socket is not None
 
     # --- the thread
 

@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 from contextlib import suppress
+from functools import partial
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from svc.agent.folder import Watched
 from svc.agent.invoke import bus
 from svc.agent.invoke.programs import Programs
 from svc.agent.line import Line
+from svc.agent.look import Look
 from svc.agent.sender import Sender
 from svc.api import Api, connect
 from svc.http.origin import parse_origin
@@ -60,6 +62,8 @@ class _Agent:
         self._folders: dict[str, Watched] = {}
         self._lines: dict[str, Line] = {}
         self._followers: dict[Follower, str | None] = {}
+        self._looks: dict[Follower, tuple[str, Look]] = {}
+        self._replicas: dict[str, dict[tuple[str, str], int]] = {}  # server → ids of looks
         self._channels = itertools.count(1)
         self._conversations = 0
         self._ending = False
@@ -119,6 +123,13 @@ class _Agent:
                     return self._reply([self._watch(request.folder or "", request.detach, request.turn)])
                 case "stop":
                     return self._reply(self._stop(request.folder))
+                case "look":
+                    self._require_server(request)
+                    return self._reply([])
+                case "here":
+                    for look in self._looks_at(request):
+                        look.here(request.path, request.line)
+                    return self._reply([])
                 case "send":
                     self._sender.wake()
                     return self._reply([])
@@ -159,6 +170,9 @@ class _Agent:
 
     def follows(self, request: Request, follower: Follower) -> None:
         """See `Desk`."""
+        if request.do == "look":
+            self._look(request, follower)
+            return
         with self._lock:
             self._followers[follower] = request.folder
             for folder in self._followed(request.folder):
@@ -166,6 +180,12 @@ class _Agent:
 
     def left(self, request: Request, follower: Follower) -> None:
         """See `Desk`. A folder without followers is no longer watched, unless it is detached."""
+        with self._lock:
+            look = self._looks.pop(follower, None)
+        if look is not None:
+            look[1].close()
+            self._close_lines()
+            return
         with self._lock:
             self._followers.pop(follower, None)
             found = self._followed(request.folder)
@@ -183,6 +203,47 @@ class _Agent:
         with self._changed:
             self._conversations = count
             self._changed.notify_all()
+
+    # --- looks
+
+    def _require_server(self, request: Request) -> None:
+        """Raise UsageError unless the request names a server that this machine is signed in to."""
+        origin = parse_origin(request.server or "")
+        if not (request.repo and request.branch) or self._sessions.find(origin) is None:
+            raise UsageError("a look names a repository, a branch, and a server that you are signed in to")
+
+    def _look(self, request: Request, follower: Follower) -> None:
+        origin = parse_origin(request.server or "")
+        with self._lock:
+            look = Look(
+                request.repo,
+                request.branch,
+                next(self._channels),
+                self._line_of(origin),
+                partial(self.reader, origin),
+                self._sessions.identity.device.id,
+                self._replicas.setdefault(origin, {}),
+                follower.say,
+                follower.hang_up_later,
+                self._log,
+            )
+            self._looks[follower] = (origin, look)
+
+    def _looks_at(self, request: Request) -> list[Look]:
+        named = (request.server, request.repo, request.branch)
+        with self._lock:
+            return [
+                look for origin, look in self._looks.values() if (origin, look.repo_id, look.branch) == named
+            ]
+
+    def _close_lines(self) -> None:
+        """Close the lines that nobody uses."""
+        with self._lock:
+            used = {look.line for _, look in self._looks.values()}
+            for origin, line in list(self._lines.items()):
+                if line.empty and line not in used:
+                    line.close()
+                    del self._lines[origin]
 
     # --- folders
 
@@ -248,10 +309,7 @@ class _Agent:
                 del self._folders[str(watched.root)]
             if watched.detached and not self._ending:
                 self._store_detached()
-            for origin, line in list(self._lines.items()):
-                if line.empty:
-                    line.close()
-                    del self._lines[origin]
+            self._close_lines()
             self._changed.notify_all()
         watched.say_ended(why)
         self._log(f"no longer watching {watched.root}: {why}")

@@ -32,6 +32,7 @@ LOOK = 0.02  # seconds between two checks of a file that a program has open
 TRY_SECONDS = 2.0  # between two tries to connect because of saves
 AGAIN = 5.0  # seconds before a round that failed is tried again
 BARRED_SECONDS = 60.0  # until a protected branch is tried again
+LINED_BYTES = 1 << 20  # of a text of which is said in which line it was edited
 ANSWER_SECONDS = 15.0  # for the answer to updates; then they are sent by request
 
 
@@ -114,8 +115,9 @@ class Steps:
             if below:
                 self._tell(copy, self._work.saved_below(copy, below))
             if paths:
+                before = _text_of(copy, paths[-1])
                 self._tell(copy, self._work.saved(copy, paths))
-                self._here = (paths[-1], 0)
+                self._here = (paths[-1], _line_changed(before, _text_of(copy, paths[-1])))
             self._try_line(now)
             return True
         if self._work.frames.paths and self._light != "offline":
@@ -233,10 +235,7 @@ class Steps:
         """Send the updates in flight by request, without owning the folder."""
         if self._light == "offline" or not self.unsent or self._line is None:
             return
-        if self._here is not None and self._light == "live":  # first: a dead line shows on the socket
-            path, line = self._here
-            self._here = None
-            self._line.here(self.channel, path, line, self._turn)
+        self._tell_here()  # first: a dead line shows on the socket
         with self._owning.round() as copy:
             self._work.begin(copy, self._turn)
             updates = self._work.outgoing(copy)
@@ -251,6 +250,13 @@ class Steps:
             return
         self._answers.append((updates, transport.updates(batch)))
         self._barred = 0.0
+
+    def _tell_here(self) -> None:
+        """Tell others where the last save was, once the channel is open."""
+        if self._here is not None and self._line is not None:
+            path, line = self._here
+            if self._line.here(self.channel, path, line, self._turn):
+                self._here = None
 
     # --- what happened
 
@@ -279,3 +285,25 @@ def _emptied(copy: WorkingCopy, path: str) -> bool:
     if info is None or entry is None:
         return False
     return (info.st_size == 0 and entry.size > 0) or copy.files.being_written(path)
+
+
+def _text_of(copy: WorkingCopy, path: str) -> bytes | None:
+    """The text that svc knows at the path; None for a large one, and for anything else."""
+    entry = copy.entries.get(path)
+    if entry is None or entry.kind != "text" or entry.shadow is None or entry.size > LINED_BYTES:
+        return None
+    return copy.objects.get(entry.shadow)
+
+
+def _line_changed(before: bytes | None, after: bytes | None) -> int:
+    """The first line, from 1, in which the texts differ; 0 if it is not known."""
+    if before is None or after is None or before == after:
+        return 0
+    same, most = 0, min(len(before), len(after))
+    while same < most:  # by halves, because comparing slices costs little
+        middle = (same + most + 1) // 2
+        if before[same:middle] == after[same:middle]:
+            same = middle
+        else:
+            most = middle - 1
+    return after.count(b"\n", 0, same) + 1

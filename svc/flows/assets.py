@@ -101,8 +101,9 @@ def upload(
     `clobber`: then the old one is deleted first."""
     for at, file in enumerate(files):
         progress("sending", at, len(files))
+        done = _counted(progress, "sending", at, len(files))
         try:
-            yield Sent(_send(api, repo_id, version, file), True)
+            yield Sent(_send(api, repo_id, version, file, done), True)
             continue
         except AssetExists as error:
             there = _there(api, repo_id, version, error, file.name)
@@ -112,23 +113,25 @@ def upload(
             if not clobber:
                 raise
         api.send(releases.DELETE_ASSET, id=repo_id, v=version, name=there.name)
-        yield Sent(_send(api, repo_id, version, file), True)
+        yield Sent(_send(api, repo_id, version, file, done), True)
     progress("sending", len(files), len(files))
 
 
-def _send(api: Api, repo_id: str, version: str, file: LocalFile) -> Asset:
+def _send(api: Api, repo_id: str, version: str, file: LocalFile, done: Callable[[int], None]) -> Asset:
     return api.release.upload(
-        repo_id, version, file.name, file.media, lambda: _pieces(file), file.size, file.digest
+        repo_id, version, file.name, file.media, lambda: _pieces(file, done), file.size, file.digest
     )
 
 
-def _pieces(file: LocalFile) -> Iterator[bytes]:
-    """As many bytes as were counted. If the file changed meanwhile, the server refuses it by its digest."""
+def _pieces(file: LocalFile, done: Callable[[int], None]) -> Iterator[bytes]:
+    """As many bytes as were counted; `done` hears how many of them were taken. If the file changed meanwhile,
+    the server refuses it by its digest."""
     left = file.size
     with file.path.open("rb") as opened:
         while left and (piece := opened.read(min(PIECE, left))):
             left -= len(piece)
             yield piece
+            done(file.size - left)
     if left:
         raise ClientError(f"{terminal_safe(str(file.path))} became shorter while it was sent; try again")
 
@@ -185,14 +188,15 @@ def download(
         for at, one in enumerate(assets):
             target = folder / one.name
             if one.name not in here:
-                done = _counted(progress, at, len(assets))
+                done = _counted(progress, "receiving", at, len(assets))
                 _fetch(api, repo_id, version, one, target, done)
             yield Received(one, target, one.name not in here)
         progress("receiving", len(assets), len(assets))
 
 
-def _counted(progress: Progress, at: int, total: int) -> Callable[[int], None]:
-    return lambda size: progress("receiving", at, total, size)
+def _counted(progress: Progress, phase: str, at: int, total: int) -> Callable[[int], None]:
+    """Reports the bytes of one file."""
+    return lambda size: progress(phase, at, total, size)
 
 
 def _holds(target: Path, asset: Asset, clobber: bool) -> bool:

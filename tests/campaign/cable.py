@@ -20,8 +20,7 @@ class Cable:
         self.whole, self.refuse_sockets, self.silent = True, False, False
         self._open: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
-        self._port = self._listener.getsockname()[1]
-        self.address = f"http://127.0.0.1:{self._port}"
+        self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._serve, daemon=True).start()
 
     @property
@@ -40,15 +39,10 @@ class Cable:
         self.whole = True
 
     def unplug(self) -> None:
-        """Refuse connections, until `plug`."""
+        """Refuse connections from now on."""
         self.cut()
+        self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
         self._listener.close()
-
-    def plug(self) -> None:
-        """Listen again at the same address."""
-        self._listener = socket.create_server(("127.0.0.1", self._port))
-        self.whole = True
-        threading.Thread(target=self._serve, daemon=True).start()
 
     def close(self) -> None:
         self.cut()

@@ -79,6 +79,6 @@ async def make_repo(
             created_at=now_ms(),
             updated_at=now_ms(),
             **{"class": class_},
-            **dict.fromkeys(("resume_state", "parent_id", "deleted_at", "purge_at", "policy")),
+            **dict.fromkeys(("resume_state", "parent_id", "deleted_at", "purge_at", "policy", "partial")),
         )
     return repo_id

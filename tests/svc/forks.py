@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import array
 import atexit
+import ctypes
 import gc
 import importlib
 import marshal
@@ -36,9 +37,14 @@ PROGRAM = """#!{python} -IS
 import _signal, _socket, marshal, posix, sys
 line = _socket.socket(_socket.AF_UNIX)
 line.connect({path!r})
-files = b"".join(file.to_bytes(4, sys.byteorder) for file in (0, 1, 2, posix.open(".", posix.O_RDONLY)))
+files = [0, 1, 2, posix.open(".", posix.O_RDONLY)]
+try:
+    files.append(posix.open("/proc/self/ns/net", posix.O_RDONLY))
+except OSError:
+    pass
+sent = b"".join(file.to_bytes(4, sys.byteorder) for file in files)
 said = marshal.dumps((sys.argv[1:], posix.environ))
-line.sendmsg([len(said).to_bytes(4, "big")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
+line.sendmsg([len(said).to_bytes(4, "big")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, sent)])
 line.sendall(said)
 told = b""
 def answer():
@@ -68,8 +74,8 @@ def program(folder: Path, path: Path) -> Path:
 def ask(
     path: Path, words: Sequence[str], environment: Mapping[str, str], files: Sequence[int]
 ) -> socket.socket:
-    """Start a command. `files`: its standard streams and its folder. The process's id is said first, its exit
-    code at its end, a line each."""
+    """Start a command. `files`: its standard streams, its folder and, where it is another one, its network.
+    The process's id is said first, its exit code at its end, a line each."""
     line = socket.socket(socket.AF_UNIX)
     line.connect(str(path))
     said = marshal.dumps((list(words), {os.fsencode(k): os.fsencode(v) for k, v in environment.items()}))
@@ -130,7 +136,7 @@ def serve(path: str) -> None:
 def _attend(line: socket.socket) -> None:
     """Fork the command, and tell the other end its process and how it ended."""
     files = array.array("i")
-    size, ancillary, _, _ = line.recvmsg(4, socket.CMSG_SPACE(4 * files.itemsize))
+    size, ancillary, _, _ = line.recvmsg(4, socket.CMSG_SPACE(5 * files.itemsize))
     files.frombytes(ancillary[0][2])
     words, given = marshal.loads(line.makefile("rb").read(int.from_bytes(size, "big")))
     environment = {os.fsdecode(name): os.fsdecode(value) for name, value in given.items()}
@@ -146,11 +152,21 @@ def _attend(line: socket.socket) -> None:
     os._exit(0)
 
 
+def _enter(network: int) -> None:
+    """Be in this network from now on."""
+    own = os.open("/proc/self/ns/net", os.O_RDONLY)
+    if not os.path.sameopenfile(own, network) and ctypes.CDLL(None, use_errno=True).setns(network, 0):
+        raise OSError(ctypes.get_errno(), "svc does not come into the network of its shell")
+    os.close(own)
+
+
 def _run(words: list[str], environment: dict[str, str], files: list[int]) -> NoReturn:
     try:
         for number, file in enumerate(files[:3]):
             os.dup2(file, number)
         os.fchdir(files[3])
+        if len(files) > 4:
+            _enter(files[4])
         for file in files:
             os.close(file)
         os.environ.clear()

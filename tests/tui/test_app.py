@@ -62,7 +62,7 @@ async def test_home_lists_repositories(project: str, open_app: Open) -> None:
         text = await settle(pilot)
         assert "Repositories " in text
         assert project in text
-        assert "● online" in text
+        assert "● online" in text or "● live" in text
 
 
 async def test_a_file_opens_with_its_blame_and_history(project: str, open_app: Open) -> None:

@@ -12,9 +12,9 @@ import pytest
 from svc.cmd.frame.catalogue import NOT_INSIDE
 from svc.cmd.frame.table import COMMANDS
 from tests.svc.conftest import Svc
+from tests.tui.proposal.test_proposals import seen
 from tests.tui.test_app import press, project, settle
 from tests.tui.test_issues import issue
-from tests.tui.test_proposals import seen
 from tui.app import SvcApp
 from tui.machine import Place
 from tui.screens.command.palette import Palette

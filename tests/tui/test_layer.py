@@ -15,8 +15,8 @@ from textual._compositor import CompositorUpdate
 
 from tests.depth import rounds
 from tests.svc.conftest import Svc
+from tests.tui.proposal.test_proposals import proposal
 from tests.tui.test_app import press, project, settle
-from tests.tui.test_proposals import proposal
 from tui.app import SvcApp
 from tui.display import Looks, Screen, painted
 

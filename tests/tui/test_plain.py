@@ -13,8 +13,8 @@ import pytest
 
 from localstore.core.errors import NotFound
 from tests.svc.conftest import Answer, Svc
+from tests.tui.proposal.test_proposals import proposal
 from tests.tui.test_app import project
-from tests.tui.test_proposals import proposal
 from tui.pages import Page
 from tui.plain import Plain
 from tui.reads import Read

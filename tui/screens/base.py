@@ -27,6 +27,7 @@ class Base(Screen[None], inherit_bindings=False):
 
     ACTIONS: tuple[Action, ...] = ()
     AUTO_FOCUS = "Lines"
+    FOLLOWS_LATER = False  # whether the server makes what is shown some time after the event
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,7 +58,7 @@ class Base(Screen[None], inherit_bindings=False):
         self.show_frame()
 
     def on_screen_resume(self) -> None:
-        self.svc.follow(self.subject()[0])
+        self.svc.follow(self.about())
         self.show_frame()
 
     @property
@@ -83,6 +84,11 @@ class Base(Screen[None], inherit_bindings=False):
     def where(self) -> str:
         """What this screen is called in the list of its keys."""
         return type(self).__name__.removesuffix("Screen").lower()
+
+    def about(self) -> list[str]:
+        """The ids of the repositories whose events change what is shown."""
+        repo = self.subject()[0]
+        return [repo.id] if repo is not None else []
 
     def subject(self) -> tuple[Repo | None, bool]:
         """The repository of the screen's actions, and whether the account wrote what is shown."""
@@ -120,8 +126,10 @@ class Base(Screen[None], inherit_bindings=False):
         done: Callable[[str], None],
         changed: Callable[[str], None] | None = None,
         value: str = "",
+        complete: Callable[[str], str] | None = None,
+        left: Callable[[], None] | None = None,
     ) -> None:
-        """Open the prompt; esc leaves it."""
+        """Open the prompt; esc leaves it, and `left` is called."""
         back = self.focused
 
         def leave() -> None:
@@ -136,9 +144,11 @@ class Base(Screen[None], inherit_bindings=False):
 
         def escaped() -> None:
             leave()
+            if left is not None:
+                left()
             self.prompt_left()
 
-        prompt = Prompt(sign, finish, escaped, changed, value)
+        prompt = Prompt(sign, finish, escaped, changed, value, complete)
         self.mount(prompt, after="#keys")
         prompt.focus()
 

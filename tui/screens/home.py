@@ -20,6 +20,7 @@ SHOWN = 8  # rows of the inbox; `i` shows the others
 
 
 class Home(Base):
+    FOLLOWS_LATER = True
     ACTIONS = (
         Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),
         Action("account", ("a",), "account", "svc auth status", footer=True),
@@ -48,6 +49,11 @@ class Home(Base):
         if self.svc.client.account:
             self.svc.load(reads.inbox(), self._paint_inbox)
 
+    def about(self) -> list[str]:
+        mine = self.svc.place.repo_id
+        ordered = sorted(self._repos or (), key=lambda repo_id: repo_id != mine)
+        return [*ordered, *(one.repo.id for one in self._inbox if one.repo is not None)]
+
     def _not_answered(self, error: BaseException) -> None:
         repos = self.query_one("#repos", Lines)
         if self._repos is None:
@@ -56,11 +62,17 @@ class Home(Base):
 
     def _paint_inbox(self, found: list[InboxItem], at: float) -> None:
         self._inbox = found
+        self._listen()
         self.paint()
+
+    def _listen(self) -> None:
+        if self.is_current:
+            self.svc.follow(self.about())
 
     def _paint_repos(self, repos: list[Repo], at: float) -> None:
         first = self._repos is None
         self._repos = {repo.id: repo for repo in repos}
+        self._listen()
         self.paint(first)
 
     def paint(self, first: bool = False) -> None:

@@ -202,6 +202,8 @@ class RepoScreen(Base):
 
     def handler(self, name: str) -> object:
         """The method that runs an action: of the tab that is shown, else of the screen."""
+        if self.view is not None:
+            self.view.acting(name.removeprefix("do_"))
         if name.startswith("do_tab_"):
             number = int(name.removeprefix("do_tab_"))
             return lambda: self.show_tab(number)

@@ -45,5 +45,8 @@ class View(Vertical):
     def queue_changed(self) -> None:
         """Called when the queued actions have changed."""
 
+    def acting(self, action: str) -> None:
+        """Called with the id of an action before it is carried out."""
+
     def back(self) -> bool:
         return False

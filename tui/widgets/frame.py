@@ -51,7 +51,7 @@ class Line(Widget):
 
 class Prompt(Input):
     """One line of typing at the bottom. Calls `done(text)` at enter, `left()` at esc, `changed(text)` at each
-    key."""
+    key; at tab the text becomes `complete(text)`."""
 
     DEFAULT_CSS = """
     Prompt { height: 1; border: none; padding: 0; background: ansi_default; color: ansi_default; }
@@ -65,10 +65,11 @@ class Prompt(Input):
         left: Callable[[], None],
         changed: Callable[[str], None] | None = None,
         value: str = "",
+        complete: Callable[[str], str] | None = None,
     ) -> None:
         super().__init__(value=value, placeholder=safe(sign), select_on_focus=False)
         self.cursor_blink = False
-        self._done, self._left, self._changed = done, left, changed
+        self._done, self._left, self._changed, self._complete = done, left, changed, complete
 
     def on_mount(self) -> None:
         colours = getattr(self.app, "colours", "terminal")
@@ -84,6 +85,13 @@ class Prompt(Input):
         event.stop()
         if self._changed is not None:
             self._changed(event.value)
+
+    def key_tab(self, event: Key) -> None:
+        if self._complete is not None:
+            event.stop()
+            event.prevent_default()
+            self.value = self._complete(self.value)
+            self.cursor_position = len(self.value)
 
     def key_escape(self, event: Key) -> None:
         event.stop()  # the screen below takes it as back

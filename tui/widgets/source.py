@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from types import MappingProxyType
 
 from localstore.core.model.history import BlameRange
 from tui.text import Part, ago, safe
@@ -12,12 +13,20 @@ WHO = 10  # columns of a name beside a line
 
 
 class Source:
-    """The rows of one file. `lines`: parts of each line; `blame`: who changed which."""
+    """The rows of one file. `lines`: parts of each line; `blame`: who changed which; `marks`: what stands at
+    the right of a line, by its number; `changed`: lines with a sign before them, None where none has a place
+    for one."""
 
     def __init__(
-        self, lines: Sequence[tuple[Part, ...]], blame: Sequence[BlameRange] = (), now: float = 0.0
+        self,
+        lines: Sequence[tuple[Part, ...]],
+        blame: Sequence[BlameRange] = (),
+        now: float = 0.0,
+        marks: Mapping[int, tuple[Part, ...]] = MappingProxyType({}),
+        changed: Collection[int] | None = None,
     ) -> None:
-        self._lines = lines
+        self._lines, self._marks = lines, marks
+        self._changed = None if changed is None else frozenset(changed)
         self._digits = len(str(len(lines)))
         self._now = now
         self._who: dict[int, BlameRange] = {}
@@ -41,7 +50,9 @@ class Source:
                 )
             else:
                 gutter.append((" " * (4 + 1 + WHO + 1 + 11 + 1), "dim"))
-        return Item(number, (*gutter, *self._lines[index]))
+        if self._changed is not None:
+            gutter.append(("+ ", "add_mark") if number in self._changed else ("  ", "gutter"))
+        return Item(number, (*gutter, *self._lines[index]), self._marks.get(number, ()))
 
     def text_of(self, index: int) -> str:
         """What a search looks in: the line without its number."""

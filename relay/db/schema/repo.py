@@ -37,7 +37,7 @@ repo = Table(
     at("deleted_at", True),
     at("purge_at", True),
     Column("policy", BigInteger),  # number of its path policy; None: who sees it sees all of it
-    Column("partial", Boolean, nullable=False, default=False),  # of some entries it has digests alone
+    Column("partial", Boolean),  # of some entries of its trees it has digests alone
     UniqueConstraint("owner_id", "name"),
 )
 

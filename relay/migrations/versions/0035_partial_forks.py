@@ -11,5 +11,4 @@ down_revision = "0034"
 
 def upgrade() -> None:
     op.add_column("repo_seal", sa.Column("root", sa.LargeBinary()))
-    partial: sa.Column[bool] = sa.Column("partial", sa.Boolean(), nullable=False, server_default=sa.false())
-    op.add_column("repo", partial)
+    op.add_column("repo", sa.Column("partial", sa.Boolean()))

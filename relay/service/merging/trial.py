@@ -21,26 +21,28 @@ from relay.db.engine.database import Tx
 from relay.node import Node
 from relay.service.history.merge_base import merge_bases
 from relay.service.merging.work import Working
-from relay.service.proposal import proposal
+from relay.service.proposal import proposal, states, versions
 
 AT_ONCE = 20  # proposals of one base that its move tries: the newest
 
 
 async def get(view: View, number: str) -> Proposal:
     """The proposal, its merge tried."""
-    shown = await proposal.get(view, number)
-    tried = await settle(view.node, view.repo.id, shown.number)
-    if tried or (shown.state == "open" and shown.merge_state == "unknown"):  # the job may have tried it
-        return await proposal.get(view, number)
-    return shown
+    async with view.read() as tx:
+        row = await states.find(tx, view, number)
+    if row.state == "open":
+        await versions.settle(view.node, view.repo.id, row.number)
+        await settle(view.node, view.repo.id, row.number)
+    return await proposal.get(view, number)
 
 
-async def settle(node: Node, repo_id: str, number: int) -> bool:
-    """Try the merge of this proposal if it was not tried; returns whether it was now. It may be called at any
-    time, outside a transaction."""
+async def settle(node: Node, repo_id: str, number: int) -> None:
+    """Try the merge of this proposal if it was not tried. It may be called at any time, outside a
+    transaction."""
     async with node.db.read() as tx:
         found = await tx.one(rows.UNTRIED, of_repo=repo_id, of_number=number)
-    return found is not None and await _tried(node, repo_id, *found)
+    if found is not None:
+        await _try(node, repo_id, *found)
 
 
 async def job(node: Node, data: dict[str, Any]) -> None:
@@ -53,8 +55,9 @@ async def job(node: Node, data: dict[str, Any]) -> None:
         await settle(node, data["repo_id"], number)
 
 
-async def _tried(node: Node, repo_id: str, number: int, head: str, base: str) -> bool:
-    """False, and nothing is kept, for what is too much to be merged, or a merge base that cannot be read."""
+async def _try(node: Node, repo_id: str, number: int, head: str, base: str) -> None:
+    """Keep what the merge comes to, unless a branch has moved meanwhile. Nothing is kept for what is too much
+    to be merged, or a merge base that cannot be read."""
     try:
         async with node.db.read(snapshot=True) as tx:
             work = Working(node, tx, repo_id, f"trials {repo_id}", partial(_load, node, tx))
@@ -63,12 +66,13 @@ async def _tried(node: Node, repo_id: str, number: int, head: str, base: str) ->
             roots = [await work.root(one) for one in bases]
             outcome = await work.outcome(roots, await work.root(base), await work.root(head))
     except (TooLarge, NotFound, RateLimited):
-        return False
+        return
     kept = msgspec.json.encode(sorted(outcome.conflicts)[: limits.CONFLICTS_KEPT]).decode()
     async with node.db.write(repo_name(repo_id)) as tx:
+        if await tx.one(rows.UNTRIED, of_repo=repo_id, of_number=number) != (number, head, base):
+            return
         values = {"repo_id": repo_id, "number": number, "head": head, "base": base, "conflicts": kept}
         await tx.run(rows.PUT, **values)
-    return True
 
 
 async def _load(node: Node, tx: Tx, wanted: list[bytes]) -> dict[bytes, bytes]:

@@ -35,7 +35,7 @@ def test_only_what_its_author_signed_for_this_branch_is_taken(tmp_path: Path) ->
     place.push("One")
     with place.device() as copy:
         good = signed(copy, copy.repo.repo_id)
-        require_signed(copy, good)
+        require_signed(copy.repo.repo_id, copy.branch_id, good)
         for bad in (
             signed(copy, "another repository"),
             replace(good, replica=8),
@@ -48,4 +48,4 @@ def test_only_what_its_author_signed_for_this_branch_is_taken(tmp_path: Path) ->
             replace(good, update=replace(good.update, signature="")),
         ):
             with pytest.raises(ServerMisbehaved):
-                require_signed(copy, bad)
+                require_signed(copy.repo.repo_id, copy.branch_id, bad)

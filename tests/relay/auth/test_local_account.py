@@ -161,6 +161,7 @@ def test_a_former_handle_with_repositories_stays_reserved(relay, browser, name):
                 deleted_at=None,
                 purge_at=None,
                 policy=None,
+                partial=None,
                 **{"class": "private_plaintext"},
             )
 

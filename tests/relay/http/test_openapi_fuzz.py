@@ -12,10 +12,10 @@ from relay import routes
 from relay.http import openapi
 from scripts.fuzz import api as fuzz_api
 from tests import buckets, databases
-from tests.depth import rounds
+from tests.depth import DEEP, rounds
 from tests.relay.watching import documented
 
-SEED, EXAMPLES = 20261121, rounds(1, 3)
+SEED, EXAMPLES = 20261121, rounds(2, 3)
 routes.load()
 NAMES = [
     (method, path, operation["operationId"])
@@ -64,7 +64,11 @@ def world(served, untouched, changed, method):
 
 @pytest.mark.parametrize(("method", "path", "name"), NAMES, ids=[name for _, _, name in NAMES])
 def test_every_answer_is_one_that_the_document_names(served, described, world, method, path, name):
-    assert fuzz_api.attack(world, described[method, path], EXAMPLES, SEED) >= 1
+    modes = fuzz_api.MODES
+    if not DEEP:  # requests that fit the document, or those that do not: every second route each
+        modes = modes[:1] if NAMES.index((method, path, name)) % 2 else modes[1:]
+    sent = fuzz_api.attack(world, described[method, path], EXAMPLES, SEED, modes)
+    assert sent or fuzz_api.attack(world, described[method, path], EXAMPLES, SEED)
     assert served.alive()
 
 

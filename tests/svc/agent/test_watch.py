@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from scripts.live.devices import Device, Relay, paired
+from tests.depth import rounds
 from tests.patience import PATIENCE
 
 SOON = PATIENCE
@@ -185,7 +186,7 @@ def test_a_protected_branch_is_told_of_once_and_the_edit_stays(watched: tuple[De
     first.svc("repo", "protect", "set", "main", "--require-review")
     (first.folder / "barred.txt").write_text("kept\n")
     until(lambda: "protected" in json.loads(first.svc("watch", "list", "--json", "why"))[0]["why"])
-    time.sleep(8.0)
+    time.sleep(rounds(3, 8))
     assert (first.folder / "barred.txt").read_text() == "kept\n"
     assert not (second.folder / "barred.txt").exists()
     first.svc("repo", "protect", "clear", "main")

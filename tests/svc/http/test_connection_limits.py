@@ -95,7 +95,7 @@ def test_a_server_that_works_long_before_it_answers_is_waited_for(
 
     with hostile(late) as server:
         assert talk(server)[0].send(node.VERSION).version == "9"
-    monkeypatch.setattr(calling, "READ_TIMEOUT", 0.1)
+    monkeypatch.setattr(calling, "FIRST_ANSWER", 0.1)
     with hostile(late) as server:
         caller, waits = talk(server)
         with pytest.raises(ServerUnreachable, match="cannot reach"):

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from localstore.agent.talk import Person
-from localstore.core.model.history import Blame, Blob, Compare, SealSummary, Tree
+from localstore.core.model.history import Blame, Blob, Tree
 from tui import reads
 from tui.actions import Action
 from tui.highlight import coloured, plain
-from tui.screens.code.differing import DIFF_ACTIONS, Differing
+from tui.screens.base import THREE_PANES, TWO_PANES
+from tui.screens.code.differing import DIFF_ACTIONS
+from tui.screens.code.history import History
+from tui.screens.code.live import HERE_EVERY, Live, who_is_in
 from tui.screens.code.pictured import Pictured
-from tui.text import Part, ago, safe
+from tui.screens.code.replay import Replay
+from tui.text import Part, safe
 from tui.widgets.diff import Diff
 from tui.widgets.frame import Line
 from tui.widgets.lines import Item, Lines, sequence
@@ -27,32 +31,25 @@ if TYPE_CHECKING:
 
 TREE_WIDTH = 32
 PEOPLE_EVERY = 2.0  # seconds between two questions who is where
-TWO_PANES = 100  # columns from which tree and file stand side by side
 
 
-def who_is_in(people: Sequence[Person], path: str) -> tuple[Part, ...]:
-    """Those in the file, or below the folder, of this path; with the line where somebody is."""
-    found: list[Part] = []
-    for one in people:
-        if one.path == path or one.path.startswith(f"{path}/"):
-            line = f":{one.line}" if one.line and one.path == path else ""
-            found.append((f"@{safe(one.who)}{line} ", "agent" if one.kind == "agent" else "accent"))
-    return tuple(found)
-
-
-class Code(Differing, Pictured):
+class Code(History, Live, Replay, Pictured):
     ACTIONS = (
         Action("find_file", ("t",), "find file", footer=True),
         Action("blame", ("B",), "blame", "svc blame {path}", footer=True),
         Action("history", ("h",), "history", "svc log {path}", footer=True),
-        Action("older", ("left_square_bracket",), "older seal", "svc log {path}"),
-        Action("newer", ("right_square_bracket",), "newer seal", "svc log {path}"),
+        Action("older", ("left_square_bracket",), "older seal or step", "svc log {path}"),
+        Action("newer", ("right_square_bracket",), "newer seal or step", "svc log {path}"),
+        Action("replay", ("p",), "replay", "svc log {path}", footer=True),
+        Action("live", ("L",), "live", "svc watch", "signed_in", True, "live.bootstrap"),
+        Action("follow", ("f",), "follow", "svc watch", "signed_in", right="live.bootstrap"),
         *DIFF_ACTIONS,
         Action("copy", ("y",), "copy path or line"),
     )
     DEFAULT_CSS = """
     Code #tree_pane { width: 32; }
     Code #file_pane { width: 1fr; }
+    Code #people { width: 32; }
     """
 
     def __init__(self, of: RepoScreen) -> None:
@@ -63,8 +60,6 @@ class Code(Differing, Pictured):
         self._text: Sequence[tuple[Part, ...]] = ()
         self._blame: Blame | None = None
         self._blaming = False
-        self._mode: Literal["file", "history", "diff"] = "file"
-        self._seals: list[SealSummary] = []
         self._tree: Tree | None = None
         self._people: list[Person] = []
 
@@ -77,12 +72,15 @@ class Code(Differing, Pictured):
                 yield Lines(marked=False, searches=True, id="file")
                 yield Picture(id="picture")
                 yield Diff(id="diff")
+            yield Lines(id="people")
+        yield Line(id="bar")
 
     def on_mount(self) -> None:
         self.moved()
         self._arrange()
         self._look_for_people()
         self.set_interval(PEOPLE_EVERY, self._look_for_people)
+        self.set_interval(HERE_EVERY, self._tell_here)
 
     @property
     def wide(self) -> bool:
@@ -100,6 +98,8 @@ class Code(Differing, Pictured):
         self.query_one("#diff").display = self._mode == "diff"
         if self._mode != "file" or self.path is None:
             self.show_picture(None)
+        self.query_one("#people").display = self.live and self.app.size.width >= THREE_PANES
+        self.query_one("#bar").display = self.live or self._playing is not None
         tree = self.query_one("#tree_pane")
         tree.styles.width = TREE_WIDTH if self.wide else "1fr"
 
@@ -107,6 +107,9 @@ class Code(Differing, Pictured):
         self.screen.set_focus(self.query_one(f"#{name}", Lines))
 
     def moved(self) -> None:
+        self.leave_replay()
+        if self.live and self.of.ref_name != self._looked_ref:
+            self.leave_live()
         self._load_folder(self.folder)
         if self.path is not None:
             self.open_file(self.path)
@@ -125,22 +128,23 @@ class Code(Differing, Pictured):
 
     def _paint_tree(self, cursor: Hashable | None = None) -> None:
         """The entries of the folder, with the people who are in them."""
-        entries = self._tree.entries if self._tree is not None else []
+        known = {entry.path: entry.kind for entry in (self._tree.entries if self._tree is not None else ())}
+        entries = {**known, **self.live_entries()}
         items = [Item(("up", ""), (("../", "dim"),))] if self.folder else []
-        for entry in sorted(entries, key=lambda entry: (entry.kind != "dir", entry.path)):
-            name = safe(entry.path.rsplit("/", 1)[-1])
-            here = who_is_in(self._people, entry.path)
-            if entry.kind == "dir":
-                items.append(Item(("dir", entry.path), ((f"{name}/", "name"),), here))
+        for path, kind in sorted(entries.items(), key=lambda entry: (entry[1] != "dir", entry[0])):
+            name = safe(path.rsplit("/", 1)[-1])
+            here = (*self.live_entry(path), *who_is_in(self._people, path))
+            if kind == "dir":
+                items.append(Item(("dir", path), ((f"{name}/", "name"),), here))
             else:
-                items.append(Item(("file", entry.path), ((name, "text"),), here))
+                items.append(Item(("file", path), ((name, "text"),), here))
         self.query_one("#tree", Lines).show(sequence(items), cursor)
 
     def _look_for_people(self) -> None:
         """Ask the agent who is in which file, while this tab is in front."""
         machine, repo, ref = self.svc.machine, self.of.repo, self.of.ref_name
-        if machine is None or not self.display or not self.screen.is_current:
-            return
+        if machine is None or self.live or not self.display or not self.screen.is_current:
+            return  # whoever looks at the live state is told
 
         def work() -> None:
             self.app.call_from_thread(self._met, machine.people(repo.full_name, ref))
@@ -148,7 +152,7 @@ class Code(Differing, Pictured):
         self.app.run_worker(work, thread=True, group="people", exclusive=True, exit_on_error=False)
 
     def _met(self, people: list[Person]) -> None:
-        if people != self._people and self.is_attached:
+        if people != self._people and self.is_attached and not self.live:
             self._people = people
             if self._tree is not None:
                 self._paint_tree()
@@ -166,6 +170,8 @@ class Code(Differing, Pictured):
                 self._load_folder(path)
             else:
                 self._load_folder(self.folder.rpartition("/")[0], ("dir", self.folder))
+        elif event.lines.id == "people":
+            self.follow(str(event.key))
         elif self._mode == "history":
             self.show_diff(str(event.key))
 
@@ -177,8 +183,11 @@ class Code(Differing, Pictured):
         if path != self.path:
             self._blob = self._blame = None
             self.query_one("#file", Lines).show(())
-        self.path, self._mode = path, "file"
+        self.path, self._mode, self._playing = path, "file", None
         self._arrange()
+        self._tell_here()
+        if self.live_file(path):
+            return
         self.svc.load(reads.file(repo.id, seal, path), self._paint_file)
         if self._blaming:
             self._load_blame()
@@ -205,9 +214,18 @@ class Code(Differing, Pictured):
         if (of is not None and of is not self._blob) or self._mode != "file" or not self.is_attached:
             return
         self._text = lines
-        blame = self._blame.ranges if self._blaming and self._blame else ()
-        self.query_one("#file", Lines).show(Source(lines, blame, self.svc.clock()))
-        self._title(f"{len(lines)} lines")
+        if self._playing is not None:
+            return
+        self._repaint()
+        live = "live, " if self.path in self.unsealed else ""
+        self._title(f"{live}{len(lines)} line{'' if len(lines) == 1 else 's'}")
+        self.go_to_line()
+
+    def _repaint(self) -> None:
+        blame = self._blame.ranges if self._blaming and self._blame and self.path not in self.unsealed else ()
+        if self._blob is not None and self._blob.encoding == "utf-8":
+            rows = Source(self._text, blame, self.svc.clock(), self.live_marks())
+            self.query_one("#file", Lines).show(rows)
 
     def _show_bytes(self, blob: Blob) -> None:
         self.query_one("#file", Lines).show([Item(1, ((f"{blob.size:,} bytes, not text", "dim"),))])
@@ -219,6 +237,9 @@ class Code(Differing, Pictured):
     def do_blame(self) -> None:
         if self.path is None:
             self.of.say("open a file first: enter", "warn")
+            return
+        if self.path in self.unsealed:
+            self.of.say("blame tells of sealed lines, and these are live: L shows the seal", "warn")
             return
         self._blaming = not self._blaming
         if self._blaming:
@@ -237,53 +258,6 @@ class Code(Differing, Pictured):
                 self._show_text(self._text)
 
         self.svc.load(reads.blame(repo.id, seal, path), paint)
-
-    def do_history(self) -> None:
-        repo, path, ref = self.of.repo, self.path, self.of.ref_name
-        self._mode = "history"
-        self._arrange()
-
-        def paint(seals: list[SealSummary], at: float) -> None:
-            if self._mode != "history":
-                return
-            self._seals = seals
-            now = self.svc.clock()
-            self._arrange()
-            items = [
-                Item(
-                    seal.id,
-                    (
-                        (f"{seal.id[:8]} ", "accent"),
-                        (safe(seal.message.partition("\n")[0]), "text"),
-                    ),
-                    (
-                        (f"@{safe(seal.provenance.who.handle or '?')} ", "dim"),
-                        (ago(seal.created_at, now), "dim"),
-                    ),
-                )
-                for seal in seals
-            ]
-            self.query_one("#file", Lines).show(sequence(items), self.of.seal)
-            self._title("history")
-            self._focus("file")
-
-        self.svc.load(reads.history(repo.id, ref, path), paint)
-
-    def show_diff(self, seal: str) -> None:
-        """Show the changes of one seal."""
-        repo = self.of.repo
-        self._mode = "diff"
-        self._arrange()
-        self._focus("diff")
-
-        def paint(compare: Compare, at: float) -> None:
-            if self._mode == "diff":
-                self.query_one("#diff", Diff).show_files(compare.files)
-                self.query_one("#file_title", Line).put(
-                    ((f"seal {seal[:8]}", "title"),), ((f"{len(compare.files)} files", "dim"),)
-                )
-
-        self.svc.load(reads.brought(repo.id, seal), paint)
 
     def do_find_file(self) -> None:
         """Choose among all files of the seal."""
@@ -312,35 +286,6 @@ class Code(Differing, Pictured):
         self.open_file(path)
         self._focus("file")
 
-    def do_older(self) -> None:
-        self._step(1)
-
-    def do_newer(self) -> None:
-        self._step(-1)
-
-    def _step(self, by: int) -> None:
-        """Show the file, or everything, at the seal before or after this one."""
-        repo, path, ref, here = self.of.repo, self.path, self.of.ref_name, self.of.seal
-
-        def paint(seals: list[SealSummary], at: float) -> None:
-            ids = [seal.id for seal in seals]
-            if stepped or not ids:
-                return
-            stepped.append(True)
-            place = ids.index(here) if here in ids else -1 if by > 0 else 0
-            wanted = max(0, place + by) if here in ids or by > 0 else 0
-            if wanted >= len(ids) or ids[wanted] == here:
-                self.of.say("this is the oldest" if by > 0 else "this is the newest", "dim")
-                return
-            self.of.go_to(ref, ids[wanted])
-
-        stepped: list[bool] = []
-        self.svc.load(reads.history(repo.id, ref, path), paint)
-
-    @property
-    def diff(self) -> Diff:
-        return self.query_one("#diff", Diff)
-
     def tell(self, text: str) -> None:
         self.of.say(text, "dim")
 
@@ -356,7 +301,20 @@ class Code(Differing, Pictured):
         self.app.copy_to_clipboard(text)
         self.of.say("copied", "dim")
 
+    def do_older(self) -> None:
+        if not self.by_hand(-1):
+            super().do_older()
+
+    def do_newer(self) -> None:
+        if not self.by_hand(1):
+            super().do_newer()
+
     def back(self) -> bool:
+        if self._followed is not None:
+            self._stop_following()
+            return True
+        if self.leave_replay():
+            return True
         if self._mode == "diff":
             self.do_history()
             return True
@@ -377,5 +335,8 @@ class Code(Differing, Pictured):
             return True
         if self.folder:
             self._load_folder(self.folder.rpartition("/")[0], ("dir", self.folder))
+            return True
+        if self.live:
+            self.leave_live()
             return True
         return False

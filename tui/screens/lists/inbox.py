@@ -86,6 +86,7 @@ def open_subject(svc: SvcApp, one: InboxItem) -> None:
 
 
 class Inbox(Base):
+    FOLLOWS_LATER = True
     ACTIONS = (
         Action("open", ("enter",), "open", "svc issue view {n}", footer=True),
         Action("done", ("x",), "done", "svc inbox done {item}", "signed_in", footer=True),
@@ -109,8 +110,15 @@ class Inbox(Base):
     def do_refresh(self) -> None:
         self.svc.load(reads.inbox(), self._paint)
 
+    def about(self) -> list[str]:
+        known = self.svc.client.known(reads.repos())
+        mine = [repo.id for repo in known[0]] if known is not None else []
+        return [*(one.repo.id for one in self._items if one.repo is not None), *mine]
+
     def _paint(self, found: list[InboxItem], at: float) -> None:
         self._items = found
+        if self.is_current:
+            self.svc.follow(self.about())
         self.paint()
 
     def queue_changed(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from localstore.core.model.repo import Repo
 from svc.console.table import size
 from tui import reads
 from tui.actions import Action
-from tui.screens.base import Base
+from tui.screens.lists.moving import Moving
 from tui.screens.view import View
 from tui.text import Part, ago, safe, wrapped
 from tui.widgets.lines import Item, Lines, sequence
@@ -76,7 +75,7 @@ class Releases(View):
         self.app.push_screen(ReleaseScreen(self.of.repo, self._releases[str(event.key)]))
 
 
-class ReleaseScreen(Base):
+class ReleaseScreen(Moving):
     """One release. Its files are downloaded into the folder in which the app was started."""
 
     ACTIONS = (
@@ -95,6 +94,10 @@ class ReleaseScreen(Base):
     def __init__(self, repo: Repo, release: Release) -> None:
         super().__init__()
         self.repo, self.release = repo, release
+
+    def do_back(self) -> None:
+        if not self.cancel():
+            super().do_back()
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, False
@@ -127,8 +130,13 @@ class ReleaseScreen(Base):
         who = f"@{safe(release.author.handle or '?')} {ago(release.created_at, self.svc.clock())}"
         rows = [Item(None, ((f"seal {release.seal_id[:12]}", "accent"), (f"  {who}", "dim")))]
         for asset in release.assets:
-            left: tuple[Part, ...] = ((safe(asset.name), "text"),)
+            left: tuple[Part, ...] = ((safe(asset.name), "text"), *self.told_of(asset.name))
             rows.append(Item(asset.name, left, ((f"{size(asset.size)} ", "dim"),), asset.name))
+        rows += [
+            Item(None, ((safe(name), "text"), *self.told_of(name)))
+            for name in self.moved
+            if name not in {asset.name for asset in release.assets}
+        ]
         width = max(20, self.size.width - 3)
         rows.append(Item(None, (("", "text"),)))
         rows += [Item(None, ((line, "text"),)) for line in wrapped(release.notes, width)]
@@ -139,7 +147,8 @@ class ReleaseScreen(Base):
         self.do_refresh()
 
     def do_upload(self) -> None:
-        self.svc.open_form("repo release upload")
+        """Ask which files; after an upload that did not end, those are offered again."""
+        self.ask("files to upload", self.upload, value=self.left_over)
 
     def do_notes(self) -> None:
         self.svc.open_form("repo release edit", notes=self.release.notes)
@@ -153,8 +162,9 @@ class ReleaseScreen(Base):
         self.confirm(f"remove {name} for good? y", lambda: self._run(*words))
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
-        pattern = glob.escape(str(event.key))
-        self._run("repo", "release", "download", self.release.version, f"--pattern={pattern}")
+        asset = next((one for one in self.release.assets if one.name == event.key), None)
+        if asset is not None:
+            self.download(asset)
 
     def _run(self, *words: str) -> None:
         self.svc.run_words([*words, "-R", self.repo.full_name])

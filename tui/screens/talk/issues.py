@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
 
 from localstore.core.endpoint import Endpoint
+from localstore.core.errors import UsageError
 from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration import proposal as proposals
-from localstore.core.model.collaboration.issue import Issue, IssueCreate
+from localstore.core.model.collaboration.issue import Issue, IssueCreate, IssueQuery
 from localstore.core.model.collaboration.proposal import Proposal, ProposalCreate
 from tui import reads
 from tui.actions import Action
 from tui.drafts import named
+from tui.filters import STATES, Kind, complete, parse
 from tui.screens.proposal.words import checks_of, state_of, verdicts_of
 from tui.screens.view import View
 from tui.text import Part, ago, safe
@@ -22,7 +25,7 @@ from tui.widgets.lines import Item, Lines, sequence
 if TYPE_CHECKING:
     from tui.screens.repo import RepoScreen
 
-STATES = {"issues": ("open", "closed", "all"), "proposals": ("open", "closed", "merged", "all")}
+CANDIDATES = 12  # that are named while a word is typed
 SIGNS: dict[str, Part] = {"open": ("○ open  ", "good"), "closed": ("✓ closed", "dim")}
 
 
@@ -36,8 +39,8 @@ class Issues(View):
 
     def __init__(self, of: RepoScreen) -> None:
         super().__init__(of)
-        self._kind = "issues"
-        self._state = "open"
+        self._kind: Kind = "issues"
+        self._filter = parse("issues", "")
         self._found: dict[str, list[Issue] | list[Proposal]] = {"issues": [], "proposals": []}
 
     def facts(self) -> dict[str, str]:
@@ -50,20 +53,20 @@ class Issues(View):
 
     def shown(self) -> None:
         self.do_refresh()
+        self.svc.load(reads.labels(self.of.repo.id), lambda labels, at: None)  # for the filter
 
     def do_refresh(self) -> None:
-        if self._kind == "issues":
-            self.svc.load(reads.issues(self.of.repo.id, self._state), self._paint_issues)
+        repo_id, asked = self.of.repo.id, self._filter
+
+        def paint(found: list[Issue] | list[Proposal], at: float) -> None:
+            if asked is self._filter:
+                self._found[self._kind] = found
+                self.paint()
+
+        if isinstance(asked.query, IssueQuery):
+            self.svc.load(reads.issues(repo_id, asked.query), paint)
         else:
-            self.svc.load(reads.proposals(self.of.repo.id, self._state), self._paint_proposals)
-
-    def _paint_issues(self, found: list[Issue], at: float) -> None:
-        self._found["issues"] = found
-        self.paint()
-
-    def _paint_proposals(self, found: list[Proposal], at: float) -> None:
-        self._found["proposals"] = found
-        self.paint()
+            self.svc.load(reads.proposals(repo_id, asked.query), paint)
 
     def queue_changed(self) -> None:
         self.paint()
@@ -71,12 +74,14 @@ class Issues(View):
     def paint(self) -> None:
         found = self._found[self._kind]
         queued = self.svc.queued(f"/repos/{self.of.repo.id}/{self._kind}")
-        title = f"{self._kind.capitalize()}, {self._state} "
+        said = self._filter.said
+        title = f"{self._kind.capitalize()}, {self._filter.query.state} {f'{safe(said)} ' if said else ''}"
         other = "proposals" if self._kind == "issues" else "issues"
         rows = [Item(None, ((title, "title"), (f"{len(found)}", "dim"), (f"   p {other}", "dim")))]
         rows += [self._proposal_row(one) if isinstance(one, Proposal) else self._row(one) for one in found]
         if not found:
-            rows.append(Item(None, ((f"no {self._kind}; a opens one", "dim"),)))
+            none = f"no {self._kind} match; / changes the filter" if said else f"no {self._kind}; a opens one"
+            rows.append(Item(None, ((none, "dim"),)))
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in queued]
         self.query_one("#issues", Lines).show(sequence(rows))
 
@@ -117,14 +122,60 @@ class Issues(View):
 
     def do_kind(self) -> None:
         self._kind = "proposals" if self._kind == "issues" else "issues"
-        self._state = "open"
+        self._filter = parse(self._kind, "")
+        self.query_one("#issues", Lines).filter("")
         self.paint()
         self.do_refresh()
 
     def do_state(self) -> None:
         states = STATES[self._kind]
-        self._state = states[(states.index(self._state) + 1) % len(states)]
+        state = states[(states.index(self._filter.query.state) + 1) % len(states)]
+        self._filter = parse(self._kind, f"{self._filter.typed} state:{state}")
         self.do_refresh()
+
+    # --- the filter
+
+    def do_filter(self) -> None:
+        """Ask for words and free text: the free text counts at each key, the words at enter."""
+        lines, before = self.query_one("#issues", Lines), self._filter
+
+        def changed(text: str) -> None:
+            with suppress(UsageError):  # a word that is being typed
+                lines.filter(parse(self._kind, text).free)
+            candidates = complete(self._kind, text, self._values)[1]
+            self.of.say("  ".join(candidates[:CANDIDATES]), "dim")
+
+        def done(text: str) -> None:
+            try:
+                self._filter = parse(self._kind, text)
+            except UsageError as error:
+                lines.filter(before.free)
+                self.of.say(error.detail, "warn")
+                return
+            self.of.say("")
+            lines.filter(self._filter.free)
+            self.do_refresh()
+
+        self.of.ask(
+            "filter",
+            done,
+            changed,
+            before.typed,
+            lambda text: complete(self._kind, text, self._values)[0],
+            lambda: lines.filter(before.free),
+        )
+
+    def _values(self, word: str) -> list[str]:
+        """The values of a word that are known here."""
+        if word in ("base", "head"):
+            return [ref.name for ref in self.of.refs if ref.type == "branch"]
+        found = self._found[self._kind]
+        if word == "label":
+            known = self.svc.client.known(reads.labels(self.of.repo.id))
+            names = [label.name for label in known[0]] if known is not None else []
+            return [*names, *(label.name for one in found for label in one.labels)]
+        people = [actor for one in found for actor in (one.author, *one.assignees)]
+        return [actor.handle for actor in people if actor.handle]
 
     def do_add(self) -> None:
         if self._kind == "proposals":

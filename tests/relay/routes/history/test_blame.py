@@ -220,13 +220,14 @@ def test_bytes_have_no_lines_and_missing_files_no_blame(http: httpx.Client, owne
 def test_a_file_that_was_renamed_hundreds_of_times(http: httpx.Client, owner: Account) -> None:
     repo = create(http, owner, "renamed")
     data = b"line\n"
-    moves = [{f"f{n}": None, f"f{n + 1}": data} for n in range(400)]
+    many = rounds(150, 400)
+    moves = [{f"f{n}": None, f"f{n + 1}": data} for n in range(many)]
     seals = repo.seal({"f0": data}, *moves)
-    (found,) = repo.get(f"/seals/{seals[-1]}/blame/f400")["ranges"]
+    (found,) = repo.get(f"/seals/{seals[-1]}/blame/f{many}")["ranges"]
     assert found["seal_id"] == seals[0]
 
 
-@pytest.mark.parametrize("created", [0, 1, 64, 192, 250, *([63, 65, 190, 191, 193] if DEEP else [])])
+@pytest.mark.parametrize("created", [0, 64, 250, *([1, 63, 65, 190, 191, 192, 193] if DEEP else [])])
 def test_versions_are_found_however_far_they_lie_apart(
     http: httpx.Client, owner: Account, created: int
 ) -> None:
@@ -248,7 +249,7 @@ def test_merges_of_merges_hundreds_deep(http: httpx.Client, owner: Account) -> N
     (root,) = repo.seal({"a": b"one\n"})
     repo.branch("b", root)
     first = before = repo.seal({"a": b"one\ntwo\n"}, branch="b")
-    for n in range(rounds(60, 150)):
+    for n in range(rounds(40, 150)):
         repo.branch(f"b{n}", root)
         before = repo.seal({"a": b"one\ntwo\n"}, branch=f"b{n}", parents=before)
     (one, two) = repo.get(f"/seals/{before[0]}/blame/a")["ranges"]

@@ -14,7 +14,8 @@ from relay.db.schema import tables
 from relay.memory.outcomes import Outcomes
 from relay.memory.trees import Directories
 from relay.service.merging import trial, work
-from relay.service.proposal import branches, proposal
+from relay.service.merging.work import Working
+from relay.service.proposal import branches, proposal, versions
 from tests.relay.conftest import Relay
 from tests.relay.histories import Repository, ok, own
 from tests.relay.merges import apart, finalize, prepare, propose, put
@@ -33,6 +34,10 @@ def stands(repo: Repository, n: int) -> tuple[str, list[str]]:
     listed = next(one for one in repo.get("/proposals", state="all")["items"] if one["number"] == n)
     assert (listed["merge_state"], listed["conflicts"]) == (shown["merge_state"], shown["conflicts"])
     return shown["merge_state"], shown["conflicts"]
+
+
+async def idle(*_: object) -> None:
+    """In place of trials that a test runs itself."""
 
 
 def base_of(relay: Relay, repo: Repository, n: int) -> str:
@@ -121,9 +126,6 @@ def test_the_move_of_the_base_tries_its_proposals(repo: Repository, relay: Relay
 def test_a_proposal_whose_merge_a_job_tries_between_its_reads(
     repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def idle(_: dict[str, Any]) -> None:
-        """In place of the job, which this test runs itself."""
-
     (first,) = repo.seal({"page": put(1, b"one")})
     repo.branch("topic", first)
     repo.seal({"page": put(5, b"theirs")}, branch="topic")
@@ -132,18 +134,40 @@ def test_a_proposal_whose_merge_a_job_tries_between_its_reads(
     monkeypatch.setitem(relay.node.jobs._handlers, branches.TRIALS, idle)
     repo.seal({"page": put(5, b"mine")})
     branch = {"repo_id": repo.id, "branch_id": base_of(relay, repo, n)}
-    read, states = proposal.get, []
+    read = proposal.get
 
-    async def read_before_the_job(view: View, number: str) -> Any:
+    async def read_around_the_job(view: View, number: str) -> Any:
+        await trial.job(relay.node, branch)
         shown = await read(view, number)
-        states.append(shown.merge_state)
         await trial.job(relay.node, branch)
         return shown
 
-    monkeypatch.setattr(proposal, "get", read_before_the_job)
+    monkeypatch.setattr(proposal, "get", read_around_the_job)
     shown = repo.get(f"/proposals/{n}")
     assert (shown["merge_state"], shown["conflicts"]) == ("conflicts", ["page"])
-    assert states == ["unknown", "conflicts"]
+
+
+def test_a_trial_of_former_heads_replaces_no_newer_one(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(relay.node.jobs._handlers, branches.TRIALS, idle)
+    n = apart(repo, {"page": put(2, b"mine")}, {"page": put(8, b"theirs")})
+    outcome, moved = Working.outcome, []
+
+    async def overtaken(self: Any, *of: Any) -> Any:
+        found = await outcome(self, *of)
+        if not moved:
+            moved.append(True)
+            await asyncio.to_thread(repo.seal, {"page": put(8, b"mine too")})
+            await trial.settle(relay.node, repo.id, n)
+        return found
+
+    monkeypatch.setattr(Working, "outcome", overtaken)
+    relay.run(versions.settle(relay.node, repo.id, n))
+    relay.run(trial.settle(relay.node, repo.id, n))
+    assert moved
+    monkeypatch.setattr(trial, "settle", idle)
+    assert stands(repo, n) == ("conflicts", ["page"])
 
 
 @pytest.mark.parametrize("strategy", ["squash", "merge"])
@@ -188,9 +212,6 @@ def test_a_merge_that_was_tried_is_not_worked_out_again(
 def test_the_job_tries_each_proposal_as_its_base_stands_then(
     repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def idle(_: dict[str, Any]) -> None:
-        """In place of the job, which this test runs itself."""
-
     monkeypatch.setitem(relay.node.jobs._handlers, branches.TRIALS, idle)
     (first,) = repo.seal({"page": put(1, b"one")})
     for name in ("topic", "other"):
@@ -199,16 +220,15 @@ def test_the_job_tries_each_proposal_as_its_base_stands_then(
     numbers = [propose(repo, name) for name in ("topic", "other")]
     assert [stands(repo, n)[0] for n in numbers] == ["clean", "clean"]
     repo.seal({"page": put(5, b"mine")})
-    tried, work_out = [], trial._tried
+    tried, work_out = [], trial._try
 
-    async def moving(node: Any, repo_id: str, number: int, head: str, base: str) -> bool:
+    async def moving(node: Any, repo_id: str, number: int, head: str, base: str) -> None:
         tried.append((number, base))
-        done = await work_out(node, repo_id, number, head, base)
+        await work_out(node, repo_id, number, head, base)
         if len(tried) == 1:
             await asyncio.to_thread(repo.seal, {"new": b"1\n"})
-        return done
 
-    monkeypatch.setattr(trial, "_tried", moving)
+    monkeypatch.setattr(trial, "_try", moving)
     before = repo.head()
     branch = {"repo_id": repo.id, "branch_id": base_of(relay, repo, numbers[0])}
     relay.run(trial.job(relay.node, branch))

@@ -1,7 +1,7 @@
-"""Events of the repository on the screen: one thread with one socket.
+"""Events of the repositories that screens show: one thread with one socket.
 
     following = Following(lambda: client.api, heard, state)
-    following.follow(repo.id)
+    following.follow([repo.id])
     following.close()
 
 Without a socket the app asks only when the user refreshes.
@@ -11,45 +11,54 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from localstore.core.errors import Cancelled, SvcError
 from localstore.core.model.sync import Event, Hidden, Resync, Subscribed
 from svc.api import Api
-from svc.api.sync import Heard, SyncSocket
+from svc.api.sync import SyncSocket
 from svc.http.bounds import Deadline, within
 from tui.client import state_after
 
 OPENING = 10.0  # seconds that opening a socket may take
 FIRST, LONGEST = 0.5, 30.0  # seconds; what is waited after an attempt is double the wait before
 LIVE = "live"  # the kind of event that no screen shows
+MOST = 128  # repositories; of more the ones that were asked for longest ago are left out
 
 
 class Following:
-    """`heard()` is called when the repository changed; `state(name)` with the state of the connection: `live`
-    when the socket carries events, `online` when it does so no more, and the state after each attempt that
-    fails. Both on this object's thread."""
+    """`heard(repo_id)` is called when a repository changed; `state(name)` with the state of the connection:
+    `live` when the socket carries events, `online` when it does so no more, and the state after each attempt
+    that fails. Both on this object's thread."""
 
     def __init__(
-        self, open_api: Callable[[], Api], heard: Callable[[], None], state: Callable[[str], None]
+        self, open_api: Callable[[], Api], heard: Callable[[str], None], state: Callable[[str], None]
     ) -> None:
         self._open_api, self._heard, self._state = open_api, heard, state
         self._lock = threading.Lock()
         self._ended = threading.Event()
-        self._repo_id: str | None = None
+        self._repo_ids: dict[str, None] = {}  # the newest last
         self._socket: SyncSocket | None = None
         self._thread: threading.Thread | None = None
 
-    def follow(self, repo_id: str) -> None:
-        """Listen to this repository instead of the current one. Returns at once."""
+    def follow(self, repo_ids: Sequence[str]) -> None:
+        """Listen to these repositories too. Returns at once."""
         with self._lock:
-            before, self._repo_id = self._repo_id, repo_id
-            if repo_id == before or self._ended.is_set():
+            if self._ended.is_set() or not repo_ids:
                 return
+            wanted = list(dict.fromkeys(repo_ids))[:MOST]
+            fresh = [one for one in wanted if one not in self._repo_ids]
+            for one in wanted:
+                self._repo_ids.pop(one, None)
+                self._repo_ids[one] = None
+            gone = list(self._repo_ids)[:-MOST]
+            for one in gone:
+                del self._repo_ids[one]
             if self._socket is not None:
-                if before is not None:
-                    self._socket.unsubscribe(before)
-                self._socket.subscribe(repo_id)
+                for one in gone:
+                    self._socket.unsubscribe(one)
+                for one in fresh:
+                    self._socket.subscribe(one)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="events", daemon=True)
                 self._thread.start()
@@ -89,26 +98,25 @@ class Following:
 
     def _begin(self, socket: SyncSocket) -> bool:
         with self._lock:
-            if self._ended.is_set() or self._repo_id is None:
+            if self._ended.is_set():
                 socket.close()
                 return False
             self._socket = socket
-            socket.subscribe(self._repo_id)
+            for one in reversed(self._repo_ids):  # what is shown now comes first
+                socket.subscribe(one)
         return True
 
     def _listen(self, socket: SyncSocket) -> None:
         """Listen until the socket ends. On the first answer ask for what was missed."""
         for event in socket:
             if isinstance(event, Subscribed):
-                if event.repo_id == self._repo_id:
-                    self._state("live")
-                    self._heard()
+                self._state("live")
+                self._heard(event.repo_id)
             elif isinstance(event, Hidden):
-                self._state("online")
-            elif self._concerns(event):
-                self._heard()
-
-    def _concerns(self, event: Heard) -> bool:
-        if isinstance(event, Event):
-            return event.repo_id == self._repo_id and event.kind != LIVE
-        return isinstance(event, Resync)
+                with self._lock:
+                    self._repo_ids.pop(event.repo_id, None)
+                    last = not self._repo_ids
+                if last:
+                    self._state("online")
+            elif (isinstance(event, Event) and event.kind != LIVE) or isinstance(event, Resync):
+                self._heard(event.repo_id)

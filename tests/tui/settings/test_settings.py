@@ -15,9 +15,9 @@ from textual.pilot import Pilot
 
 from svc.cmd.frame.app import run
 from tests.svc.conftest import Svc
+from tests.tui.proposal.test_proposals import other, proposal
 from tests.tui.test_app import press, project, settle
 from tests.tui.test_issues import NOWHERE, waiting
-from tests.tui.test_proposals import other, proposal
 from tui.app import SvcApp
 from tui.screens.repo import RepoScreen
 from tui.widgets.lines import Lines

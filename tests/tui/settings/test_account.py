@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.svc.conftest import Svc
+from tests.tui.settings.test_settings import said, to, typed
 from tests.tui.test_app import press, project, settle
-from tests.tui.test_settings import said, to, typed
 from tui.app import SvcApp
 from tui.drafts import Drafts
 from tui.screens.settings.form import Field, Form, Kept

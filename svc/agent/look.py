@@ -1,0 +1,299 @@
+"""A branch that a client looks at without a folder: what is not sealed, who is there, and each change of it.
+
+Nothing is stored and nothing written. The client reads texts itself; it hears which paths changed.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from localstore.agent.talk import Light, Person, Seen, Unsealed
+from localstore.core.errors import Cancelled, Forbidden, NotFound, ServerUnreachable, SvcError, Unauthorized
+from localstore.core.model import history, live
+from localstore.core.model.history import TreeQuery
+from localstore.core.model.live import Bootstrap, BootstrapRequest, ReplicaUnknown, Row
+from localstore.core.model.sync import Answers, Event, Gap, Live, Opened, People, Refused
+from localstore.core.paths import terminal_safe
+from localstore.live.frames import require_signed
+from svc.agent.line import Heard, Line, Place
+from svc.api import Api
+from svc.http.bounds import Cancel, Deadline, within
+
+REQUEST_SECONDS = 60.0
+AGAIN = 5.0  # seconds before a reading that failed is tried again
+TOLD_EACH = 0.05  # seconds between two reports
+AT_ONCE = 200  # paths of one report: a line has at most LINE_BYTES
+HEADS = ("seal.create", "ref.update", "ref.delete")
+
+
+class Look:
+    """One look. `say` hears what is seen; `ended` is called once nothing more will be. `replicas` holds the
+    ids under which this process reads branches, by (repository, branch)."""
+
+    def __init__(
+        self,
+        repo_id: str,
+        branch: str,
+        channel: int,
+        line: Line,
+        reader: Callable[[], Api],
+        device_key_id: str,
+        replicas: dict[tuple[str, str], int],
+        say: Callable[[Seen], None],
+        ended: Callable[[], None],
+        log: Callable[[str], None],
+    ) -> None:
+        self.repo_id, self.branch, self.channel, self.line = repo_id, branch, channel, line
+        self.place: Place | None = None
+        self._reader, self._device, self._replicas = reader, device_key_id, replicas
+        self._say, self._ended, self._log = say, ended, log
+        self._inbox: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self._end = Cancel()
+        self._light: tuple[Light, str] | None = None
+        self._branch_id, self._seq = "", 0
+        self._head: str | None = None
+        self._sealed: dict[str, str] = {}  # path → digest
+        self._unsealed: dict[str, Unsealed] = {}
+        self._people: dict[str, Person] = {}
+        self._whole = True  # the branch is read from its beginning
+        self._behind = False  # what came since is read
+        self._again = 0.0  # not before
+        self._told_at = 0.0
+        self._news: set[str] | None = set()  # paths to report; None: all of them
+        self._moved = False
+        self._thread = threading.Thread(target=self._run, daemon=True, name=f"look {branch}")
+        self._thread.start()
+
+    # --- called from other threads
+
+    def heard(self, message: Heard) -> None:
+        self._inbox.put(("heard", message))
+
+    def lit(self, light: Light, why: str) -> None:
+        self._inbox.put(("lit", (light, why)))
+
+    def here(self, path: str, line: int) -> None:
+        """Tell others where the user looks."""
+        self.line.here(self.channel, path, line, None, "view")
+
+    def close(self) -> None:
+        self._end.cancel()
+        self._inbox.put(("stop", ""))
+        self.line.leave(self)
+
+    # --- the thread
+
+    def _run(self) -> None:
+        why = ""
+        try:
+            self.line.join(self)
+            why = self._loop()
+        except Exception as error:  # a bug ends this look, not the agent
+            self._log(f"look at {self.branch}: {type(error).__name__}: {error}")
+            why = f"something broke inside svc ({type(error).__name__}: {error})"
+        finally:
+            if not self._end.ended:
+                self.line.leave(self)
+            self._say(Seen("ended", detail=terminal_safe(why)))
+            self._ended()
+
+    def _loop(self) -> str:
+        while True:
+            try:
+                what, value = self._inbox.get(timeout=self._pause())
+                while True:
+                    if what == "stop":
+                        return str(value)
+                    getattr(self, f"_on_{what}")(value)
+                    what, value = self._inbox.get_nowait()
+            except queue.Empty:
+                pass
+            if self._due() and time.monotonic() >= self._again:
+                why = self._read()
+                if why:
+                    return why
+            if time.monotonic() >= self._told_at + TOLD_EACH:
+                self._tell()
+
+    def _pause(self) -> float | None:
+        now, moments = time.monotonic(), []
+        if self._due():
+            moments.append(self._again)
+        if self._news is None or self._news or self._moved:
+            moments.append(self._told_at + TOLD_EACH)
+        return max(0.0, min(moments) - now) if moments else None
+
+    def _due(self) -> bool:
+        online = self._light is not None and self._light[0] != "offline"
+        return online and (self._whole or self._behind)
+
+    def _on_lit(self, value: tuple[Light, str]) -> None:
+        if value == self._light:
+            return
+        self._light = value
+        self._again = 0.0
+        if value[0] == "offline":
+            self._moved = self._moved or bool(self._people)
+            self._people.clear()
+        elif not self._whole:
+            self._behind = True
+        self._say(Seen("light", state=value[0], detail=terminal_safe(value[1])))
+
+    def _on_heard(self, message: Heard) -> None:
+        match message:
+            case Live():
+                self._store(message)
+            case Gap():
+                self._behind = True
+            case Opened():
+                self._people.clear()
+                self._moved = True
+                self._whole = self._whole or message.head != self._head
+            case People():
+                self._meet(message)
+            case Refused() if message.id is None:
+                self.place, self._whole = None, True
+            case Event():
+                concerns = message.kind in HEADS and self.branch in (
+                    message.data.get("branch"),
+                    message.data.get("name"),
+                )
+                self._whole = self._whole or concerns or message.kind.startswith(("repo.", "access."))
+            case Answers() | Refused():
+                pass
+            case _:  # Resync, Hidden: what may be read has changed
+                self._whole = True
+
+    def _meet(self, message: People) -> None:
+        for one in message.here:
+            self._people[one.conn] = Person(
+                terminal_safe(one.who),
+                terminal_safe(one.device),
+                one.kind,
+                one.path,
+                one.line,
+                one.state,
+                one.conn,
+            )
+        for conn in message.gone:
+            self._people.pop(conn, None)
+        self._moved = True
+
+    # --- reading
+
+    def _read(self) -> str:
+        """Read the branch. Returns why it cannot be looked at; "" if it can, or may be later."""
+        try:
+            with within(self._end, Deadline(REQUEST_SECONDS)):
+                self._bootstrap(self._reader())
+        except (Forbidden, NotFound) as error:
+            return error.detail or "there is no such branch, or your role may not look at it live"
+        except (Cancelled, ServerUnreachable, Unauthorized):
+            self._again = time.monotonic() + AGAIN
+        except SvcError as error:
+            self._log(f"look at {self.branch}: {error.detail or error.title}")
+            self._again = time.monotonic() + AGAIN
+        return ""
+
+    def _bootstrap(self, api: Api) -> None:
+        since = 0 if self._whole else self._seq
+        found = self._connected(api, since)
+        if self._whole or found.sealed_head != self._head:
+            if since:
+                found = self._connected(api, 0)
+            self._head, self._sealed = found.sealed_head, self._tree(api, found.sealed_head)
+            self._unsealed.clear()
+            self._news = None
+        self._branch_id, self._seq = found.branch_id, found.seq
+        for row in found.rows:
+            self._put(row, found.live_by.get(row.path, []))
+        self._whole = self._behind = False
+        place = Place(self.repo_id, self.branch, found.replica, self._device, found.seq)
+        opened = self.place is not None and self.place.replica == place.replica
+        self.place = place
+        if not opened:
+            self.line.join(self)  # opens the channel
+
+    def _connected(self, api: Api, since: int) -> Bootstrap:
+        named = (self.repo_id, self.branch)
+        path = {"id": self.repo_id, "branch": self.branch}
+        known = self._replicas.get(named)
+        try:
+            body = BootstrapRequest(device_key_id=self._device, replica=known, since=since)
+            found = api.send(live.BOOTSTRAP, body, **path)
+        except ReplicaUnknown:  # the branch was made again
+            self._replicas.pop(named, None)
+            found = api.send(live.BOOTSTRAP, BootstrapRequest(device_key_id=self._device, since=0), **path)
+        self._replicas[named] = found.replica
+        return found
+
+    def _tree(self, api: Api, head: str | None) -> dict[str, str]:
+        if head is None:
+            return {}
+        tree = api.send(history.TREE, query=TreeQuery(recursive=True), id=self.repo_id, sha=head)
+        return {one.path: one.blake3 for one in tree.entries if one.kind != "dir"}
+
+    # --- what is not sealed
+
+    def _store(self, frame: Live) -> None:
+        if frame.seq <= self._seq and frame.after < self._seq:
+            return  # known from a reading
+        if frame.after != self._seq:
+            self._behind = True
+            return
+        try:
+            for signed in frame.updates:
+                require_signed(self.repo_id, self._branch_id, signed)
+        except SvcError as error:  # what is read instead says nothing of who wrote it
+            self._log(f"look at {self.branch}: {error.detail}")
+            self._behind = True
+            return
+        self._seq = frame.seq
+        if self.place is not None:
+            self.place.since = frame.seq
+        for row in frame.rows:
+            self._put(row, [one.who for one in frame.updates if one.update.path == row.path])
+
+    def _put(self, row: Row, by: list[str]) -> None:
+        """Take a row in. `by`: who edited it; earlier ones stay."""
+        sealed = self._sealed.get(row.path)
+        known = self._unsealed.pop(row.path, None)
+        differs = sealed is not None if row.kind == "gone" else row.digest != sealed
+        if differs:
+            names = [*(known.by if known else ()), *(terminal_safe(one) for one in by if one)]
+            self._unsealed[row.path] = Unsealed(
+                row.path,
+                row.kind,
+                row.gen,
+                row.ver,
+                row.digest,
+                row.size,
+                sealed is None,
+                list(dict.fromkeys(names)),
+            )
+        if self._news is not None and (differs or known is not None):
+            self._news.add(row.path)
+
+    def _tell(self) -> None:
+        """Report what is new since the last report."""
+        if self._news is None:
+            paths = sorted(self._unsealed.values(), key=lambda one: one.path)
+            self._say(Seen("frontier", head=self._head, branch_id=self._branch_id, paths=paths[:AT_ONCE]))
+            for start in range(AT_ONCE, len(paths), AT_ONCE):
+                self._say(Seen("changed", paths=paths[start : start + AT_ONCE]))
+        elif self._news:
+            named = sorted(self._news)
+            for start in range(0, len(named), AT_ONCE):
+                part = named[start : start + AT_ONCE]
+                changed = [self._unsealed[path] for path in part if path in self._unsealed]
+                same = [path for path in part if path not in self._unsealed]
+                self._say(Seen("changed", paths=changed, same=same))
+        if self._moved:
+            self._say(Seen("people", people=list(self._people.values())[:AT_ONCE]))
+        if self._news is None or self._news or self._moved:
+            self._told_at = time.monotonic()
+        self._news, self._moved = set(), False

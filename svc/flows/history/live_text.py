@@ -1,0 +1,33 @@
+"""The text of a file on a live branch, as the relay has it now."""
+
+from __future__ import annotations
+
+from localstore.core.encoding import digest, unb64u, unhex
+from localstore.core.errors import Invalid, NotFound, ServerMisbehaved
+from localstore.core.lane.lane import Lane
+from localstore.core.model import live
+from localstore.core.model.live import Lane as LaneName
+from localstore.core.model.live import LanesRequest
+from localstore.core.paths import terminal_safe
+from svc.api import Api
+
+
+def live_text(api: Api, repo_id: str, branch: str, path: str, gen: int) -> bytes:
+    """The text of lane `gen` at `path`. Raises NotFound if the branch has it no more, ServerMisbehaved for
+    a text that is not the announced one."""
+    names = [LaneName(path=path, gen=gen)]
+    found = api.send(live.LANES, LanesRequest(lanes=names), id=repo_id, branch=branch).lanes
+    if not found:
+        raise NotFound(f"{terminal_safe(path)} is not on {terminal_safe(branch)} any more")
+    one = found[0]
+    try:
+        if one.state is None:
+            text = api.payload.get(repo_id, unhex(one.genesis))
+        else:
+            text = Lane.load(unb64u(one.state)).text()
+        sound = digest(text) == unhex(one.digest)
+    except Invalid:
+        sound = False
+    if not sound:
+        raise ServerMisbehaved(f"the server sent invalid edits of {terminal_safe(path)}; it is not shown")
+    return text

@@ -1,0 +1,111 @@
+"""The history of one file, step by step: the live updates behind each seal, and the seal itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from localstore.core.diff.line_diff import lines, opcodes
+from localstore.core.encoding import hex_digest
+from localstore.core.errors import Forbidden, Invalid, NotFound
+from localstore.core.lane.lane import Lane
+from localstore.core.lane.update import decoded_ops
+from localstore.core.limits import TEXT_FILE
+from localstore.core.model import history
+from localstore.core.model.history import SealSummary, SealUpdate, UpdatesQuery
+from svc.api import Api
+
+UPDATES = 2_000  # of one seal, of all its files, that are read for the steps between
+
+
+class Step(NamedTuple):
+    """A state of the file. `live`: made by a live update, not by the seal. `who`: handle; `at`: RFC 3339;
+    `lines` (from 1) changed or came in it, `removed` so many went. `text` None: there is no such file, or it
+    is not text."""
+
+    text: bytes | None
+    seal: str
+    message: str
+    who: str
+    at: str
+    live: bool
+    lines: tuple[int, ...] = ()
+    removed: int = 0
+
+
+def steps_of(api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes | None) -> list[Step]:
+    """The steps from the text `before` (None: no file) to the file in the seal. Live updates count where they
+    lead exactly to the sealed text; the last one by whoever sealed it is the seal's step, as is all without
+    them, or without the right to read them.
+    Raises the errors of reading the sealed text."""
+    sealed = _text(api, repo_id, seal.id, path)
+    who = seal.provenance.who.handle or ""
+    steps: list[Step] = []
+    if before is not None and sealed is not None and before != sealed:
+        steps = list(_between(api, repo_id, path, seal, before, hex_digest(sealed)))
+    if steps and steps[-1].who == who:
+        steps.pop()  # who sealed it made it: one step
+    last = steps[-1].text if steps else before
+    changed, removed = compared(last, sealed)
+    message = seal.message.partition("\n")[0]
+    return [*steps, Step(sealed, seal.id, message, who, seal.created_at, False, changed, removed)]
+
+
+def compared(old: bytes | None, new: bytes | None) -> tuple[tuple[int, ...], int]:
+    """The lines of `new`, from 1, that `old` lacks, and how many lines of `old` went."""
+    if old == new:
+        return (), 0
+    found = opcodes(lines(old or b""), lines(new or b""))
+    changed = tuple(number + 1 for one in found for number in range(one.new_start, one.new_end))
+    return changed, sum(max(0, one.old_end - one.old_start - (one.new_end - one.new_start)) for one in found)
+
+
+def _text(api: Api, repo_id: str, seal_id: str, path: str) -> bytes | None:
+    try:
+        blob = api.send(history.BLOB, id=repo_id, sha=seal_id, path=path)
+    except NotFound:
+        return None
+    if blob.encoding != "utf-8" or blob.content is None:
+        return None
+    return blob.content.encode()
+
+
+def _between(
+    api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes, sealed: str
+) -> Iterator[Step]:
+    """The steps that the seal's live updates made, if they lead from `before` to the sealed text."""
+    steps: list[Step] = []
+    text, lane, named = before, None, None
+    try:
+        for one in _updates(api, repo_id, seal.id):
+            if one.path != path:
+                continue
+            update = one.update
+            if update is None or update.epoch is None:
+                return  # replaced, removed or made anew: its text between is not known
+            if lane is None or named != (update.gen, update.epoch):
+                if len(text) > TEXT_FILE:
+                    return
+                named = (update.gen, update.epoch)
+                lane = Lane.genesis(one.branch_id, update.gen, update.epoch, text)
+            for op in decoded_ops(update):
+                lane.apply(op, one.replica)
+            after = lane.text()
+            if after != text:
+                changed, removed = compared(text, after)
+                who = one.who.handle or ""
+                steps.append(Step(after, seal.id, "", who, one.at, True, changed, removed))
+                text = after
+    except (Invalid, Forbidden, NotFound):
+        return
+    if hex_digest(text) == sealed:
+        yield from steps
+
+
+def _updates(api: Api, repo_id: str, seal_id: str) -> Iterator[SealUpdate]:
+    """All updates of the seal. Raises Invalid for more than UPDATES."""
+    found = api.items(history.SEAL_UPDATES, UpdatesQuery(), id=repo_id, seal_id=seal_id)
+    for count, one in enumerate(found):
+        if count >= UPDATES:
+            raise Invalid("more updates than are read")
+        yield one

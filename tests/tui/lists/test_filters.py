@@ -1,0 +1,137 @@
+"""The words of the filter in Issues and Proposals: parsed, completed, and asked of a real relay by keys."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from localstore.core.errors import UsageError
+from localstore.core.model.collaboration.issue import IssueQuery
+from localstore.core.model.collaboration.proposal import ProposalQuery
+from tests.svc.conftest import Svc
+from tests.tui.proposal.test_proposals import proposal
+from tests.tui.test_app import press, project, settle
+from tests.tui.test_plain import typed
+from tui.app import SvcApp
+from tui.filters import complete, parse
+
+__all__ = ["project", "proposal", "typed"]
+Open = Callable[..., SvcApp]
+
+
+def test_words_make_the_query_and_the_rest_is_free() -> None:
+    found = parse("issues", 'stalls state:closed label:"good first" author:@ana assignee:@me at night')
+    assert found.query == IssueQuery(state="closed", label="good first", author="ana", assignee="@me")
+    assert found.free == "stalls at night"
+    assert parse("issues", found.typed) == found
+    assert parse("proposals", "draft:yes base:main reviewer:bob").query == ProposalQuery(
+        draft=True, base="main", reviewer="bob"
+    )
+    assert parse("issues", "see https://example.org/x: 12:30").free == "see https://example.org/x: 12:30"
+    assert parse("issues", "", "all").query == IssueQuery(state="all")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("milestone:x", "milestone: is no word of this filter; there are state: label: author: assignee:"),
+        ("reviewer:bob", "reviewer: is no word"),
+        ("state:merged", "state: is one of open, closed, all; merged is none"),
+        ("label:", "label: needs a value, such as label:NAME"),
+        ("author:@", "author"),
+    ],
+)
+def test_what_is_no_word_is_named(text: str, why: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse("issues", text)
+    assert why in error.value.detail
+
+
+def test_words_and_their_values_are_completed() -> None:
+    def values(word: str) -> list[str]:
+        return {"label": ["bug", "build", "good first"], "author": ["ana"]}.get(word, [])
+
+    assert complete("issues", "", values) == ("", ["state:", "label:", "author:", "assignee:"])
+    assert complete("issues", "la", values) == ("label:", ["label:"])
+    assert complete("issues", "x a", values) == ("x a", ["author:", "assignee:"])
+    assert complete("issues", "as", values)[0] == "assignee:"
+    assert complete("issues", "label:b", values) == ("label:bu", ["label:bug", "label:build"])
+    assert complete("issues", "label:bug", values) == ("label:bug ", ["label:bug"])
+    assert complete("issues", "label:g", values)[0] == 'label:"good first" '
+    assert complete("issues", "author:", values)[1] == ["author:@me", "author:ana"]
+    assert complete("issues", "state:c", values)[0] == "state:closed "
+    assert complete("issues", "what:x", values) == ("what:x", [])
+
+
+@pytest.fixture
+def listed(project: str, alice: Svc) -> str:
+    """Three issues: one with a label, one of it closed."""
+    assert alice("label", "create", "bug").code == 0
+    assert alice("issue", "create", "-t", "Stalls at night", "-l", "bug", "-a", "@me").code == 0
+    assert alice("issue", "create", "-t", "Crash at start", "-l", "bug").code == 0
+    assert alice("issue", "create", "-t", "A question").code == 0
+    assert alice("issue", "close", "2").code == 0
+    return project
+
+
+async def test_the_filter_asks_the_server_by_words(listed: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        text = await press(pilot, "3")
+        assert "Issues, open 2" in text
+        text = await press(pilot, "slash", *"la")
+        assert "label:" in text.splitlines()[-2]
+        text = await press(pilot, "tab", "b", "tab")
+        assert "label:bug" in text
+        text = await press(pilot, *"state:cl", "tab", "enter")
+        assert "Issues, closed label:bug 1" in text
+        assert "Crash at start" in text and "Stalls" not in text
+        text = await press(pilot, "o")
+        assert "Issues, all label:bug 2" in text and "A question" not in text
+        text = await press(pilot, "slash", *" night", "enter")
+        assert "Stalls" in text and "Crash" not in text
+        text = await press(pilot, "slash", *(["backspace"] * 60), *"assignee:@me", "enter")
+        assert "Issues, open assignee:@me 1" in text and "Stalls" in text
+        text = await press(pilot, "slash", *(["backspace"] * 60), *"milestone:x", "enter")
+        assert "milestone: is no word of this filter" in text
+        text = await press(pilot, "slash", *(["backspace"] * 60), "enter")
+        assert "Issues, open 2" in text
+
+
+async def test_esc_leaves_the_filter_as_it_was(listed: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        text = await press(pilot, "slash", *"night")
+        assert "A question" not in text
+        text = await press(pilot, "escape")
+        assert "A question" in text and "Stalls" in text
+
+
+async def test_proposals_have_words_of_their_own(proposal: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        text = await press(pilot, "3", "p")
+        assert "Proposals, open 1" in text
+        text = await press(pilot, "slash", *"head:to", "tab", "enter")
+        assert "Proposals, open head:topic 1" in text
+        text = await press(pilot, "slash", *(["backspace"] * 40), *"state:merged", "enter")
+        assert "Proposals, merged 0" in text
+
+
+def test_the_line_mode_takes_the_same_words(listed: str, typed) -> None:  # type: ignore[no-untyped-def]
+    from tests.tui.test_plain import choice
+
+    number = choice(typed("1", "q").out, "issues")
+    out = typed("1", number, "/state:closed label:bug", "q").out.split("/word filter")[-2]
+    assert "filter: state:closed label:bug" in out
+    assert "Crash at start" in out and "Stalls" not in out and "question" not in out
+    out = typed("1", number, "/label:bug night", "q").out.split("/word filter")[-2]
+    assert "Stalls" in out and "Crash" not in out
+    assert "milestone: is no word of this filter" in typed("1", number, "/milestone:x", "q").out
+    assert os.environ["TEST_HANDLE"] in out

@@ -1,0 +1,147 @@
+"""Files of a release on their way: progress, cancel and going on, by keys alone, against a real relay."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from svc.flows import assets
+from tests.svc.conftest import Svc
+from tests.tui.code.test_live import sees
+from tests.tui.test_app import press, project, settle
+from tui.app import SvcApp
+from tui.machine import Place
+from tui.screens.lists import moving
+
+__all__ = ["project"]
+Open = Callable[..., SvcApp]
+MANY = 4 * 1024 * 1024
+
+
+class Stopping:
+    """Lets `pieces` pieces through, then waits until it is opened."""
+
+    def __init__(self, pieces: int) -> None:
+        self.left, self.open = pieces, threading.Event()
+        self.waits = threading.Event()
+        self.passed = 0
+
+    def step(self) -> None:
+        self.passed += 1
+        self.left -= 1
+        if self.left == 0:
+            self.waits.set()
+            assert self.open.wait(30)
+
+
+@pytest.fixture
+def large(project: str, alice: Svc) -> Path:
+    """A file of 4 MiB, and a release with it."""
+    Path("large.bin").write_bytes(os.urandom(MANY))
+    assert alice("repo", "release", "create", "v1", "large.bin").code == 0
+    return Path("large.bin").resolve()
+
+
+async def open_release(pilot: Pilot[None]) -> str:
+    await settle(pilot)
+    await press(pilot, "enter", "5")
+    return await press(pilot, "enter")
+
+
+async def test_a_download_shows_progress_is_cancelled_and_goes_on(
+    large: Path, open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = large.read_bytes()
+    folder = tmp_path / "down"
+    folder.mkdir()
+    monkeypatch.setattr(moving, "PAINT_EACH", 0.0)
+    slow, write = Stopping(8), assets._write
+
+    def written(fd: int, piece: bytes) -> None:
+        write(fd, piece)
+        slow.step()
+
+    monkeypatch.setattr(assets, "_write", written)
+    async with open_app(place=Place(folder)).run_test(size=(100, 24)) as pilot:
+        assert "large.bin" in await open_release(pilot)
+        await pilot.press("j", "enter")
+        text = await sees(pilot, " % ", " of 4.0 MiB", "/s", "esc cancels")
+        assert "↓ [" in text
+        await pilot.press("escape")
+        slow.open.set()
+        await sees(pilot, "cancelled; large.bin: enter goes on where it stopped", "stopped at ")
+        assert not (folder / "large.bin").exists()
+        part = next(folder.glob(".svc-*.tmp")).stat().st_size
+        assert 0 < part < MANY
+        got: list[int] = []
+
+        def counted(fd: int, piece: bytes) -> None:
+            got.append(len(piece))
+            write(fd, piece)
+
+        monkeypatch.setattr(assets, "_write", counted)
+        await pilot.press("enter")
+        await sees(pilot, "✓ in ")
+        assert (folder / "large.bin").read_bytes() == whole
+        assert sum(got) == MANY - part
+        await pilot.press("enter")
+        await sees(pilot, "has it already")
+        assert "Releases 1" in await press(pilot, "escape")
+
+
+async def test_an_upload_shows_progress_and_goes_on_with_what_is_missing(
+    large: Path, open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "up"
+    folder.mkdir()
+    (folder / "first.bin").write_bytes(b"first")
+    (folder / "second one.bin").write_bytes(os.urandom(MANY))
+    monkeypatch.setattr(moving, "PAINT_EACH", 0.0)
+    slow, pieces = Stopping(3), assets._pieces
+
+    def sent(file: assets.LocalFile, done: Callable[[int], None]) -> Iterator[bytes]:
+        for piece in pieces(file, done):
+            yield piece
+            slow.step()
+
+    monkeypatch.setattr(assets, "_pieces", sent)
+    async with open_app(place=Place(folder)).run_test(size=(100, 24)) as pilot:
+        await open_release(pilot)
+        await press(pilot, "u")
+        await pilot.press(*"first.bin 'second one.bin'", "enter")
+        text = await sees(pilot, "second one.bin  ↑ [", " of 4.0 MiB")
+        assert "first.bin" in text
+        await pilot.press("escape")
+        slow.open.set()
+        text = await sees(pilot, "cancelled; u goes on with the files that are missing", "stopped at ")
+        text = await settle(pilot)
+        assert "first.bin  ↑ ✓ uploaded" in text
+        monkeypatch.setattr(assets, "_pieces", pieces)
+        assert "second one.bin" in (await press(pilot, "u")).splitlines()[-1]
+        await pilot.press("enter")
+        text = await sees(pilot, "1 of 2 files uploaded", "second one.bin  ↑ ✓ uploaded")
+        assert "first.bin  ↑ ✓ was there already" in text
+
+
+async def test_what_cannot_be_sent_or_written_is_named(
+    large: Path, open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "other"
+    folder.mkdir()
+    (folder / "large.bin").write_bytes(b"something else")
+    async with open_app(place=Place(folder)).run_test(size=(120, 24)) as pilot:
+        await open_release(pilot)
+        await pilot.press("j", "enter")
+        await sees(pilot, "is there with other content")
+        assert (folder / "large.bin").read_bytes() == b"something else"
+        await press(pilot, "u")
+        await pilot.press(*"absent.bin", "enter")
+        await sees(pilot, "absent.bin cannot be read")
+        await press(pilot, "u")
+        await pilot.press(*(["backspace"] * 20), *"'open", "enter")
+        await sees(pilot, "the paths cannot be read")

@@ -1,0 +1,74 @@
+"""Home and the inbox hear of events without being asked, against a real relay."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.svc.conftest import Svc
+from tests.tui.code.test_live import sees
+from tests.tui.test_app import press, project, settle
+from tui.app import SvcApp
+
+__all__ = ["project"]
+Open = Callable[..., SvcApp]
+
+
+@pytest.fixture
+def other(project: str, alice: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Runs a command as somebody who may write in the repository."""
+    mine, theirs = os.environ["SVC_HOME"], str(tmp_path / "theirs")
+    handle = f"{os.environ['TEST_HANDLE'][:30]}-ben"
+
+    def as_them(*words: str) -> None:
+        monkeypatch.setenv("SVC_HOME", theirs)
+        try:
+            answer = alice(*words)
+            assert answer.code == 0, answer
+        finally:
+            monkeypatch.setenv("SVC_HOME", mine)
+
+    as_them("login", "--device-key", "--handle", handle)
+    assert alice("repo", "collaborator", "add", handle, "--role", "write").code == 0
+    as_them("repo", "invite", "accept", project)
+    return as_them
+
+
+async def test_home_and_inbox_change_by_themselves(
+    project: str, other: Callable[..., None], open_app: Open
+) -> None:
+    me = os.environ["TEST_HANDLE"]
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await sees(pilot, "● live", project)
+        other("issue", "create", "-t", "It stalls", "-a", f"@{me}", "-R", project)
+        await sees(pilot, "It stalls", "assigned")
+        text = await press(pilot, "i")
+        assert "It stalls" in text
+        await sees(pilot, "● live")
+        other("issue", "create", "-t", "It crashes", "-b", f"see @{me}", "-R", project)
+        await sees(pilot, "It crashes", "mention")
+        await press(pilot, "escape")
+        await sees(pilot, "It crashes")
+
+
+async def test_what_came_while_another_screen_was_in_front_is_there(
+    project: str, other: Callable[..., None], open_app: Open, alice: Svc
+) -> None:
+    me = os.environ["TEST_HANDLE"]
+    assert alice("repo", "create", "second").code == 0
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await sees(pilot, "● live", "second")
+        assert isinstance(pilot.app, SvcApp)
+        await press(pilot, "w")
+        await press(pilot, *"second", "enter")
+        await sees(pilot, "8Settings", "second  main")
+        other("issue", "create", "-t", "It stalls", "-a", f"@{me}", "-R", project)
+        while not pilot.app._missed:
+            await pilot.pause(0.05)
+        await press(pilot, "escape")
+        await sees(pilot, "It stalls")

@@ -1,0 +1,136 @@
+"""Filters of the lists of issues and proposals: the words of `issue list` and `pr list`, and free text.
+
+    found = parse("issues", 'state:closed label:"good first" author:ana stalls')
+    found.query   # IssueQuery(state="closed", label="good first", author="ana")
+    found.free    # "stalls"
+
+A word is NAME:VALUE; quotes hold blanks together. What is no word is free text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from localstore.core.errors import UsageError
+from localstore.core.model.collaboration.issue import IssueQuery
+from localstore.core.model.collaboration.proposal import ProposalQuery
+from localstore.core.validation import refusal
+
+Kind = Literal["issues", "proposals"]
+Query = IssueQuery | ProposalQuery
+STATES: Mapping[str, tuple[str, ...]] = {
+    "issues": ("open", "closed", "all"),
+    "proposals": ("open", "closed", "merged", "all"),
+}
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "issues": ("state", "label", "author", "assignee"),
+    "proposals": ("state", "label", "author", "assignee", "reviewer", "base", "head", "draft"),
+}
+PEOPLE = frozenset({"author", "assignee", "reviewer"})
+_TOKEN = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
+_WORD = re.compile(r"([A-Za-z_-]+):(?!//)(.*)", re.DOTALL)
+
+
+class Filter(NamedTuple):
+    """`query`: what the server is asked for; `words`: what it was made from; `free`: text that rows have to
+    contain."""
+
+    query: Query
+    words: dict[str, str]
+    free: str
+
+    @property
+    def said(self) -> str:
+        """The words but for the state, as they are typed."""
+        return " ".join(f"{name}:{_quoted(value)}" for name, value in self.words.items() if name != "state")
+
+    @property
+    def typed(self) -> str:
+        """The filter as it is typed."""
+        return " ".join(
+            [*(f"{name}:{_quoted(value)}" for name, value in self.words.items()), *self.free.split()]
+        )
+
+
+def parse(kind: Kind, text: str, state: str = "open") -> Filter:
+    """The filter that the text spells; `state` counts unless it names one. Raises UsageError for an unknown
+    word, and for a value that its word does not take."""
+    words: dict[str, str] = {}
+    free: list[str] = []
+    for token in _TOKEN.findall(text):
+        found = _WORD.fullmatch(token)
+        if found is None:
+            free.append(token.replace('"', ""))
+            continue
+        name, value = found[1].lower(), found[2].replace('"', "").strip()
+        if name not in WORDS[kind]:
+            known = " ".join(f"{word}:" for word in WORDS[kind])
+            raise UsageError(f"{name}: is no word of this filter; there are {known}")
+        if not value:
+            raise UsageError(f"{name}: needs a value, such as {name}:{_example(kind, name)}")
+        if name == "state" and value not in STATES[kind]:
+            raise UsageError(f"state: is one of {', '.join(STATES[kind])}; {value} is none")
+        words[name] = value.removeprefix("@") if name in PEOPLE and value != "@me" else value
+    query = {"state": state, **words}
+    if "draft" in query and query["draft"] not in ("yes", "no"):
+        raise UsageError("draft: is yes or no")
+    members = {name: value == "yes" if name == "draft" else value for name, value in query.items()}
+    shape: type[IssueQuery] | type[ProposalQuery] = IssueQuery if kind == "issues" else ProposalQuery
+    try:
+        made = msgspec.convert(members, shape)
+    except msgspec.ValidationError as error:
+        raise UsageError(refusal(error, shape).detail) from None
+    return Filter(made, words, " ".join(free))
+
+
+def complete(kind: Kind, text: str, values: Callable[[str], Iterable[str]]) -> tuple[str, list[str]]:
+    """The text with its last word completed as far as it is certain, and the candidates for it. `values`:
+    those of a word, such as the labels of the repository."""
+    before, typed = _parted(text)
+    name, colon, begun = typed.partition(":")
+    if colon and name in WORDS[kind]:
+        quoted = begun.removeprefix('"')
+        offered = STATES[kind] if name == "state" else ("yes", "no") if name == "draft" else values(name)
+        people = ("@me",) if name in PEOPLE else ()
+        found = [
+            f"{name}:{_quoted(value)} "
+            for value in dict.fromkeys((*people, *offered))
+            if value.casefold().startswith(quoted.casefold())
+        ]
+    elif colon or '"' in typed:
+        found = []
+    else:
+        found = [f"{word}:" for word in WORDS[kind] if word.startswith(typed)]
+    if not found:
+        return text, []
+    shared = found[0] if len(found) == 1 else _shared([one.rstrip('" ') for one in found])
+    return before + (shared if len(shared) > len(typed) else typed), [one.strip() for one in found]
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """The text before its last token, and the token; "" behind a blank."""
+    found = list(_TOKEN.finditer(text))
+    if not found or found[-1].end() != len(text):
+        return text, ""
+    return text[: found[-1].start()], found[-1].group()
+
+
+def _shared(names: list[str]) -> str:
+    """What all of them begin with."""
+    first, last = min(names), max(names)
+    same = next((at for at, letter in enumerate(first) if last[at : at + 1] != letter), len(first))
+    return first[:same]
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if re.search(r"\s", value) else value
+
+
+def _example(kind: str, name: str) -> str:
+    if name in PEOPLE:
+        return "@me"
+    return {"state": STATES[kind][1], "draft": "yes"}.get(name, "NAME")

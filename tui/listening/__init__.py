@@ -1,0 +1,1 @@
+"""What the app hears of servers and of the agent while it runs."""

@@ -1,0 +1,110 @@
+"""A look at the live state of a branch, through the agent: one thread that hears what is seen.
+
+    looking = Looking(home, origin, repo.id, "main", saw)
+    looking.here("src/main.py", 12)
+    looking.close()
+
+The agent is started if none runs, and asked again if it ends.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from localstore.agent.talk import AgentSilent, Conversation, Do, Request, Seen
+from localstore.core.errors import SvcError
+from localstore.home import Home
+from svc.agent.start import reach, start
+
+FIRST, LONGEST = 0.5, 30.0  # seconds; what is waited after an attempt is double the wait before
+HERE_EACH = 0.3  # seconds between two reports of where the user is
+
+
+class Looking:
+    """`saw` is called with what is seen, on this object's thread; last with an `ended`, unless `close` came
+    first."""
+
+    def __init__(
+        self, home: Home, origin: str, repo_id: str, branch: str, saw: Callable[[Seen], None]
+    ) -> None:
+        self._home, self._saw = home, saw
+        self._origin, self._repo_id, self._branch = origin, repo_id, branch
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._conversation: Conversation | None = None
+        self._place: tuple[str, int] | None = None
+        self._placed = threading.Event()
+        threading.Thread(target=self._run, name="look", daemon=True).start()
+        threading.Thread(target=self._tell, name="here", daemon=True).start()
+
+    def here(self, path: str, line: int) -> None:
+        """Tell others where the user looks. Returns at once; of several places the last one counts."""
+        self._place = (path, line)
+        self._placed.set()
+
+    def close(self) -> None:
+        with self._lock:
+            self._ended.set()
+            self._placed.set()
+            if self._conversation is not None:
+                self._conversation.close()
+
+    def _run(self) -> None:
+        wait = FIRST
+        while not self._ended.is_set():
+            try:
+                if self._look():
+                    return
+                wait = FIRST
+            except AgentSilent:
+                wait = min(LONGEST, wait * 2)
+            except SvcError as error:
+                self._end(str(error.detail or error.title))
+                return
+            self._ended.wait(wait * secrets.SystemRandom().uniform(0.8, 1.2))
+
+    def _look(self) -> bool:
+        """Look until the agent ends. Returns whether there is nothing more to see."""
+        conversation = start(self._home)
+        with self._lock:
+            if self._ended.is_set():
+                conversation.close()
+                return True
+            self._conversation = conversation
+        with conversation:
+            reply = conversation.ask(self._request("look"))
+            if reply.error:
+                self._end(reply.error)
+                return True
+            for seen in conversation.sights():
+                if not self._ended.is_set():
+                    self._saw(seen)
+                if seen.event == "ended":
+                    return True
+        return self._ended.is_set()
+
+    def _request(self, do: Do, path: str = "", line: int = 0) -> Request:
+        server, repo, branch = self._origin, self._repo_id, self._branch
+        return Request(do, server=server, repo=repo, branch=branch, path=path, line=line)
+
+    def _end(self, why: str) -> None:
+        if not self._ended.is_set():
+            self._saw(Seen("ended", detail=why))
+
+    def _tell(self) -> None:
+        while not self._ended.is_set():
+            self._placed.wait()
+            self._placed.clear()
+            place = self._place
+            if place is not None and not self._ended.is_set():
+                agent = None
+                with suppress(AgentSilent):
+                    agent = reach(self._home)
+                    if agent is not None:
+                        agent.ask(self._request("here", *place))
+                if agent is not None:
+                    agent.close()
+            self._ended.wait(HERE_EACH)

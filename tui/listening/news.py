@@ -1,0 +1,95 @@
+"""The state of the connection, and news of the repositories that screens show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from tui.calling import Calling
+from tui.client import Client
+from tui.listening.events import Following
+from tui.sending import Sending
+
+NEWS_EVERY = 0.5  # seconds between an event and the request for its changes; events within are one
+RESTS = 4  # times as long as the last request took, before news ask for its like again
+NEWS_LATER = 3.0  # seconds until what the server does after an event is asked for
+
+
+class News(Calling, inherit_bindings=False):
+    """Listens to events while signed in. `line_state`: state of the connection, a name of LIGHTS;
+    `line_since`: since when."""
+
+    client: Client
+    sending: Sending | None
+    clock: Callable[[], float]
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._line_state, self.line_since = "unknown", ""
+        self.following = Following(lambda: self.client.api, self._heard, self._followed)
+        self._is_live = self._news_due = self._later_due = False
+        self.took = 0.0  # seconds that the last reading took: a list of 10,000 has a hundred pages
+        self._shows: frozenset[str] = frozenset()  # repositories that the screen in front is about
+        self._missed: set[str] = set()  # others that changed
+
+    @property
+    def line_state(self) -> str:
+        return self._line_state
+
+    @line_state.setter
+    def line_state(self, state: str) -> None:
+        if state == "online" and self._is_live:
+            state = "live"
+        if state != self._line_state:
+            self._line_state = state
+            self.line_since = datetime.fromtimestamp(self.clock(), UTC).isoformat()
+
+    def follow(self, repo_ids: Sequence[str]) -> None:
+        """Listen to events of the repositories that the screen shows, while signed in."""
+        self._shows = frozenset(repo_ids)
+        if self.sending is None or not self.sending.signed_in:
+            return
+        if not self._missed.isdisjoint(repo_ids):
+            self._news_soon()  # what came while another screen was in front
+        self._missed -= self._shows
+        self.following.follow(repo_ids)
+
+    def _followed(self, state: str) -> None:
+        self.later(lambda: self._set_state(state))
+
+    def _heard(self, repo_id: str) -> None:
+        self.later(lambda: self._news_of(repo_id))
+
+    def _set_state(self, state: str) -> None:
+        was, self._is_live = self._is_live, state == "live"
+        if state == "online" and not was:  # a server that takes requests and no sockets
+            return
+        self.line_state = "online" if self._is_live else state
+        cast("Any", self.screen).show_frame()
+
+    def _news_of(self, repo_id: str) -> None:
+        if repo_id in self._shows:
+            self._news_soon()
+        else:
+            self._missed.add(repo_id)
+
+    def _news_soon(self) -> None:
+        if not self._news_due:
+            self._news_due = True
+            self.set_timer(max(NEWS_EVERY, RESTS * self.took), self._ask_for_news)
+
+    def _ask_for_news(self) -> None:
+        self._news_due = False
+        screen = cast("Any", self.screen)
+        screen.news()
+        if screen.FOLLOWS_LATER and not self._later_due:
+            self._later_due = True
+            self.set_timer(NEWS_LATER, self._ask_later)
+
+    def _ask_later(self) -> None:
+        """Ask again: the server fills inboxes after the event."""
+        self._later_due = False
+        screen = cast("Any", self.screen)
+        if screen.FOLLOWS_LATER:
+            screen.news()

@@ -1,0 +1,49 @@
+"""What the parts of the tab Code share: the open file, its mode and its panes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Literal
+
+from localstore.agent.talk import Person
+from localstore.core.model.history import Blob
+from tui.screens.view import View
+
+Mode = Literal["file", "history", "diff"]
+
+
+class FileView(View):
+    """A tab with the widgets `tree`, `file`, `diff`, `picture`, `people`, `file_title` and `bar`. `path`: the
+    open file; `folder`: the folder that the tree shows."""
+
+    path: str | None = None
+    folder: str = ""
+    _mode: Mode = "file"
+    _people: list[Person]
+
+    def open_file(self, path: str) -> None:
+        raise NotImplementedError
+
+    def _load_folder(self, folder: str, cursor: Hashable | None = None) -> None:
+        """Show a folder in the tree."""
+        raise NotImplementedError
+
+    def _paint_tree(self, cursor: Hashable | None = None) -> None:
+        raise NotImplementedError
+
+    def _paint_file(self, blob: Blob, at: float) -> None:
+        raise NotImplementedError
+
+    def _repaint(self) -> None:
+        """Paint the text of the open file again, with its marks."""
+        raise NotImplementedError
+
+    def _arrange(self) -> None:
+        """Show the panes of the mode and of the width."""
+        raise NotImplementedError
+
+    def _focus(self, name: str) -> None:
+        raise NotImplementedError
+
+    def _title(self, right: str) -> None:
+        raise NotImplementedError

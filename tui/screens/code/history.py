@@ -1,0 +1,91 @@
+"""The history of a file, what each of its seals changed, and the seal before and after."""
+
+from __future__ import annotations
+
+from localstore.core.model.history import Compare, SealSummary
+from tui import reads
+from tui.screens.code.differing import Differing
+from tui.screens.code.file_view import FileView
+from tui.text import ago, safe
+from tui.widgets.diff import Diff
+from tui.widgets.frame import Line
+from tui.widgets.lines import Item, Lines, sequence
+
+
+class History(Differing, FileView):
+    """Shows what changed in `diff`, and the seals in `file`."""
+
+    @property
+    def diff(self) -> Diff:
+        return self.query_one("#diff", Diff)
+
+    def do_history(self) -> None:
+        repo, path, ref = self.of.repo, self.path, self.of.ref_name
+        self._mode = "history"
+        self._arrange()
+
+        def paint(seals: list[SealSummary], at: float) -> None:
+            if self._mode != "history":
+                return
+            now = self.svc.clock()
+            self._arrange()
+            items = [
+                Item(
+                    seal.id,
+                    (
+                        (f"{seal.id[:8]} ", "accent"),
+                        (safe(seal.message.partition("\n")[0]), "text"),
+                    ),
+                    (
+                        (f"@{safe(seal.provenance.who.handle or '?')} ", "dim"),
+                        (ago(seal.created_at, now), "dim"),
+                    ),
+                )
+                for seal in seals
+            ]
+            self.query_one("#file", Lines).show(sequence(items), self.of.seal)
+            self._title("history")
+            self._focus("file")
+
+        self.svc.load(reads.history(repo.id, ref, path), paint)
+
+    def show_diff(self, seal: str) -> None:
+        """Show the changes of one seal."""
+        repo = self.of.repo
+        self._mode = "diff"
+        self._arrange()
+        self._focus("diff")
+
+        def paint(compare: Compare, at: float) -> None:
+            if self._mode == "diff":
+                self.query_one("#diff", Diff).show_files(compare.files)
+                self.query_one("#file_title", Line).put(
+                    ((f"seal {seal[:8]}", "title"),), ((f"{len(compare.files)} files", "dim"),)
+                )
+
+        self.svc.load(reads.brought(repo.id, seal), paint)
+
+    def do_older(self) -> None:
+        self._step(1)
+
+    def do_newer(self) -> None:
+        self._step(-1)
+
+    def _step(self, by: int) -> None:
+        """Show the file, or everything, at the seal before or after this one."""
+        repo, path, ref, here = self.of.repo, self.path, self.of.ref_name, self.of.seal
+
+        def paint(seals: list[SealSummary], at: float) -> None:
+            ids = [seal.id for seal in seals]
+            if stepped or not ids:
+                return
+            stepped.append(True)
+            place = ids.index(here) if here in ids else -1 if by > 0 else 0
+            wanted = max(0, place + by) if here in ids or by > 0 else 0
+            if wanted >= len(ids) or ids[wanted] == here:
+                self.of.say("this is the oldest" if by > 0 else "this is the newest", "dim")
+                return
+            self.of.go_to(ref, ids[wanted])
+
+        stepped: list[bool] = []
+        self.svc.load(reads.history(repo.id, ref, path), paint)

@@ -1,0 +1,313 @@
+"""The live state of a branch in the tab Code: what is not sealed, who is where, and following somebody.
+
+What is seen comes from the agent as it happens (`tui.listening.looking`); texts are read when they changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from localstore.agent.talk import Person, Seen, Unsealed
+from localstore.core.errors import SvcError
+from localstore.core.model.history import Blob
+from svc.flows.history.live_text import live_text
+from tui.actions import MOVES
+from tui.client import sentence
+from tui.listening.looking import Looking
+from tui.screens.code.file_view import FileView
+from tui.text import Part, safe
+from tui.widgets.frame import LIGHTS, Line
+from tui.widgets.lines import Item, Lines, sequence
+
+if TYPE_CHECKING:
+    from tui.screens.repo import RepoScreen
+
+HERE_EVERY = 20.0  # seconds after which others are told again where the user looks
+STOPS = frozenset({*(action.id for action in MOVES), "find_file", "older", "newer", "replay", "history"})
+
+
+def who_is_in(people: Sequence[Person], path: str) -> tuple[Part, ...]:
+    """Those in the file, or below the folder, of this path; with the line where somebody is."""
+    found: list[Part] = []
+    for one in people:
+        if one.path == path or one.path.startswith(f"{path}/"):
+            line = f":{one.line}" if one.line and one.path == path else ""
+            found.append((f"◂ @{safe(one.who)}{line} ", _role(one)))
+    return tuple(found)
+
+
+def _role(one: Person) -> str:
+    return "agent" if one.kind == "agent" else "accent"
+
+
+def _named(one: Person) -> str:
+    """@who, an agent by that word too."""
+    return f"@{safe(one.who)}{' (agent)' if one.kind == 'agent' else ''}"
+
+
+class Live(FileView):
+    """`live`: whether the live state is shown instead of the seal."""
+
+    def __init__(self, of: RepoScreen) -> None:
+        super().__init__(of)
+        self._looking: Looking | None = None
+        self._looked_ref = ""
+        self._light = LIGHTS["unknown"]
+        self.unsealed: dict[str, Unsealed] = {}
+        self._followed: Person | None = None
+        self._wants_to_follow = False
+        self._goto = 0  # line that the cursor goes to once the text is there
+
+    @property
+    def live(self) -> bool:
+        return self._looking is not None
+
+    def do_live(self) -> None:
+        """Show the live state of the branch, or the seal again."""
+        if self._looking is not None:
+            self.leave_live()
+            return
+        machine, origin, name = self.svc.machine, self.svc.client.origin, self.of.ref_name
+        if machine is None or self.svc.sending is None or not self.svc.sending.signed_in:
+            self.of.say("sign in for this: svc login", "warn")
+        elif any(ref.name == name and ref.type != "branch" for ref in self.of.refs):
+            self.of.say(f"{name} is a tag; live is the state of a branch: b", "warn")
+        else:
+            self._looked_ref = name
+            self._looking = looking = machine.look(
+                origin, self.of.repo.id, name, lambda seen: self.svc.later(lambda: self._saw(looking, seen))
+            )
+            self._arrange()
+            self._paint_live()
+            self._tell_here()
+
+    def leave_live(self) -> None:
+        """Show the seal again."""
+        looking, self._looking = self._looking, None
+        if looking is not None:
+            looking.close()
+        self.unsealed, self._people, self._followed = {}, [], None
+        self._light, self._wants_to_follow = LIGHTS["unknown"], False
+        if self.is_attached:
+            self._arrange()
+            self._load_folder(self.folder)
+            if self.path is not None and self._mode == "file":
+                self.open_file(self.path)
+
+    def on_unmount(self) -> None:
+        if self._looking is not None:
+            self._looking.close()
+
+    def _saw(self, looking: Looking, seen: Seen) -> None:
+        if looking is not self._looking or not self.is_attached:
+            return
+        match seen.event:
+            case "light":
+                self._light = LIGHTS.get(seen.state, LIGHTS["unknown"])
+            case "frontier":
+                self.unsealed = {one.path: one for one in seen.paths}
+                if seen.head != self.of.seal:
+                    self.of.go_to(self._looked_ref, seen.head)
+                else:
+                    self._load_folder(self.folder)
+                    self._changed_now()
+            case "changed":
+                self.unsealed.update((one.path, one) for one in seen.paths)
+                for path in seen.same:
+                    self.unsealed.pop(path, None)
+                self._paint_tree()
+                if self.path in {*(one.path for one in seen.paths), *seen.same}:
+                    self._changed_now()
+            case "people":
+                self._meet(seen.people)
+            case "ended":
+                self.leave_live()
+                self.of.say(seen.detail or "the live state cannot be seen", "warn")
+        self._paint_live()
+
+    def _changed_now(self) -> None:
+        if self.path is not None and self._mode == "file":
+            self.open_file(self.path)
+
+    def _meet(self, people: list[Person]) -> None:
+        self._people = people
+        self._paint_tree()
+        if self._mode == "file" and self.path is not None:
+            self._repaint()
+        if self._wants_to_follow and people:
+            self._wants_to_follow = False
+            self._choose_whom()
+        if self._followed is not None:
+            self._go_along()
+
+    # --- texts
+
+    def live_file(self, path: str) -> bool:
+        """Show the live text of a file; False if it is as sealed."""
+        one = self.unsealed.get(path)
+        if one is None:
+            return False
+        repo_id, ref, api = self.of.repo.id, self._looked_ref, self.svc.client.api
+        if one.kind != "text":
+            what = "removed" if one.kind == "gone" else f"{one.size:,} bytes, not text"
+            self._title(f"live, {'removed' if one.kind == 'gone' else 'binary'}")
+            by = f" by {', '.join(f'@{name}' for name in one.by)}" if one.by else ""
+            self.query_one("#file", Lines).show([Item(1, ((f"{what}{safe(by)}; not sealed", "dim"),))])
+            return True
+
+        def work() -> None:
+            try:
+                text = live_text(api, repo_id, ref, path, one.gen).decode()
+            except SvcError as error:
+                self.app.call_from_thread(self._not_read, path, sentence(error))
+                return
+            blob = Blob(path, "text", one.digest, len(text.encode()), "utf-8", text, False)
+            self.app.call_from_thread(self._read, blob)
+
+        self.app.run_worker(work, thread=True, group="live text", exclusive=True, exit_on_error=False)
+        return True
+
+    def _read(self, blob: Blob) -> None:
+        if self.is_attached and self.live and blob.path == self.path and self._mode == "file":
+            self._paint_file(blob, 0.0)
+
+    def _not_read(self, path: str, why: str) -> None:
+        if self.is_attached and path == self.path:
+            self.of.say(why, "warn")
+
+    # --- what is painted
+
+    def live_marks(self) -> dict[int, tuple[Part, ...]]:
+        """Who is in which line of the open file."""
+        found: dict[int, tuple[Part, ...]] = {}
+        for one in self._people:
+            if self.live and one.path == self.path and one.line:
+                found[one.line] = (*found.get(one.line, ()), (f"◂ {_named(one)} ", _role(one)))
+        return found
+
+    def live_entry(self, path: str) -> tuple[Part, ...]:
+        """What the tree says of a file or folder that differs from the seal."""
+        one = self.unsealed.get(path)
+        if one is not None:
+            by = "".join(f"@{safe(name)} " for name in one.by[:2])
+            sign = ("− removed ", "bad") if one.kind == "gone" else ("+ new ", "good") if one.new else None
+            return (sign or ("~ live ", "warn"), (by, "dim"))
+        below = f"{path}/"
+        return (("~ live ", "warn"),) if any(name.startswith(below) for name in self.unsealed) else ()
+
+    def live_entries(self) -> dict[str, str]:
+        """New files in the folder of the tree, and new folders: path → "file" or "dir"."""
+        prefix = f"{self.folder}/" if self.folder else ""
+        found: dict[str, str] = {}
+        for path, one in self.unsealed.items():
+            if one.new and path.startswith(prefix):
+                name, slash, _ = path[len(prefix) :].partition("/")
+                found[prefix + name] = "dir" if slash else "file"
+        return found
+
+    def _paint_live(self) -> None:
+        """The line of the live state, and the pane of people."""
+        if not self.is_attached or not self.live:
+            return
+        following = self._followed
+        count = len(self.unsealed)
+        told: list[Part] = [(" ", "text"), self._light, (f"  {count} not sealed  ", "dim")]
+        if following is not None:
+            told.append((f"following {_named(following)}, f or esc stops  ", "title"))
+        for one in self._people:
+            where = f" {safe(one.path)}{f':{one.line}' if one.line else ''}" if one.path else ""
+            told += [(_named(one), _role(one)), (f"{where}  ", "dim")]
+        if not self._people:
+            told.append(("nobody else is here", "dim"))
+        self.query_one("#bar", Line).put(told)
+        rows = [Item(None, (("People ", "title"), (str(len(self._people)), "dim")))]
+        for one in self._people:
+            line = f":{one.line}" if one.line else ""
+            rows.append(Item(one.conn, ((f"{_named(one)} ", _role(one)), (safe(one.device), "dim"))))
+            rows.append(Item(None, ((f"  {safe(one.path)}{line}" if one.path else "  here", "dim"),)))
+        self.query_one("#people", Lines).show(sequence(rows))
+
+    # --- following
+
+    def do_follow(self) -> None:
+        """Follow somebody through files, or stop."""
+        if self._followed is not None:
+            self._stop_following()
+        elif not self.live:
+            self._wants_to_follow = True
+            self.do_live()
+        elif not self._people:
+            self.of.say("nobody else is on this branch", "warn")
+        else:
+            self._choose_whom()
+
+    def _choose_whom(self) -> None:
+        from tui.screens.choose import Choose
+
+        items = []
+        for one in self._people:
+            where = f"{safe(one.path)}{f':{one.line}' if one.line else ''}"
+            items.append(
+                Item(
+                    one.conn,
+                    ((f"{_named(one)} ", _role(one)), (safe(one.device), "dim")),
+                    ((f"{where} ", "dim"),),
+                )
+            )
+        if len(items) == 1:
+            self.follow(str(items[0].key))
+        else:
+            self.app.push_screen(Choose("follow", items, self.follow))
+
+    def follow(self, conn: str) -> None:
+        """Open the file and line of a person or agent, now and whenever they move."""
+        self._followed = next((one for one in self._people if one.conn == conn), None)
+        if self._followed is not None:
+            self._go_along()
+        self._paint_live()
+
+    def _stop_following(self) -> None:
+        self._followed, self._goto = None, 0
+        self._paint_live()
+
+    def _go_along(self) -> None:
+        """Go where the followed one is."""
+        before = self._followed
+        now = next((one for one in self._people if before is not None and one.conn == before.conn), None)
+        if now is None:
+            if before is not None:
+                self.of.say(f"{_named(before)} went", "warn")
+            self._stop_following()
+            return
+        self._followed = now
+        if not now.path:
+            return
+        self._goto = now.line
+        if now.path != self.path or self._mode != "file":
+            self._load_folder(now.path.rpartition("/")[0], ("file", now.path))
+            self.open_file(now.path)
+            self._focus("file")
+        else:
+            self.go_to_line()
+
+    def go_to_line(self) -> None:
+        """Put the cursor on the line that was asked for, once the text is there."""
+        lines = self.query_one("#file", Lines)
+        if self._goto and len(lines.rows) >= self._goto:
+            line, self._goto = self._goto, 0
+            lines.go(line - 1)
+
+    def acting(self, action: str) -> None:
+        """Any movement of the user ends following."""
+        if self._followed is not None and action in STOPS:
+            self._stop_following()
+
+    def on_lines_moved(self, event: Lines.Moved) -> None:
+        self._tell_here()
+
+    def _tell_here(self) -> None:
+        """Tell others where the user looks, unless it is where somebody else is."""
+        if self._looking is not None and self._followed is None and self.path is not None:
+            key = self.query_one("#file", Lines).key
+            self._looking.here(self.path, key if isinstance(key, int) else 0)

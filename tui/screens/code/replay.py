@@ -1,0 +1,204 @@
+"""The history of a file played step by step: its seals, and the live updates behind them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.timer import Timer
+
+from localstore.core.errors import SvcError
+from localstore.core.model.history import SealSummary
+from svc.flows.history.replay import Step, steps_of
+from tui import reads
+from tui.client import sentence
+from tui.highlight import coloured, plain
+from tui.screens.code.file_view import FileView
+from tui.text import Part, ago, safe
+from tui.widgets.frame import Line
+from tui.widgets.lines import Item, Lines
+from tui.widgets.source import Source
+
+if TYPE_CHECKING:
+    from tui.screens.repo import RepoScreen
+
+EACH = 1.0  # seconds of a step while it plays
+AHEAD = 3  # steps that are read before they are shown
+
+
+class Playing:
+    """One replay. `seals`: still to be read, the next one last; `steps`: known so far; `at`: the shown one,
+    -1 before the first."""
+
+    def __init__(self, path: str, seals: list[SealSummary]) -> None:
+        self.path, self.seals, self.steps, self.at = path, seals, list[Step](), -1
+        self.reading = False
+
+    @property
+    def step(self) -> Step | None:
+        return self.steps[self.at] if self.at >= 0 else None
+
+    @property
+    def whole(self) -> bool:
+        return not self.seals and not self.reading
+
+
+class Replay(FileView):
+    """`p` starts and stops it, `[` and `]` step."""
+
+    def __init__(self, of: RepoScreen) -> None:
+        super().__init__(of)
+        self._playing: Playing | None = None
+        self._timer: Timer | None = None
+
+    def do_replay(self) -> None:
+        """Play the history of the open file; stop, or go on from the shown step."""
+        if self._playing is not None:
+            self._pause() if self._timer is not None else self._go_on()
+            return
+        if self.path is None or self.of.seal is None:
+            self.of.say("open a file first: enter", "warn")
+            return
+        path = self.path
+        begun: list[bool] = []
+
+        def paint(seals: list[SealSummary], at: float) -> None:
+            if begun or self.path != path:
+                return
+            begun.append(True)
+            if not seals:
+                self.of.say("nothing of this file is sealed yet", "warn")
+                return
+            self._playing = Playing(path, list(seals))  # newest first: the oldest is the last
+            self._mode = "file"
+            self._arrange()
+            self._go_on()
+
+        self.svc.load(reads.history(self.of.repo.id, self.of.ref_name, path), paint)
+
+    def _go_on(self) -> None:
+        playing = self._playing
+        if playing is None:
+            return
+        if playing.whole and playing.at == len(playing.steps) - 1:
+            playing.at = -1  # again from its beginning
+        self._timer = self.set_interval(EACH, self._tick)
+        self._tick()
+
+    def _pause(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        self._paint_step()
+
+    def leave_replay(self) -> bool:
+        """Show the file again; False if nothing was played."""
+        if self._playing is None:
+            return False
+        self._pause()
+        self._playing = None
+        self._arrange()
+        if self.path is not None:
+            self.open_file(self.path)
+        return True
+
+    def _tick(self) -> None:
+        playing = self._playing
+        if playing is not None and playing.whole and playing.at >= len(playing.steps) - 1:
+            self._pause()
+        else:
+            self.step(1)
+
+    def step(self, by: int) -> bool:
+        """Show the step before or after this one; False if nothing is played."""
+        playing = self._playing
+        if playing is None:
+            return False
+        wanted = max(0, playing.at + by)
+        if wanted < len(playing.steps):
+            playing.at = wanted
+        elif playing.whole:
+            self.of.say("this is the newest", "dim")
+        if playing.at + AHEAD >= len(playing.steps):
+            self._read_more(playing)
+        self._paint_step()
+        return True
+
+    def by_hand(self, by: int) -> bool:
+        """As `step`, and stop playing."""
+        if self._playing is not None and self._timer is not None:
+            self._pause()
+        return self.step(by)
+
+    def _read_more(self, playing: Playing) -> None:
+        """Read the steps of the next seal."""
+        if playing.reading or not playing.seals:
+            return
+        playing.reading = True
+        seal = playing.seals.pop()
+        before = playing.steps[-1].text if playing.steps else None
+        api, repo_id = self.svc.client.api, self.of.repo.id
+
+        def work() -> None:
+            try:
+                found = steps_of(api, repo_id, playing.path, seal, before)
+            except SvcError as error:
+                self.app.call_from_thread(self._broke_off, playing, sentence(error))
+                return
+            self.app.call_from_thread(self._came, playing, found)
+
+        self.app.run_worker(work, thread=True, group="replay", exit_on_error=False)
+
+    def _came(self, playing: Playing, found: list[Step]) -> None:
+        playing.reading = False
+        if playing is not self._playing or not self.is_attached:
+            return
+        playing.steps += [step for step in found if step.text is not None or playing.steps]
+        if playing.at < 0 and playing.steps:
+            playing.at = 0
+        if playing.at + AHEAD >= len(playing.steps):
+            self._read_more(playing)
+        self._paint_step()
+
+    def _broke_off(self, playing: Playing, why: str) -> None:
+        playing.reading, playing.seals = False, []
+        if playing is self._playing and self.is_attached:
+            self.of.say(why, "warn")
+            self._pause()
+
+    # --- what is painted
+
+    def _paint_step(self) -> None:
+        playing = self._playing
+        if playing is None or not self.is_attached:
+            return
+        step, lines = playing.step, self.query_one("#file", Lines)
+        self.query_one("#bar", Line).put(self._told(playing))
+        if step is None:
+            lines.show([Item(1, (("reading …", "dim"),))])
+            return
+        self.query_one("#picture").display = False
+        if step.text is None:
+            lines.show([Item(1, (("there is no text of it in this seal", "dim"),))])
+        else:
+            text = step.text.decode()
+            shown = coloured(text, playing.path) or plain(text)
+            lines.show(Source(shown, now=self.svc.clock(), changed=step.lines))
+            if step.lines:
+                lines.go(step.lines[0] - 1)
+        self._title(f"replay, step {playing.at + 1}")
+
+    def _told(self, playing: Playing) -> list[Part]:
+        """Whose change the step is, and when it was made."""
+        sign = "▶ " if self._timer is not None else "❚❚ "
+        told: list[Part] = [(f" {sign}", "accent")]
+        step = playing.step
+        if step is None:
+            return [*told, ("reading …", "dim")]
+        more = "" if playing.whole else "+"
+        told.append((f"{playing.at + 1}/{len(playing.steps)}{more}  ", "accent"))
+        told.append((f"@{safe(step.who or '?')} ", "name"))
+        told.append((f"{ago(step.at, self.svc.clock())}  ", "text"))
+        if step.lines or step.removed:
+            told += [(f"+{len(step.lines)} ", "good"), (f"−{step.removed}  ", "bad")]
+        what = "edited live" if step.live else f"sealed {step.seal[:8]} «{safe(step.message)}»"
+        return [*told, (what, "text"), ("  p, [ ], esc", "dim")]

@@ -1,0 +1,208 @@
+"""Files of a release on their way: how far, how fast, and a cancel.
+
+What was cancelled or cut off goes on when the same is done again: a download from the byte where it stopped,
+an upload with the first file that the release lacks.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from localstore.core.errors import Cancelled, ServerMisbehaved, SvcError
+from localstore.core.model.release import Asset, Release
+from localstore.core.model.repo import Repo
+from svc.console.table import size
+from svc.flows import assets
+from svc.flows.catalog import publication
+from svc.http.bounds import Cancel, within
+from tui.client import sentence
+from tui.screens.base import Base
+from tui.text import Part, safe
+
+PAINT_EACH = 0.2  # seconds
+BAR = 16  # cells
+
+
+class Move:
+    """One file on its way. `whole`: its bytes; `state` "" while it moves, else how it ended."""
+
+    def __init__(self, sign: str, whole: int, now: float) -> None:
+        self.sign, self.whole, self.done, self.state = sign, whole, 0, ""
+        self._first: tuple[int, float] | None = None
+        self._began = self._at = now
+
+    def moved(self, done: int, now: float) -> None:
+        """So many bytes are there now."""
+        if self._first is None or done < self.done:
+            self._first = (done, now)
+        self.done, self._at = done, now
+
+    @property
+    def told(self) -> tuple[Part, ...]:
+        """`↓ [####....] 45 %  1.5 MiB of 3.3 MiB  1.2 MiB/s`"""
+        if self.state:
+            return (
+                (f"  {self.sign} ", "dim"),
+                (self.state, "good" if self.state.startswith("✓") else "warn"),
+            )
+        part = self.done / self.whole if self.whole else 1.0
+        filled = min(BAR, int(part * BAR))
+        told = [
+            f"[{'#' * filled}{'.' * (BAR - filled)}] {int(part * 100):>3} %",
+            f"{size(self.done)} of {size(self.whole)}",
+        ]
+        if self._first is not None and self._at > self._first[1]:
+            told.append(f"{size((self.done - self._first[0]) / (self._at - self._first[1]))}/s")
+        return ((f"  {self.sign} ", "accent"), ("  ".join(told), "text"), ("  esc cancels", "dim"))
+
+
+class Moving(Base):
+    """A screen of one release."""
+
+    repo: Repo
+    release: Release
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.moved: dict[str, Move] = {}
+        self.left_over = ""  # what was typed for an upload that did not end
+        self._cancel: Cancel | None = None
+        self._painted = 0.0
+
+    def paint(self) -> None:
+        raise NotImplementedError
+
+    def told_of(self, name: str) -> tuple[Part, ...]:
+        """What is said of a file beside its name."""
+        move = self.moved.get(name)
+        return move.told if move is not None else ()
+
+    def on_unmount(self) -> None:
+        self.cancel()
+
+    def cancel(self) -> bool:
+        """End what is on its way; False if nothing is."""
+        if self._cancel is None or self._cancel.ended:
+            return False
+        self._cancel.cancel()
+        return True
+
+    # --- down
+
+    def download(self, asset: Asset) -> None:
+        """Download a file, or the rest of it, into the folder in which the app was started."""
+        folder = self.svc.place.folder or Path.cwd()
+        api, release, repo_id = self.svc.client.api, self.release, self.repo.id
+        move = Move("↓", asset.size, time.monotonic())
+
+        def work(hears: Callable[[str, int], None]) -> str:
+            if (fault := publication.fault_of(repo_id, release)) is not None:
+                raise ServerMisbehaved(f"{fault}; nothing was downloaded")
+            wanted = assets.chosen(release, [])
+
+            def progress(phase: str, done: int, total: int | None, bytes: int = 0) -> None:
+                if done != total:
+                    hears(asset.name, bytes)
+
+            chosen = [one for one in wanted if one.name == asset.name]
+            for one in assets.download(api, repo_id, release.version, chosen, folder, False, progress):
+                move.state = f"✓ in {one.path}" if one.downloaded else f"✓ {one.path} has it already"
+            return move.state.removeprefix("✓ ")
+
+        self._start({asset.name: move}, work, f"{asset.name}: enter goes on where it stopped")
+
+    # --- up
+
+    def upload(self, typed: str) -> None:
+        """Upload the files at these paths, as words of a command line."""
+        base = self.svc.place.folder or Path.cwd()
+        try:
+            paths = [str(base / Path(word).expanduser()) for word in shlex.split(typed)]
+        except ValueError as error:
+            self.say(f"the paths cannot be read: {error}", "warn")
+            return
+        if not paths:
+            return
+        self.left_over = typed
+        api, release, repo_id = self.svc.client.api, self.release, self.repo.id
+        moves: dict[str, Move] = {}
+
+        def work(hears: Callable[[str, int], None]) -> str:
+            files = assets.local_files(paths)
+            now = time.monotonic()
+            moves.update((one.name, Move("↑", one.size, now)) for one in files)
+
+            def progress(phase: str, done: int, total: int | None, bytes: int = 0) -> None:
+                if done < len(files):
+                    hears(files[done].name, bytes)
+
+            sent = 0
+            for one in assets.upload(api, repo_id, release.version, files, False, progress):
+                moves[one.asset.name].state = "✓ uploaded" if one.uploaded else "✓ was there already"
+                sent += one.uploaded
+            self.left_over = ""
+            return f"{sent} of {len(files)} files uploaded" if sent < len(files) else "uploaded"
+
+        self._start(moves, work, "u goes on with the files that are missing")
+
+    # --- both
+
+    def _start(
+        self, moves: dict[str, Move], work: Callable[[Callable[[str, int], None]], str], again: str
+    ) -> None:
+        """Run `work` on a thread. It gets a function that hears the bytes of a file, and returns what is
+        said at the end. `again`: how to go on after a cancel."""
+        if self._cancel is not None:
+            self.say("one at a time: esc cancels what is on its way", "warn")
+            return
+        self._cancel = cancel = Cancel()
+        self.moved = moves
+
+        def hears(name: str, done: int) -> None:
+            if cancel.ended:
+                raise Cancelled("cancelled")
+            now = time.monotonic()
+            move = moves.get(name)
+            if move is not None:
+                move.moved(done, now)
+            if now - self._painted >= PAINT_EACH:
+                self._painted = now
+                self.svc.later(self._repaint)
+
+        def run() -> None:
+            error: SvcError | None = None
+            said = ""
+            try:
+                with within(cancel):
+                    said = work(hears)
+            except SvcError as found:
+                error = found
+            except OSError as found:
+                error = SvcError(found.strerror or str(found))
+            self.svc.later(lambda: self._ended(moves, said, error, again))
+
+        self.paint()
+        self.svc.run_worker(run, thread=True, group="assets", exit_on_error=False)
+
+    def _repaint(self) -> None:
+        if self.is_attached:
+            self.paint()
+
+    def _ended(self, moves: dict[str, Move], said: str, error: SvcError | None, again: str) -> None:
+        self._cancel = None
+        for move in moves.values():
+            if not move.state:
+                move.state = f"stopped at {size(move.done)}"
+        if not self.is_attached:
+            return
+        if isinstance(error, Cancelled):
+            self.say(f"cancelled; {again}", "warn")
+        elif error is not None:
+            self.say(sentence(error), "bad")
+        else:
+            self.say(safe(said))
+        self.paint()
+        self.do_refresh()
