@@ -34,9 +34,7 @@ from tui.machine import NOWHERE, Machine, Place
 from tui.offers import OFFERS
 from tui.reads import Read
 from tui.sending import Sending
-from tui.text import safe
 from tui.theme import BACKGROUNDS, THEMES
-from tui.widgets.lines import Item
 from tui.widgets.picture import over
 
 T = TypeVar("T")
@@ -293,19 +291,19 @@ class SvcApp(News, inherit_bindings=False):
             screen.show_frame()
 
     def do_go_repo(self) -> None:
-        """Choose a repository."""
-        known = self.client.known(reads.repos())
-        if known is None:
-            return
-        from tui.screens.choose import Choose
+        """Choose a repository: one of the user's, or another that they may see."""
+        from tui.screens.choose import ChooseRepo
         from tui.screens.repo import RepoScreen
-
-        items = [Item(repo, ((safe(repo.full_name), "text"),)) for repo in known[0]]
 
         def go(repo: Repo) -> None:
             self.push_screen(RepoScreen(repo))
 
-        self.push_screen(Choose("repositories", items, go))
+        self.push_screen(ChooseRepo(go))
+
+    @property
+    def repos(self) -> Read[list[Repo]]:
+        """The read of the user's repositories, that of the folder among them."""
+        return reads.repos(self.client.account, self.place.repo_id)
 
     def _handle_exception(self, error: Exception) -> None:
         """End with the error itself, which the caller prints in one sentence."""

@@ -1,7 +1,7 @@
 """The app's access to a server: calls run on threads, and their answers are cached.
 
-known = client.known(reads.repos())
-repos, at = client.fetch(reads.repos())
+known = client.known(reads.repos("alice"))
+repos, at = client.fetch(reads.repos("alice"))
 """
 
 from __future__ import annotations

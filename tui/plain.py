@@ -33,9 +33,13 @@ HINT = "number, b back, r refresh, /word filter, :command, q quit"
 
 
 class Plain:
-    """The line mode. `run` returns when the person quits or the input ends."""
+    """The line mode. `folder`: id of the linked folder's repository. `run` returns when the person quits or
+    the input ends."""
 
-    def __init__(self, client: Client, now: Callable[[], float], source: TextIO, out: TextIO) -> None:
+    def __init__(
+        self, client: Client, now: Callable[[], float], source: TextIO, out: TextIO, folder: str = ""
+    ) -> None:
+        self._folder = folder
         self._client, self._now, self._in, self._out = client, now, source, out
         self._pages = Pages(self._read, now)
 
@@ -59,15 +63,25 @@ class Plain:
                 pages.append(answer)
 
     def home(self) -> Page:
-        repos = self._read(reads.repos())
-        choices = [
-            Choice(f"{safe(repo.full_name)}  {repo.visibility} {repo.kind}", partial(self.repo, repo))
-            for repo in repos
-        ]
+        repos = self._read(reads.repos(self._client.account, self._folder))
+        repos.sort(key=lambda repo: repo.id != self._folder)
+        choices = self._named(repos)
         if self._client.account:
             named = {repo.full_name: repo for repo in repos}
             choices.append(Choice("inbox", lambda: self._pages.inbox(named)))
+            choices.append(Choice("other repositories", lambda: self.others({repo.id for repo in repos})))
         return Page(f"Repositories {len(repos)}", (), choices)
+
+    def others(self, known: set[str]) -> Page:
+        """What the account may see and has no role in."""
+        repos = [repo for repo in self._read(reads.visible_repos()) if repo.id not in known]
+        return Page(f"Other repositories {len(repos)}", (), self._named(repos))
+
+    def _named(self, repos: list[Repo]) -> list[Choice]:
+        return [
+            Choice(f"{safe(repo.full_name)}  {repo.visibility} {repo.kind}", partial(self.repo, repo))
+            for repo in repos
+        ]
 
     def repo(self, repo: Repo) -> Page:
         refs = self._read(reads.refs(repo.id))

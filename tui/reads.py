@@ -6,10 +6,12 @@ client.fetch(reads.tree(repo_id, seal, "src"))
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from localstore.core.errors import NotFound
 from localstore.core.model import history as histories
 from localstore.core.model import ref as refs_
 from localstore.core.model import release as releases_
@@ -50,7 +52,7 @@ from localstore.core.model.history import (
 )
 from localstore.core.model.ref import Ref
 from localstore.core.model.release import Release
-from localstore.core.model.repo import Repo
+from localstore.core.model.repo import Repo, RepoQuery
 from svc.api import Api
 
 T = TypeVar("T")
@@ -74,8 +76,23 @@ class Read(NamedTuple, Generic[T]):
     final: bool = False
 
 
-def repos() -> Read[list[Repo]]:
-    return Read("repos", list[Repo], lambda api: list(api.items(repos_.LIST, limit=REPOS)))
+def repos(account: str, of_folder: str = "") -> Read[list[Repo]]:
+    """The repositories in which the account has a role; without an account the public ones. `of_folder`:
+    id of the linked folder's repository, which is among them."""
+
+    def call(api: Api) -> list[Repo]:
+        found = list(api.items(repos_.LIST, RepoQuery(mine=bool(account)), limit=REPOS))
+        if of_folder and of_folder not in {one.id for one in found}:
+            with suppress(NotFound):
+                found.insert(0, api.send(repos_.GET, id=of_folder))
+        return found
+
+    return Read(f"repos/{of_folder}", list[Repo], call)
+
+
+def visible_repos() -> Read[list[Repo]]:
+    """Every repository that may be seen."""
+    return Read("visible_repos", list[Repo], lambda api: list(api.items(repos_.LIST, limit=REPOS)))
 
 
 def refs(repo_id: str) -> Read[list[Ref]]:

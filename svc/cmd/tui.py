@@ -54,7 +54,7 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
     if plain:
         from tui.plain import Plain
 
-        Plain(client, time.time, sys.stdin, sys.stdout).run()
+        Plain(client, time.time, sys.stdin, sys.stdout, run.linked[1].repo_id if run.linked else "").run()
         return
     from svc.cmd.frame.catalogue import catalogue
     from svc.flows.outbox.account import account_api

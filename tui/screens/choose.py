@@ -7,8 +7,10 @@ from typing import Any
 
 from textual.app import ComposeResult
 
+from localstore.core.model.repo import Repo
+from tui import reads
 from tui.screens.base import Base
-from tui.text import Part
+from tui.text import Part, safe
 from tui.widgets.lines import Item, Lines, sequence
 
 
@@ -44,3 +46,25 @@ class Choose(Base):
 
     def prompt_left(self) -> None:
         self.do_back()
+
+
+class ChooseRepo(Choose):
+    """Choose a repository: first the user's and that of the folder, then others that they may see."""
+
+    def __init__(self, chosen: Callable[[Repo], None]) -> None:
+        super().__init__("repositories", (), chosen)
+        self._own: list[Repo] = []
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.svc.load(self.svc.repos, self._paint_own)
+        self.svc.load(reads.visible_repos(), self._paint)
+
+    def _paint_own(self, found: list[Repo], at: float) -> None:
+        self._own = found
+        self._paint([], at)
+
+    def _paint(self, found: list[Repo], at: float) -> None:
+        named = {repo.id: repo for repo in (*self._own, *found)}
+        items = [Item(repo, ((safe(repo.full_name), "text"),)) for repo in named.values()]
+        self.query_one("#choices", Lines).show(sequence(items))

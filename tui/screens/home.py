@@ -45,7 +45,7 @@ class Home(Base):
         self.do_refresh()
 
     def do_refresh(self) -> None:
-        self.svc.load(reads.repos(), self._paint_repos, self._not_answered)
+        self.svc.load(self.svc.repos, self._paint_repos, self._not_answered)
         if self.svc.client.account:
             self.svc.load(reads.inbox(), self._paint_inbox)
 

@@ -11,7 +11,6 @@ from localstore.agent.talk import Folder, Person
 from localstore.outbox import QueuedAction
 from svc.agent.invoke.sync import Status
 from svc.flows.outbox.actions import described
-from tui import reads
 from tui.actions import Action
 from tui.screens.base import Base
 from tui.text import Part, ago, safe
@@ -49,7 +48,7 @@ class Sync(Base):
         """Send the queue, and ask agent and server again: that says how the connection is."""
         self.svc.send_queue()
         self._ask_agent()
-        self.svc.load(reads.repos(), lambda value, at: None)
+        self.svc.load(self.svc.repos, lambda value, at: None)
 
     def show_frame(self) -> None:
         super().show_frame()

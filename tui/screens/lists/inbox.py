@@ -111,7 +111,7 @@ class Inbox(Base):
         self.svc.load(reads.inbox(), self._paint)
 
     def about(self) -> list[str]:
-        known = self.svc.client.known(reads.repos())
+        known = self.svc.client.known(self.svc.repos)
         mine = [repo.id for repo in known[0]] if known is not None else []
         return [*(one.repo.id for one in self._items if one.repo is not None), *mine]
 

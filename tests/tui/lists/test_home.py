@@ -1,0 +1,50 @@
+"""Which repositories Home lists, and how the others are found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.svc.conftest import Svc
+from tests.tui.test_app import press, settle
+from tests.tui.test_app import project as project
+from tui.app import SvcApp
+from tui.machine import Place
+
+Open = Callable[..., SvcApp]
+
+
+@pytest.fixture
+def strange(alice: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Id of a public repository called `abroad`, of somebody else."""
+    mine = os.environ["SVC_HOME"]
+    monkeypatch.setenv("SVC_HOME", str(tmp_path / "theirs"))
+    handle = f"{os.environ['TEST_HANDLE'][:30]}-ben"
+    assert alice("login", "--device-key", "--handle", handle).code == 0
+    assert alice("repo", "create", "abroad", "--public").code == 0
+    found: str = alice("repo", "view", f"{handle}/abroad", "--json", "id", "--jq", ".id").out.strip()
+    monkeypatch.setenv("SVC_HOME", mine)
+    return found
+
+
+async def test_home_lists_ones_own_and_w_finds_others(project: str, strange: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        text = await settle(pilot)
+        assert project in text
+        assert "abroad" not in text
+        assert "-ben/abroad" in await press(pilot, "w")
+        await press(pilot, *"abroad", "enter")
+        assert "-ben/abroad" in await settle(pilot)
+
+
+async def test_the_folders_repository_is_on_home_whoever_owns_it(
+    project: str, strange: str, open_app: Open
+) -> None:
+    place = Place(Path.cwd(), strange, "ben/abroad", "main")
+    async with open_app(place=place).run_test(size=(100, 24)) as pilot:
+        text = await settle(pilot)
+        assert "abroad" in text
+        assert project in text
