@@ -99,7 +99,8 @@ def create(
     if sign and not local:
         raise UsageError("--sign signs files; name those of the release")
     repo = ctx.repo
-    at = _seal(ctx, repo, seal) if seal else seal_of(ctx.obj, repo, ref or default_ref(ctx.obj, repo))
+    here = "" if seal or ref else default_ref(ctx.obj, repo)
+    at = _seal(ctx, repo, seal) if seal else seal_of(ctx.obj, repo, ref or here)
     body = checked(ReleaseCreate(version=version, seal_id=at, notes=text))
     made = ctx.api.send(releases.CREATE, body, id=repo.id)
     try:
@@ -114,6 +115,12 @@ def create(
         made = publication.sign(ctx.api, repo.id, made, ctx.obj.sessions.identity.device, local)
     what = f" with {len(local)} files" if len(local) > 1 else " with 1 file" if local else ""
     sentence = f"Created release {made.version} of {made.seal_id[:12]}{what}"
+    if here not in ("", repo.default_branch):
+        main = terminal_safe(repo.default_branch)
+        ctx.out.note(
+            f"{made.version} is the newest seal of branch {terminal_safe(here)}; "
+            f"--from {main} takes that of {main}"
+        )
     ctx.out.done(sentence, made, COLUMNS, Release, value=made.version)
 
 

@@ -240,3 +240,13 @@ def test_anybody_downloads_from_a_public_repository(released: Svc, monkeypatch: 
 )
 def test_a_name_suggests_a_media_type(name: str, media: str) -> None:
     assert media_of(name) == media
+
+
+def test_a_release_of_another_branch_says_so(linked: Svc) -> None:
+    assert "branch" not in linked("repo", "release", "create", "v1").err
+    assert linked("repo", "branch", "topic").code == 0
+    assert linked("switch", "topic").code == 0
+    made = linked("repo", "release", "create", "v2")
+    assert made.code == 0
+    assert "v2 is the newest seal of branch topic; --from main takes that of main" in made.err
+    assert "branch" not in linked("repo", "release", "create", "v3", "--from", "main").err
