@@ -129,6 +129,19 @@ async def test_what_was_seen_opens_without_the_server(project: str, open_app: Op
         assert "return 2" in await press(pilot, *"main", "enter")
 
 
+async def test_a_command_says_at_once_that_the_server_is_away(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert "will fail" not in await press(pilot, "colon", *"status", "enter")
+    async with open_app("http://127.0.0.1:9").run_test(size=(80, 24)) as pilot:
+        assert "○ offline" in await settle(pilot)
+        await pilot.press("colon", *"repo list", "enter")
+        await pilot.pause()
+        assert isinstance(pilot.app, SvcApp)
+        assert "what needs the server will fail" in shown(pilot.app)
+        await settle(pilot)
+
+
 async def test_signing_out_forgets_what_was_seen(project: str, open_app: Open, alice: Svc) -> None:
     async with open_app().run_test(size=(80, 24)) as pilot:
         await settle(pilot)

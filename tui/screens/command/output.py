@@ -15,7 +15,7 @@ from tui.actions import Action
 from tui.client import sentence
 from tui.commands import Commands
 from tui.screens.base import Over
-from tui.text import Part, safe
+from tui.text import Part, ago, safe
 from tui.widgets.lines import Item, Lines
 
 
@@ -39,6 +39,9 @@ class Output(Over):
 
     def on_mount(self) -> None:
         super().on_mount()
+        if self.svc.line_state == "offline":
+            since = ago(self.svc.line_since, self.svc.clock())
+            self.say(f"offline, noticed {since}: what needs the server will fail", "warn")
         width = self.app.size.width - 1
         self.app.run_worker(lambda: self._run(width), thread=True, exit_on_error=False)
 
