@@ -103,3 +103,17 @@ def _edits_of_a_seal_that_is_shown(place: Place) -> None:
     place.ann.ok("push", "-m", "mended")
     assert place.ann.files()["a.txt"] == b"one, mended\n"
     assert place.ann.ok("status", "--json", "branch").json()["branch"] == "mended"
+
+
+@row("usage", "repo branch-delete")
+def _a_verb_is_not_made_a_branch(place: Place) -> None:
+    first_push(place)
+    place.ann.ok("repo", "branch", "topic")
+    refused(place.ann, "repo", "branch", "delete", says="repo branch-delete NAME")
+    place.ann.ok("repo", "branch-delete", "topic", "--yes")
+    refused(place.ann, "repo", "branch", "delete", says="repo branch delete --from BASE")
+    place.ann.ok("repo", "branch", "delete", "--from", "main")
+    assert place.ann.ok("repo", "branch", "--json", "name", "--jq", ".[].name").out.split() == [
+        "delete",
+        "main",
+    ]

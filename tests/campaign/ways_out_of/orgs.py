@@ -53,3 +53,12 @@ def _a_role_of_all_members(place: Place) -> None:
     refused(place.ann, *theirs, says="org edit orgs-acme --base-role none")
     place.ann.ok("org", "edit", "orgs-acme", "--base-role", "none", "--yes")
     place.ann.ok("org", "member", "role", "orgs-acme", "bob-orgs", "admin")
+
+
+@row("usage", "repo transfer")
+def _a_repository_is_not_offered_to_a_verb(place: Place) -> None:
+    bob = Machine(place.base, "bob", place.node)
+    bob.ok("login", "--device-key", "--handle", "bob-transfers", where=place.base)
+    refused(place.ann, "repo", "transfer", "accept", "--yes", says="repo transfer HANDLE")
+    place.ann.ok("repo", "transfer", "bob-transfers", "--yes")
+    bob.ok("repo", "transfer-accept", place.repo, "--yes", where=place.base)

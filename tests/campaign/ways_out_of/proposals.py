@@ -138,3 +138,21 @@ def _no_comment_on_lines_has_this_id(place: Place) -> None:
     refused(place.ann, "pr", "resolve", "1", "nothing", says="pr threads 1")
     (one,) = place.ann.ok("pr", "threads", "1", "--json", "id").json()
     place.ann.ok("pr", "resolve", "1", one["id"])
+
+
+@row("invalid", "label create")
+def _a_label_that_is_not_there_is_made(place: Place) -> None:
+    refused(
+        place.ann,
+        "issue",
+        "create",
+        "-t",
+        "It hangs",
+        "-b",
+        "",
+        "-l",
+        "odd one",
+        says="label create 'odd one'",
+    )
+    place.ann.ok("label", "create", "odd one")
+    place.ann.ok("issue", "create", "-t", "It hangs", "-b", "", "-l", "odd one")
