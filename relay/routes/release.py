@@ -61,9 +61,10 @@ async def list_assets(view: View, v: str, query: PageQuery) -> Page[Asset]:
     stream=True,
 )
 async def upload_asset(view: View, v: str, query: AssetUpload, request: Request, upload: Upload) -> Asset:
-    """Upload an asset as the body of the request; its media type is the Content-Type"""
+    """Upload an asset as the body of the request, or with `manifest` as its chunks; its media type is the
+    Content-Type"""
     media = media_type(request.headers.get("content-type"))
-    return await releases.upload(view, v, query.name, media, upload)
+    return await releases.upload(view, v, query.name, media, upload, query.manifest)
 
 
 @serves(endpoints.DOWNLOAD, operation="asset.get", flag=FLAG, media="*/*", others=(206, 304), errors=(416,))

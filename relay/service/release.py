@@ -112,14 +112,16 @@ async def assets(view: View, version: str, query: PageQuery) -> Page[Asset]:
         return await paging.page(tx, rows.ASSET_PAGE, query, _listed, of_release=found.id)
 
 
-async def upload(view: View, version: str, name: str, media: str, body: Upload) -> Asset:
-    """Store an asset. It becomes reachable only when all of it arrived and matches the signature. AssetExists
-    is raised before the body is read."""
+async def upload(
+    view: View, version: str, name: str, media: str, body: Upload, manifest: bool = False
+) -> Asset:
+    """Store an asset. It becomes reachable only when all of it arrived and matches the signature. With
+    `manifest` the body lists its chunks. AssetExists is raised before the body is read."""
     require_plaintext(view)
     check_asset_name(name)
     async with view.read() as tx:
         await _require_free(tx, await _find(tx, view, version), name)
-    taken = await file.receive(view, body)
+    taken = await (file.listed(view, body) if manifest else file.receive(view, body))
     async with view.write() as tx:
         found = await _find(tx, view, version)
         await _require_free(tx, found, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 
+from localstore.core.encoding import digest as blake3_digest
 from localstore.core.limits import ASSET_FILE
 from localstore.core.model import release as releases
 from localstore.core.model.release import Asset, AssetUpload
@@ -29,6 +30,21 @@ class ReleaseCalls:
         query = AssetUpload(name=name)
         return self._http.upload(
             releases.UPLOAD, parts, length, digest, query=query, media=media, id=repo_id, v=version
+        )
+
+    def upload_chunked(self, repo_id: str, version: str, name: str, media: str, manifest: bytes) -> Asset:
+        """Make an asset of the chunks that this manifest lists. Raises PayloadMissing where the repository
+        lacks some of them."""
+        query = AssetUpload(name=name, manifest=True)
+        return self._http.upload(
+            releases.UPLOAD,
+            lambda: iter((manifest,)),
+            len(manifest),
+            blake3_digest(manifest),
+            query=query,
+            media=media,
+            id=repo_id,
+            v=version,
         )
 
     def download(

@@ -16,13 +16,14 @@ import msgspec
 from blake3 import blake3
 
 from localstore.core.errors import ClientError, Conflict, Invalid, NotFound, ServerMisbehaved, UsageError
-from localstore.core.limits import ASSET_FILE, MIB
+from localstore.core.limits import ASSET_FILE, BLOB_FILE, MIB
 from localstore.core.model import release as releases
 from localstore.core.model.release import BYTES, Asset, AssetExists, Release, check_asset_name
 from localstore.core.paths import case_key, terminal_safe
 from localstore.disk_errors import translated_disk_errors
 from localstore.progress import Progress
 from svc.api import Api
+from svc.flows import chunked_assets
 
 PIECE = 1 * MIB
 _ENCODED = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz": "application/x-xz"}
@@ -118,6 +119,8 @@ def upload(
 
 
 def _send(api: Api, repo_id: str, version: str, file: LocalFile, done: Callable[[int], None]) -> Asset:
+    if file.size > BLOB_FILE:
+        return chunked_assets.send(api, repo_id, version, file, done)
     return api.release.upload(
         repo_id, version, file.name, file.media, lambda: _pieces(file, done), file.size, file.digest
     )

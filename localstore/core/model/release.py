@@ -98,9 +98,11 @@ class ReleaseEdit(Model, frozen=True, forbid_unknown_fields=True):
 
 
 class AssetUpload(Model, frozen=True):
-    """`name`: that of the file, without a folder."""
+    """`name`: that of the file, without a folder. `manifest`: the body lists the chunks of a large file,
+    which were sent in packs before; after an interruption only those that are missing are sent."""
 
     name: str
+    manifest: bool = False
 
 
 def check_asset_name(name: str) -> str:

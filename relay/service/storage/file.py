@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from blake3 import blake3
 
 from localstore.core.encoding import digest as blake3_digest
-from localstore.core.errors import BadRequest, NotFound
-from localstore.core.limits import BLOB_FILE
+from localstore.core.errors import BadRequest, NotFound, TooLarge
+from localstore.core.limits import ASSET_FILE, BLOB_FILE, CHUNK_MANIFEST
 from localstore.core.storage import chunks as kernel
 from localstore.core.storage.chunks import Chunker
 from relay.base.clock import now_ms
@@ -75,6 +75,24 @@ async def receive(view: View, upload: Upload) -> Taken:
     await _require_quota(view, [(digest, len(data))])
     placed = await view.node.objects.place({digest: data}, view.repo.id)
     return Taken(digest, len(data), placed, [digest])
+
+
+async def listed(view: View, upload: Upload) -> Taken:
+    """The file above the blob cap whose chunks the body lists. Raises TooLarge above the cap of assets,
+    PayloadMissing with the chunks to send first, DigestMismatch if they are not that file."""
+    if upload.length is None:
+        raise BadRequest("a manifest is sent with a Content-Length")
+    if upload.length > CHUNK_MANIFEST:
+        raise TooLarge(f"a manifest of chunks has at most {CHUNK_MANIFEST} bytes")
+    raw = await upload.whole()
+    wanted = await asyncio.to_thread(kernel.decode, raw)
+    if wanted.size > ASSET_FILE:
+        raise TooLarge(f"an asset has at most {ASSET_FILE} bytes")
+    await upload.finish()
+    key = (view.repo.id, view.me.account_id.encode() + blake3_digest(raw))
+    await view.node.checks.join(key, chunked.admit(view, wanted, raw))
+    digest, name = bytes.fromhex(wanted.blake3), blake3_digest(raw)
+    return Taken(digest, wanted.size, [], [], name)
 
 
 async def reply(view: View, digest: bytes, size: int, media: str, headers: Mapping[str, str]) -> Reply:

@@ -33,7 +33,8 @@ def upload(
 ) -> None:
     """Upload files to a release
 
-    An asset has at most 128 MiB. A file that the release has already is not sent again.
+    An asset has at most 128 MiB. A file that the release has already is not sent again, and after an
+    interruption a file above 16 MiB continues where it was.
 
     Examples:
     svc repo release upload v1.0.0 dist/*.tar.gz

@@ -1,7 +1,7 @@
 """Files of a release on their way: how far, how fast, and a cancel.
 
 What was cancelled or cut off goes on when the same is done again: a download from the byte where it stopped,
-an upload with the first file that the release lacks.
+an upload with the first file that the release lacks, and of a large one with the chunks that are missing.
 """
 
 from __future__ import annotations
