@@ -13,7 +13,7 @@ from tui.sending import Sending
 
 NEWS_EVERY = 0.5  # seconds between an event and the request for its changes; events within are one
 RESTS = 4  # times as long as the last request took, before news ask for its like again
-NEWS_LATER = 3.0  # seconds until what the server does after an event is asked for
+NEWS_LATER = (3.0, 10.0, 30.0)  # seconds after which what the server does after an event is asked for
 
 
 class News(Calling, inherit_bindings=False):
@@ -29,6 +29,7 @@ class News(Calling, inherit_bindings=False):
         self._line_state, self.line_since = "unknown", ""
         self.following = Following(lambda: self.client.api, self._heard, self._followed)
         self._is_live = self._news_due = self._later_due = False
+        self._asked_later = 0  # times since the last event
         self.took = 0.0  # seconds that the last reading took: a list of 10,000 has a hundred pages
         self._shows: frozenset[str] = frozenset()  # repositories that the screen in front is about
         self._missed: set[str] = set()  # others that changed
@@ -83,13 +84,20 @@ class News(Calling, inherit_bindings=False):
         self._news_due = False
         screen = cast("Any", self.screen)
         screen.news()
-        if screen.FOLLOWS_LATER and not self._later_due:
+        if screen.FOLLOWS_LATER:
+            self._asked_later = 0
+            self._ask_again()
+
+    def _ask_again(self) -> None:
+        if not self._later_due and self._asked_later < len(NEWS_LATER):
             self._later_due = True
-            self.set_timer(NEWS_LATER, self._ask_later)
+            self.set_timer(NEWS_LATER[self._asked_later], self._ask_later)
 
     def _ask_later(self) -> None:
-        """Ask again: the server fills inboxes after the event."""
+        """Ask again: the server fills inboxes after the event, sooner or later."""
         self._later_due = False
+        self._asked_later += 1
         screen = cast("Any", self.screen)
         if screen.FOLLOWS_LATER:
             screen.news()
+            self._ask_again()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
 from tests.tui.code.test_live import sees
 from tests.tui.test_app import press, project, settle
@@ -68,7 +70,9 @@ async def test_what_came_while_another_screen_was_in_front_is_there(
         await press(pilot, *"second", "enter")
         await sees(pilot, "8Settings", "second  main")
         other("issue", "create", "-t", "It stalls", "-a", f"@{me}", "-R", project)
+        until = time.monotonic() + PATIENCE
         while not pilot.app._missed:
+            assert time.monotonic() < until, (pilot.app._shows, pilot.app.following._repo_ids)
             await pilot.pause(0.05)
         await press(pilot, "escape")
         await sees(pilot, "It stalls")
