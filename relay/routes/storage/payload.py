@@ -39,6 +39,7 @@ async def get_payload(view: View, blake3: str, query: AtQuery) -> Reply:
     operation="payload.put_manifest",
     flag=FLAG,
     errors=(413, 422),
+    others=(200,),
     max_body=CHUNK_MANIFEST,
     stream=True,
 )

@@ -10,8 +10,8 @@ import httpx
 from relay import routes
 from relay.http import openapi
 
-ANYWHERE = {405, 431, 500, 503}
-"""Answers of the server itself: no such method, too long a head, a mistake of ours, not now."""
+ANYWHERE = {405, 413, 431, 500, 503}
+"""Answers of the server itself: no such method, too long a body or head, a mistake of ours, not now."""
 
 
 def check(answer: httpx.Response) -> None:

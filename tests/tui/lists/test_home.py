@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.svc.conftest import Svc
+from tests.tui.code.test_live import sees
 from tests.tui.test_app import press, settle
 from tests.tui.test_app import project as project
 from tui.app import SvcApp
@@ -35,9 +36,11 @@ async def test_home_lists_ones_own_and_w_finds_others(project: str, strange: str
         text = await settle(pilot)
         assert project in text
         assert "abroad" not in text
-        assert "-ben/abroad" in await press(pilot, "w")
-        await press(pilot, *"abroad", "enter")
-        assert "-ben/abroad" in await settle(pilot)
+        await press(pilot, "w")
+        await press(pilot, *"abroad")
+        await sees(pilot, "-ben/abroad")
+        await press(pilot, "enter")
+        await sees(pilot, "-ben/abroad", "8Settings")
 
 
 async def test_the_folders_repository_is_on_home_whoever_owns_it(
