@@ -8,12 +8,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from localstore.core.model.repo import Repo
+from svc.flows.place.rights import refusal
 from tui.actions import Action
 from tui.commands import Field, given, missing, words_of
 from tui.display import LeanApp
 from tui.machine import Place
 from tui.offers import OFFERS
-from tui.rights import refusal
 
 if TYPE_CHECKING:
     from tui.commands import Commands

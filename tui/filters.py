@@ -69,11 +69,11 @@ def parse(kind: Kind, text: str, state: str = "open") -> Filter:
         name, value = found[1].lower(), found[2].replace('"', "").strip()
         if name not in WORDS[kind]:
             known = " ".join(f"{word}:" for word in WORDS[kind])
-            raise UsageError(f"{name}: is no word of this filter; there are {known}")
+            raise UsageError(f"{name}: is not a word of this filter; there are {known}")
         if not value:
             raise UsageError(f"{name}: needs a value, such as {name}:{_example(kind, name)}")
         if name == "state" and value not in STATES[kind]:
-            raise UsageError(f"state: is one of {', '.join(STATES[kind])}; {value} is none")
+            raise UsageError(f"state: is one of {', '.join(STATES[kind])}, not {value}")
         words[name] = value.removeprefix("@") if name in PEOPLE and value != "@me" else value
     query = {"state": state, **words}
     if "draft" in query and query["draft"] not in ("yes", "no"):

@@ -18,10 +18,10 @@ from localstore.core.model.collaboration.run import Run, state_of
 from localstore.core.model.collaboration.thread import Thread
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
+from svc.flows.place.rights import refusal
 from tui import reads
 from tui.filters import WORDS, Filter, parse
 from tui.reads import Read
-from tui.rights import refusal
 from tui.screens.proposal.words import conflict_way_out
 from tui.screens.settings import reads as settings_reads
 from tui.text import ago, safe

@@ -1,4 +1,4 @@
-"""Cuts a large file into chunks while it is hashed.
+"""Cuts a large file into chunks while it is hashed, and packs those that a repository lacks.
 
 The chunk lists of a scan stay in memory until the files are sent. A list that is missing is made again by
 reading the file.
@@ -6,16 +6,21 @@ reading the file.
 
 from __future__ import annotations
 
+import os
 import struct
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from io import RawIOBase
+from collections.abc import Callable, Collection, Iterator
+from io import FileIO, RawIOBase
+from operator import attrgetter
+from typing import NamedTuple
 
 import msgspec
+from blake3 import blake3
 
 from localstore.core import limits
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.storage.chunks import Chunker
+from localstore.core.storage.pack import Pack, PackWriter
 
 KEPT_BYTES = 32 * limits.MIB  # of lists: the chunks of about 60 GB of files
 _ROW = struct.Struct(">32sI")
@@ -27,6 +32,20 @@ class ChunkPosition(msgspec.Struct, frozen=True):
     offset: int
     digest: bytes
     size: int
+
+
+class FileChanged(Exception):
+    """The file is not the one that was cut."""
+
+
+class Packed(NamedTuple):
+    """A step of packing. `packs`: those that are full; `number` of `wanted` chunks are read, `left` bytes of
+    the others are not."""
+
+    packs: list[Pack]
+    number: int
+    wanted: int
+    left: int
 
 
 class ChunkList:
@@ -61,6 +80,29 @@ def cut_into_chunks(file: RawIOBase, seen: Callable[[memoryview], object] = lamb
     for chunk in chunker.finish():
         found.add(chunk)
     return found
+
+
+def chunks_of(file: RawIOBase, digest: bytes) -> ChunkList | None:
+    """The chunks of a file that was just opened; None if its BLAKE3 is another. Raises OSError."""
+    whole = blake3()
+    found = cut_into_chunks(file, whole.update)
+    return found if whole.digest() == digest else None
+
+
+def packed(file: FileIO, listed: ChunkList, missing: Collection[bytes], most: int) -> Iterator[Packed]:
+    """The missing chunks of the file in packs of `most` bytes, in the order of the file: a step for each
+    chunk, and one for the last pack. Each chunk is verified before it is packed. Raises FileChanged and
+    OSError."""
+    first = {one.digest: one for one in listed}
+    wanted = sorted((first[one] for one in set(missing) if one in first), key=attrgetter("offset"))
+    left, writer = sum(one.size for one in wanted), PackWriter(most)
+    for count, one in enumerate(wanted, 1):
+        data = os.pread(file.fileno(), one.size, one.offset)
+        if blake3_digest(data) != one.digest:
+            raise FileChanged
+        left -= one.size
+        yield Packed(list(writer.add(one.digest, data, text=False)), count, len(wanted), left)
+    yield Packed(list(writer.finish()), len(wanted), len(wanted), 0)
 
 
 class ChunkLists:

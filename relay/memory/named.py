@@ -6,9 +6,11 @@ from array import array
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterable
+from operator import attrgetter
 
 from localstore.core.encoding import DIGEST_SIZE
 from localstore.core.limits import MIB
+from relay.base.recent import Recent
 
 FIRST = 8  # bytes of a digest by which it is found
 LARGE_BYTES = 200  # in memory, of the digest of a large file
@@ -50,25 +52,8 @@ class Named:
         return len(self._all) + FIRST * len(self._firsts) + LARGE_BYTES * len(self.large)
 
 
-class NamedTrees:
+class NamedTrees(Recent[Key, Named]):
     """`Named` of the trees that were asked for last, `most` bytes of them."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
-        self._most, self._held = most, 0
-        self._known: OrderedDict[Key, Named] = OrderedDict()
-
-    def get(self, key: Key) -> Named | None:
-        found = self._known.get(key)
-        if found is not None:
-            self._known.move_to_end(key)
-        return found
-
-    def put(self, key: Key, named: Named) -> None:
-        """Keep it in place of the least recently used ones, unless it is too large by itself."""
-        if key in self._known or named.size > self._most:
-            return
-        self._known[key] = named
-        self._held += named.size
-        while self._held > self._most:
-            _, dropped = self._known.popitem(last=False)
-            self._held -= dropped.size
+        super().__init__(most, attrgetter("size"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
+from operator import attrgetter
 
 import msgspec
 
 from localstore.core.limits import MIB
 from localstore.core.merge.three_way import Merged
+from relay.base.recent import Recent
 
 MOST_BYTES = 32 * MIB
 LARGEST = MOST_BYTES // 8  # of one outcome that is kept
@@ -34,25 +35,8 @@ class Outcome(msgspec.Struct, frozen=True):
         return EACH * (1 + entries) + sum(map(len, one.texts.values()))
 
 
-class Outcomes:
-    """Outcomes of merges; least recently used ones are dropped. `most`: their bytes together."""
+class Outcomes(Recent[Key, Outcome]):
+    """Outcomes of merges; `most`: their bytes together, `largest`: those of one that is kept."""
 
     def __init__(self, most: int = MOST_BYTES, largest: int = LARGEST) -> None:
-        self._most, self._largest = most, largest
-        self._bytes = 0
-        self._kept: OrderedDict[Key, Outcome] = OrderedDict()
-
-    def get(self, key: Key) -> Outcome | None:
-        found = self._kept.get(key)
-        if found is not None:
-            self._kept.move_to_end(key)
-        return found
-
-    def put(self, key: Key, outcome: Outcome) -> None:
-        if key in self._kept or outcome.size > self._largest:
-            return
-        self._kept[key] = outcome
-        self._bytes += outcome.size
-        while self._bytes > self._most:
-            _, oldest = self._kept.popitem(last=False)
-            self._bytes -= oldest.size
+        super().__init__(most, attrgetter("size"), largest)

@@ -12,6 +12,7 @@ from typing import TypeVar
 from localstore.core import tree
 from localstore.core.limits import KIB
 from localstore.core.tree.drive import Known, Objects, Steps
+from relay.base.recent import Recent
 from relay.db.engine.database import Tx
 from relay.objects.store import ObjectStore
 
@@ -23,6 +24,10 @@ COUNTED = 50_000  # directories whose number of files is kept
 CHILDREN = 100_000  # of decoded directories that are kept: about 20 MB
 _NONE: Mapping[str, bytes] = MappingProxyType({})
 Load = Callable[[list[bytes]], Awaitable[Objects]]
+
+
+def _entries(directory: tree.Directory) -> int:
+    return len(directory.children) + len(directory.hidden)
 
 
 class Files:
@@ -53,30 +58,20 @@ class Files:
             self._known.popitem(last=False)
 
 
-class Directories:
-    """A cache of decoded directories by digest; least recently used ones are dropped. `most`: their children
-    and hidden entries."""
+class Directories(Recent[bytes, tree.Directory]):
+    """A cache of decoded directories by digest. `most`: their children and hidden entries."""
 
     def __init__(self, most: int = CHILDREN) -> None:
-        self._most = most
-        self._entries = 0
-        self._known: OrderedDict[bytes, tree.Directory] = OrderedDict()
+        super().__init__(most, _entries)
 
     def among(self, wanted: Iterable[bytes]) -> Known:
         """Those of these directories that are kept."""
-        here = {one: self._known[one] for one in wanted if one in self._known}
-        for one in here:
-            self._known.move_to_end(one)
-        return here
+        found = ((one, self.get(one)) for one in wanted)
+        return {digest: directory for digest, directory in found if directory is not None}
 
     def learn(self, found: Known) -> None:
         for digest, directory in found.items():
-            if digest not in self._known:
-                self._known[digest] = directory
-                self._entries += _entries(directory)
-        while self._entries > self._most:
-            _, oldest = self._known.popitem(last=False)
-            self._entries -= _entries(oldest)
+            self.put(digest, directory)
 
 
 async def drive(
@@ -132,10 +127,6 @@ def _bytes_of(sent: Objects | None, known: Known | None) -> int:
     """Approximate bytes of the directories that the next step may visit."""
     entries = sum(map(_entries, (known or {}).values()))
     return entries * ENTRY + sum(map(len, (sent or {}).values()))
-
-
-def _entries(directory: tree.Directory) -> int:
-    return len(directory.children) + len(directory.hidden)
 
 
 def stored(objects: ObjectStore, tx: Tx) -> Load:

@@ -3,46 +3,23 @@ each."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 
 from localstore.core.encoding import digest
 from localstore.core.errors import SvcError, Unavailable
 from localstore.core.storage.frame import Stored, read_object
+from relay.base.recent import Recent
 from relay.db.storage.object import Located
 
 FrameKey = tuple[str, int]
 """The pack of a frame and its offset there."""
 
 
-class FrameCache:
-    """Cache of raw frames; least recently used ones are dropped. `limit`: bytes. A frame above an eighth of
-    it is not cached."""
+class FrameCache(Recent[FrameKey, bytes]):
+    """Cache of raw frames. `limit`: bytes. A frame above an eighth of it is not kept."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._size = 0
-        self._frames: OrderedDict[FrameKey, bytes] = OrderedDict()
-
-    @property
-    def largest(self) -> int:
-        """Bytes of the largest frame that is kept."""
-        return self._limit // 8
-
-    def get(self, key: FrameKey) -> bytes | None:
-        raw = self._frames.get(key)
-        if raw is not None:
-            self._frames.move_to_end(key)
-        return raw
-
-    def put(self, key: FrameKey, raw: bytes) -> None:
-        if key in self._frames or len(raw) > self.largest:
-            return
-        self._frames[key] = raw
-        self._size += len(raw)
-        while self._size > self._limit:
-            _, oldest = self._frames.popitem(last=False)
-            self._size -= len(oldest)
+        super().__init__(limit, len, limit // 8)
 
 
 def unpacked(

@@ -52,7 +52,7 @@ def watch(
 
     Examples:
     svc watch
-    svc watch ~/work/app --detach
+    svc watch ~/app --detach
     svc watch --json event,path,by
     """
     root = _root(ctx, folder)

@@ -79,9 +79,7 @@ class Http:
         self.credential = credential
         self.attempts = ATTEMPTS  # how often a request is sent at most
         self.hold: Callable[[Endpoint[Any], Any, Query, dict[str, str]], NoReturn] | None = None
-        self.waiting: Callable[[], AbstractContextManager[None]] = (
-            nullcontext  # around each wait for an answer
-        )
+        self.waiting: Callable[[], AbstractContextManager[None]] = nullcontext  # around waits for answers
         self._sleep, self._clock = sleep, clock
         self._skew = 0.0  # seconds that the server's clock is ahead of ours
         self._opened: httpx.Client | None = None

@@ -9,7 +9,6 @@ Without a socket the app asks only when the user refreshes.
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections.abc import Callable, Sequence
 
@@ -19,9 +18,9 @@ from svc.api import Api
 from svc.api.sync import SyncSocket
 from svc.http.bounds import Deadline, within
 from tui.client import state_after
+from tui.listening.backoff import Backoff
 
 OPENING = 10.0  # seconds that opening a socket may take
-FIRST, LONGEST = 0.5, 30.0  # seconds; what is waited after an attempt is double the wait before
 LIVE = "live"  # the kind of event that no screen shows
 MOST = 128  # repositories; of more the ones that were asked for longest ago are left out
 
@@ -70,7 +69,7 @@ class Following:
                 self._socket.close()
 
     def _run(self) -> None:
-        wait = FIRST
+        backoff = Backoff()
         while not self._ended.is_set():
             state = "online"
             try:
@@ -81,20 +80,20 @@ class Following:
                     socket = api.sync.socket()
                 if not self._begin(socket):
                     return
-                wait = FIRST
+                backoff.worked()
                 self._listen(socket)
             except Cancelled:
                 return
             except SvcError as error:
                 state = state_after(error)
-                wait = min(LONGEST, wait * 2)
+                backoff.failed()
             finally:
                 with self._lock:
                     self._socket = None
             if self._ended.is_set():
                 return
             self._state(state)
-            self._ended.wait(wait * secrets.SystemRandom().uniform(0.8, 1.2))  # apart from others
+            backoff.wait(self._ended)
 
     def _begin(self, socket: SyncSocket) -> bool:
         with self._lock:

@@ -9,7 +9,6 @@ The agent is started if none runs, and asked again if it ends.
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,8 +17,8 @@ from localstore.agent.talk import AgentSilent, Conversation, Do, Request, Seen
 from localstore.core.errors import SvcError
 from localstore.home import Home
 from svc.agent.start import reach, start
+from tui.listening.backoff import Backoff
 
-FIRST, LONGEST = 0.5, 30.0  # seconds; what is waited after an attempt is double the wait before
 HERE_EACH = 0.3  # seconds between two reports of where the user is
 
 
@@ -53,18 +52,18 @@ class Looking:
                 self._conversation.close()
 
     def _run(self) -> None:
-        wait = FIRST
+        backoff = Backoff()
         while not self._ended.is_set():
             try:
                 if self._look():
                     return
-                wait = FIRST
+                backoff.worked()
             except AgentSilent:
-                wait = min(LONGEST, wait * 2)
+                backoff.failed()
             except SvcError as error:
                 self._end(str(error.detail or error.title))
                 return
-            self._ended.wait(wait * secrets.SystemRandom().uniform(0.8, 1.2))
+            backoff.wait(self._ended)
 
     def _look(self) -> bool:
         """Look until the agent ends. Returns whether there is nothing more to see."""

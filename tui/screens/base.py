@@ -90,6 +90,11 @@ class Base(Screen[None], inherit_bindings=False):
         repo = self.subject()[0]
         return [repo.id] if repo is not None else []
 
+    def listen(self) -> None:
+        """Hear of the repositories that the screen is about by now, if it is in front."""
+        if self.is_current:
+            self.svc.follow(self.about())
+
     def subject(self) -> tuple[Repo | None, bool]:
         """The repository of the screen's actions, and whether the account wrote what is shown."""
         return None, False
@@ -271,6 +276,11 @@ class Over(Base):
     def below(self) -> Base:
         stack = self.app.screen_stack
         return cast("Base", stack[stack.index(self) - 1])
+
+    def listen(self) -> None:
+        """Hear of the repositories that the screen is about by now, if it is in front."""
+        if self.is_current:
+            self.svc.follow(self.about())
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.below.subject()

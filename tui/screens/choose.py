@@ -54,17 +54,22 @@ class ChooseRepo(Choose):
     def __init__(self, chosen: Callable[[Repo], None]) -> None:
         super().__init__("repositories", (), chosen)
         self._own: list[Repo] = []
+        self._others: list[Repo] = []
 
     def on_mount(self) -> None:
         super().on_mount()
         self.svc.load(self.svc.repos, self._paint_own)
-        self.svc.load(reads.visible_repos(), self._paint)
+        self.svc.load(reads.visible_repos(), self._paint_others)
 
     def _paint_own(self, found: list[Repo], at: float) -> None:
         self._own = found
-        self._paint([], at)
+        self._paint()
 
-    def _paint(self, found: list[Repo], at: float) -> None:
-        named = {repo.id: repo for repo in (*self._own, *found)}
+    def _paint_others(self, found: list[Repo], at: float) -> None:
+        self._others = found
+        self._paint()
+
+    def _paint(self) -> None:
+        named = {repo.id: repo for repo in (*self._own, *self._others)}
         items = [Item(repo, ((safe(repo.full_name), "text"),)) for repo in named.values()]
         self.query_one("#choices", Lines).show(sequence(items))

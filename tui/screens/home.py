@@ -62,17 +62,13 @@ class Home(Base):
 
     def _paint_inbox(self, found: list[InboxItem], at: float) -> None:
         self._inbox = found
-        self._listen()
+        self.listen()
         self.paint()
-
-    def _listen(self) -> None:
-        if self.is_current:
-            self.svc.follow(self.about())
 
     def _paint_repos(self, repos: list[Repo], at: float) -> None:
         first = self._repos is None
         self._repos = {repo.id: repo for repo in repos}
-        self._listen()
+        self.listen()
         self.paint(first)
 
     def paint(self, first: bool = False) -> None:

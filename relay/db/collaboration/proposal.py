@@ -26,6 +26,12 @@ _NUMBER: Any = bindparam("of_number")
 _NUMBERS: Any = bindparam("numbers", expanding=True)
 
 
+def _unindexed(column: Any) -> Any:
+    """The text column as an expression that has no index. SQLite, which has no statistics here, would take
+    the index of the repository or of the base and walk all its open proposals to find the few of a head."""
+    return column + ""
+
+
 @dataclass(slots=True, frozen=True)
 class ProposalRow:
     """A proposal with its author and its newest version. `head_seal`, `version_base`: head and base of that
@@ -213,12 +219,11 @@ REVIEWER_STATE = (
     .values(state=bindparam("new_state"))
 )
 
-# By branch. Adding "" keeps SQLite, which has no statistics here, from walking all open proposals of a
-# repository or of a base to find the few of a head.
+# By branch.
 SAME = select(proposal.c.number).where(
-    proposal.c.repo_id + "" == _REPO,
+    _unindexed(proposal.c.repo_id) == _REPO,
     proposal.c.head_id == bindparam("head_id"),
-    proposal.c.base_id + "" == bindparam("base_id"),
+    _unindexed(proposal.c.base_id) == bindparam("base_id"),
     proposal.c.state == "open",
 )
 OPEN_OF_HEAD = (
@@ -255,7 +260,7 @@ ANY_OPEN_OF_BASE = (
 OPEN_OF_SEAL = select(proposal.c.number).where(
     proposal.c.repo_id == _REPO,
     proposal.c.head_seal == bindparam("seal"),
-    proposal.c.base_id + "" == bindparam("branch_id"),
+    _unindexed(proposal.c.base_id) == bindparam("branch_id"),
     proposal.c.state == "open",
 )
 MERGED_OF_HEAD = (
@@ -272,7 +277,7 @@ DEPENDS = (
         proposal.join(
             _lower,
             and_(
-                _lower.c.repo_id + "" == proposal.c.repo_id,
+                _unindexed(_lower.c.repo_id) == proposal.c.repo_id,
                 _lower.c.head_id == proposal.c.base_id,
                 _lower.c.state == "open",
             ),

@@ -31,7 +31,8 @@ async def get(view: View, number: str) -> Proposal:
     async with view.read() as tx:
         row = await states.find(tx, view, number)
     if row.state == "open":
-        await versions.settle(view.node, view.repo.id, row.number)
+        if not row.settled:
+            await versions.settle(view.node, view.repo.id, row.number)
         await settle(view.node, view.repo.id, row.number)
     return await proposal.get(view, number)
 

@@ -15,6 +15,7 @@ from svc.cmd.access.shared import handle_of, named
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
+from svc.flows.place.rights import refusal
 from svc.http.checked import checked
 
 COLUMNS = (
@@ -52,9 +53,8 @@ def transfer(
         )
     body = checked(TransferCreate(to=handle.removeprefix("@"), org=org))
     repo = ctx.repo
-    role = repo.viewer.role if repo.viewer else None
-    if role != "owner":
-        raise Forbidden(f"this needs the role owner in {repo.full_name}; you have {role or 'none'}")
+    if reason := refusal("transfer.create", repo):
+        raise Forbidden(reason)
     ctx.confirm(f"Offering {repo.full_name} to {handle}")
     made = ctx.api.send(access.TRANSFER, body, id=repo.id)
     said = f"Offered {repo.full_name} to @{made.to.handle}; they accept with: svc repo transfer-accept"

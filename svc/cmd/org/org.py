@@ -90,10 +90,11 @@ def edit(
     if base_role is None:
         raise UsageError(f"say what to change: svc org edit {org} --base-role read")
     org = handle_of(org)
-    with explained(org):
-        here = ctx.api.send(organisation.GET, org=org)
-    if base_role != "none" and here.role == "admin":  # nobody else is asked before the server refuses
-        ctx.confirm(f"Giving all members of {org} the role {base_role} in all its repositories")
+    if base_role != "none":
+        with explained(org):
+            mine = ctx.api.send(organisation.GET, org=org).role
+        if mine == "admin":  # nobody else is asked before the server refuses
+            ctx.confirm(f"Giving all members of {org} the role {base_role} in all its repositories")
     with explained(org):
         found = ctx.api.send(organisation.UPDATE, OrganisationChange(base_role=base_role), org=org)
     said = f"All members of {org} have the role {found.base_role} in all its repositories"

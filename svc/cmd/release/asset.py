@@ -40,8 +40,8 @@ def upload(
     svc repo release upload v1.0.0 dist/*.tar.gz
     svc repo release upload v1.0.0 dist/app.zip --clobber
     """
-    from svc.flows.assets import local_files
-    from svc.flows.assets import upload as send
+    from svc.flows.assets.local import local_files
+    from svc.flows.assets.upload import upload as send
 
     files = local_files(paths)
     repo = ctx.repo
@@ -72,17 +72,16 @@ def download(
     svc repo release download v1.0.0 -R alice/notes -D dist
     svc repo release download --pattern '*.tar.gz'
     """
-    from svc.flows import assets
+    from svc.flows.assets.download import chosen
+    from svc.flows.assets.download import download as receive
     from svc.flows.catalog import publication
 
     repo = ctx.readable_repo
     found = find(ctx, repo, version)
     if (fault := publication.fault_of(repo.id, found)) is not None:
         raise ServerMisbehaved(f"{fault}; nothing was downloaded")
-    wanted = assets.chosen(found, pattern or [])
-    received = assets.download(
-        ctx.reader, repo.id, found.version, wanted, Path(folder), clobber, ctx.obj.progress
-    )
+    wanted = chosen(found, pattern or [])
+    received = receive(ctx.reader, repo.id, found.version, wanted, Path(folder), clobber, ctx.obj.progress)
     rows = [{**_built(one.asset), "path": str(one.path), "downloaded": one.downloaded} for one in received]
     ctx.out.rows(rows, RECEIVED, Asset)
 

@@ -89,7 +89,8 @@ def create(
     svc repo release create v1.0.0 --notes "First release" dist/app.tar.gz
     svc repo release create v1.0.1 --seal 3f2a91 --notes-file CHANGES.md
     """
-    from svc.flows.assets import local_files, upload
+    from svc.flows.assets.local import local_files
+    from svc.flows.assets.upload import upload
     from svc.flows.catalog import publication
 
     if seal and ref:

@@ -30,7 +30,7 @@ def sign(
     Examples:
     svc repo release sign v1.0.0 dist/*
     """
-    from svc.flows.assets import local_files
+    from svc.flows.assets.local import local_files
     from svc.flows.catalog import publication
 
     local = local_files(paths) if paths else None

@@ -14,7 +14,7 @@ from localstore.core.model.catalog.publication import PublicationCreate
 from localstore.core.model.release import Release
 from localstore.core.paths import terminal_safe
 from svc.api import Api
-from svc.flows.assets import LocalFile
+from svc.flows.assets.local import LocalFile
 
 
 def sign(

@@ -15,7 +15,8 @@ def _topic(place: Place) -> None:
     place.ann.ok("push", "-m", "two")
 
 
-def _proposed(place: Place) -> None:
+def proposed(place: Place) -> None:
+    """The branch `topic` is proposed for main, as number 1."""
     _topic(place)
     place.ann.ok("pr", "create", "--fill")
 
@@ -58,14 +59,14 @@ def _a_branch_without_a_seal(place: Place) -> None:
 
 @row("proposal_exists", "pr view")
 def _a_branch_is_proposed_once(place: Place) -> None:
-    _proposed(place)
+    proposed(place)
     refused(place.ann, "pr", "create", "--fill", says="pr view 1")
     assert place.ann.ok("pr", "view", "1", "--json", "state").json() == {"state": "open"}
 
 
 @row("proposal_branch_gone", "repo branch")
 def _the_branch_of_a_proposal_is_gone(place: Place) -> None:
-    _proposed(place)
+    proposed(place)
     place.ann.ok("switch", "main")
     place.ann.ok("repo", "branch-delete", "topic", "--yes")
     said = refused(place.ann, "pr", "reopen", "1", says="repo branch topic --from ").err
@@ -95,7 +96,7 @@ def _a_branch_that_is_not_proposed_yet(place: Place) -> None:
 @row("not_found", "pr versions")
 @row("conflict", "pr versions")
 def _a_version_that_never_was(place: Place) -> None:
-    _proposed(place)
+    proposed(place)
     refused(place.ann, "pr", "range-diff", "1", says="pr versions")
     place.write(place.ann, "a.txt", "one\ntwo\nthree\n")
     place.ann.ok("push", "-m", "three")
@@ -106,7 +107,7 @@ def _a_version_that_never_was(place: Place) -> None:
 
 @row("not_found", "pr diff")
 def _a_proposal_that_was_not_reviewed(place: Place) -> None:
-    _proposed(place)
+    proposed(place)
     refused(place.ann, "pr", "diff", "1", "--since-review", says="pr diff 1")
     assert "+two" in place.ann.ok("pr", "diff", "1").out
     place.ann.ok("pr", "review", "1", "--comment", "-b", "mine")
@@ -115,14 +116,14 @@ def _a_proposal_that_was_not_reviewed(place: Place) -> None:
 
 @row("not_found", "pr view")
 def _a_verdict_of_nobody(place: Place) -> None:
-    _proposed(place)
+    proposed(place)
     refused(place.ann, "pr", "review", "1", "--dismiss", "nobody", says="pr view 1")
     assert place.ann.ok("pr", "view", "1", "--json", "reviewers").json() == {"reviewers": []}
 
 
 @row("suggestion_moved", "pr threads")
 def _lines_were_edited_since_they_were_suggested(place: Place) -> None:
-    _proposed(place)
+    proposed(place)
     place.ann.ok("pr", "comment", "1", "--path", "a.txt", "--line", "2", "--suggest", "2")
     place.write(place.ann, "a.txt", "one\nzwei\n")
     place.ann.ok("push", "-m", "zwei")
@@ -133,7 +134,7 @@ def _lines_were_edited_since_they_were_suggested(place: Place) -> None:
 
 @row("not_found", "pr threads")
 def _no_comment_on_lines_has_this_id(place: Place) -> None:
-    _proposed(place)
+    proposed(place)
     place.ann.ok("pr", "comment", "1", "--path", "a.txt", "--line", "2", "-b", "why?")
     refused(place.ann, "pr", "resolve", "1", "nothing", says="pr threads 1")
     (one,) = place.ann.ok("pr", "threads", "1", "--json", "id").json()

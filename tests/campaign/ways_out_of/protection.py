@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.campaign.conftest import Place
 from tests.campaign.ways_out import first_push, refused, row
+from tests.campaign.ways_out_of.proposals import proposed
 from tests.patience import until
 
 
@@ -34,12 +35,7 @@ def _a_protected_branch_is_deleted_without_its_rule(place: Place) -> None:
 
 @row("branch_protected", "pr merge")
 def _a_merge_that_lacks_an_approval_lands_by_itself(place: Place) -> None:
-    first_push(place)
-    place.ann.ok("repo", "branch", "topic")
-    place.ann.ok("switch", "topic")
-    place.write(place.ann, "a.txt", "one\ntwo\n")
-    place.ann.ok("push", "-m", "two")
-    place.ann.ok("pr", "create", "--fill")
+    proposed(place)
     place.ann.ok("repo", "protect", "set", "main", "--require-review")
     refused(place.ann, "pr", "merge", "1", says="pr merge --auto")
     place.ann.ok("pr", "merge", "1", "--auto")

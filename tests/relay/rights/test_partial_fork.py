@@ -20,11 +20,11 @@ from relay.db.schema import tables
 from relay.http.routing import TABLE
 from relay.service import upkeep
 from relay.service.storage.collect import collect
-from relay.service.storage.verification import audit
 from tests.relay.conftest import Relay
 from tests.relay.histories import Repository, compared, ok
 from tests.relay.mutations import READS as ASKING
 from tests.relay.proposing import code
+from tests.relay.rights.observing import audited, tree_key
 from tests.relay.rights.parted import Fork
 
 routes.load()
@@ -133,7 +133,7 @@ def test_own_seals_carry_the_opaque_entries_under_the_forks_key(relay: Relay, fo
     assert set(after.files) - set(before.files) == {"open/mine.txt"}
     first, own = fork.proof(fork.inherited[1]), fork.proof(fork.seals[-1])
     assert own.opaque == first.opaque and "mixed" in own.opaque, "though no file of the folder is left"
-    key = relay.run(_tree_key(relay, fork.repo.id))
+    key = relay.run(tree_key(relay, fork.repo.id))
     entries = {path: TreeEntry(one.kind, one.digest, one.size) for path, one in own.files.items()}
     assert tree.root_digest(entries, key, own.opaque).hex() == fork.tree(fork.seals[-1])["content_digest"]
 
@@ -183,7 +183,7 @@ def test_a_guess_of_a_hidden_path_and_its_text_is_confirmed_by_nothing(relay: Re
     shown = fork.proof(fork.repo.head() or "")
     assert {"vault/plan.txt", "vault/never.txt"} < shown.files.keys()
     assert shown.opaque == fork.proof(fork.inherited[-1]).opaque
-    assert not relay.run(_audited(relay, fork.repo.id))
+    assert not relay.run(audited(relay, fork.repo.id))
 
 
 def test_what_the_origin_decides_later_changes_nothing(relay: Relay) -> None:
@@ -227,7 +227,7 @@ def test_a_fork_of_such_a_fork_has_no_more(relay: Relay, fork: Fork) -> None:
         (mine,) = repo.seal({"later/y.txt": b"y\n"})
         assert own.proof(mine).opaque
         assert "later/y.txt" in own.proof(mine).files
-    assert not relay.run(_audited(relay, made["less"].id))
+    assert not relay.run(audited(relay, made["less"].id))
 
 
 def test_its_owner_hides_paths_of_the_fork_as_anywhere(relay: Relay) -> None:
@@ -286,12 +286,12 @@ def test_the_origin_goes_with_what_it_hid(relay: Relay) -> None:
     seen = fork.mine.get(f"{fork.repo.url}/raw/{fork.inherited[1]}/open/readme.txt")
     assert seen.content == fork.shown["open/readme.txt"]
     assert [one["verified"] for one in fork.repo.get("/log")["items"]] == [True] * 7
-    assert not relay.run(_audited(relay, fork.repo.id))
+    assert not relay.run(audited(relay, fork.repo.id))
 
 
 def test_the_audit_finds_a_part_that_is_of_another_tree(relay: Relay) -> None:
     fork = Fork(relay, "audited", more=False)
-    assert not relay.run(_audited(relay, fork.repo.id))
+    assert not relay.run(audited(relay, fork.repo.id))
 
     async def swap() -> None:
         c = tables["repo_seal"].c
@@ -303,7 +303,7 @@ def test_the_audit_finds_a_part_that_is_of_another_tree(relay: Relay) -> None:
             )
 
     relay.run(swap())
-    assert any("is not a part of the tree" in line for line in relay.run(_audited(relay, fork.repo.id)))
+    assert any("is not a part of the tree" in line for line in relay.run(audited(relay, fork.repo.id)))
 
 
 def test_a_path_that_turns_private_while_it_is_forked_is_not_taken_along(
@@ -334,13 +334,3 @@ def test_a_path_that_turns_private_while_it_is_forked_is_not_taken_along(
 
 def ok_or_empty(answer: httpx.Response) -> None:
     assert answer.is_success, answer.text
-
-
-async def _tree_key(relay: Relay, repo_id: str) -> bytes:
-    c = tables["repo"].c
-    async with relay.node.db.read() as tx:
-        return bytes(await tx.value(select(c.tree_key).where(c.id == repo_id)))
-
-
-async def _audited(relay: Relay, repo_id: str) -> list[str]:
-    return [line async for line in audit(relay.node.db, relay.node.objects) if repo_id in line]

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 
 import httpx
 from blake3 import blake3
 from websockets.asyncio.client import connect
 
-from localstore.core.identity.bearer import authorization
-from localstore.core.identity.request_signature import sign
-from localstore.core.model.sync import PROTOCOL, SOCKET_PATH
+from localstore.core.model.sync import PROTOCOL
 from tests.relay.conftest import Relay
 from tests.relay.histories import ok
 from tests.relay.receiver import receiving
+from tests.relay.rights.observing import socket_of
 from tests.relay.rights.parted import Fork
 
 
@@ -24,18 +22,7 @@ async def test_its_owner_hears_nothing_of_what_is_hidden(relay: Relay) -> None:
     origin's owner seals hidden files and others work on the fork."""
     fork = Fork(relay, "hears", more=False)
     secret = b"sealed out of sight\n"
-    url = relay.url.replace("http", "ws") + SOCKET_PATH
-    headers = {"Authorization": authorization(fork.maker.token)}
-    headers |= sign(
-        fork.maker.key,
-        "GET",
-        relay.url.removeprefix("http://"),
-        SOCKET_PATH,
-        "",
-        body=None,
-        authorization=headers["Authorization"],
-        now=int(time.time()),
-    )
+    url, headers = socket_of(relay, fork.maker)
     live = f"{fork.repo.url}/branches/main/live"
     start = ok(fork.mine.post(f"{live}/bootstrap", json={"device_key_id": fork.maker.key.id}))
 

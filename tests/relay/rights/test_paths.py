@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -13,27 +12,23 @@ import httpx
 import msgspec
 import pytest
 from blake3 import blake3
-from sqlalchemy import select
 from websockets.asyncio.client import connect
 
 from localstore.core.encoding import unb64u
 from localstore.core.errors import DigestMismatch, Invalid, ServerMisbehaved
-from localstore.core.identity.bearer import authorization
-from localstore.core.identity.request_signature import sign
 from localstore.core.model.history import Seal, Tree
-from localstore.core.model.sync import PROTOCOL, SOCKET_PATH
+from localstore.core.model.sync import PROTOCOL
 from localstore.core.tree import TreeEntry, root_digest
 from localstore.core.tree.proof import proven
 from localstore.sync import verify
 from relay import routes
-from relay.db.schema import tables
 from relay.http.routing import TABLE, Route
-from relay.service.storage.verification import audit
 from tests.patience import PATIENCE, until
 from tests.relay.conftest import Relay
 from tests.relay.histories import compared, create, ok
 from tests.relay.mutations import READS as ASKING
 from tests.relay.rights.hiding import Hidden
+from tests.relay.rights.observing import audited, socket_of, tree_key
 
 routes.load()
 READS = [
@@ -224,18 +219,7 @@ async def test_sockets_tell_readers_nothing_of_it(hidden: Hidden, relay: Relay) 
         for body in ({"vault/typed.txt": secret}, {"vault/typed.txt": None}):
             hidden.repo.seal(body)
 
-    url = relay.url.replace("http", "ws") + SOCKET_PATH
-    headers = {"Authorization": authorization(reader.token)}
-    headers |= sign(
-        reader.key,
-        "GET",
-        relay.url.removeprefix("http://"),
-        SOCKET_PATH,
-        "",
-        body=None,
-        authorization=headers["Authorization"],
-        now=int(time.time()),
-    )
+    url, headers = socket_of(relay, reader)
     said: list[str] = []
     async with connect(url, subprotocols=[PROTOCOL], additional_headers=headers, proxy=None) as socket:
         opened = {"channel": 1, "repo_id": hidden.repo.id, "branch": "main", "replica": 1, "since": 0}
@@ -293,7 +277,7 @@ def test_a_flipped_bit_fails_a_filtered_clone(hidden: Hidden, clients: dict[str,
             verify.files(cast(Any, Reading(hidden, http, place)), seal, payload)
 
 
-def test_a_path_that_turns_private_starts_a_new_tree_key(relay: Relay) -> None:
+def test_a_path_that_turns_private_starts_a_newtree_key(relay: Relay) -> None:
     """Whoever read the key before cannot test guesses about what is hidden from then on."""
     owner = relay.account("rotates")
     repo = create(relay.client(owner), owner, "keys", visibility="public")
@@ -318,13 +302,13 @@ def test_a_path_that_turns_private_starts_a_new_tree_key(relay: Relay) -> None:
         ("plan", "private", False),
         ("b", "private", True),
     ):
-        before = relay.run(_key_of(relay, repo.id))
+        before = relay.run(tree_key(relay, repo.id))
         ok(repo.http.put(f"{repo.url}/paths", json={"path": path, "visibility": kind}))
-        assert (relay.run(_key_of(relay, repo.id)) != before) is changes, (path, kind)
-    before = relay.run(_key_of(relay, repo.id))
+        assert (relay.run(tree_key(relay, repo.id)) != before) is changes, (path, kind)
+    before = relay.run(tree_key(relay, repo.id))
     assert repo.http.delete(f"{repo.url}/paths", params={"path": "plan/a.txt"}).is_success
-    assert relay.run(_key_of(relay, repo.id)) != before, "without its rule it is hidden again"
-    assert not relay.run(_audited(relay, repo.id))
+    assert relay.run(tree_key(relay, repo.id)) != before, "without its rule it is hidden again"
+    assert not relay.run(audited(relay, repo.id))
 
 
 def test_what_was_prepared_under_the_old_key_does_not_land(relay: Relay) -> None:
@@ -336,13 +320,3 @@ def test_what_was_prepared_under_the_old_key_does_not_land(relay: Relay) -> None
         f"{repo.url}/branches/main/seal/finalize", json={"device_key_id": owner.key.id, **prepared}
     )
     assert late.json()["code"] == "prepare_expired", late.text
-
-
-async def _key_of(relay: Relay, repo_id: str) -> bytes:
-    c = tables["repo"].c
-    async with relay.node.db.read() as tx:
-        return bytes(await tx.value(select(c.tree_key).where(c.id == repo_id)))
-
-
-async def _audited(relay: Relay, repo_id: str) -> list[str]:
-    return [line async for line in audit(relay.node.db, relay.node.objects) if repo_id in line]

@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from localstore.agent.talk import Conversation, Request, Seen
 from localstore.home import Home
-from scripts.live.devices import Device, Relay, paired
+from scripts.live.devices import Device, Relay
 from svc.agent.start import start
-
-SOON = 60.0  # seconds; a wait that fails, not a measure
-
-
-@pytest.fixture(scope="module")
-def relay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Relay]:
-    relay = Relay(tmp_path_factory.mktemp("relay"))
-    relay.start()
-    yield relay
-    relay.kill()
-
-
-@pytest.fixture(scope="module")
-def devices(relay: Relay, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Device, Device]]:
-    def fill(folder: Path) -> None:
-        (folder / "a.txt").write_text("".join(f"line {number}\n" for number in range(10)))
-
-    found = paired(tmp_path_factory.mktemp("devices"), relay.server, fill)
-    yield found
-    for device in found:
-        device.end_agent()
+from tests.patience import PATIENCE
+from tests.svc.agent.pair import devices as devices
+from tests.svc.agent.pair import relay as relay
 
 
 class Watcher:
@@ -49,8 +31,6 @@ class Watcher:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _start(self) -> Conversation:
-        import os
-
         with pytest.MonkeyPatch.context() as patch:
             for name in list(os.environ):
                 if name.startswith("SVC_"):
@@ -64,7 +44,7 @@ class Watcher:
             self._seen.put(one)
 
     def until(self, what: Callable[[Seen], bool]) -> Seen:
-        end = time.monotonic() + SOON
+        end = time.monotonic() + PATIENCE
         while True:
             one = self._seen.get(timeout=max(0.01, end - time.monotonic()))
             if what(one):
@@ -111,7 +91,7 @@ def test_it_sees_saves_people_and_seals(devices: tuple[Device, Device], watcher:
 def test_others_see_who_looks(devices: tuple[Device, Device], watcher: Watcher) -> None:
     first, second = devices
     watcher.until(lambda seen: seen.event == "frontier")
-    end = time.monotonic() + SOON
+    end = time.monotonic() + PATIENCE
     people: list[dict[str, object]] = []
     while not people:
         assert time.monotonic() < end

@@ -9,36 +9,16 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from scripts.live.devices import Device, Relay, paired
+from scripts.live.devices import Device, Relay
 from tests.depth import rounds
-from tests.patience import PATIENCE
-
-SOON = PATIENCE
-
-
-@pytest.fixture(scope="module")
-def relay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Relay]:
-    relay = Relay(tmp_path_factory.mktemp("relay"))
-    relay.start()
-    yield relay
-    relay.kill()
-
-
-@pytest.fixture(scope="module")
-def devices(relay: Relay, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Device, Device]]:
-    def fill(folder: Path) -> None:
-        (folder / "a.txt").write_text("".join(f"line {number}\n" for number in range(10)))
-
-    found = paired(tmp_path_factory.mktemp("devices"), relay.server, fill)
-    yield found
-    for device in found:
-        device.end_agent()
+from tests.patience import PATIENCE, until
+from tests.svc.agent.pair import devices as devices
+from tests.svc.agent.pair import relay as relay
 
 
 @pytest.fixture
@@ -47,13 +27,6 @@ def watched(devices: tuple[Device, Device]) -> tuple[Device, Device]:
         device.svc("watch", "--detach")
         device.wait_for("live")
     return devices
-
-
-def until(what: Callable[[], object]) -> None:
-    end = time.monotonic() + SOON
-    while not what():
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.02)
 
 
 def _heed_interrupts() -> None:

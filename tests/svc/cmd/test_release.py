@@ -15,7 +15,7 @@ from blake3 import blake3
 
 from localstore.core.limits import ASSET_FILE, MIB, NOTES_BYTES
 from svc.api.release import ReleaseCalls
-from svc.flows.assets import media_of
+from svc.flows.assets.local import media_of
 from tests.svc.conftest import Svc
 
 DATA = secrets.token_bytes(3 * MIB)

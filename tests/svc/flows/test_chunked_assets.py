@@ -10,7 +10,7 @@ import pytest
 from localstore.core.errors import ServerUnreachable
 from localstore.core.limits import MIB
 from svc.api.payload import PayloadCalls
-from svc.flows import chunked_assets
+from svc.flows.assets import chunked
 from tests.svc.conftest import Svc
 from tests.svc.flows.test_large_files import made, noise, pushed
 
@@ -78,14 +78,14 @@ def test_what_is_there_is_not_sent_again(released: Svc, packs: list[int]) -> Non
 
 
 def test_a_file_that_changes_meanwhile_is_named(released: Svc, monkeypatch: pytest.MonkeyPatch) -> None:
-    cut = chunked_assets.cut_into_chunks
+    cut = chunked.chunks_of
 
     def changing(*given: Any) -> Any:
         found = cut(*given)
         Path("dist/big.bin").write_bytes(noise(83, SIZE))
         return found
 
-    monkeypatch.setattr(chunked_assets, "cut_into_chunks", changing)
+    monkeypatch.setattr(chunked, "chunks_of", changing)
     refused = released("repo", "release", "upload", "v1", "dist/big.bin")
     assert refused.code == 1
     assert "big.bin changed while it was sent; try again" in refused.err

@@ -14,6 +14,7 @@ from tests.tui.test_app import press, settle
 from tests.tui.test_app import project as project
 from tui.app import SvcApp
 from tui.machine import Place
+from tui.screens.choose import ChooseRepo
 
 Open = Callable[..., SvcApp]
 
@@ -51,3 +52,15 @@ async def test_the_folders_repository_is_on_home_whoever_owns_it(
         text = await settle(pilot)
         assert "abroad" in text
         assert project in text
+
+
+async def test_an_answer_about_ones_own_drops_no_others(project: str, strange: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "w")
+        await sees(pilot, "-ben/abroad", project)
+        chooser = pilot.app.screen
+        assert isinstance(chooser, ChooseRepo)
+        chooser._paint_own([], 0.0)
+        await pilot.pause()
+        assert "-ben/abroad" in await sees(pilot, project)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from svc.flows import assets
+from svc.flows.assets import download, upload
+from svc.flows.assets.local import LocalFile
 from tests.svc.conftest import Svc
 from tests.tui.code.test_live import sees
 from tests.tui.test_app import press, project, settle
@@ -60,13 +61,13 @@ async def test_a_download_shows_progress_is_cancelled_and_goes_on(
     folder = tmp_path / "down"
     folder.mkdir()
     monkeypatch.setattr(moving, "PAINT_EACH", 0.0)
-    slow, write = Stopping(8), assets._write
+    slow, write = Stopping(8), download._write
 
     def written(fd: int, piece: bytes) -> None:
         write(fd, piece)
         slow.step()
 
-    monkeypatch.setattr(assets, "_write", written)
+    monkeypatch.setattr(download, "_write", written)
     async with open_app(place=Place(folder)).run_test(size=(100, 24)) as pilot:
         assert "large.bin" in await open_release(pilot)
         await pilot.press("j", "enter")
@@ -84,7 +85,7 @@ async def test_a_download_shows_progress_is_cancelled_and_goes_on(
             got.append(len(piece))
             write(fd, piece)
 
-        monkeypatch.setattr(assets, "_write", counted)
+        monkeypatch.setattr(download, "_write", counted)
         await pilot.press("enter")
         await sees(pilot, "✓ in ")
         assert (folder / "large.bin").read_bytes() == whole
@@ -102,14 +103,14 @@ async def test_an_upload_shows_progress_and_goes_on_with_what_is_missing(
     (folder / "first.bin").write_bytes(b"first")
     (folder / "second one.bin").write_bytes(os.urandom(MANY))
     monkeypatch.setattr(moving, "PAINT_EACH", 0.0)
-    slow, pieces = Stopping(3), assets._pieces
+    slow, pieces = Stopping(3), upload._pieces
 
-    def sent(file: assets.LocalFile, done: Callable[[int], None]) -> Iterator[bytes]:
+    def sent(file: LocalFile, done: Callable[[int], None]) -> Iterator[bytes]:
         for piece in pieces(file, done):
             yield piece
             slow.step()
 
-    monkeypatch.setattr(assets, "_pieces", sent)
+    monkeypatch.setattr(upload, "_pieces", sent)
     async with open_app(place=Place(folder)).run_test(size=(100, 24)) as pilot:
         await open_release(pilot)
         await press(pilot, "u")
@@ -121,7 +122,7 @@ async def test_an_upload_shows_progress_and_goes_on_with_what_is_missing(
         text = await sees(pilot, "cancelled; u goes on with the files that are missing", "stopped at ")
         text = await settle(pilot)
         assert "first.bin  ↑ ✓ uploaded" in text
-        monkeypatch.setattr(assets, "_pieces", pieces)
+        monkeypatch.setattr(upload, "_pieces", pieces)
         assert "second one.bin" in (await press(pilot, "u")).splitlines()[-1]
         await pilot.press("enter")
         text = await sees(pilot, "1 of 2 files uploaded", "second one.bin  ↑ ✓ uploaded")

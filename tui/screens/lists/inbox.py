@@ -117,8 +117,7 @@ class Inbox(Base):
 
     def _paint(self, found: list[InboxItem], at: float) -> None:
         self._items = found
-        if self.is_current:
-            self.svc.follow(self.about())
+        self.listen()
         self.paint()
 
     def queue_changed(self) -> None:

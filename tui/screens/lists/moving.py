@@ -15,7 +15,8 @@ from localstore.core.errors import Cancelled, ServerMisbehaved, SvcError
 from localstore.core.model.release import Asset, Release
 from localstore.core.model.repo import Repo
 from svc.console.table import size
-from svc.flows import assets
+from svc.flows.assets import download, upload
+from svc.flows.assets.local import local_files
 from svc.flows.catalog import publication
 from svc.http.bounds import Cancel, within
 from tui.client import sentence
@@ -101,14 +102,13 @@ class Moving(Base):
         def work(hears: Callable[[str, int], None]) -> str:
             if (fault := publication.fault_of(repo_id, release)) is not None:
                 raise ServerMisbehaved(f"{fault}; nothing was downloaded")
-            wanted = assets.chosen(release, [])
+            wanted = [one for one in download.chosen(release, []) if one.name == asset.name]
 
             def progress(phase: str, done: int, total: int | None, bytes: int = 0) -> None:
                 if done != total:
                     hears(asset.name, bytes)
 
-            chosen = [one for one in wanted if one.name == asset.name]
-            for one in assets.download(api, repo_id, release.version, chosen, folder, False, progress):
+            for one in download.download(api, repo_id, release.version, wanted, folder, False, progress):
                 move.state = f"✓ in {one.path}" if one.downloaded else f"✓ {one.path} has it already"
             return move.state.removeprefix("✓ ")
 
@@ -131,7 +131,7 @@ class Moving(Base):
         moves: dict[str, Move] = {}
 
         def work(hears: Callable[[str, int], None]) -> str:
-            files = assets.local_files(paths)
+            files = local_files(paths)
             now = time.monotonic()
             moves.update((one.name, Move("↑", one.size, now)) for one in files)
 
@@ -140,7 +140,7 @@ class Moving(Base):
                     hears(files[done].name, bytes)
 
             sent = 0
-            for one in assets.upload(api, repo_id, release.version, files, False, progress):
+            for one in upload.upload(api, repo_id, release.version, files, False, progress):
                 moves[one.asset.name].state = "✓ uploaded" if one.uploaded else "✓ was there already"
                 sent += one.uploaded
             self.left_over = ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.model.repo import Repo
-from tui.rights import refusal
+from svc.flows.place.rights import refusal
 from tui.screens.settings.form import LABEL, Form
 from tui.text import Part, safe
 from tui.widgets.lines import Item

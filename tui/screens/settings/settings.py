@@ -8,8 +8,8 @@ from textual.app import ComposeResult
 
 from localstore.core.endpoint import Endpoint
 from svc.flows.outbox.actions import API
+from svc.flows.place.rights import refusal
 from tui.actions import Action
-from tui.rights import refusal
 from tui.screens.settings.absent import Marketplace, Upstream
 from tui.screens.settings.access import Access
 from tui.screens.settings.automation import Automation

@@ -17,5 +17,4 @@ def refusal(operation: str, repo: Repo, mine: bool = False) -> str:
         return ""
     if (row.author and mine) or (row.stranger and viewer.role is None):
         return ""
-    have = f"yours is {viewer.role}" if viewer.role else "you have none here"
-    return f"this needs the role {row.least}, and {have}"
+    return f"this needs the role {row.least} in {repo.full_name}; you have {viewer.role or 'none'}"

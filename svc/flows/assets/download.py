@@ -1,49 +1,27 @@
-"""Assets of releases: uploads files, and downloads into a folder, continuing interrupted downloads."""
+"""Downloads assets of a release into a folder, continuing interrupted downloads."""
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import mimetypes
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 import msgspec
 from blake3 import blake3
 
-from localstore.core.errors import ClientError, Conflict, Invalid, NotFound, ServerMisbehaved, UsageError
-from localstore.core.limits import ASSET_FILE, BLOB_FILE, MIB
-from localstore.core.model import release as releases
-from localstore.core.model.release import BYTES, Asset, AssetExists, Release, check_asset_name
+from localstore.core.errors import ClientError, Conflict, Invalid, NotFound, ServerMisbehaved
+from localstore.core.model.release import Asset, Release, check_asset_name
 from localstore.core.paths import case_key, terminal_safe
 from localstore.disk_errors import translated_disk_errors
 from localstore.progress import Progress
 from svc.api import Api
-from svc.flows import chunked_assets
-
-PIECE = 1 * MIB
-_ENCODED = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz": "application/x-xz"}
-
-
-class LocalFile(msgspec.Struct, frozen=True):
-    """A file to upload as an asset. `size`: bytes; `digest`: their BLAKE3."""
-
-    path: Path
-    name: str
-    size: int
-    digest: bytes
-    media: str
-
-
-class Sent(msgspec.Struct, frozen=True):
-    """`uploaded` False: the release already had these bytes under this name."""
-
-    asset: Asset
-    uploaded: bool
+from svc.flows.assets.local import PIECE
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -52,102 +30,6 @@ class Received(msgspec.Struct, frozen=True):
     asset: Asset
     path: Path
     downloaded: bool
-
-
-# --- up
-
-
-def local_files(paths: Sequence[str]) -> list[LocalFile]:
-    """The files at these paths, each read once. Raises UsageError for a file that cannot be an asset."""
-    found: dict[str, LocalFile] = {}
-    for typed in paths:
-        one = _local(Path(typed))
-        if case_key(one.name) in found:
-            raise UsageError(f"{typed} and {found[case_key(one.name)].path} would be one asset {one.name}")
-        found[case_key(one.name)] = one
-    return list(found.values())
-
-
-def _local(path: Path) -> LocalFile:
-    shown = terminal_safe(str(path))
-    try:
-        name = check_asset_name(path.name)
-        with path.open("rb") as file:
-            info = os.fstat(file.fileno())
-            if not stat.S_ISREG(info.st_mode):
-                raise UsageError(f"{shown} is not a file")
-            if info.st_size > ASSET_FILE:
-                raise UsageError(f"{shown} has {info.st_size} bytes; an asset has at most {ASSET_FILE}")
-            whole, size = blake3(), 0
-            while piece := file.read(PIECE):
-                whole.update(piece)
-                size += len(piece)
-    except Invalid as error:
-        raise UsageError(error.detail) from None
-    except OSError as error:
-        raise UsageError(f"{shown} cannot be read ({error.strerror})") from None
-    return LocalFile(path, name, size, whole.digest(), media_of(name))
-
-
-def media_of(name: str) -> str:
-    """The media type for a file name."""
-    guessed, encoding = mimetypes.guess_type(name)
-    return _ENCODED.get(encoding, BYTES) if encoding else guessed or BYTES
-
-
-def upload(
-    api: Api, repo_id: str, version: str, files: Sequence[LocalFile], clobber: bool, progress: Progress
-) -> Iterator[Sent]:
-    """Send the files. One that is there with these bytes stays; AssetExists for one with others, unless
-    `clobber`: then the old one is deleted first."""
-    for at, file in enumerate(files):
-        progress("sending", at, len(files))
-        done = _counted(progress, "sending", at, len(files))
-        try:
-            yield Sent(_send(api, repo_id, version, file, done), True)
-            continue
-        except AssetExists as error:
-            there = _there(api, repo_id, version, error, file.name)
-            if there.name == file.name and there.blake3 == file.digest.hex():
-                yield Sent(there, False)
-                continue
-            if not clobber:
-                raise
-        api.send(releases.DELETE_ASSET, id=repo_id, v=version, name=there.name)
-        yield Sent(_send(api, repo_id, version, file, done), True)
-    progress("sending", len(files), len(files))
-
-
-def _send(api: Api, repo_id: str, version: str, file: LocalFile, done: Callable[[int], None]) -> Asset:
-    if file.size > BLOB_FILE:
-        return chunked_assets.send(api, repo_id, version, file, done)
-    return api.release.upload(
-        repo_id, version, file.name, file.media, lambda: _pieces(file, done), file.size, file.digest
-    )
-
-
-def _pieces(file: LocalFile, done: Callable[[int], None]) -> Iterator[bytes]:
-    """As many bytes as were counted; `done` hears how many of them were taken. If the file changed meanwhile,
-    the server refuses it by its digest."""
-    left = file.size
-    with file.path.open("rb") as opened:
-        while left and (piece := opened.read(min(PIECE, left))):
-            left -= len(piece)
-            yield piece
-            done(file.size - left)
-    if left:
-        raise ClientError(f"{terminal_safe(str(file.path))} became shorter while it was sent; try again")
-
-
-def _there(api: Api, repo_id: str, version: str, refused: AssetExists, name: str) -> Asset:
-    key = case_key(name)
-    for one in api.items(releases.ASSETS, id=repo_id, v=version):
-        if case_key(one.name) == key:
-            return one
-    raise refused
-
-
-# --- down
 
 
 def chosen(release: Release, patterns: Sequence[str]) -> list[Asset]:
@@ -191,15 +73,10 @@ def download(
         for at, one in enumerate(assets):
             target = folder / one.name
             if one.name not in here:
-                done = _counted(progress, "receiving", at, len(assets))
+                done = partial(progress, "receiving", at, len(assets))
                 _fetch(api, repo_id, version, one, target, done)
             yield Received(one, target, one.name not in here)
         progress("receiving", len(assets), len(assets))
-
-
-def _counted(progress: Progress, phase: str, at: int, total: int) -> Callable[[int], None]:
-    """Reports the bytes of one file."""
-    return lambda size: progress(phase, at, total, size)
 
 
 def _holds(target: Path, asset: Asset, clobber: bool) -> bool:

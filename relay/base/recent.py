@@ -1,0 +1,41 @@
+"""A cache that is bounded by what its values weigh.
+
+kept = Recent(32 * MIB, len)
+kept.put(key, raw)
+raw = kept.get(key)
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Recent(Generic[K, V]):
+    """Values by key; least recently used ones are dropped. `most`: what all together may weigh by `weight`;
+    `largest`: what one may weigh to be kept, without it `most`. The value of a key never changes."""
+
+    def __init__(self, most: int, weight: Callable[[V], int], largest: int | None = None) -> None:
+        self._most, self._weight, self._held = most, weight, 0
+        self.largest = most if largest is None else largest
+        self._known: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        found = self._known.get(key)
+        if found is not None:
+            self._known.move_to_end(key)
+        return found
+
+    def put(self, key: K, value: V) -> None:
+        weight = self._weight(value)
+        if key in self._known or weight > self.largest:
+            return
+        self._known[key] = value
+        self._held += weight
+        while self._held > self._most:
+            _, dropped = self._known.popitem(last=False)
+            self._held -= self._weight(dropped)

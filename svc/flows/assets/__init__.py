@@ -1,0 +1,1 @@
+"""Assets of releases: uploads files, and downloads into a folder."""

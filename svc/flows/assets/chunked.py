@@ -1,0 +1,56 @@
+"""Uploads a large asset in chunks: asks which of them the repository lacks, sends those, then their list. An
+upload that was interrupted continues with the chunks that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from localstore.core.errors import ClientError
+from localstore.core.limits import MIB
+from localstore.core.model.release import Asset
+from localstore.core.model.seal import PayloadMissing
+from localstore.core.paths import terminal_safe
+from localstore.core.storage import chunks
+from localstore.folder.chunking import ChunkList, FileChanged, chunks_of, packed
+from svc.api import Api
+from svc.flows.assets.local import LocalFile
+
+PACK = 4 * MIB  # of chunks in one request: what an interruption loses at most
+TRIES = 2  # rounds of sending: the relay's collector may delete chunks meanwhile
+
+
+def send(api: Api, repo_id: str, version: str, file: LocalFile, done: Callable[[int], None]) -> Asset:
+    """Upload a file above the blob cap. `done` hears how many of its bytes were taken. Raises AssetExists
+    before any byte is sent, ClientError if the file changes meanwhile."""
+    try:
+        with file.path.open("rb", buffering=0) as opened:
+            listed = chunks_of(opened, file.digest)
+    except OSError:
+        listed = None
+    if listed is None:
+        raise _changed(file)
+    raw = chunks.encode(chunks.manifest(file.digest, ((one.digest, one.size) for one in listed)))
+    for _ in range(TRIES):
+        with suppress(PayloadMissing):
+            return api.release.upload_chunked(repo_id, version, file.name, file.media, raw)
+        _send_missing(api, repo_id, file, listed, done)
+    return api.release.upload_chunked(repo_id, version, file.name, file.media, raw)
+
+
+def _send_missing(
+    api: Api, repo_id: str, file: LocalFile, listed: ChunkList, done: Callable[[int], None]
+) -> None:
+    missing = api.payload.missing(repo_id, list(dict.fromkeys(one.digest for one in listed)))
+    try:
+        with file.path.open("rb", buffering=0) as opened:
+            for step in packed(opened, listed, missing, PACK):
+                for pack in step.packs:
+                    api.payload.put_pack(repo_id, pack)
+                    done(file.size - step.left)
+    except (OSError, FileChanged):
+        raise _changed(file) from None
+
+
+def _changed(file: LocalFile) -> ClientError:
+    return ClientError(f"{terminal_safe(str(file.path))} changed while it was sent; try again")

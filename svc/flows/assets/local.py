@@ -1,0 +1,68 @@
+"""Files to upload as assets."""
+
+from __future__ import annotations
+
+import mimetypes
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from blake3 import blake3
+
+from localstore.core.errors import Invalid, UsageError
+from localstore.core.limits import ASSET_FILE, MIB
+from localstore.core.model.release import BYTES, check_asset_name
+from localstore.core.paths import case_key, terminal_safe
+
+PIECE = 1 * MIB
+_ENCODED = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz": "application/x-xz"}
+
+
+class LocalFile(msgspec.Struct, frozen=True):
+    """A file to upload as an asset. `size`: bytes; `digest`: their BLAKE3."""
+
+    path: Path
+    name: str
+    size: int
+    digest: bytes
+    media: str
+
+
+def local_files(paths: Sequence[str]) -> list[LocalFile]:
+    """The files at these paths, each read once. Raises UsageError for a file that cannot be an asset."""
+    found: dict[str, LocalFile] = {}
+    for typed in paths:
+        one = _local(Path(typed))
+        if case_key(one.name) in found:
+            raise UsageError(f"{typed} and {found[case_key(one.name)].path} would be one asset {one.name}")
+        found[case_key(one.name)] = one
+    return list(found.values())
+
+
+def _local(path: Path) -> LocalFile:
+    shown = terminal_safe(str(path))
+    try:
+        name = check_asset_name(path.name)
+        with path.open("rb") as file:
+            info = os.fstat(file.fileno())
+            if not stat.S_ISREG(info.st_mode):
+                raise UsageError(f"{shown} is not a file")
+            if info.st_size > ASSET_FILE:
+                raise UsageError(f"{shown} has {info.st_size} bytes; an asset has at most {ASSET_FILE}")
+            whole, size = blake3(), 0
+            while piece := file.read(PIECE):
+                whole.update(piece)
+                size += len(piece)
+    except Invalid as error:
+        raise UsageError(error.detail) from None
+    except OSError as error:
+        raise UsageError(f"{shown} cannot be read ({error.strerror})") from None
+    return LocalFile(path, name, size, whole.digest(), media_of(name))
+
+
+def media_of(name: str) -> str:
+    """The media type for a file name."""
+    guessed, encoding = mimetypes.guess_type(name)
+    return _ENCODED.get(encoding, BYTES) if encoding else guessed or BYTES

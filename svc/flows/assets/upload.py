@@ -1,0 +1,77 @@
+"""Uploads files as assets of a release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import msgspec
+
+from localstore.core.errors import ClientError
+from localstore.core.limits import BLOB_FILE
+from localstore.core.model import release as releases
+from localstore.core.model.release import Asset, AssetExists
+from localstore.core.paths import case_key, terminal_safe
+from localstore.progress import Progress
+from svc.api import Api
+from svc.flows.assets import chunked
+from svc.flows.assets.local import PIECE, LocalFile
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """`uploaded` False: the release already had these bytes under this name."""
+
+    asset: Asset
+    uploaded: bool
+
+
+def upload(
+    api: Api, repo_id: str, version: str, files: Sequence[LocalFile], clobber: bool, progress: Progress
+) -> Iterator[Sent]:
+    """Send the files. One that is there with these bytes stays; AssetExists for one with others, unless
+    `clobber`: then the old one is deleted first."""
+    for at, file in enumerate(files):
+        progress("sending", at, len(files))
+        done = partial(progress, "sending", at, len(files))
+        try:
+            yield Sent(_send(api, repo_id, version, file, done), True)
+            continue
+        except AssetExists as error:
+            there = _there(api, repo_id, version, error, file.name)
+            if there.name == file.name and there.blake3 == file.digest.hex():
+                yield Sent(there, False)
+                continue
+            if not clobber:
+                raise
+        api.send(releases.DELETE_ASSET, id=repo_id, v=version, name=there.name)
+        yield Sent(_send(api, repo_id, version, file, done), True)
+    progress("sending", len(files), len(files))
+
+
+def _send(api: Api, repo_id: str, version: str, file: LocalFile, done: Callable[[int], None]) -> Asset:
+    if file.size > BLOB_FILE:
+        return chunked.send(api, repo_id, version, file, done)
+    return api.release.upload(
+        repo_id, version, file.name, file.media, lambda: _pieces(file, done), file.size, file.digest
+    )
+
+
+def _pieces(file: LocalFile, done: Callable[[int], None]) -> Iterator[bytes]:
+    """As many bytes as were counted; `done` hears how many of them were taken. If the file changed meanwhile,
+    the server refuses it by its digest."""
+    left = file.size
+    with file.path.open("rb") as opened:
+        while left and (piece := opened.read(min(PIECE, left))):
+            left -= len(piece)
+            yield piece
+            done(file.size - left)
+    if left:
+        raise ClientError(f"{terminal_safe(str(file.path))} became shorter while it was sent; try again")
+
+
+def _there(api: Api, repo_id: str, version: str, refused: AssetExists, name: str) -> Asset:
+    key = case_key(name)
+    for one in api.items(releases.ASSETS, id=repo_id, v=version):
+        if case_key(one.name) == key:
+            return one
+    raise refused

@@ -1,0 +1,25 @@
+"""Waits between attempts that fail: each about double the one before."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+
+FIRST, LONGEST = 0.5, 30.0  # seconds
+
+
+class Backoff:
+    """`wait` waits; `failed` and `worked` say how the last attempt went."""
+
+    def __init__(self) -> None:
+        self._seconds = FIRST
+
+    def failed(self) -> None:
+        self._seconds = min(LONGEST, self._seconds * 2)
+
+    def worked(self) -> None:
+        self._seconds = FIRST
+
+    def wait(self, ended: threading.Event) -> None:
+        """Wait until the next attempt, apart from other clients, or until `ended` is set."""
+        ended.wait(self._seconds * secrets.SystemRandom().uniform(0.8, 1.2))
