@@ -4,7 +4,7 @@
     found.query   # IssueQuery(state="closed", label="good first", author="ana")
     found.free    # "stalls"
 
-A word is NAME:VALUE; quotes hold blanks together. What is no word is free text.
+A word is NAME:VALUE; quotes hold blanks together. Everything else is free text.
 """
 
 from __future__ import annotations

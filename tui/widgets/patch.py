@@ -274,7 +274,7 @@ def texts(file: ChangedFile) -> Iterator[Line]:
 
 
 def _hunks(patch: str) -> Iterator[_Hunk]:
-    """The hunks of a patch; what is no line of one, such as a note on a missing newline, is left out."""
+    """The hunks of a patch. Other lines, such as a note on a missing newline, are left out."""
     lines = patch.split("\n")
     begins = [0, *accumulate(len(line) + 1 for line in lines)]
     titles = [at for at, line in enumerate(lines) if line[:2] == "@@" and _HUNK.match(line)]

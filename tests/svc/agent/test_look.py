@@ -26,6 +26,7 @@ class Watcher:
     def __init__(self, device: Device, repo_id: str, server: str) -> None:
         self.request = Request("look", server=server, repo=repo_id, branch="main")
         self._device, self._seen = device, queue.SimpleQueue[Seen]()
+        self._past: list[Seen] = []
         self._conversation = self._start()
         assert self._conversation.ask(self.request).error == ""
         threading.Thread(target=self._listen, daemon=True).start()
@@ -44,10 +45,19 @@ class Watcher:
             self._seen.put(one)
 
     def until(self, what: Callable[[Seen], bool]) -> Seen:
+        """The first that fits, once. Those of other events stay to be asked for: events of different kinds
+        come in any order."""
         end = time.monotonic() + PATIENCE
+        at = 0
         while True:
-            one = self._seen.get(timeout=max(0.01, end - time.monotonic()))
+            if at == len(self._past):
+                self._past.append(self._seen.get(timeout=max(0.01, end - time.monotonic())))
+            one = self._past[at]
+            at += 1
             if what(one):
+                self._past = [other for other in self._past[:at] if other.event != one.event] + self._past[
+                    at:
+                ]
                 return one
 
     def close(self) -> None:

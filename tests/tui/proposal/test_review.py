@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from tests.svc.conftest import Svc
+from tests.tui.code.test_live import sees
 from tests.tui.proposal.test_proposals import other, seen
 from tests.tui.test_app import press, project, settle
 from tests.tui.test_issues import NOWHERE, issue
@@ -57,7 +58,10 @@ def threads(svc: Svc, repo: str) -> list[dict[str, object]]:
 
 async def open_files(pilot: Pilot[None], repo: str) -> str:
     await settle(pilot)
-    await press(pilot, "slash", *repo, "enter", "enter")
+    await press(pilot, "w")  # whoever reviews it may have no role there
+    await press(pilot, *repo)
+    await sees(pilot, repo)
+    await press(pilot, "enter")
     await press(pilot, "3")
     await press(pilot, "p", "enter")
     return await press(pilot, "enter")
