@@ -30,7 +30,7 @@ class Choose(Base):
     def on_mount(self) -> None:
         super().on_mount()
         self.query_one("#choices", Lines).show(sequence(self._items))
-        self.call_after_refresh(self.do_filter)
+        self.open_prompt(self.do_filter)
 
     def do_filter(self) -> None:
         lines = self.query_one("#choices", Lines)

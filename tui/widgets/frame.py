@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from textual.events import Key
 from textual.strip import Strip
@@ -49,6 +51,9 @@ class Line(Widget):
         return strip(columns(self._left, self._right, width), width, styles)
 
 
+OPENING_SECONDS = 2.0  # that keys wait for a prompt that opens, at most
+
+
 class Prompt(Input):
     """One line of typing at the bottom. Calls `done(text)` at enter, `left()` at esc, `changed(text)` at each
     key; at tab the text becomes `complete(text)`."""
@@ -69,6 +74,7 @@ class Prompt(Input):
     ) -> None:
         super().__init__(value=value, placeholder=safe(sign), select_on_focus=False)
         self.cursor_blink = False
+        self._ready = asyncio.Event()
         self._done, self._left, self._changed, self._complete = done, left, changed, complete
 
     def on_mount(self) -> None:
@@ -76,6 +82,20 @@ class Prompt(Input):
         self.styles.background = BACKGROUNDS[colours]
         if colours != "terminal":
             self.styles.color = _text_colour(colours)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the keys that were typed before the prompt had the focus are in it."""
+        return self._ready.is_set()
+
+    def begin(self) -> None:
+        """Take keys."""
+        self._ready.set()
+
+    async def on_key(self) -> None:
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._ready.wait(), OPENING_SECONDS)
+        self.begin()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

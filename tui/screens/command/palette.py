@@ -64,7 +64,7 @@ class Palette(Help):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.call_after_refresh(self.do_filter)
+        self.open_prompt(self.do_filter)
 
     def do_filter(self) -> None:
         lines = self.query_one("#actions", Lines)
