@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -16,6 +17,9 @@ from svc.console import answers_text
 
 THEMES = ("terminal", "dark", "light", "contrast")
 IMAGES = ("auto", "kitty", "iterm2", "sixel", "blocks")
+COLLECTED_AFTER = (
+    10_000  # new objects: a command seldom collects, but the app stays and makes cycles all the time
+)
 
 
 @answers_text
@@ -86,6 +90,8 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
         images=way_of(os.environ) if images == "auto" else cast("Way", images),
         commands=catalogue(run),
     )
+    gc.freeze()  # modules stay
+    gc.set_threshold(COLLECTED_AFTER)
     app.run()
     if app.broken is not None:
         raise app.broken
