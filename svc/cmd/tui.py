@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import time
@@ -17,9 +16,6 @@ from svc.console import answers_text
 
 THEMES = ("terminal", "dark", "light", "contrast")
 IMAGES = ("auto", "kitty", "iterm2", "sixel", "blocks")
-COLLECTED_AFTER = (
-    10_000  # new objects: a command seldom collects, but the app stays and makes cycles all the time
-)
 
 
 @answers_text
@@ -67,6 +63,7 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
     from tui.app import SvcApp
     from tui.images.protocol import Way, way_of
     from tui.machine import Machine, Place
+    from tui.memory import settle
     from tui.sending import Sending
 
     place = Place()
@@ -90,8 +87,7 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
         images=way_of(os.environ) if images == "auto" else cast("Way", images),
         commands=catalogue(run),
     )
-    gc.freeze()  # modules stay
-    gc.set_threshold(COLLECTED_AFTER)
+    settle()
     app.run()
     if app.broken is not None:
         raise app.broken

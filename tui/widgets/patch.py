@@ -279,10 +279,10 @@ def texts(file: ChangedFile) -> Iterator[Line]:
 def _hunks(patch: str) -> Iterator[_Hunk]:
     """The hunks of a patch. Other lines, such as a note on a missing newline, are left out."""
     begins = starts(patch)
-    firsts = [line[:1] for _, lines in windows(patch) for line in lines]
+    firsts = "".join(line[:1] or "\n" for _, lines in windows(patch) for line in lines)
     titles = [line for line, first in enumerate(firsts) if first == "@" and _HUNK.match(patch, begins[line])]
     for title, end in zip(titles, (*titles[1:], len(begins)), strict=False):
-        kept = [first in OF_LINES for first in firsts[title + 1 : end]]
+        kept = bytes(map(OF_LINES.__contains__, firsts[title + 1 : end]))
         signs = "".join(compress(firsts[title + 1 : end], kept))
         found = _HUNK.match(patch, begins[title])
         old, new = map(int, found.groups()) if found is not None else (0, 0)
