@@ -133,7 +133,7 @@ class Watched(Terminal):
         return most, (self.cpu - before) / len(keys)
 
     def memory(self) -> None:
-        """Print what it holds and what it held at most, with the files that are about the same all the time."""
+        """Print what it holds, and with files, which change little, what it holds and held at most."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         whole, most = (int(status.split(f"{name}:")[1].split()[0]) // 1024 for name in ("VmRSS", "VmHWM"))
         own = anonymous([self.pid]) >> 20
