@@ -53,8 +53,7 @@ def list_checks(
     svc pr checks 12 --watch --fail-fast --timeout 900
     """
     options = Options(required=required, fail_fast=fail_fast, interval=interval, timeout=timeout)
-    repo = ctx.readable_repo
-    subject = proposal_subject(ctx, repo, number)
+    repo, subject = proposal_subject(ctx, number)
     if watch:
         follow(ctx, repo, subject, options)
         return
@@ -62,10 +61,10 @@ def list_checks(
     look(ctx, found, options, subject, strict=True, exit_status=exit_status)
 
 
-def proposal_subject(ctx: Ctx, repo: Repo, typed: str) -> Subject:
-    """The head of a proposal. Raises NotFound where there is none."""
+def proposal_subject(ctx: Ctx, typed: str) -> tuple[Repo, Subject]:
+    """The head of a proposal, and its repository. Raises NotFound where there is none."""
     api = ctx.reader
-    found = find(ctx, repo, typed)
+    repo, found = find(ctx, typed, session=False)
     n = found.number
 
     def head() -> str | None:
@@ -74,4 +73,4 @@ def proposal_subject(ctx: Ctx, repo: Repo, typed: str) -> Subject:
     def moves(event: Event) -> bool:
         return event.kind == "proposal.push" and event.number == n
 
-    return Subject(found.head_seal, f"#{n}", head, moves)
+    return repo, Subject(found.head_seal, f"#{n}", head, moves)
