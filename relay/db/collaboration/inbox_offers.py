@@ -12,6 +12,7 @@ from relay.db.schema.account import account
 from relay.db.schema.collaboration.organisation import member_invite
 
 _ORG = account.alias("org")
+_INVITER = account.alias("inviter")
 _MINE = and_(
     member_invite.c.account_id == bindparam("account"),
     member_invite.c.state == "pending",
@@ -26,8 +27,15 @@ _ROWS = (
         member_invite.c.done,
         member_invite.c.created_at.label("updated_at"),
         _ORG.c.handle,
+        _INVITER.c.id.label("inviter_id"),
+        _INVITER.c.handle.label("inviter_handle"),
+        _INVITER.c.kind.label("inviter_kind"),
     )
-    .select_from(member_invite.join(_ORG, _ORG.c.id == member_invite.c.org_id))
+    .select_from(
+        member_invite.join(_ORG, _ORG.c.id == member_invite.c.org_id).join(
+            _INVITER, _INVITER.c.id == member_invite.c.inviter_id
+        )
+    )
     .where(_MINE, _ORG.c.disabled_at.is_(None))
 )
 _FILTERS: dict[str, ColumnElement[bool]] = {"open": member_invite.c.done == false()}

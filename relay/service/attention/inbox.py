@@ -23,6 +23,7 @@ from relay.db.collaboration import inbox_offers as offers
 from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.http.paging import INT64, Cursor, page_size
+from relay.service.discussion.subject import actor
 
 ORG = "org"  # in the id of a row about an organisation, where others have a number
 
@@ -101,7 +102,7 @@ def _marks(body: InboxState) -> dict[str, bool]:
 
 
 def _to_wire(row: Row) -> InboxItem:
-    repo_id, number, reason, unread, done, updated, owner, name, kind, title = row
+    repo_id, number, reason, unread, done, updated, owner, name, kind, title, event, *who = row
     full_name = f"{owner}/{name}"
     subject = (
         InboxSubject(kind=kind, number=number, title=title)
@@ -116,11 +117,13 @@ def _to_wire(row: Row) -> InboxItem:
         unread=bool(unread),
         done=bool(done),
         updated_at=rfc3339(updated),
+        event=event,
+        actor=actor(*who) if who[0] else None,
     )
 
 
 def _offer(row: Row) -> InboxItem:
-    org_id, _, unread, done, updated, handle = row
+    org_id, _, unread, done, updated, handle, *inviter = row
     return InboxItem(
         id=f"{org_id}.{ORG}",
         repo=None,
@@ -129,4 +132,6 @@ def _offer(row: Row) -> InboxItem:
         unread=bool(unread),
         done=bool(done),
         updated_at=rfc3339(updated),
+        event="invite.create",
+        actor=actor(*inviter),
     )

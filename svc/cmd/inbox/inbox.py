@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal, get_args
 
+import msgspec
 import typer
 
 from localstore.core.errors import NotFound, UsageError
@@ -13,6 +14,7 @@ from localstore.core.model.collaboration.inbox import InboxItem, InboxQuery, Inb
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
+from svc.flows.inbox_words import said
 from svc.flows.place.where import read_address
 
 Mark = Literal["done", "read", "unread"]
@@ -30,7 +32,8 @@ def item(record: dict[str, Any]) -> str:
 
 
 def title(record: dict[str, Any]) -> str:
-    return str(record["subject"]["title"])
+    """Of an issue or proposal its title, else who did what."""
+    return said(msgspec.convert(record, InboxItem))
 
 
 def mark(record: dict[str, Any]) -> str:
@@ -63,8 +66,9 @@ def inbox(
     """List what concerns you, and mark it as done
 
     In all repositories: where you are named, assigned, took part, or watch. What is done comes back when
-    something new happens. An ITEM is what the first column says, #12 in a linked folder, or an id. An
-    invitation to an organisation is answered with svc org invite accept or decline.
+    something new happens. For a repository or an organisation the title says who did what. An ITEM is what
+    the first column says, #12 in a linked folder, or an id. An invitation to an organisation is answered with
+    svc org invite accept or decline.
 
     Examples:
     svc inbox

@@ -1,5 +1,4 @@
-"""Proposals in the folder of a fork: they are those of the repository that it was forked from, unless -R names
-another."""
+"""Proposals in the folder of a fork are those of its parent, unless -R names another repository."""
 
 from __future__ import annotations
 
@@ -126,7 +125,10 @@ def test_checkout_switches_to_the_forks_branch_and_to_no_other(
     assert svc("pr", "create", "--head", "topic", "-t", "Alice's", "-R", parent).code == 0
     monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
     other = svc("pr", "checkout", "2")
-    assert (other.code, f"run svc repo clone {parent}, and in that folder svc pr checkout 2" in other.err) == (
+    assert (
+        other.code,
+        f"run svc repo clone {parent}, and in that folder svc pr checkout 2" in other.err,
+    ) == (
         1,
         True,
     ), other
