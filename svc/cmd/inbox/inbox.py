@@ -60,7 +60,12 @@ def inbox(
     everything: Annotated[
         bool, typer.Option("--all", help="With a mark: on every one; else list what is done too")
     ] = False,
-    reason: Annotated[Reason | None, typer.Option("--reason", help="Only what is here for this")] = None,
+    reason: Annotated[
+        Reason | None,
+        typer.Option(
+            "--reason", metavar="REASON", help=f"Only what is here for one of {', '.join(get_args(Reason))}"
+        ),
+    ] = None,
     limit: Limit = 30,
 ) -> None:
     """List what concerns you, and mark it as done

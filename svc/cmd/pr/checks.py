@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from localstore.core.model.collaboration import check as checks
 from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.collaboration.check import SealCheck
 from localstore.core.model.repo import Repo
 from localstore.core.model.sync import Event
 from svc.cmd.frame.context import Ctx
-from svc.cmd.pr.words import find
+from svc.cmd.pr.words import Number, find
 from svc.cmd.run.watch import (
     FIELDS,
     TABLE,
@@ -32,9 +28,7 @@ from svc.flows.waiting.checks import INTERVAL, Options, Subject
 @answers(FIELDS, SealCheck, table=TABLE)
 def list_checks(
     ctx: Ctx,
-    number: Annotated[
-        str, typer.Argument(metavar="[N]", help="The proposal, or its branch; else of this folder's branch")
-    ] = "",
+    number: Number = "",
     watch: Watch = False,
     required: Required = False,
     fail_fast: FailFast = False,

@@ -175,7 +175,9 @@ def view(
     parts += told(ctx, repo, on_lines)
     columns = THREAD[: None if comments else -2]
     if ctx.out.terminal and not ctx.out.format.as_data:
-        columns = tuple(one for one in ONE if found.state == "open" or one.name != "merge_state")
+        columns = ONE
+    if found.state != "open" and not ctx.out.format.as_data:
+        columns = tuple(one for one in columns if one.name != "merge_state")
     ctx.out.record(record, columns, Proposal, body="\n\n".join(parts))
 
 

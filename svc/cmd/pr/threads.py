@@ -79,7 +79,7 @@ COLUMNS = (
     Column("text", _first, kind="line"),
 )
 APPLIED = (Column("number"), Column("seal", kind="id"), Column("threads"), Column("paths"))
-Ids = Annotated[list[str], typer.Argument(metavar="ID…", help="Threads, by their id or its beginning")]
+Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Threads, by their id or its beginning")]
 
 
 @answers(COLUMNS, Thread)

@@ -97,8 +97,8 @@ def create(
     it is decided.
 
     Examples:
-    svc repo reports create -t "Tokens in the log" -b "Line 3 of start.log" -R alice/notes
-    svc repo reports create -t "Overflow" -F report.md --severity high -R alice/notes
+    svc repo reports create -t "Tokens in the log" -b "Line 3" -R alice/notes
+    svc repo reports create -t "Overflow" -F report.md --severity high
     """
     text = body_of(body, body_file)
     if text is None:

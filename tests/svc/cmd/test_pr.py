@@ -218,3 +218,12 @@ def test_a_diff_without_changes_says_so(linked: Svc, tmp_path: Path, monkeypatch
     told = linked("pr", "diff", "1", "--since-review", "-R", repo)
     assert (told.code, told.out) == (0, "")
     assert "#1 changes nothing since your review" in told.err
+
+
+def test_what_is_closed_has_no_merge_state(linked: Svc, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened(linked, "--fill")
+    assert "merge_state\t" in linked("pr", "view", "1").out
+    assert linked("pr", "close", "1").code == 0
+    assert "merge_state" not in linked("pr", "view", "1").out
+    assert "merge state" not in on_terminal(monkeypatch, linked, "pr", "view", "1").out
+    assert "merge_state" in shown(linked, "merge_state", "1"), "a script gets the fields that it asks for"
