@@ -11,6 +11,7 @@ from relay.db import ref as refs
 from relay.db.catalog import listing as listings
 from relay.db.repo import RepoRow
 from relay.service import repo as repos
+from relay.service.forking.parent import parent_of
 
 KINDS: tuple[str, ...] = typing.get_args(Kind)
 ANY = "apps"  # the plural is accepted for every kind
@@ -28,7 +29,7 @@ async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> tuple
         row, _ = found
         listing_id = await tx.value(listings.ID, of_repo=row.id)
         ref = await tx.one(refs.ONE, repo_id=row.id, type="branch", name=row.default_branch)
-        parent = await repos.parent_of(tx, caller, row)
+        parent = await parent_of(tx, caller, row)
     head = refs.row(ref).head if ref is not None else None
     return _to_wire(caller, row, head, listing_id, parent), row.kind if kind not in (row.kind, ANY) else None
 
