@@ -149,6 +149,9 @@ class Inbox(Base):
         one = self._of(event.key)
         if one is not None and one.repo is None:
             name = safe(one.subject.title)
-            self.say(f"{name} invites you: svc org invite accept, or svc org invite decline")
+            if one.event == "invite.decline":
+                self.say(f"{safe(said(one))} to {name}")
+            else:
+                self.say(f"{name} invites you: svc org invite accept, or svc org invite decline")
         elif one is not None:
             open_subject(self.svc, one)
