@@ -51,7 +51,7 @@ def _another_s_proposal_is_looked_at_in_a_clone_of_the_parent(place: Place) -> N
     place.write(place.ann, "a.txt", "by ann\n")
     place.ann.ok("push", "-m", "Topic")
     place.ann.ok("pr", "create", "-t", "Topic")
-    refused(bob, "pr", "checkout", "1", says=f"svc repo clone {place.repo}")
+    refused(bob, "pr", "checkout", "1", says=f"repo clone {place.repo}")
     parent = place.base / "parent"
     bob.ok("repo", "clone", place.repo, str(parent), where=place.base)
     bob.ok("pr", "checkout", "1", where=parent)
