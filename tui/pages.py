@@ -18,6 +18,7 @@ from localstore.core.model.collaboration.run import Run, state_of
 from localstore.core.model.collaboration.thread import Thread
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
+from svc.flows.inbox_words import said
 from svc.flows.place.rights import refusal
 from tui import reads
 from tui.filters import WORDS, Filter, parse
@@ -276,8 +277,8 @@ class Pages:
                     self.proposal if subject.kind == "proposal" else self.issue, repo, subject.number
                 )
             number = f" #{subject.number}" if subject.number is not None else ""
-            where = f"{safe(full_name)}{number} " if full_name else ""
-            words = f"{one.reason.replace('_', ' ')}: {where}{safe(subject.title)}"
+            where = f"{safe(full_name or subject.title)}{number} "
+            words = f"{one.reason.replace('_', ' ')}: {where}{safe(said(one))}"
             choices.append(Choice(f"{words}  {self._ago(one.updated_at)}", page))
         return Page(f"Inbox {len(found)}", (), choices)
 

@@ -41,6 +41,11 @@ class Out:
         self.meter = Meter(self._stderr, live=smart and self._stderr.isatty())
 
     @property
+    def noted(self) -> bool:
+        """Whether a person reads the notes: stderr is a terminal."""
+        return self._stderr.isatty()
+
+    @property
     def interactive(self) -> bool:
         """Whether a person can be asked."""
         return self.terminal and sys.stdin.isatty()

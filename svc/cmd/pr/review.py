@@ -76,8 +76,7 @@ def review(
         raise UsageError("--dismiss takes a verdict away and gives none; use it alone")
     if not dismiss and len(wanted) != 1:
         raise UsageError("say one of --approve, --request-changes and --comment")
-    repo = ctx.repo
-    found = find(ctx, repo, number)
+    repo, found = find(ctx, number)
     waiting = [] if dismiss else threads.waiting(ctx, repo, found)
     if not dismiss and wanted != ["approve"] and not (text or "").strip() and not waiting:
         raise UsageError("say what is to change, or what you think: -b TEXT or -F FILE")

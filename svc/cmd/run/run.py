@@ -75,7 +75,13 @@ def list_runs(
         str, typer.Option("--check", "-w", "--workflow", metavar="NAME", help="Of this check")
     ] = "",
     status: Annotated[
-        Word | None, typer.Option("--status", "-s", help="That stand so, by status or conclusion")
+        Word | None,
+        typer.Option(
+            "--status",
+            "-s",
+            metavar="WORD",
+            help=f"Of this status or conclusion: {', '.join(get_args(Word))}",
+        ),
     ] = None,
     limit: Limit = 30,
 ) -> None:
