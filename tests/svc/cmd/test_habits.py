@@ -42,7 +42,8 @@ def test_words_of_git_are_answered_with_ours(svc: Svc, word: str) -> None:
 @pytest.mark.parametrize("typed", sorted(OPTIONS))
 def test_options_of_git_are_answered_with_ours(svc: Svc, typed: str) -> None:
     words = {"log -": "log -5", "push WORDS": "push origin main", "pull WORDS": "pull origin main"}
-    words["repo branch WORDS"] = "repo branch delete one"
+    words |= {"repo branch WORDS": "repo branch delete one", "blame WORDS": "blame main a.txt"}
+    words["login WORDS"] = "login alice"
     told = svc(*words.get(typed, typed).split())
     assert (told.code, told.out) == (2, ""), told
     assert OPTIONS[typed] in told.err
@@ -67,6 +68,27 @@ def test_a_range_of_git_is_answered_with_the_command_that_compares(linked: Svc) 
         told = linked(*words)
         assert (told.code, told.out) == (2, ""), (words, told)
         assert "svc diff main..side compares them, svc log side lists one" in told.err
+
+
+def test_a_range_of_gits_head_is_not_answered_with_commands_that_refuse_it(linked: Svc) -> None:
+    for typed in ("HEAD~2..HEAD", "main..HEAD", "@~1...main"):
+        told = linked("log", typed)
+        assert (told.code, told.out) == (2, ""), told
+        assert "the name of a branch is its newest seal" in told.err
+        assert "svc diff" not in told.err
+
+
+def test_an_answer_names_no_other_options(svc: Svc) -> None:
+    for words in (("pull", "--rebase"), ("push", "--force"), ("repo", "create", "--private")):
+        told = svc(*words)
+        assert (told.code, "Possible options" in told.err) == (2, False), told
+    assert "Possible options: --message" in svc("push", "--mesage", "x").err
+
+
+def test_a_slip_in_a_word_of_git_is_answered_too(svc: Svc) -> None:
+    told = svc("comit", "-m", "x")
+    assert told.code == 2
+    assert "there is no command 'comit', nor 'commit'; a commit is called a seal" in told.err
 
 
 @pytest.mark.parametrize("answer", sorted({*WORDS.values(), *OPTIONS.values()}))
