@@ -35,8 +35,8 @@ def init(
     key: DeviceKey | None = None,
     kind: str = "",
 ) -> Linked:
-    """Link `folder`. No file in it changes. `kind`: of the repository; it decides which files fit, and a branch
-    without seals is not asked for it before the first push."""
+    """Link `folder`. No file in it changes. `kind`: of the repository; it decides which files fit, and a
+    branch without seals does not tell it before the first push."""
     with translated_disk_errors(folder, home.root):
         link.write_repo(folder, repo)
         link.write_state(folder, SealedState(last_seal=None, tree={}))
