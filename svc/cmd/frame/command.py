@@ -257,6 +257,11 @@ def _unknown(group: str, words: list[str]) -> NoReturn:
     near += [path for path in same if path.startswith(f"{group} ".lstrip())]
     near += [f"{group} {name}".strip() for name in get_close_matches(typed, here, 1, 0.6)]
     near += same
+    meant = (
+        [] if near or group else get_close_matches(typed, [word for word in WORDS if " " not in word], 1, 0.8)
+    )
+    if meant:
+        raise UsageError(f"there is no command '{_shown(group, typed)}', nor '{meant[0]}'; {WORDS[meant[0]]}")
     hint = f"; did you mean: svc {near[0]}" if near else f"; see: {f'svc {group}'.strip()} --help"
     raise UsageError(f"there is no command '{_shown(group, typed)}'{hint}")
 

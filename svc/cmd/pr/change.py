@@ -171,11 +171,15 @@ def remove_label(
 
 def _set_state(ctx: Ctx, number: str, comment: str | None, patch: ProposalPatch, did: str) -> None:
     said = None if comment is None else checked(CommentBody(body=comment))
-    repo, n = number_of(ctx, number)
+    repo, before = find(ctx, number)
+    n = str(before.number)
     made = _change(ctx, repo, n, patch)
     if said is not None:
         ctx.api.send(issues.COMMENT, said, id=repo.id, n=n)
-    _done(ctx, f"{did} proposal {titled(made)}", made)
+    if before.state == made.state:
+        _done(ctx, f"Proposal {titled(made)} was {made.state} already", made)
+    else:
+        _done(ctx, f"{did} proposal {titled(made)}", made)
 
 
 def _change(ctx: Ctx, repo: Repo, number: str, patch: ProposalPatch) -> Proposal:

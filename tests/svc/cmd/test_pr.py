@@ -53,6 +53,22 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch, svc: Svc, *words: str) -> Answe
         return svc(*words)
 
 
+def test_what_is_open_or_closed_already_is_said_so(linked: Svc) -> None:
+    opened(linked, "--fill")
+    assert "Proposal #1 (Count to two) was open already" in linked("pr", "reopen", "1").err
+    assert "Closed proposal #1" in linked("pr", "close", "1").err
+    assert "Proposal #1 (Count to two) was closed already" in linked("pr", "close", "1").err
+    assert "Reopened proposal #1" in linked("pr", "reopen", "1").err
+
+
+def test_comments_in_a_pipe_are_json(linked: Svc) -> None:
+    opened(linked, "--fill")
+    assert linked("pr", "comment", "1", "-b", "it's \u2028 here").code == 0
+    told = dict(line.split("\t", 1) for line in linked("pr", "view", "1", "--comments").out.splitlines())
+    assert json.loads(told["thread"])[0]["body"].startswith("it's ")
+    assert "line_threads" in told
+
+
 def test_one_is_meant_by_number_address_branch_or_folder(linked: Svc) -> None:
     one = opened(linked, "--fill")
     assert one == "1"

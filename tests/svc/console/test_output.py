@@ -125,6 +125,8 @@ def test_json_with_a_strangers_text_still_means_the_same() -> None:
 def test_tsv_keeps_one_line_for_each_record() -> None:
     assert list(tsv([{"name": "a\tb\nc"}], (Column("name"),))) == ["a\\x09b\\x0ac"]
     assert plain([True, None, 3]) == "true,,3"
+    assert plain([{"by": None, "said": "a\tb"}]) == '[{"by":null,"said":"a\\tb"}]'
+    assert plain({"lines": [1, 2]}) == '{"lines":[1,2]}'
 
 
 @pytest.mark.parametrize(
