@@ -114,7 +114,9 @@ def test_a_day_of_a_team(relays: Relays, tmp_path: Path, request: pytest.Fixture
     desk.hears("review_requested", 2)
     desk.ok("pr", "checkout", "2")
     assert "line three\n" in (desk.folder / "page.txt").read_text()
-    desk.ok("pr", "comment", "2", "-p", "page.txt", "-l", "3", "--suggest", "Line three", "-b", "A capital", "-d")
+    desk.ok(
+        "pr", "comment", "2", "-p", "page.txt", "-l", "3", "--suggest", "Line three", "-b", "A capital", "-d"
+    )
     desk.ok("pr", "review", "2", "--request-changes", "-b", "Nearly")
     bens.hears("author", 2)
     (thread,) = bens.json("pr", "threads", "2", "--json", "id,start,path")
