@@ -11,6 +11,7 @@ from localstore.core import branch_pattern
 from localstore.core.errors import NotFound
 from localstore.core.limits import PROTECTIONS
 from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration.merge import NotMergeable
 from localstore.core.model.collaboration.protection import (
     BranchProtected,
     Protection,
@@ -82,7 +83,7 @@ async def of_repo(tx: Tx, repo_id: str) -> list[Protection]:
 
 
 async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | None = None) -> None:
-    """Raise BranchProtected unless the rules of the branch allow the act.
+    """Raise BranchProtected unless the rules of the branch allow the act; of a merge NotMergeable.
 
     Call it inside the transaction that changes the ref or its live frontier, after answering repeated
     requests, and in `prepare` as well, so that nobody signs in vain. `write`: a live update, or a seal.
@@ -105,13 +106,12 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
         )
     if act == "merge":
         if blocked := blockers(found, standing or Standing()):
-            raise BranchProtected(
+            raise NotMergeable(
                 f"{branch} is protected, and the merge waits: {'; '.join(WAITS[code] for code in blocked)}. "
                 "svc pr merge --auto merges once nothing is missing",
+                blocked,
                 branch=branch,
                 patterns=patterns,
-                rules=blocked,
-                blocked_by=blocked,
             )
         return
     if (refused := refusal(branch, found, act)) is not None:

@@ -93,8 +93,18 @@ class Out:
         self._write(text)
         self._stdout.flush()
 
-    def record(self, item: Any, columns: Sequence[Column], model: type | None = None, body: str = "") -> None:
-        """Print one thing with its fields. `body`: text below them, on a terminal only."""
+    def record(
+        self,
+        item: Any,
+        columns: Sequence[Column],
+        model: type | None = None,
+        body: str = "",
+        text: str = "",
+    ) -> None:
+        """Print one thing with its fields. `body`: text below them, on a terminal only. `text`: the member
+        that holds it, elsewhere a column of its own."""
+        if text and (self.format.as_data or not self.terminal):
+            columns = (*columns, Column(text))
         self._fields(columns, model)
         record = _record(item)
         if self.format.as_data:

@@ -28,7 +28,7 @@ def require_open(row: ProposalRow) -> None:
 
 
 async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
-    """Raise ProposalMerged, Draft, BranchProtected, NotMergeable."""
+    """Raise ProposalMerged, Draft, NotMergeable."""
     require_open(row)
     if row.draft:
         raise Draft(f"#{row.number} is a draft; when it is ready, run: svc pr ready {row.number}")

@@ -95,6 +95,7 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
                 auto_merge=_auto(waiting.get(n)),
                 cross_repository=row.head_repo_id is not None,
                 conflicts=(conflicts or [])[: limits.CONFLICTS_SHOWN],
+                mergeable=verdict.mergeable(row.merge_base, base_now, conflicts),
             )
         )
     return made

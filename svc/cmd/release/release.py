@@ -120,7 +120,7 @@ def create(
     ctx.out.done(sentence, made, COLUMNS, Release, value=made.version)
 
 
-@answers(COLUMNS, Release)
+@answers((*COLUMNS, Column("notes")), Release)
 def view(
     ctx: Ctx,
     version: Annotated[str, typer.Argument(metavar="[VERSION]", help="The version; else the newest")] = "",
@@ -147,7 +147,7 @@ def view(
             for one in found.assets
         )
         lines.append("\n".join(listed))
-    ctx.out.record(found, COLUMNS, Release, body="\n\n".join(lines))
+    ctx.out.record(found, COLUMNS, Release, body="\n\n".join(lines), text="notes")
 
 
 @answers(COLUMNS, Release)

@@ -70,7 +70,7 @@ def list_reports(
     ctx.out.rows(found, COLUMNS, Report, empty="no reports")
 
 
-@answers(PAGE, Report)
+@answers((*PAGE, Column("body")), Report)
 def view(ctx: Ctx, report: Id) -> None:
     """Show a security report
 
@@ -80,7 +80,7 @@ def view(ctx: Ctx, report: Id) -> None:
     svc repo reports view 0197c3a1
     """
     found = _find(ctx, ctx.repo, report)
-    ctx.out.record(found, PAGE, Report, body=found.body)
+    ctx.out.record(found, PAGE, Report, body=found.body, text="body")
 
 
 @answers(COLUMNS, Report)

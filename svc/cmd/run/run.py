@@ -107,7 +107,7 @@ def list_runs(
     ctx.out.rows(found, COLUMNS, Run, empty="no runs")
 
 
-@answers(PAGE, Run)
+@answers((*PAGE, Column("summary")), Run)
 def view(
     ctx: Ctx,
     run: Id,
@@ -123,7 +123,7 @@ def view(
     svc repo run view 0197c3
     """
     found = find(ctx, ctx.readable_repo, run)
-    ctx.out.record(found, PAGE, Run, body=(found.summary or "").rstrip())
+    ctx.out.record(found, PAGE, Run, body=(found.summary or "").rstrip(), text="summary")
     if exit_status:
         exit_as(ctx, found)
 

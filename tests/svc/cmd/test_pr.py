@@ -178,7 +178,8 @@ def test_what_a_version_changes(linked: Svc) -> None:
     assert "+two\n" in linked("pr", "diff", "1").out
     (file,) = json.loads(linked("pr", "diff", "--json", "path,additions").out)
     assert file == {"path": "a.txt", "additions": 1}
-    assert linked("pr", "review", "-c", "-b", "looked").code == 0
+    reviewed = linked("pr", "review", "-b", "looked", "--json", "verdict,body")
+    assert json.loads(reviewed.out) == {"verdict": "comment", "body": "looked"}
     pushed(linked, "one\ntwo\nthree\n", "Count to three")
     since = linked("pr", "diff", "--since-review").out
     assert "+three\n" in since

@@ -116,6 +116,8 @@ def test_notes_come_from_a_file_and_are_rewritten(released: Svc) -> None:
     Path("notes.md").write_text("# Größer\n")
     assert released("repo", "release", "edit", "v1", "--notes-file", "notes.md").code == 0
     assert shown(released)["notes"] == "# Größer\n"
+    assert "\nnotes\t# Größer\\x0a\n" in released("repo", "release", "view", "v1").out
+    assert json.loads(released("repo", "release", "view", "v1", "--json").out)["notes"] == "# Größer\n"
     assert released("repo", "release", "edit", "v1").code == 2
     told = released("repo", "release", "edit", "v9", "--notes", "x")
     assert (told.code, "has no release v9" in told.err) == (1, True)

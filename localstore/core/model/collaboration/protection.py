@@ -16,7 +16,7 @@ from localstore.core.model.base import Model, Page, PageQuery
 
 class BranchProtected(Conflict):
     """A protection rule of the branch forbids this. `rules`: the flags that refuse, `patterns`: the matching
-    rules, `blocked_by`: what blocks a merge."""
+    rules. What a merge lacks is said by NotMergeable."""
 
     code = "branch_protected"
 
