@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from textual.app import ComposeResult
-from textual.events import Key
+from textual.events import DescendantFocus, Key
 from textual.screen import Screen
 from textual.widget import Widget
 
 from localstore.core.model.repo import Repo
 from tui.actions import Action, spoken
 from tui.text import Part, safe
-from tui.widgets.frame import LIGHTS, Line, Prompt
+from tui.widgets.frame import LIGHTS, Hints, Line, Prompt
 from tui.widgets.lines import Lines
 
 if TYPE_CHECKING:
@@ -28,10 +28,13 @@ class Base(Screen[None], inherit_bindings=False):
     ACTIONS: tuple[Action, ...] = ()
     AUTO_FOCUS = "Lines"
     FOLLOWS_LATER = False  # whether the server makes what is shown some time after the event
+    BEGINS_TYPING = False  # whether it opens a prompt by itself
 
     def __init__(self) -> None:
         super().__init__()
         self._said: Part | None = None
+        self._opening = self.BEGINS_TYPING  # a prompt is on its way
+        self._ahead: list[Key] = []  # what was typed before it was there
 
     @property
     def svc(self) -> SvcApp:
@@ -43,7 +46,7 @@ class Base(Screen[None], inherit_bindings=False):
     def compose(self) -> ComposeResult:
         yield Line(id="title")
         yield from self.content()
-        yield Line(id="keys")
+        yield Hints(id="keys")
 
     def content(self) -> ComposeResult:
         raise TypeError(f"{type(self).__name__} shows nothing")
@@ -74,11 +77,12 @@ class Base(Screen[None], inherit_bindings=False):
         queued = (f"⋯ {waiting} queued  ", "warn") if waiting else ("", "text")
         light = (queued, LIGHTS[self.svc.line_state], (" ", "text"))
         self.query_one("#title", Line).put(self.title_parts(), light)
-        hints: list[Part] = [(" ", "text")]
-        for action in self.svc.actions():
-            if action.footer and action.keys:
-                hints += [(spoken(action.keys[0]), "accent"), (f" {action.label}  ", "dim")]
-        self.query_one("#keys", Line).put(hints if self._said is None else ((" ", "text"), self._said))
+        keys = self.query_one("#keys", Hints)
+        if self._said is not None:
+            keys.say(self._said)
+        else:
+            shown = [action for action in self.svc.actions() if action.footer and action.keys]
+            keys.offer([(spoken(action.keys[0]), action.label) for action in shown])
 
     @property
     def where(self) -> str:
@@ -133,11 +137,14 @@ class Base(Screen[None], inherit_bindings=False):
         value: str = "",
         complete: Callable[[str], str] | None = None,
         left: Callable[[], None] | None = None,
+        filtered: Lines | None = None,
     ) -> None:
-        """Open the prompt; esc leaves it, and `left` is called."""
+        """Open the prompt; esc leaves it, and `left` is called. Up and down move in the list that is
+        `filtered`."""
         back = self.focused
 
         def leave() -> None:
+            self._opening = False
             for prompt in self.query(Prompt):
                 prompt.remove()
             if back is not None:
@@ -153,9 +160,18 @@ class Base(Screen[None], inherit_bindings=False):
                 left()
             self.prompt_left()
 
-        prompt = Prompt(sign, finish, escaped, changed, value, complete)
+        prompt = Prompt(sign, finish, escaped, changed, value, complete, filtered.move if filtered else None)
+        self._opening = True
         self.mount(prompt, after="#keys")
         prompt.focus()
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Give a new prompt what was typed before it was there."""
+        if isinstance(event.widget, Prompt):
+            self._opening = False
+            ahead, self._ahead = self._ahead, []
+            for key in ahead:
+                self.app.post_message(key)
 
     def write(
         self, sign: str, done: Callable[[str], None], draft: str, text: str = "", *, blank: bool = False
@@ -181,19 +197,31 @@ class Base(Screen[None], inherit_bindings=False):
             self.ask(sign, finish, changed, begun)
 
     def confirm(self, question: str, then: Callable[[], None]) -> None:
-        """Run `then` if the user answers y."""
+        """Run `then` if the user answers y; else say that nothing was done."""
 
         def done(typed: str) -> None:
             if typed.strip().lower() in ("y", "yes"):
                 then()
+            else:
+                self.say("nothing was done", "dim")
 
-        self.ask(question, done)
+        self.ask(f"{question} y, then enter", done)
 
     def prompt_left(self) -> None:
         """Esc left the prompt."""
 
     def on_key(self, event: Key) -> None:
         if isinstance(self.focused, Prompt):
+            return
+        if self.app.screen is not self:  # a key before this one has opened or left a screen
+            self.app.post_message(Key(event.key, event.character))
+            event.stop()
+            event.prevent_default()
+            return
+        if self._opening:
+            self._ahead.append(Key(event.key, event.character))
+            event.stop()
+            event.prevent_default()
             return
         if self._said is not None:
             self._said = None
@@ -248,7 +276,7 @@ class Base(Screen[None], inherit_bindings=False):
         if lines.searches:
             self.ask("search", lambda text: self._search_for(lines, text))
         else:
-            self.ask("filter", lambda text: None, lines.filter)
+            self.ask("filter", lambda text: None, lines.filter, filtered=lines)
 
     def _search_for(self, lines: Lines, text: str) -> None:
         lines.filter(text)

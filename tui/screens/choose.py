@@ -17,6 +17,8 @@ from tui.widgets.lines import Item, Lines, sequence
 class Choose(Base):
     """Calls `chosen` with the key of the item, after it has closed."""
 
+    BEGINS_TYPING = True
+
     def __init__(self, what: str, items: Sequence[Item], chosen: Callable[[Any], None]) -> None:
         super().__init__()
         self._what, self._items, self._chosen = what, items, chosen
@@ -32,9 +34,16 @@ class Choose(Base):
         self.query_one("#choices", Lines).show(sequence(self._items))
         self.call_after_refresh(self.do_filter)
 
-    def do_filter(self) -> None:
+    def do_filter(self, typed: str = "") -> None:
         lines = self.query_one("#choices", Lines)
-        self.ask("type to filter, enter to choose", lambda text: lines.choose(), lines.filter)
+        sign = "type to filter, up and down move, enter chooses"
+        self.ask(sign, lambda text: self._choose(lines, text), lines.filter, typed, filtered=lines)
+
+    def _choose(self, lines: Lines, typed: str) -> None:
+        if lines.key is None:  # the prompt stays, to be corrected
+            self.do_filter(typed)
+            self.say(f"nothing here has {typed}" if typed else "nothing to choose", "warn")
+        lines.choose()
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         key: Hashable = event.key

@@ -15,7 +15,7 @@ from tui.actions import Action
 from tui.client import sentence
 from tui.commands import Commands
 from tui.screens.base import Over
-from tui.text import Part, ago, safe
+from tui.text import Part, ago, hung, safe
 from tui.widgets.lines import Item, Lines
 
 
@@ -30,6 +30,7 @@ class Output(Over):
         self._words, self._folder, self._commands = words, folder, commands
         self._stopped = threading.Event()
         self._state: Part = ("running", "dim")
+        self._lines: list[str] = []
 
     def content(self) -> ComposeResult:
         yield Lines(marked=False, searches=True, empty="running …", id="output")
@@ -75,8 +76,17 @@ class Output(Over):
         if not self.is_attached:
             return
         self._state = state
-        plain = [Text.from_ansi(line).plain for line in text.splitlines()]
-        items = [Item(place, ((safe(line), "text"),)) for place, line in enumerate(plain)]
+        self._lines = [Text.from_ansi(line).plain for line in text.splitlines()]
         self.query_one("#output", Lines).empty = "it printed nothing"
-        self.query_one("#output", Lines).show(items)
+        self.paint()
         self.show_frame()
+
+    def on_resize(self) -> None:
+        if self._state[0] != "running":
+            self.paint()
+
+    def paint(self) -> None:
+        width = max(20, self.app.size.width)
+        rows = [(place, row) for place, line in enumerate(self._lines) for row in hung(line, width)]
+        items = [Item((place, at), ((row, "text"),)) for at, (place, row) in enumerate(rows)]
+        self.query_one("#output", Lines).show(items)

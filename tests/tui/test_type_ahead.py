@@ -1,0 +1,59 @@
+"""Keys that are typed faster than screens open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.events import Key
+
+from tests.svc.conftest import Svc
+from tests.tui.conftest import shown
+from tui.app import SvcApp
+from tui.screens.choose import Choose
+from tui.widgets.lines import Item
+
+
+async def _type(app: SvcApp, *keys: str) -> None:
+    for key in keys:
+        app.post_message(Key(key, key if len(key) == 1 else None))
+
+
+async def test_a_screen_that_is_left_before_it_was_there(open_app: Callable[..., SvcApp], alice: Svc) -> None:
+    app = open_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        for screen in ("i", "s", "question_mark", "a"):
+            for _ in range(3):
+                await _type(app, screen, "escape")
+        await _type(app, "i", "question_mark")
+        await pilot.pause()
+        await pilot.pause()
+        assert app.broken is None
+        assert "inbox" in shown(app)
+
+
+async def test_what_is_typed_before_the_palette_is_there(open_app: Callable[..., SvcApp], alice: Svc) -> None:
+    app = open_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await _type(app, "ctrl+p", *"sync:")
+        for _ in range(4):
+            await pilot.pause()
+        assert "sync: state and queue" in shown(app)
+        assert "account" not in shown(app)
+
+
+async def test_arrows_move_while_a_list_is_filtered(open_app: Callable[..., SvcApp], alice: Svc) -> None:
+    app, chosen = open_app(), list[str]()
+    items = [Item(name, ((name, "text"),)) for name in ("forward", "squash", "rebase")]
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        app.push_screen(Choose("merge: how", items, chosen.append))
+        await pilot.pause()
+        await pilot.press("j", "enter")
+        await pilot.pause()
+        assert "nothing here has j" in shown(app)
+        assert chosen == []
+        await pilot.press("backspace", "down", "down", "up", "enter")
+        await pilot.pause()
+        assert chosen == ["squash"]
