@@ -8,9 +8,13 @@ from textual.events import Key
 
 from tests.svc.conftest import Svc
 from tests.tui.conftest import shown
+from tests.tui.test_app import project, settle
 from tui.app import SvcApp
 from tui.screens.choose import Choose
+from tui.screens.command.output import Output
 from tui.widgets.lines import Item
+
+__all__ = ["project"]
 
 
 async def _type(app: SvcApp, *keys: str) -> None:
@@ -57,3 +61,18 @@ async def test_arrows_move_while_a_list_is_filtered(open_app: Callable[..., SvcA
         await pilot.press("backspace", "down", "down", "up", "enter")
         await pilot.pause()
         assert chosen == ["squash"]
+
+
+async def test_a_command_goes_on_when_its_screen_is_left(
+    project: str, open_app: Callable[..., SvcApp], alice: Svc
+) -> None:
+    app = open_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app.run_line(f"repo tag create v9 -R {project}")
+        await pilot.pause()
+        assert isinstance(app.screen, Output)
+        await pilot.press("escape")
+        assert not isinstance(app.screen, Output)
+        await settle(pilot)
+    assert "v9" in alice("repo", "tag", "list", "-R", project).out

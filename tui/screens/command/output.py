@@ -6,6 +6,7 @@ import shlex
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -17,6 +18,9 @@ from tui.commands import Commands
 from tui.screens.base import Over
 from tui.text import Part, ago, hung, safe
 from tui.widgets.lines import Item, Lines
+
+if TYPE_CHECKING:
+    from tui.app import SvcApp
 
 
 class Output(Over):
@@ -44,27 +48,27 @@ class Output(Over):
             since = ago(self.svc.line_since, self.svc.clock())
             self.say(f"offline, noticed {since}: what needs the server will fail", "warn")
         width = self.app.size.width - 1
-        self.app.run_worker(lambda: self._run(width), thread=True, exit_on_error=False)
+        app = self.svc  # a screen that was left knows it no more
+        app.run_worker(lambda: self._run(app, width), thread=True, exit_on_error=False)
 
-    def _run(self, width: int) -> None:
+    def _run(self, app: SvcApp, width: int) -> None:
         try:
-            response = self._commands.run(self._words, self._folder, width, self._ended)
+            response = self._commands.run(
+                self._words, self._folder, width, lambda: self._stopped.is_set() or not app.is_running
+            )
         except Cancelled:
-            self.svc.later(lambda: self._show("it was stopped", ("stopped", "warn")))
+            app.later(lambda: self._show("it was stopped", ("stopped", "warn")))
             return
         except (SvcError, OSError) as error:
             said = sentence(error)
-            self.svc.later(lambda: self._show(said, ("failed", "bad")))
+            app.later(lambda: self._show(said, ("failed", "bad")))
             return
-        place = self.svc.place.read_again()  # it may have switched the folder's branch
-        self.svc.later(lambda: setattr(self.svc, "place", place))
+        place = app.place.read_again()  # it may have switched the folder's branch
+        app.later(lambda: setattr(app, "place", place))
         data = response.data if isinstance(response.data, dict) else {}
         text = str(data.get("text", "")) or (response.error.message if response.error else "")
         state: Part = ("done", "dim") if response.success else (f"exit {data.get('code', 1)}", "bad")
-        self.svc.later(lambda: self._show(text, state))
-
-    def _ended(self) -> bool:
-        return self._stopped.is_set() or not self.svc.is_running
+        app.later(lambda: self._show(text, state))
 
     def do_stop(self) -> None:
         if self._state[0] == "running":
