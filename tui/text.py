@@ -81,6 +81,16 @@ def wrapped(text: str, width: int) -> list[str]:
     return found
 
 
+def hung(line: str, width: int) -> list[str]:
+    """One line, made safe; where it is wider than `width` cells it goes on below its first word."""
+    line = safe(line)
+    if cell_len(line) <= width:
+        return [line]
+    start = line.lstrip(" ")
+    indent = " " * min(len(line) - len(start), width // 2)
+    return [indent + row for row in wrapped(start, width - len(indent))]
+
+
 def fit(parts: Iterable[Part], width: int) -> list[Part]:
     """The parts cut to `width` columns, with an ellipsis if something is missing."""
     kept: list[Part] = []

@@ -8,6 +8,7 @@ from textual import events
 from textual.pilot import Pilot
 
 from tests.svc.conftest import Svc
+from tests.tui.conftest import shown
 from tests.tui.test_app import NAMES, press, project, sees, settle
 from tests.tui.test_issues import issue, waiting
 from tui.app import SvcApp
@@ -42,8 +43,18 @@ async def test_a_name_typed_at_once_is_searched(issue: str, open_app: Open) -> N
         await press(pilot, "enter")
         await press(pilot, "2")
         burst(pilot, "t", *"main")
-        text = await sees(pilot, "src/main.py")
-        assert "README.md" not in text
+        await sees(pilot, "src/main.py")
+        while "README.md" in await settle(pilot):
+            pass
+
+
+async def test_a_search_typed_and_entered_at_once(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "2")
+        burst(pilot, "t", *"main", "enter")
+        await sees(pilot, "def main")
 
 
 async def test_a_line_typed_at_once_is_the_command_line(issue: str, open_app: Open) -> None:
@@ -64,3 +75,28 @@ async def test_going_back_at_once_leaves_two_screens(issue: str, open_app: Open)
         await settle(pilot)
         await settle(pilot)
         assert len(pilot.app.screen_stack) == home
+
+
+async def test_a_screen_that_is_left_before_it_was_there(open_app: Open, alice: Svc) -> None:
+    app = open_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        for screen in ("i", "s", "question_mark", "a"):
+            for _ in range(3):
+                burst(pilot, screen, "escape")
+        burst(pilot, "i", "question_mark")
+        await pilot.pause()
+        await pilot.pause()
+        assert app.broken is None
+        assert "inbox" in shown(app)
+
+
+async def test_what_is_typed_before_the_palette_is_there(open_app: Open, alice: Svc) -> None:
+    app = open_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        burst(pilot, "ctrl+p", *"sync:")
+        for _ in range(4):
+            await pilot.pause()
+        assert "sync: state and queue" in shown(app)
+        assert "account" not in shown(app)

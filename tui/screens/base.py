@@ -15,7 +15,7 @@ from textual.widget import Widget
 from localstore.core.model.repo import Repo
 from tui.actions import Action, spoken
 from tui.text import Part, safe
-from tui.widgets.frame import LIGHTS, OPENING_SECONDS, Line, Prompt
+from tui.widgets.frame import LIGHTS, OPENING_SECONDS, Hints, Line, Prompt
 from tui.widgets.lines import Lines
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Base(Screen[None], inherit_bindings=False):
     def compose(self) -> ComposeResult:
         yield Line(id="title")
         yield from self.content()
-        yield Line(id="keys")
+        yield Hints(id="keys")
 
     def content(self) -> ComposeResult:
         raise TypeError(f"{type(self).__name__} shows nothing")
@@ -85,11 +85,12 @@ class Base(Screen[None], inherit_bindings=False):
         queued = (f"⋯ {waiting} queued  ", "warn") if waiting else ("", "text")
         light = (queued, LIGHTS[self.svc.line_state], (" ", "text"))
         self.query_one("#title", Line).put(self.title_parts(), light)
-        hints: list[Part] = [(" ", "text")]
-        for action in self.svc.actions():
-            if action.footer and action.keys:
-                hints += [(spoken(action.keys[0]), "accent"), (f" {action.label}  ", "dim")]
-        self.query_one("#keys", Line).put(hints if self._said is None else ((" ", "text"), self._said))
+        keys = self.query_one("#keys", Hints)
+        if self._said is not None:
+            keys.say(self._said)
+        else:
+            shown = [action for action in self.svc.actions() if action.footer and action.keys]
+            keys.offer([(spoken(action.keys[0]), action.label) for action in shown])
 
     @property
     def where(self) -> str:
@@ -144,8 +145,10 @@ class Base(Screen[None], inherit_bindings=False):
         value: str = "",
         complete: Callable[[str], str] | None = None,
         left: Callable[[], None] | None = None,
+        filtered: Lines | None = None,
     ) -> None:
-        """Open the prompt; esc leaves it, and `left` is called."""
+        """Open the prompt; esc leaves it, and `left` is called. Up and down move in the list that is
+        `filtered`."""
         back = self.focused
 
         def leave() -> None:
@@ -165,8 +168,8 @@ class Base(Screen[None], inherit_bindings=False):
                 left()
             self.prompt_left()
 
-        prompt = Prompt(sign, finish, escaped, changed, value, complete)
-        self._opening = time.monotonic() + OPENING_SECONDS
+        prompt = Prompt(sign, finish, escaped, changed, value, complete, filtered.move if filtered else None)
+        self.hold_keys()
         self.mount(prompt, after="#keys")
 
         def focus() -> None:
@@ -202,25 +205,42 @@ class Base(Screen[None], inherit_bindings=False):
             self.ask(sign, finish, changed, begun)
 
     def confirm(self, question: str, then: Callable[[], None]) -> None:
-        """Run `then` if the user answers y."""
+        """Run `then` if the user answers y; else say that nothing was done."""
 
         def done(typed: str) -> None:
             if typed.strip().lower() in ("y", "yes"):
                 then()
+            else:
+                self.say("nothing was done", "dim")
 
-        self.ask(question, done)
+        self.ask(f"{question} y, then enter", done)
 
     def prompt_left(self) -> None:
         """Esc left the prompt."""
 
     def open_prompt(self, ask: Callable[[], None]) -> None:
         """Call `ask`, which opens the prompt, as soon as the screen is painted."""
-        self._opening = time.monotonic() + OPENING_SECONDS
+        self.hold_keys()
         self.call_after_refresh(ask)
+
+    def hold_keys(self) -> None:
+        """Keep the keys that come for the prompt or screen that is about to open."""
+        self._opening = time.monotonic() + OPENING_SECONDS
+
+    def release_keys(self) -> None:
+        """Have the keys that were kept come now."""
+        self._opening = 0.0
+        ahead, self._ahead = self._ahead, []
+        for key in ahead:
+            self._type_again(key)
+
+    def on_screen_suspend(self) -> None:
+        self.release_keys()
 
     def on_key(self, event: Key) -> None:
         if self._typed_ahead(event):
             event.stop()
+            event.prevent_default()
             return
         if isinstance(self.focused, Prompt):
             return
@@ -234,21 +254,25 @@ class Base(Screen[None], inherit_bindings=False):
     def _typed_ahead(self, event: Key) -> bool:
         """Whether the key was typed for a prompt or screen that an earlier key opens; it gets there."""
         if self.app.screen is not self:
-            self.app.post_message(Key(event.key, event.character))
+            self._type_again(event)
             return True
         if time.monotonic() < self._opening:
             self._ahead.append(event)
             return True
+        self._ahead = []  # nothing has opened
         return False
 
     def on_base_focused(self, event: Focused) -> None:
-        self._opening = 0.0
-        ahead, self._ahead = self._ahead, []
-        while ahead and ahead[0].is_printable:
-            event.prompt.insert_text_at_cursor(ahead.pop(0).character or "")
+        while self._ahead and self._ahead[0].is_printable:
+            event.prompt.insert_text_at_cursor(self._ahead.pop(0).character or "")
         event.prompt.begin()
-        for key in ahead:
-            self.app.post_message(Key(key.key, key.character))
+        self.release_keys()
+
+    def _type_again(self, event: Key) -> None:
+        """Have the key come as one that is typed now."""
+        key = Key(event.key, event.character)
+        key.set_sender(self.app)  # what a screen sends does not bubble up to it, where enter is bound
+        self.app.post_message(key)
 
     def do_down(self) -> None:
         self._move(lambda lines: lines.move(1))
@@ -296,7 +320,7 @@ class Base(Screen[None], inherit_bindings=False):
         if lines.searches:
             self.ask("search", lambda text: self._search_for(lines, text))
         else:
-            self.ask("filter", lambda text: None, lines.filter)
+            self.ask("filter", lambda text: None, lines.filter, filtered=lines)
 
     def _search_for(self, lines: Lines, text: str) -> None:
         lines.filter(text)

@@ -32,9 +32,16 @@ class Choose(Base):
         self.query_one("#choices", Lines).show(sequence(self._items))
         self.open_prompt(self.do_filter)
 
-    def do_filter(self) -> None:
+    def do_filter(self, typed: str = "") -> None:
         lines = self.query_one("#choices", Lines)
-        self.ask("type to filter, enter to choose", lambda text: lines.choose(), lines.filter)
+        sign = "type to filter, up and down move, enter chooses"
+        self.ask(sign, lambda text: self._choose(lines, text), lines.filter, typed, filtered=lines)
+
+    def _choose(self, lines: Lines, typed: str) -> None:
+        if lines.key is None:  # the prompt stays, to be corrected
+            self.do_filter(typed)
+            self.say(f"nothing here has {typed}" if typed else "nothing to choose", "warn")
+        lines.choose()
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         key: Hashable = event.key

@@ -157,11 +157,8 @@ class Sync(Base):
             self.say("put the cursor on an action", "warn")
             return
 
-        def done(typed: str) -> None:
-            if typed.strip().lower() in ("y", "yes"):
-                self.svc.drop_entry(entry)
-
-        self.ask(f"drop «{described(entry)}» without sending it? y", done)
+        question = f"drop «{described(entry)}» without sending it?"
+        self.confirm(question, lambda: self.svc.drop_entry(entry))
 
 
 def _person(one: Person) -> tuple[Part, ...]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from rich.cells import cell_len
 from textual.events import Key
 from textual.strip import Strip
 from textual.widget import Widget
@@ -51,12 +52,44 @@ class Line(Widget):
         return strip(columns(self._left, self._right, width), width, styles)
 
 
+class Hints(Line):
+    """The keys of a screen: as many whole ones as there is room for, and always the last, which lists all."""
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._hints: tuple[tuple[str, str], ...] = ()
+
+    def offer(self, hints: Sequence[tuple[str, str]]) -> None:
+        """Show keys, each with what it does."""
+        self._hints = tuple(hints)
+        self.put(self._fitting())
+
+    def on_resize(self) -> None:
+        if self._hints:
+            self.put(self._fitting())
+
+    def say(self, words: Part) -> None:
+        """Show a message instead."""
+        self._hints = ()
+        self.put(((" ", "text"), words))
+
+    def _fitting(self) -> list[Part]:
+        kept = list(self._hints)
+        width = sum(cell_len(f"{key} {label}  ") for key, label in kept) - 1
+        while len(kept) > 1 and width > self.size.width > 0:
+            width -= cell_len("{} {}  ".format(*kept.pop(-2)))
+        parts: list[Part] = [(" ", "text")]
+        for key, label in kept:
+            parts += [(key, "accent"), (f" {label}  ", "dim")]
+        return parts
+
+
 OPENING_SECONDS = 2.0  # that keys wait for a prompt that opens, at most
 
 
 class Prompt(Input):
     """One line of typing at the bottom. Calls `done(text)` at enter, `left()` at esc, `changed(text)` at each
-    key; at tab the text becomes `complete(text)`."""
+    key; at tab the text becomes `complete(text)`; at up and down `move` is called with -1 and 1."""
 
     DEFAULT_CSS = """
     Prompt { height: 1; border: none; padding: 0; background: ansi_default; color: ansi_default; }
@@ -71,11 +104,13 @@ class Prompt(Input):
         changed: Callable[[str], None] | None = None,
         value: str = "",
         complete: Callable[[str], str] | None = None,
+        move: Callable[[int], None] | None = None,
     ) -> None:
         super().__init__(value=value, placeholder=safe(sign), select_on_focus=False)
         self.cursor_blink = False
         self._ready = asyncio.Event()
         self._done, self._left, self._changed, self._complete = done, left, changed, complete
+        self._move = move
 
     def on_mount(self) -> None:
         colours = getattr(self.app, "colours", "terminal")
@@ -112,6 +147,18 @@ class Prompt(Input):
             event.prevent_default()
             self.value = self._complete(self.value)
             self.cursor_position = len(self.value)
+
+    def key_up(self, event: Key) -> None:
+        self._step(event, -1)
+
+    def key_down(self, event: Key) -> None:
+        self._step(event, 1)
+
+    def _step(self, event: Key, by: int) -> None:
+        if self._move is not None:
+            event.stop()
+            event.prevent_default()
+            self._move(by)
 
     def key_escape(self, event: Key) -> None:
         event.stop()  # the screen below takes it as back

@@ -97,7 +97,8 @@ async def test_the_filter_asks_the_server_by_words(listed: str, open_app: Open) 
         assert "Issues, open assignee:@me 1" in text and "Stalls" in text
         text = await press(pilot, "slash", *(["backspace"] * 60), *"milestone:x", "enter")
         assert "milestone: is not a word of this filter" in text
-        text = await press(pilot, "slash", *(["backspace"] * 60), "enter")
+        assert text.splitlines()[-1] == "milestone:x"  # to be corrected
+        text = await press(pilot, *(["backspace"] * 60), "enter")
         assert "Issues, open 2" in text
 
 

@@ -122,10 +122,12 @@ async def test_a_suggestion_is_applied(
         text = await open_files(pilot, proposal)
         assert "c = 5" in text
         await press(pilot, "slash", *"Five", "enter")
-        assert "seal the suggested lines" in await press(pilot, "a")
+        assert "nothing was done" in await press(pilot, "a", "enter")
+        assert "onto the branch? y, then enter" in await press(pilot, "a")
         await press(pilot, "y", "enter")
         assert "Applied" in await seen(pilot, "done")
-        await press(pilot, "escape", "r")
+        await press(pilot, "escape")
+        await sees(pilot, "+    c = 5", "┌ resolved")  # the lines of the new version, not of the one before
     assert alice("pull").code == 0
     assert "c = 5" in Path("src/main.py").read_text()
 

@@ -275,7 +275,8 @@ class Code(History, Live, Replay, Pictured):
                 chosen(tree)
 
         asked: list[bool] = []
-        self.svc.load(reads.tree(repo.id, seal, recursive=True), paint)
+        self.of.hold_keys()
+        self.svc.load(reads.tree(repo.id, seal, recursive=True), paint, lambda _: self.of.release_keys())
 
     def _find_file_in(self, tree: Tree) -> None:
         from tui.screens.choose import Choose

@@ -6,6 +6,7 @@ import shlex
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -15,8 +16,11 @@ from tui.actions import Action
 from tui.client import sentence
 from tui.commands import Commands
 from tui.screens.base import Over
-from tui.text import Part, ago, safe
+from tui.text import Part, ago, hung, safe
 from tui.widgets.lines import Item, Lines
+
+if TYPE_CHECKING:
+    from tui.app import SvcApp
 
 
 class Output(Over):
@@ -30,6 +34,7 @@ class Output(Over):
         self._words, self._folder, self._commands = words, folder, commands
         self._stopped = threading.Event()
         self._state: Part = ("running", "dim")
+        self._lines: list[str] = []
 
     def content(self) -> ComposeResult:
         yield Lines(marked=False, searches=True, empty="running …", id="output")
@@ -43,27 +48,27 @@ class Output(Over):
             since = ago(self.svc.line_since, self.svc.clock())
             self.say(f"offline, noticed {since}: what needs the server will fail", "warn")
         width = self.app.size.width - 1
-        self.app.run_worker(lambda: self._run(width), thread=True, exit_on_error=False)
+        app = self.svc  # a screen that was left knows it no more
+        app.run_worker(lambda: self._run(app, width), thread=True, exit_on_error=False)
 
-    def _run(self, width: int) -> None:
+    def _run(self, app: SvcApp, width: int) -> None:
         try:
-            response = self._commands.run(self._words, self._folder, width, self._ended)
+            response = self._commands.run(
+                self._words, self._folder, width, lambda: self._stopped.is_set() or not app.is_running
+            )
         except Cancelled:
-            self.svc.later(lambda: self._show("it was stopped", ("stopped", "warn")))
+            app.later(lambda: self._show("it was stopped", ("stopped", "warn")))
             return
         except (SvcError, OSError) as error:
             said = sentence(error)
-            self.svc.later(lambda: self._show(said, ("failed", "bad")))
+            app.later(lambda: self._show(said, ("failed", "bad")))
             return
-        place = self.svc.place.read_again()  # it may have switched the folder's branch
-        self.svc.later(lambda: setattr(self.svc, "place", place))
+        place = app.place.read_again()  # it may have switched the folder's branch
+        app.later(lambda: setattr(app, "place", place))
         data = response.data if isinstance(response.data, dict) else {}
         text = str(data.get("text", "")) or (response.error.message if response.error else "")
         state: Part = ("done", "dim") if response.success else (f"exit {data.get('code', 1)}", "bad")
-        self.svc.later(lambda: self._show(text, state))
-
-    def _ended(self) -> bool:
-        return self._stopped.is_set() or not self.svc.is_running
+        app.later(lambda: self._show(text, state))
 
     def do_stop(self) -> None:
         if self._state[0] == "running":
@@ -75,8 +80,17 @@ class Output(Over):
         if not self.is_attached:
             return
         self._state = state
-        plain = [Text.from_ansi(line).plain for line in text.splitlines()]
-        items = [Item(place, ((safe(line), "text"),)) for place, line in enumerate(plain)]
+        self._lines = [Text.from_ansi(line).plain for line in text.splitlines()]
         self.query_one("#output", Lines).empty = "it printed nothing"
-        self.query_one("#output", Lines).show(items)
+        self.paint()
         self.show_frame()
+
+    def on_resize(self) -> None:
+        if self._state[0] != "running":
+            self.paint()
+
+    def paint(self) -> None:
+        width = max(20, self.app.size.width)
+        rows = [(place, row) for place, line in enumerate(self._lines) for row in hung(line, width)]
+        items = [Item((place, at), ((row, "text"),)) for at, (place, row) in enumerate(rows)]
+        self.query_one("#output", Lines).show(items)

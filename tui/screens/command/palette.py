@@ -68,7 +68,8 @@ class Palette(Help):
 
     def do_filter(self) -> None:
         lines = self.query_one("#actions", Lines)
-        self.ask("type to filter, enter to run", lambda text: lines.choose(), lines.filter)
+        sign = "type to filter, up and down move, enter runs"
+        self.ask(sign, lambda text: lines.choose(), lines.filter, filtered=lines)
 
     def prompt_left(self) -> None:
         self.do_back()

@@ -159,7 +159,7 @@ class ReleaseScreen(Moving):
             self.say("put the cursor on a file", "warn")
             return
         words = ["repo", "release", "delete-asset", self.release.version, str(name), "--yes"]
-        self.confirm(f"remove {name} for good? y", lambda: self._run(*words))
+        self.confirm(f"remove {name} for good?", lambda: self._run(*words))
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         asset = next((one for one in self.release.assets if one.name == event.key), None)

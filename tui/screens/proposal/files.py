@@ -90,8 +90,21 @@ class Files(Differing, Reviewing):
 
     def do_refresh(self) -> None:
         one = self._one
-        self.svc.load(reads.changes(self.repo.id, one.base_seal, one.head_seal), self._paint)
+        self._load_changes()
+        self.svc.load(reads.proposal(self.repo.id, one.number), self._paint_one)
         self.svc.load(reads.threads(self.repo.id, one.number), self._paint_threads)
+
+    def _load_changes(self) -> None:
+        one = self._one
+        self.svc.load(reads.changes(self.repo.id, one.base_seal, one.head_seal), self._paint)
+
+    def _paint_one(self, one: Proposal, at: float) -> None:
+        before, self._one = self._one, one
+        if (one.base_seal, one.head_seal) != (before.base_seal, before.head_seal):
+            self._load_changes()
+            if one.head_seal != before.head_seal:
+                self.tell("somebody pushed: this is the newest version")
+        self.show_frame()
 
     def _paint(self, found: Compare, at: float) -> None:
         self._count = len(found.files)
@@ -154,8 +167,9 @@ class Files(Differing, Reviewing):
             draft = named(self.repo.id, self._one.number, thread)
             self.write("answer", lambda text: self._answer(thread, text), draft)
         elif (span := self._span()) is not None:
+            seal = self._one.head_seal
             draft = named(self.repo.id, self._one.number, *span[:4])
-            self.write(f"comment on {_lines(span)}", lambda text: self._begin(span, text, None), draft)
+            self.write(f"comment on {_lines(span)}", lambda text: self._begin(span, seal, text, None), draft)
 
     def do_suggest(self) -> None:
         span = self._span()
@@ -168,10 +182,11 @@ class Files(Differing, Reviewing):
             self.say("these lines have characters that cannot be typed here", "warn")
             return
         draft = named(self.repo.id, self._one.number, "suggest", *span[:4])
+        seal = self._one.head_seal
         words = "I suggest another line" if span.start == span.end else "I suggest other lines"
         self.write(
             f"in the place of {_lines(span)}",
-            lambda text: self._begin(span, words, text),
+            lambda text: self._begin(span, seal, words, text),
             draft,
             span.text,
         )
@@ -192,7 +207,7 @@ class Files(Differing, Reviewing):
             self.say("it suggests no lines" if one.suggestion is None else "these lines are applied", "warn")
             return
         words = ["pr", "apply", str(self._one.number), one.id, "-R", self.repo.full_name]
-        self.confirm("seal the suggested lines onto the branch? y", lambda: self.svc.run_words(words))
+        self.confirm("seal the suggested lines onto the branch?", lambda: self.svc.run_words(words))
 
     def do_resolve(self) -> None:
         one = self._thread()
@@ -208,7 +223,7 @@ class Files(Differing, Reviewing):
             return None
         return span
 
-    def _begin(self, span: Span, text: str, suggestion: str | None) -> None:
+    def _begin(self, span: Span, seal: str, text: str, suggestion: str | None) -> None:
         if self.diff.selects:
             self.diff.select()
         body = ThreadCreate(
@@ -216,7 +231,7 @@ class Files(Differing, Reviewing):
             start=span.start,
             end=span.end,
             side=span.side,
-            seal_id=self._one.head_seal,
+            seal_id=seal,
             body=text.strip(),
             suggestion=suggestion,
             draft=self._keeps,

@@ -132,7 +132,7 @@ class Account(Base):
             self.ask(words, lambda typed: self._revoked(typed, name, device))
         elif session is not None:
             here = "; this machine is signed out" if session.current else ""
-            words = f"end {session.label or session.id[:SHOWN]}{here}? y"
+            words = f"end {session.label or session.id[:SHOWN]}{here}? y, then enter"
             self.ask(words, lambda typed: self._ended(typed, session))
         else:
             self.say("put the cursor on a session or an active device", "warn")

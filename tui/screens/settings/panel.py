@@ -94,11 +94,7 @@ class Panel:
         self.of.app.push_screen(Choose(what, items, chosen))
 
     def confirm(self, words: str, then: Callable[[], None]) -> None:
-        def done(typed: str) -> None:
-            if typed.strip().lower() in ("y", "yes"):
-                then()
-
-        self.ask(f"{words} y", done)
+        self.of.of.confirm(words, then)
 
     def type_name(self, name: str, act: str, then: Callable[[], None]) -> None:
         """Do something that cannot be undone once its name is typed."""

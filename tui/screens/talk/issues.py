@@ -148,11 +148,14 @@ class Issues(View):
 
     # --- the filter
 
-    def do_filter(self) -> None:
-        """Ask for words and free text: the free text counts at each key, the words at enter."""
+    def do_filter(self, typed: str | None = None) -> None:
+        """Ask for words and free text: the free text counts at each key, the words at enter.
+        `typed`: what the prompt begins with, instead of the filter."""
         lines, before = self.query_one("#issues", Lines), self._filter
 
         def changed(text: str) -> None:
+            if text == typed:  # what was refused, with the reason below it
+                return
             with suppress(UsageError):  # a word that is being typed
                 lines.filter(parse(self._kind, text).free)
             candidates = complete(self._kind, text, self._values)[1]
@@ -163,6 +166,7 @@ class Issues(View):
                 self._filter = parse(self._kind, text)
             except UsageError as error:
                 lines.filter(before.free)
+                self.do_filter(text)  # to be corrected
                 self.of.say(error.detail, "warn")
                 return
             self.of.say("")
@@ -173,9 +177,10 @@ class Issues(View):
             "filter",
             done,
             changed,
-            before.typed,
+            before.typed if typed is None else typed,
             lambda text: complete(self._kind, text, self._values)[0],
             lambda: lines.filter(before.free),
+            filtered=lines,
         )
 
     def _values(self, word: str) -> list[str]:

@@ -1,0 +1,43 @@
+"""The line of keys, and long lines of a command's output, at 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.tui.test_app import press, project, settle
+from tui.app import SvcApp
+from tui.text import hung
+
+__all__ = ["project"]
+Open = Callable[..., SvcApp]
+
+
+def test_a_long_line_goes_on_below_its_first_word() -> None:
+    assert hung("  one two three", 20) == ["  one two three"]
+    assert hung("  one two three", 9) == ["  one two", "  three"]
+    assert hung("svc: \x1b[31m漢字漢字", 8) == ["svc:", "\\x1b[31m", "漢字漢字"]
+
+
+async def test_the_key_that_lists_all_keys_is_never_cut(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        for tab in "2358":
+            keys = (await press(pilot, tab)).splitlines()[-1]
+            assert keys.rstrip().endswith("? keys here")
+            assert "…" not in keys
+        await pilot.resize_terminal(200, 50)
+        await pilot.pause()
+        assert "c ask for a check" in (await settle(pilot)).splitlines()[-1]
+
+
+async def test_what_a_refused_command_advises_is_not_cut(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "colon", *"repo tag create --from nothing-of-this-name-is-here-at-all v1")
+        await press(pilot, "enter")
+        for _ in range(200):
+            text = await settle(pilot)
+            if "exit" in text:
+                break
+        assert "see: svc repo branch, svc repo tag list, svc log" in " ".join(text.split())
