@@ -231,10 +231,10 @@ class FolderNotEmpty(ClientError):
 
     code = "folder_not_empty"
 
-    def __init__(self, folder: object) -> None:
-        super().__init__(
-            f"{folder} is not empty; choose another folder, or link it: svc repo init OWNER/NAME"
-        )
+    def __init__(
+        self, folder: object, instead: str = "choose another folder, or link it: svc repo init OWNER/NAME"
+    ) -> None:
+        super().__init__(f"{folder} is not empty; {instead}")
 
 
 class DiskError(ClientError):

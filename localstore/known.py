@@ -1,13 +1,15 @@
 """A cache of server data, so that a screen can be drawn before the network answers.
 
 One SQLite file in SVC_HOME for all servers. A key is a path such as `repos/ID/tree/SEAL`; a value is a struct
-as JSON. Values named by a digest are always valid; others carry the time at which they were read.
+as JSON, compressed where it is long: SQLite copies what it stores several times and holds the last copy until
+the next statement. Values named by a digest are always valid; others carry the time at which they were read.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -20,7 +22,9 @@ T = TypeVar("T")
 
 FILE = "known.db"  # in SVC_HOME
 KEPT = 4_000  # values; the oldest are dropped
-VALUE_MAX = 32 * 1024 * 1024  # bytes of one value that is kept
+VALUE_MAX = 32 * 1024 * 1024  # bytes of JSON of one value that is kept
+COMPRESSED = 16 * 1024  # bytes of JSON from which it is compressed
+_ZLIB = b"\x78"  # first byte of a compressed value; JSON never begins with it
 
 
 class Known(NamedTuple, Generic[T]):
@@ -50,14 +54,16 @@ class Store:
         if found is None:
             return None
         try:
-            return Known(msgspec.json.decode(found[0], type=shape), found[1])
-        except msgspec.MsgspecError:
+            return Known(msgspec.json.decode(_json(found[0]), type=shape), found[1])
+        except (msgspec.MsgspecError, zlib.error):
             return None
 
     def put(self, space: str, key: str, value: Any) -> None:
         data = msgspec.json.encode(value)
         if len(data) > VALUE_MAX:
             return
+        if len(data) >= COMPRESSED:
+            data = zlib.compress(data, 1)
         with self._lock:
             self._db.execute(
                 "INSERT INTO known VALUES (?, ?, ?, ?) "
@@ -89,3 +95,8 @@ class Store:
     def close(self) -> None:
         with self._lock:
             self._db.close()
+
+
+def _json(stored: bytes) -> bytes:
+    """The JSON of a stored value; nothing after its first VALUE_MAX bytes."""
+    return zlib.decompressobj().decompress(stored, VALUE_MAX) if stored[:1] == _ZLIB else stored

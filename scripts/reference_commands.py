@@ -20,10 +20,12 @@ def commands() -> str:
 
 
 def _command(path: str, command: Any) -> list[str]:
+    from svc.cmd.frame.command import records_of
+
     context = command.context_class(command, info_name=f"svc {path}")
     usage = " ".join(command.get_usage(context).split()).removeprefix("Usage: ")
     text = [f"## svc {path}\n", f"```\n{usage}\n```\n", inspect.cleandoc(command.help or "") + "\n"]
-    own = [record for param in command.own_params if (record := param.get_help_record(context)) is not None]
+    own = records_of(context, command.own_params)
     if own:
         text += [*_table(own), ""]
     if command.examples:

@@ -26,6 +26,7 @@ SECONDS = {
     "tests/tui/test_images.py": 20,
     "tests/campaign/failures/test_kills.py": 32,
     "tests/campaign/watching/test_watching_relays.py": 45,
+    "tests/campaign/together/test_team_day.py": 30,
     "tests/relay/run/test_start.py": 30,
     "tests/relay/rights/test_paths.py": 30,
     "tests/localstore/core/test_merge_work.py": 30,

@@ -11,7 +11,6 @@ at start.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
@@ -113,10 +112,16 @@ def read_keys(file: Path) -> dict[str, tuple[str, ...]]:
     find_file = "ctrl+t"
     """
     try:
-        data = tomllib.loads(file.read_text("utf-8"))
+        text = file.read_text("utf-8")
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} cannot be read: {error}") from None
+    import tomllib  # most people have no such file
+
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{file} cannot be read: {error}") from None
     keys: dict[str, tuple[str, ...]] = {}
     for action, value in data.items():

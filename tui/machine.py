@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -16,9 +16,11 @@ from localstore.agent.talk import AgentSilent, ApiResponse, Person, Seen
 from localstore.core.errors import SvcError
 from localstore.folder.link import read_repo
 from localstore.home import Home
-from svc.agent.invoke.sync import Status as SyncStatus
 from svc.agent.start import reach
 from tui.listening.looking import Looking
+
+if TYPE_CHECKING:
+    from svc.agent.invoke.sync import Status as SyncStatus
 
 ANSWER_SECONDS = 10.0
 T = TypeVar("T")
@@ -72,6 +74,8 @@ class Machine:
 
     def status(self) -> SyncStatus | None:
         """The watched folders and what waits."""
+        from svc.agent.invoke.sync import Status as SyncStatus  # not before the first paint
+
         response = self.invoke("sync_status", SyncStatus)
         return response.data if response is not None else None
 

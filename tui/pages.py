@@ -18,9 +18,11 @@ from localstore.core.model.collaboration.run import Run, state_of
 from localstore.core.model.collaboration.thread import Thread
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
+from svc.flows.inbox_words import said
 from svc.flows.place.rights import refusal
 from tui import reads
 from tui.filters import WORDS, Filter, parse
+from tui.listed import ListedIssue, ListedProposal
 from tui.reads import Read
 from tui.screens.proposal.words import conflict_way_out
 from tui.screens.settings import reads as settings_reads
@@ -68,7 +70,7 @@ class Pages:
 
     def issues(self, repo: Repo, text: str = "") -> Page:
         asked = parse("issues", text, "all")
-        found: list[Issue] = self._read(reads.issues(repo.id, cast("IssueQuery", asked.query)))
+        found: list[ListedIssue] = self._read(reads.issues(repo.id, cast("IssueQuery", asked.query)))
         choices = [
             Choice(
                 f"#{one.number} {one.state}  {safe(one.title)}  {_who(one)} {self._ago(one.updated_at)}",
@@ -91,7 +93,8 @@ class Pages:
 
     def proposals(self, repo: Repo, text: str = "") -> Page:
         asked = parse("proposals", text, "all")
-        found: list[Proposal] = self._read(reads.proposals(repo.id, cast("ProposalQuery", asked.query)))
+        read = reads.proposals(repo.id, cast("ProposalQuery", asked.query))
+        found: list[ListedProposal] = self._read(read)
         choices = [
             Choice(
                 f"#{one.number} {_state(one)}  {safe(one.title)}  {_checks(one)}  {_who(one)} "
@@ -274,8 +277,8 @@ class Pages:
                     self.proposal if subject.kind == "proposal" else self.issue, repo, subject.number
                 )
             number = f" #{subject.number}" if subject.number is not None else ""
-            where = f"{safe(full_name)}{number} " if full_name else ""
-            words = f"{one.reason.replace('_', ' ')}: {where}{safe(subject.title)}"
+            where = f"{safe(full_name or subject.title)}{number} "
+            words = f"{one.reason.replace('_', ' ')}: {where}{safe(said(one))}"
             choices.append(Choice(f"{words}  {self._ago(one.updated_at)}", page))
         return Page(f"Inbox {len(found)}", (), choices)
 
@@ -316,11 +319,11 @@ def _handle(actor: Any) -> str:
     return f"@{safe(actor.handle or '?')}"
 
 
-def _state(one: Proposal) -> str:
+def _state(one: Proposal | ListedProposal) -> str:
     return "draft" if one.draft and one.state == "open" else one.state
 
 
-def _checks(one: Proposal) -> str:
+def _checks(one: ListedProposal) -> str:
     rollup = one.checks
     if not rollup.total:
         return "no checks"

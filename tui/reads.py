@@ -54,6 +54,7 @@ from localstore.core.model.ref import Ref
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo, RepoQuery
 from svc.api import Api
+from tui.listed import ListedIssue, ListedProposal, listed
 
 T = TypeVar("T")
 
@@ -160,11 +161,11 @@ def brought(repo_id: str, seal_id: str) -> Read[Compare]:
     )
 
 
-def issues(repo_id: str, query: IssueQuery) -> Read[list[Issue]]:
+def issues(repo_id: str, query: IssueQuery) -> Read[list[ListedIssue]]:
     return Read(
         f"repos/{repo_id}/issues/{_named(query)}",
-        list[Issue],
-        lambda api: list(api.items(issues_.LIST, query, limit=ISSUES, id=repo_id)),
+        list[ListedIssue],
+        lambda api: listed(api.items(issues_.LIST, query, limit=ISSUES, id=repo_id), ListedIssue),
     )
 
 
@@ -265,11 +266,11 @@ def inbox() -> Read[list[InboxItem]]:
     return Read("inbox", list[InboxItem], lambda api: list(api.items(inbox_.LIST, limit=INBOX)))
 
 
-def proposals(repo_id: str, query: ProposalQuery) -> Read[list[Proposal]]:
+def proposals(repo_id: str, query: ProposalQuery) -> Read[list[ListedProposal]]:
     return Read(
         f"repos/{repo_id}/proposals/{_named(query)}",
-        list[Proposal],
-        lambda api: list(api.items(proposals_.LIST, query, limit=ISSUES, id=repo_id)),
+        list[ListedProposal],
+        lambda api: listed(api.items(proposals_.LIST, query, limit=ISSUES, id=repo_id), ListedProposal),
     )
 
 

@@ -5,8 +5,11 @@ A `Part` is (text, role). Parts that come from other people pass `safe` first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import accumulate, count
+from operator import add
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
@@ -19,11 +22,39 @@ from svc.console.table import age
 Part = tuple[str, str]
 TAB = 4  # columns of a tab
 CUT = "…"
+WINDOW = 64 * 1024  # characters of a text that are split into lines at once
 
 
 def safe(text: str) -> str:
     """One line that cannot steer the terminal: control and bidirectional characters are escaped."""
     return terminal_safe(text.replace("\t", " " * TAB).replace("\n", " "), keep="\u200d\u200c")
+
+
+def starts(text: str) -> array[int]:
+    """Where each line of a text begins; behind a final newline an empty line begins."""
+    found = array("I")
+    for begins, lines in windows(text):
+        found.append(begins)
+        found.extend(map(add, accumulate(map(len, lines[:-1])), count(begins + 1)))
+    return found
+
+
+def windows(text: str) -> Iterator[tuple[int, list[str]]]:
+    """A text in pieces of WINDOW characters and up to the next end of a line: where each begins, and its
+    lines. All lines of a long text at once take three times as much memory as the text."""
+    begins = 0
+    while begins <= len(text):
+        end = text.find("\n", begins + WINDOW)
+        if end < 0:
+            end = len(text)
+        yield begins, text[begins:end].split("\n")
+        begins = end + 1
+
+
+def line_at(text: str, begins: int) -> str:
+    """The line that begins there, without its end."""
+    end = text.find("\n", begins)
+    return text[begins:] if end < 0 else text[begins:end]
 
 
 def ago(text: str, now: float) -> str:

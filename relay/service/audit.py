@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from localstore.core.model.base import Actor, Page, PageQuery
 from localstore.core.model.collaboration.audit import AuditEntry
 from relay.base.clock import rfc3339
 from relay.caller import View
 from relay.db.collaboration import audit as rows
+from relay.db.collaboration.path import CHANGES_OF
 from relay.db.engine.database import Row
 from relay.http import paging
 
-_NAMES = ("name", "account_id", "id", "version", "branch")  # members of data that name the subject
+# Members of data that name the subject.
+_NAMES = ("name", "account_id", "id", "version", "branch", "pattern")
+_PATHS = ("path.set", "path.remove")
 
 
 async def page(view: View, query: PageQuery) -> Page[AuditEntry]:
-    """The newest first."""
+    """The newest first. Events hold no paths; those of path rules are read from their changes."""
     async with view.read() as tx:
-        return await paging.page(tx, rows.PAGE, query, _to_wire, of_repo=view.repo.id)
+        found = await paging.page(tx, rows.PAGE, query, _to_wire, of_repo=view.repo.id)
+        ids = {
+            str(one.data["change"]) for one in found.items if one.action in _PATHS and "change" in one.data
+        }
+        if not ids:
+            return found
+        changes = {row[0]: row[1:] for row in await tx.all(CHANGES_OF, of_repo=view.repo.id, ids=sorted(ids))}
+    return replace(found, items=[_with_path(one, changes) for one in found.items])
+
+
+def _with_path(one: AuditEntry, changes: Mapping[str, Sequence[Any]]) -> AuditEntry:
+    change = changes.get(str(one.data.get("change"))) if one.action in _PATHS else None
+    if change is None:
+        return one
+    path, was, became = change
+    return replace(one, subject=path, data={**one.data, "path": path, "was": was, "became": became})
 
 
 def _to_wire(row: Row) -> AuditEntry:

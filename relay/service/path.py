@@ -69,9 +69,10 @@ async def _changed(
     changes = await tx.value(rows.CHANGE_COUNT, of_repo=view.repo.id)
     if changes >= limits.PATH_CHANGES:
         raise Conflict(f"the rules of {view.repo.full_name} changed {changes} times, which is enough")
+    change = new_id()
     await tx.run(
         rows.CHANGED,
-        id=new_id(),
+        id=change,
         repo_id=view.repo.id,
         path=path,
         was=was,
@@ -84,7 +85,7 @@ async def _changed(
         await _new_key(tx, view)
     number = max(changes, view.repo.policy or 0) + 1
     await tx.run(rows.SET_NUMBER, of_repo=view.repo.id, new_number=number if hiding else None)
-    await view.node.hub.announce(tx, view.repo.id, kind, audience="owner", policy=number)
+    await view.node.hub.announce(tx, view.repo.id, kind, audience="owner", policy=number, change=change)
 
 
 async def _new_key(tx: Tx, view: View) -> None:

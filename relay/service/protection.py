@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,16 +11,20 @@ from localstore.core import branch_pattern
 from localstore.core.errors import NotFound
 from localstore.core.limits import PROTECTIONS
 from localstore.core.model.base import Page, PageQuery
-from localstore.core.model.collaboration.protection import BranchProtected, Protection, ProtectionSet
+from localstore.core.model.collaboration.merge import NotMergeable
+from localstore.core.model.collaboration.protection import (
+    BranchProtected,
+    Protection,
+    ProtectionSet,
+    matching,
+    refusal,
+)
 from relay.caller import View
 from relay.db.collaboration import protection as rows
 from relay.db.engine.database import Tx
 from relay.http import paging
 
 Act = Literal["write", "create", "move", "delete", "merge"]
-
-_WRITES = ("lock_writes", "require_review", "require_checks")
-_ACTS = {"write": "is not edited or pushed to directly", "move": "is not moved", "create": "is not created"}
 
 WAITS = {
     "lock_writes": "its lock, which an owner takes away",
@@ -79,12 +82,8 @@ async def of_repo(tx: Tx, repo_id: str) -> list[Protection]:
     return [into(row) for row in await tx.all(rows.ALL, of_repo=repo_id)]
 
 
-def matching(rules: Iterable[Protection], branch: str) -> list[Protection]:
-    return [rule for rule in rules if branch_pattern.matches(rule.pattern, branch)]
-
-
 async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | None = None) -> None:
-    """Raise BranchProtected unless the rules of the branch allow the act.
+    """Raise BranchProtected unless the rules of the branch allow the act; of a merge NotMergeable.
 
     Call it inside the transaction that changes the ref or its live frontier, after answering repeated
     requests, and in `prepare` as well, so that nobody signs in vain. `write`: a live update, or a seal.
@@ -107,28 +106,16 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
         )
     if act == "merge":
         if blocked := blockers(found, standing or Standing()):
-            raise BranchProtected(
+            raise NotMergeable(
                 f"{branch} is protected, and the merge waits: {'; '.join(WAITS[code] for code in blocked)}. "
                 "svc pr merge --auto merges once nothing is missing",
+                blocked,
                 branch=branch,
                 patterns=patterns,
-                rules=blocked,
-                blocked_by=blocked,
             )
         return
-    if flags := [flag for flag in _WRITES if any(_on(rule, flag) for rule in found)]:
-        way = "; choose a name that the rule does not match"
-        if act != "create":
-            way = (
-                f" ({', '.join(flags)}): your edits stay here; take them to a branch of their own with "
-                f"svc repo branch NAME --from {branch} and svc switch NAME --merge"
-            )
-        raise BranchProtected(
-            f"{branch} is protected by the rule {patterns[0]} and {_ACTS[act]}{way}",
-            branch=branch,
-            patterns=patterns,
-            rules=flags,
-        )
+    if (refused := refusal(branch, found, act)) is not None:
+        raise refused
 
 
 def blockers(rules: list[Protection], standing: Standing) -> list[str]:
@@ -145,7 +132,3 @@ def blockers(rules: list[Protection], standing: Standing) -> list[str]:
         "unresolved_threads": any(rule.require_resolution for rule in rules) and standing.open_threads > 0,
     }
     return [code for code, blocks in blocked.items() if blocks]
-
-
-def _on(rule: Protection, flag: str) -> bool:
-    return bool(getattr(rule, flag)) or (flag == "require_review" and rule.required_approvals > 0)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import typing
 
 from localstore.core.errors import NotFound
-from localstore.core.model.repo import Coordinates, Kind
+from localstore.core.model.repo import Coordinates, Kind, ParentRepo
 from relay.caller import Caller
 from relay.db import ref as refs
 from relay.db.catalog import listing as listings
 from relay.db.repo import RepoRow
 from relay.service import repo as repos
+from relay.service.forking.parent import parent_of
 
 KINDS: tuple[str, ...] = typing.get_args(Kind)
 ANY = "apps"  # the plural is accepted for every kind
@@ -28,11 +29,14 @@ async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> tuple
         row, _ = found
         listing_id = await tx.value(listings.ID, of_repo=row.id)
         ref = await tx.one(refs.ONE, repo_id=row.id, type="branch", name=row.default_branch)
+        parent = await parent_of(tx, caller, row)
     head = refs.row(ref).head if ref is not None else None
-    return _to_wire(caller, row, head, listing_id), row.kind if kind not in (row.kind, ANY) else None
+    return _to_wire(caller, row, head, listing_id, parent), row.kind if kind not in (row.kind, ANY) else None
 
 
-def _to_wire(caller: Caller, row: RepoRow, head: str | None, listing_id: str | None) -> Coordinates:
+def _to_wire(
+    caller: Caller, row: RepoRow, head: str | None, listing_id: str | None, parent: ParentRepo | None
+) -> Coordinates:
     page = f"{caller.node.config.public_url}/{ANY if row.kind == 'app' else row.kind}/{row.full_name}"
     return Coordinates(
         id=row.id,
@@ -48,4 +52,5 @@ def _to_wire(caller: Caller, row: RepoRow, head: str | None, listing_id: str | N
         page_url=page,
         dev_url=f"{page}/dev",
         listing_id=listing_id,
+        parent=parent,
     )

@@ -8,7 +8,7 @@ from functools import partial
 from localstore.core import names, tree
 from localstore.core.errors import Conflict, Invalid, NotFound
 from localstore.core.model.base import Page
-from localstore.core.model.collaboration.protection import Protection
+from localstore.core.model.collaboration.protection import Protection, matching
 from localstore.core.model.ref import Ref, RefCreate, RefExists, RefUpdate, StaleHead, TagExists
 from relay.base.clock import now_ms
 from relay.base.ids import new_branch_id
@@ -129,7 +129,7 @@ async def delete(view: View, type: str, name: str, expected_head: str | None, di
 
 async def drop_if_sealed(tx: Tx, view: View, ref: RefRow) -> None:
     """Delete a merged branch, unless it is the default branch, protected, or has unsealed edits."""
-    if protection.matching(await protection.of_repo(tx, view.repo.id), ref.name):
+    if matching(await protection.of_repo(tx, view.repo.id), ref.name):
         return
     unsealed = await tx.value(rows.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
     if not unsealed and ref.name != view.repo.default_branch:
@@ -157,7 +157,7 @@ async def find(tx: Tx, repo_id: str, type: str, name: str) -> RefRow:
 def to_wire(view: View, ref: RefRow, rules: list[Protection]) -> Ref:
     """The wire form; `rules`: those of the repository."""
     default = ref.type == "branch" and ref.name == view.repo.default_branch
-    protected = ref.type == "branch" and bool(protection.matching(rules, ref.name))
+    protected = ref.type == "branch" and bool(matching(rules, ref.name))
     return Ref(
         id=ref.id,
         type=ref.type,  # type: ignore[arg-type]

@@ -36,6 +36,7 @@ from relay.http import paging
 from relay.service.access import organisation as organisations
 from relay.service.access import through
 from relay.service.attention import social
+from relay.service.forking.parent import parent_of
 from relay.service.proposal import elsewhere
 
 ALIAS_MS = limits.ALIAS * 1000
@@ -368,12 +369,7 @@ async def _named(tx: Tx, caller: Caller, owner: str, name: str) -> Repo | None:
 
 async def _shown_with_parent(tx: Tx, caller: Caller, row: RepoRow, role: Role | None) -> Repo:
     """The wire form with the repository it was forked from, unless that is hidden from the caller."""
-    parent = None
-    if row.parent_id is not None:
-        me = caller.principal.account_id if caller.principal else ""
-        found = await tx.one(rows.PARENT, id=row.parent_id, account=me)
-        if found is not None:
-            parent = ParentRepo(id=found[0], full_name=f"{found[1]}/{found[2]}")
+    parent = await parent_of(tx, caller, row)
     return to_wire(row, role, signed_in=caller.principal is not None, parent=parent)
 
 

@@ -132,6 +132,13 @@ class Watched(Terminal):
             most = max(most, self.still(0.15))
         return most, (self.cpu - before) / len(keys)
 
+    def memory(self) -> None:
+        """Print what it holds, and with files, which change little, what it holds and held at most."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        whole, most = (int(status.split(f"{name}:")[1].split()[0]) // 1024 for name in ("VmRSS", "VmHWM"))
+        own = anonymous([self.pid]) >> 20
+        print(f"{'memory':<32} {own:>7} MB, {whole} with files, {most} at most")
+
     def expect(self, words: str, seconds: float = 60.0) -> None:
         if not self.shows(words, seconds):
             raise SystemExit(f"«{words}» is not on the screen:\n{self.text}")
@@ -152,7 +159,7 @@ def measure(folder: Path, env: dict[str, str], size: tuple[int, int], count: int
         sent += app.read(0.01, 0.02)
     row("first paint", (sent, app.cpu))
     row("start", (sent + app.still(1.0), app.cpu))
-    print(f"{'memory':<32} {anonymous([app.pid]) / 1e6:>7.0f} MB")
+    app.memory()
     row("open a repository", app.costs("\r"))
     for tab in "12345678":
         row(f"tab {tab}", app.costs(tab))
@@ -172,11 +179,18 @@ def measure(folder: Path, env: dict[str, str], size: tuple[int, int], count: int
     row("a line", app.each("jjjjjjjjjjkkkkkkkkkk"))
     row("a page", app.each(["\x04", "\x15"] * 5))
     row("first, last line", app.each(["G", "g"] * 5))
-    print(f"{'memory':<32} {anonymous([app.pid]) / 1e6:>7.0f} MB")
+    app.memory()
     app.costs("3")
+    for _ in range(2):  # the second time they are known, and read again
+        app.costs("p")
+        app.expect(f"Proposals, open {count}")
+        app.still(5.0)
+        app.costs("p")
+        app.expect("Issues, open")
     app.costs("p")
     app.expect(f"Proposals, open {count}")
-    app.still(1.0)
+    app.still(5.0)
+    app.memory()
     app.costs("/")
     row("a key of a filter", app.each("retry upload"))
     row("a key taken back", app.each(["\x7f"] * 12))

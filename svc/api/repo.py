@@ -53,4 +53,5 @@ def _as_anyone(public: Coordinates) -> Repo:
         state="archived" if public.archived else "active",
         created_at="",
         updated_at="",
+        parent=public.parent,
     )

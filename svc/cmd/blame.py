@@ -40,7 +40,7 @@ def blame(
     svc blame src/main.py
     svc blame src/main.py -L 40,60
     svc blame src/main.py -L 40,+5
-    svc blame README.md --ref v1.0 --jq 'group_by(.author) | map({(.[0].author): length}) | add'
+    svc blame README.md --ref v1.0 --jq 'map(.author) | unique | .[]'
     """
     span = span_of(lines) if lines else None
     found = lines_of(ctx.obj, path, ref)

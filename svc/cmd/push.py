@@ -11,8 +11,11 @@ import typer
 
 from localstore.core.errors import UsageError
 from localstore.core.limits import MIB
+from localstore.core.model.collaboration import protection as protections
+from localstore.core.model.collaboration.protection import matching, refusal
 from localstore.core.paths import terminal_safe
-from localstore.errors import EditsConflict
+from localstore.errors import EditsConflict, UnpulledSeal
+from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun
 from svc.cmd.frame.working_copy import (
@@ -29,6 +32,7 @@ from svc.cmd.frame.working_copy import (
 )
 from svc.console import Column, answers
 from svc.console.table import size
+from svc.flows.diff import diff
 from svc.flows.place.folder import copy_for_sending
 from svc.flows.push import Pushed
 from svc.flows.push import push as push_copy
@@ -115,9 +119,21 @@ def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False) -> Pus
     with copy_for_sending(ctx.obj) as copy:
         try:
             return push_copy(copy, message, no_delete=no_delete, dry_run=dry_run)
+        except UnpulledSeal:
+            _require_unprotected(ctx, copy)
+            raise
         except EditsConflict as error:
             note_conflicts(ctx, error.conflicts, dry_run)
             raise
+
+
+def _require_unprotected(ctx: Ctx, copy: WorkingCopy) -> None:
+    """Raise BranchProtected if this folder has edits that a rule of the branch refuses, pulled or not."""
+    branch = copy.repo.branch
+    rules = matching(ctx.reader.items(protections.LIST, id=copy.repo.repo_id), branch)
+    refused = refusal(branch, rules, "write")
+    if refused is not None and any(diff(copy, [], None)):
+        raise refused
 
 
 def _plan(ctx: Ctx, no_delete: bool) -> Pushed:

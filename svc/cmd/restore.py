@@ -20,9 +20,7 @@ COLUMNS = (Column("paths"), Column("removed"), Column("trash"))
 @answers(COLUMNS)
 def restore(
     ctx: Ctx,
-    paths: Annotated[
-        list[str], typer.Argument(metavar="PATH...", help="Files, folders or patterns; . is all")
-    ],
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files, folders or patterns; . is all")],
     source: Annotated[
         str,
         typer.Option(

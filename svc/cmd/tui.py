@@ -63,6 +63,7 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
     from tui.app import SvcApp
     from tui.images.protocol import Way, way_of
     from tui.machine import Machine, Place
+    from tui.memory import settle
     from tui.sending import Sending
 
     place = Place()
@@ -86,6 +87,7 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
         images=way_of(os.environ) if images == "auto" else cast("Way", images),
         commands=catalogue(run),
     )
+    settle()
     app.run()
     if app.broken is not None:
         raise app.broken

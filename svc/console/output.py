@@ -41,6 +41,11 @@ class Out:
         self.meter = Meter(self._stderr, live=smart and self._stderr.isatty())
 
     @property
+    def noted(self) -> bool:
+        """Whether a person reads the notes: stderr is a terminal."""
+        return self._stderr.isatty()
+
+    @property
     def interactive(self) -> bool:
         """Whether a person can be asked."""
         return self.terminal and sys.stdin.isatty()
@@ -88,8 +93,18 @@ class Out:
         self._write(text)
         self._stdout.flush()
 
-    def record(self, item: Any, columns: Sequence[Column], model: type | None = None, body: str = "") -> None:
-        """Print one thing with its fields. `body`: text below them, on a terminal only."""
+    def record(
+        self,
+        item: Any,
+        columns: Sequence[Column],
+        model: type | None = None,
+        body: str = "",
+        text: str = "",
+    ) -> None:
+        """Print one thing with its fields. `body`: text below them, on a terminal only. `text`: the member
+        that holds it, elsewhere a column of its own."""
+        if text and (self.format.as_data or not self.terminal):
+            columns = (*columns, Column(text))
         self._fields(columns, model)
         record = _record(item)
         if self.format.as_data:

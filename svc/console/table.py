@@ -44,13 +44,17 @@ class Column(msgspec.Struct, frozen=True):
 
 
 def plain(value: Any) -> str:
-    """The value as text for programs, without tab or line break."""
+    """The value as text for programs, without tab or line break. Things with fields are JSON."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
+        if value and isinstance(value[0], dict):
+            return terminal_safe(msgspec.json.encode(value).decode())
         return ",".join(plain(item) for item in value)
+    if isinstance(value, dict):
+        return terminal_safe(msgspec.json.encode(value).decode())
     return terminal_safe(str(value))
 
 

@@ -28,12 +28,20 @@ class Linked(msgspec.Struct):
 
 
 def init(
-    transport: Transport, home: Home, repo: RepoLink, folder: Path, key: DeviceKey | None = None
+    transport: Transport,
+    home: Home,
+    repo: RepoLink,
+    folder: Path,
+    key: DeviceKey | None = None,
+    kind: str = "",
 ) -> Linked:
-    """Link `folder`. No file in it changes."""
+    """Link `folder`. No file in it changes. `kind`: of the repository; it decides which files fit, and a
+    branch without seals does not tell it before the first push."""
     with translated_disk_errors(folder, home.root):
         link.write_repo(folder, repo)
         link.write_state(folder, SealedState(last_seal=None, tree={}))
     with opened(folder, home, transport, key, turn=Turn("svc repo init")) as copy:
         found = recognise(copy)
+        if kind:
+            copy.db.put("repo_kind", kind)
     return Linked(folder, found.base, found.head, found.known, found.unknown)

@@ -37,8 +37,8 @@ class Pushed(msgspec.Struct):
     others' edits → a handle, None if unknown. `bytes` were uploaded for `size` bytes of files. `kind`:
     of `.svc.yaml`, on a first push. `where`: repository and branch. `unsealed`, of a dry run: whether
     there is anything to seal. `warnings`: names that some systems cannot hold. `tracked`: ignored
-    files that git tracks; `ignored`, of a dry run: all ignored files. `executable`, of a first push:
-    files whose executable bit is lost. `built_in`, likewise: built-in rule → how many files and folders it
+    files that git tracks; `ignored`, of a dry run: all ignored files. `executable`: new files
+    whose executable bit is lost. `built_in`, of a first push: built-in rule → how many files and folders it
     left out. `unresolved`: sent copies of unresolved conflicts → the path
     that each conflicts with. `merges`: seals that the seal names as merged."""
 
@@ -114,8 +114,8 @@ def _send_changes(copy: WorkingCopy, no_delete: bool) -> Pushed:
     sealed = copy.db.sealed_among(result.sent)
     new = [path for path in result.sent if path not in sealed]
     result.warnings = unportable(copy, new, copy.entries)
+    result.executable = unlisted(copy, new)
     if head is None:
-        result.executable = unlisted(copy, result.sent)
         result.built_in = Counter(item.rule for item in ignored(copy) if item.built_in)
     result.conflicts, result.merged = conflict_copies(copy), merged_with(copy)
     result.unresolved = unresolved_copies(copy, result.sent)

@@ -29,9 +29,10 @@ _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 class Template(msgspec.Struct, frozen=True):
-    """`name`: from the front matter, else the name of the file."""
+    """`name`: from the front matter, else `file`, the name of the file without its ending."""
 
     name: str
+    file: str = ""
     about: str = ""
     title: str = ""
     body: str = ""
@@ -64,6 +65,7 @@ def parse(name: str, data: bytes) -> Template | None:
     head, body = _split(text)
     return Template(
         name=_word(head.get("name")) or stem,
+        file=stem,
         about=_word(head.get("about") or head.get("description")),
         title=_word(head.get("title")),
         body=body,

@@ -50,7 +50,7 @@ def json(response: httpx.Response, returns: type[T], cap: int) -> T:
     opened(response)
     if not _media(response).endswith("json"):
         raise _misbehaved(response, f"answered with {_media(response) or 'no content type'} instead of JSON")
-    content = _read(response, cap)
+    content = _received(response, cap)
     try:
         return msgspec.json.decode(content, type=returns)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -65,7 +65,7 @@ def nothing(response: httpx.Response) -> None:
 
 def body(response: httpx.Response, cap: int) -> bytes:
     """The raw bytes of a successful answer."""
-    return _read(opened(response), cap)
+    return bytes(_received(opened(response), cap))
 
 
 def raw(response: httpx.Response, cap: int) -> Raw:
@@ -193,7 +193,7 @@ def _read(response: httpx.Response, cap: int) -> bytes:
     kept: bytes | SvcError | None = response.extensions.get(BODY)
     if kept is None:
         try:
-            kept = _received(response, cap)
+            kept = bytes(_received(response, cap))
         except SvcError as error:
             kept = error
         response.extensions[BODY] = kept
@@ -202,11 +202,15 @@ def _read(response: httpx.Response, cap: int) -> bytes:
     return kept
 
 
-def _received(response: httpx.Response, cap: int) -> bytes:
+def _received(response: httpx.Response, cap: int) -> bytearray:
+    """The whole body, read from the connection: once, and held by the caller alone."""
     declared = response.headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:20]) > cap:
         raise _misbehaved(response, f"sent more than {cap} bytes")
-    return b"".join(pieces(response, cap))
+    content = bytearray()
+    for piece in pieces(response, cap):
+        content += piece
+    return content
 
 
 def _interrupted(response: httpx.Response, why: str) -> ServerUnreachable:

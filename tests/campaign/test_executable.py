@@ -44,6 +44,16 @@ def test_a_first_push_names_what_loses_its_bit_and_the_list_keeps_it(place: Plac
     assert "executable" not in place.ann.ok("push", "-m", "nothing").err
 
 
+def test_a_later_push_names_new_files_that_lose_their_bit(place: Place) -> None:
+    place.write(place.ann, "plain.txt", "x\n")
+    place.ann.ok("push", "-m", "first")
+    script(place, "run.sh")
+    pushed = place.ann.ok("push", "-m", "second")
+    assert "1 file will not be executable elsewhere (run.sh)" in pushed.err
+    place.write(place.ann, "run.sh", "#!/bin/sh\necho again\n")
+    assert "executable" not in place.ann.ok("push", "-m", "third").err
+
+
 def test_pull_and_restore_set_the_bit(place: Place) -> None:
     script(place, "scripts/a.sh")
     place.ann.ok("push", "-m", "first")

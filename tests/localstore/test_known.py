@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 import stat
+import zlib
 from pathlib import Path
 from threading import Thread
 
-from localstore.known import KEPT, Store
+import pytest
+
+from localstore.known import KEPT, VALUE_MAX, Store
 
 ALICE, BOB = "alice@https://one.example", "bob@https://two.example"
 
@@ -71,3 +75,34 @@ def test_several_programs_write_at_once(tmp_path: Path) -> None:
         thread.join()
     store = Store(tmp_path / "known.db")
     assert all(store.get(ALICE, f"{name}/49", int) is not None for name in "abcd")
+
+
+def test_a_long_value_is_stored_compressed(tmp_path: Path) -> None:
+    store, text = Store(tmp_path / "known.db"), "a line of source\n" * 100_000
+    store.put(ALICE, "file", text)
+    found = store.get(ALICE, "file", str)
+    assert found is not None
+    assert found.value == text
+    store.close()
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < len(text) / 5
+
+
+@pytest.mark.parametrize(
+    "stored", [b"x", b"xyz", zlib.compress(b"[" * 9)[:-6], zlib.compress(b"{}"), b"\xff"]
+)
+def test_a_damaged_value_is_unknown(tmp_path: Path, stored: bytes) -> None:
+    store = Store(tmp_path / "known.db")
+    store.put(ALICE, "repos", ["a"])
+    with sqlite3.connect(tmp_path / "known.db") as db:
+        db.execute("UPDATE known SET value = ?", (stored,))
+    db.close()
+    assert store.get(ALICE, "repos", list[str]) is None
+
+
+def test_a_value_that_becomes_too_long_is_unknown(tmp_path: Path) -> None:
+    store = Store(tmp_path / "known.db")
+    store.put(ALICE, "repos", "")
+    with sqlite3.connect(tmp_path / "known.db") as db:
+        db.execute("UPDATE known SET value = ?", (zlib.compress(b'"' + b" " * VALUE_MAX + b'"', 9),))
+    db.close()
+    assert store.get(ALICE, "repos", str) is None

@@ -1,4 +1,4 @@
-"""Large things: what is kept of a row that is not painted, and the rows themselves."""
+"""Large things: what is kept of a row that is not painted, what making it takes, and the rows themselves."""
 
 from __future__ import annotations
 
@@ -7,12 +7,22 @@ import random
 import tracemalloc
 from collections.abc import Sequence
 
+import msgspec
 import pytest
+from pygments import lex
+from textual.geometry import Region
+from textual.message import Message
 
+from localstore.core.model.base import Actor
+from localstore.core.model.collaboration.check import Rollup
+from localstore.core.model.collaboration.issue import Reactions
+from localstore.core.model.collaboration.proposal import HeadRepo, Proposal, Reviewer, ThreadCounts
 from localstore.core.model.history import ChangedFile
-from tui.highlight import lines_of, plain
-from tui.text import safe
-from tui.widgets.lines import Item
+from tui.highlight import coloured, lexer_of, lines_of, plain, role_of
+from tui.listed import ListedProposal, Verdict, listed
+from tui.text import WINDOW, safe, starts, windows
+from tui.widgets.lines import Item, Lines
+from tui.widgets.made import Made
 from tui.widgets.patch import Key, Noted, Patches, Spot, texts
 from tui.widgets.source import Source
 
@@ -44,6 +54,140 @@ def test_a_row_of_a_large_comparison_or_file_takes_a_few_bytes() -> None:
         assert tracemalloc.get_traced_memory()[0] < 40 * len(rows)
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("half", [0, 60])
+@pytest.mark.parametrize("blanks", [True, False])
+def test_the_rows_of_a_large_comparison_are_made_without_all_its_lines(half: int, blanks: bool) -> None:
+    file = large()
+    tracemalloc.start()
+    try:
+        Patches([file], half, blanks=blanks)
+        assert tracemalloc.get_traced_memory()[1] < 100 * MANY * 3 // 2
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_coloured_text_takes_little_more_than_its_letters() -> None:
+    text = "def f(x: int) -> str:\n    return str(x + 1)  # why\n" * 300
+    coloured(text, "a.py")  # the lexer is imported
+    tracemalloc.start()
+    try:
+        found = coloured(text, "a.py")
+        assert found is not None
+        assert len(found) == 600
+        assert tracemalloc.get_traced_memory()[0] < 6 * len(text)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_text_of_very_many_lines_is_not_coloured() -> None:
+    assert coloured("x = 1\n" * MANY, "a.py") is None
+    assert coloured("x = 1\n" * 10, "a.py") is not None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n", "a = 1", "a\r\n\tb\r\n", "\ufeffa\n", "'''\nx\n\n'''\n", "\x1b é\n" * 3, "a\n\n"]
+)
+def test_the_lines_of_a_coloured_text(text: str) -> None:
+    lexer = lexer_of("a.py")
+    assert lexer is not None
+    lines: list[list[tuple[str, str]]] = [[]]
+    for token, piece in lex(text, lexer):
+        for letter in piece:
+            if letter == "\n":
+                lines.append([])
+            else:
+                lines[-1] += [(one, role_of(token)) for one in safe(letter)]
+    if len(lines) > 1 and not lines[-1]:
+        lines.pop()
+    found = coloured(text, "a.py")
+    assert found is not None
+    assert [[(one, role) for part, role in line for one in part] for line in found] == lines
+
+
+@pytest.mark.parametrize("length", [WINDOW - 1, WINDOW, WINDOW + 1, 2 * WINDOW + 1])
+@pytest.mark.parametrize("end", ["", "\n", "\n\n", "\na"])
+def test_lines_begin_where_they_do_in_texts_of_several_windows(length: int, end: str) -> None:
+    for text in ("x" * length + end, "xyz\n" * (length // 4) + "x" * (length % 4) + end):
+        assert list(starts(text)) == [0, *(at + 1 for at, letter in enumerate(text) if letter == "\n")]
+        assert [line for _, lines in windows(text) for line in lines] == text.split("\n")
+
+
+def proposal(number: int) -> Proposal:
+    who = Actor(id="0192f0a0-0000-7000-8000-000000000000", handle="alice")
+    return Proposal(
+        number=number,
+        title=f"retry the upload {number}",
+        body="It hangs.\n" * 100,
+        state="open",
+        draft=False,
+        author=who,
+        head=f"t{number}",
+        base="main",
+        head_repo=HeadRepo(id=who.id, full_name="alice/app"),
+        head_seal="a" * 64,
+        base_seal="b" * 64,
+        merge_base="c" * 64,
+        version=1,
+        assignees=[],
+        labels=[],
+        reactions=Reactions(),
+        comments=0,
+        reviewers=[Reviewer(who=who, state="approved", seal_id="a" * 64)],
+        reviews=[],
+        checks=Rollup(),
+        threads=ThreadCounts(),
+        merge_state="clean",
+        blocked_by=[],
+        depends_on=[],
+        closes=[],
+        created_at="2026-01-01T00:00:00Z",
+        updated_at="2026-01-01T00:00:00Z",
+    )
+
+
+def test_a_listed_proposal_takes_a_few_hundred_bytes() -> None:
+    json = msgspec.json.encode(listed(map(proposal, range(1000)), ListedProposal))
+    tracemalloc.start()
+    try:
+        found = msgspec.json.decode(json, type=list[ListedProposal])
+        assert tracemalloc.get_traced_memory()[0] < 900 * len(found)
+    finally:
+        tracemalloc.stop()
+    assert found == listed(map(proposal, range(1000)), ListedProposal)
+    assert found[7].author.handle == "alice"
+    assert found[7].reviewers == (Verdict("approved"),)
+
+
+class Found(Lines):
+    """A list outside of an app."""
+
+    def refresh(self, *regions: Region, **what: bool) -> Found:
+        return self
+
+    def post_message(self, message: Message) -> bool:
+        return True
+
+
+def test_a_filter_makes_no_rows() -> None:
+    made: list[int] = []
+
+    def row(value: int) -> Item:
+        made.append(value)
+        return Item(value, ((f"number {value}", "text"),))
+
+    lines = Found()
+    lines.show(Made(range(MANY), row, lambda value: value, str, [Item(None, (("99 title", "title"),))]))
+    lines.filter("99 9")
+    assert lines.rows[0].key == 99
+    assert lines.rows[2].key == 299
+    assert len(lines.rows) == sum("99" in str(value) for value in range(MANY))
+    lines.go_to(1099)
+    assert lines.key == 1099
+    lines.filter("")
+    assert (lines.key, len(lines.rows)) == (1099, MANY + 1)
+    assert len(made) < 30
 
 
 def test_the_rows_of_a_patch() -> None:

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from localstore.core.errors import Cancelled, SvcError
-from localstore.core.model.sync import Event, Hidden, Resync, Subscribed
 from svc.api import Api
-from svc.api.sync import SyncSocket
 from svc.http.bounds import Deadline, within
 from tui.client import state_after
 from tui.listening.backoff import Backoff
+
+if TYPE_CHECKING:
+    from svc.api.sync import SyncSocket
 
 OPENING = 10.0  # seconds that opening a socket may take
 LIVE = "live"  # the kind of event that no screen shows
@@ -107,6 +109,8 @@ class Following:
 
     def _listen(self, socket: SyncSocket) -> None:
         """Listen until the socket ends. On the first answer ask for what was missed."""
+        from localstore.core.model.sync import Event, Hidden, Resync, Subscribed  # not before the first paint
+
         for event in socket:
             if isinstance(event, Subscribed):
                 self._state("live")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from textual.app import ComposeResult
-from textual.events import DescendantFocus, Key
+from textual.events import Key
+from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 
 from localstore.core.model.repo import Repo
 from tui.actions import Action, spoken
 from tui.text import Part, safe
-from tui.widgets.frame import LIGHTS, Hints, Line, Prompt
+from tui.widgets.frame import LIGHTS, OPENING_SECONDS, Hints, Line, Prompt
 from tui.widgets.lines import Lines
 
 if TYPE_CHECKING:
@@ -28,13 +30,19 @@ class Base(Screen[None], inherit_bindings=False):
     ACTIONS: tuple[Action, ...] = ()
     AUTO_FOCUS = "Lines"
     FOLLOWS_LATER = False  # whether the server makes what is shown some time after the event
-    BEGINS_TYPING = False  # whether it opens a prompt by itself
+
+    class Focused(Message):
+        """The keys go to the prompt now."""
+
+        def __init__(self, prompt: Prompt) -> None:
+            super().__init__()
+            self.prompt = prompt
 
     def __init__(self) -> None:
         super().__init__()
         self._said: Part | None = None
-        self._opening = self.BEGINS_TYPING  # a prompt is on its way
-        self._ahead: list[Key] = []  # what was typed before it was there
+        self._opening = 0.0  # until when keys wait for a prompt that opens, by the monotonic clock
+        self._ahead: list[Key] = []  # the keys that wait
 
     @property
     def svc(self) -> SvcApp:
@@ -144,7 +152,7 @@ class Base(Screen[None], inherit_bindings=False):
         back = self.focused
 
         def leave() -> None:
-            self._opening = False
+            self._opening, self._ahead = 0.0, []
             for prompt in self.query(Prompt):
                 prompt.remove()
             if back is not None:
@@ -161,17 +169,17 @@ class Base(Screen[None], inherit_bindings=False):
             self.prompt_left()
 
         prompt = Prompt(sign, finish, escaped, changed, value, complete, filtered.move if filtered else None)
-        self._opening = True
+        self._opening = time.monotonic() + OPENING_SECONDS
         self.mount(prompt, after="#keys")
-        prompt.focus()
 
-    def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """Give a new prompt what was typed before it was there."""
-        if isinstance(event.widget, Prompt):
-            self._opening = False
-            ahead, self._ahead = self._ahead, []
-            for key in ahead:
-                self.app.post_message(key)
+        def focus() -> None:
+            if not prompt.is_attached:
+                return
+            self.set_focus(prompt)
+            # It comes where keys went so far, after all of them.
+            (back or self).post_message(self.Focused(prompt))
+
+        self.app.call_later(focus)
 
     def write(
         self, sign: str, done: Callable[[str], None], draft: str, text: str = "", *, blank: bool = False
@@ -210,18 +218,16 @@ class Base(Screen[None], inherit_bindings=False):
     def prompt_left(self) -> None:
         """Esc left the prompt."""
 
+    def open_prompt(self, ask: Callable[[], None]) -> None:
+        """Call `ask`, which opens the prompt, as soon as the screen is painted."""
+        self._opening = time.monotonic() + OPENING_SECONDS
+        self.call_after_refresh(ask)
+
     def on_key(self, event: Key) -> None:
+        if self._typed_ahead(event):
+            event.stop()
+            return
         if isinstance(self.focused, Prompt):
-            return
-        if self.app.screen is not self:  # a key before this one has opened or left a screen
-            self.app.post_message(Key(event.key, event.character))
-            event.stop()
-            event.prevent_default()
-            return
-        if self._opening:
-            self._ahead.append(Key(event.key, event.character))
-            event.stop()
-            event.prevent_default()
             return
         if self._said is not None:
             self._said = None
@@ -229,6 +235,25 @@ class Base(Screen[None], inherit_bindings=False):
         if self.svc.press(event.key) or (event.character and self.svc.press(event.character)):
             event.stop()
             event.prevent_default()
+
+    def _typed_ahead(self, event: Key) -> bool:
+        """Whether the key was typed for a prompt or screen that an earlier key opens; it gets there."""
+        if self.app.screen is not self:
+            self.app.post_message(Key(event.key, event.character))
+            return True
+        if time.monotonic() < self._opening:
+            self._ahead.append(event)
+            return True
+        return False
+
+    def on_base_focused(self, event: Focused) -> None:
+        self._opening = 0.0
+        ahead, self._ahead = self._ahead, []
+        while ahead and ahead[0].is_printable:
+            event.prompt.insert_text_at_cursor(ahead.pop(0).character or "")
+        event.prompt.begin()
+        for key in ahead:
+            self.app.post_message(Key(key.key, key.character))
 
     def do_down(self) -> None:
         self._move(lambda lines: lines.move(1))

@@ -17,8 +17,6 @@ from tui.widgets.lines import Item, Lines, sequence
 class Choose(Base):
     """Calls `chosen` with the key of the item, after it has closed."""
 
-    BEGINS_TYPING = True
-
     def __init__(self, what: str, items: Sequence[Item], chosen: Callable[[Any], None]) -> None:
         super().__init__()
         self._what, self._items, self._chosen = what, items, chosen
@@ -32,7 +30,7 @@ class Choose(Base):
     def on_mount(self) -> None:
         super().on_mount()
         self.query_one("#choices", Lines).show(sequence(self._items))
-        self.call_after_refresh(self.do_filter)
+        self.open_prompt(self.do_filter)
 
     def do_filter(self, typed: str = "") -> None:
         lines = self.query_one("#choices", Lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from localstore.core.model.history import ChangedFile
@@ -33,10 +33,22 @@ class Diff(Lines):
         self._notes: Mapping[Spot, Sequence[Item]] = {}
         self._anchor: Key | None = None
         self._begun = 0  # its row
+        self._kept: Hashable | None = None  # the line that the cursor was on
 
     def show_files(self, files: Iterable[ChangedFile]) -> None:
         self._files = tuple(files)
         self.rebuild()
+        if self._kept is not None:
+            self.go_to(self._kept)
+            self._kept = None
+
+    def drop_files(self) -> None:
+        """Free what is shown, because nobody sees it. The next files are shown at the same line, if they
+        have it."""
+        if self._files:
+            self._kept, kept = None, self.key
+            self.show_files(())
+            self._kept = kept
 
     def show_notes(self, notes: Mapping[Spot, Sequence[Item]]) -> None:
         """Rows that stand under lines of the files."""

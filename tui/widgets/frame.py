@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from rich.cells import cell_len
 from textual.events import Key
@@ -50,6 +52,9 @@ class Line(Widget):
         return strip(columns(self._left, self._right, width), width, styles)
 
 
+OPENING_SECONDS = 2.0  # that keys wait for a prompt that opens, at most
+
+
 class Hints(Line):
     """The keys of a screen: as many whole ones as there is room for, and always the last, which lists all."""
 
@@ -84,7 +89,7 @@ class Hints(Line):
 
 class Prompt(Input):
     """One line of typing at the bottom. Calls `done(text)` at enter, `left()` at esc, `changed(text)` at each
-    key; at tab the text becomes `complete(text)`; at up and down `move` is called with -1 and 1."""
+    key; at tab the text becomes `complete(text)`."""
 
     DEFAULT_CSS = """
     Prompt { height: 1; border: none; padding: 0; background: ansi_default; color: ansi_default; }
@@ -103,6 +108,7 @@ class Prompt(Input):
     ) -> None:
         super().__init__(value=value, placeholder=safe(sign), select_on_focus=False)
         self.cursor_blink = False
+        self._ready = asyncio.Event()
         self._done, self._left, self._changed, self._complete = done, left, changed, complete
         self._move = move
 
@@ -111,6 +117,20 @@ class Prompt(Input):
         self.styles.background = BACKGROUNDS[colours]
         if colours != "terminal":
             self.styles.color = _text_colour(colours)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the keys that were typed before the prompt had the focus are in it."""
+        return self._ready.is_set()
+
+    def begin(self) -> None:
+        """Take keys."""
+        self._ready.set()
+
+    async def on_key(self) -> None:
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._ready.wait(), OPENING_SECONDS)
+        self.begin()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

@@ -6,6 +6,7 @@ it was on. It has no scroll bar; where it stands is for the title of its pane to
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, Protocol
 
@@ -32,7 +33,8 @@ class Item(NamedTuple):
 
 class Rows(Protocol):
     """Rows that are made when they are painted: the cost depends on the visible ones only. With a method
-    `place_of(key)` a row is found at once, with `text_of(index)` a search does not make the rows."""
+    `place_of(key)` a row is found at once, with `text_of(index)` a search and a filter do not make the
+    rows."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> Item: ...
@@ -72,6 +74,7 @@ class Lines(Widget, can_focus=True):
         self.searches = searches  # `/` goes to what matches instead of leaving out the rest
         self.empty = empty
         self._all: Rows = ()
+        self._sought: list[str] = []  # what a filter looks in, of all rows, while there is one
         self._filter = ""
 
     @property
@@ -88,7 +91,7 @@ class Lines(Widget, can_focus=True):
         self.waiting = ""
         wanted = cursor if cursor is not None else self.key
         offset = self.cursor - self.top
-        self._all = rows
+        self._all, self._sought = rows, []
         self.rows = self._filtered()
         place = self._place_of(wanted)
         if place is not None:
@@ -204,25 +207,17 @@ class Lines(Widget, can_focus=True):
     def _filtered(self) -> Rows:
         words = [] if self.searches else self._filter.casefold().split()
         if not words:
+            self._sought = []
             return self._all
-        found: list[Item] = []
-        for index in range(len(self._all)):
-            item = self._all[index]
-            if item.key is None:
-                continue
-            text = text_of(item).casefold()
-            if all(word in text for word in words):
-                found.append(item)
-        return found
+        texts = self._sought = self._sought or _texts(self._all)
+        places: Sequence[int] = range(len(texts))
+        for word in words:
+            places = [at for at in places if word in texts[at]]
+        return _Left(self._all, places)
 
     def _place_of(self, key: Hashable | None) -> int | None:
         """The place of the row with this key; None if no row has it."""
-        if key is None:
-            return None
-        place = getattr(self.rows, "place_of", None)
-        if place is not None:
-            return place(key)  # type: ignore[no-any-return]
-        return next((index for index in range(len(self.rows)) if self.rows[index].key == key), None)
+        return None if key is None else _place_in(self.rows, key)
 
     def _choosable(self, index: int, step: int) -> int | None:
         while 0 <= index < len(self.rows):
@@ -249,6 +244,39 @@ class Lines(Widget, can_focus=True):
 def text_of(item: Item) -> str:
     """What a filter and a search look in."""
     return item.text or "".join(part for part, _ in (*item.left, *item.right))
+
+
+def _texts(rows: Rows) -> list[str]:
+    """What a filter looks in, of each row; nothing of rows that cannot be chosen."""
+    text, every = getattr(rows, "text_of", None), range(len(rows))
+    if text is not None:
+        return [text(index).casefold() for index in every]
+    return [text_of(item).casefold() if item.key is not None else "" for item in map(rows.__getitem__, every)]
+
+
+def _place_in(rows: Rows, key: Hashable) -> int | None:
+    place = getattr(rows, "place_of", None)
+    if place is not None:
+        return place(key)  # type: ignore[no-any-return]
+    return next((index for index in range(len(rows)) if rows[index].key == key), None)
+
+
+class _Left:
+    """The rows that a filter leaves. `places`: theirs among all, in order."""
+
+    def __init__(self, rows: Rows, places: Sequence[int]) -> None:
+        self._rows, self._places = rows, places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, index: int, /) -> Item:
+        return self._rows[self._places[index]]
+
+    def place_of(self, key: Hashable) -> int | None:
+        place = _place_in(self._rows, key)
+        at = len(self._places) if place is None else bisect_left(self._places, place)
+        return at if at < len(self._places) and self._places[at] == place else None
 
 
 def sequence(items: Sequence[Item]) -> Rows:

@@ -10,16 +10,17 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, compress
+from operator import mul
 from typing import Literal, NamedTuple
 
 from rich.cells import cell_len
 
 from localstore.core.model.history import ChangedFile
-from tui.text import Part, fit, safe
+from tui.text import Part, fit, line_at, safe, starts, windows
 from tui.widgets.lines import Item, text_of
 
-_HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _BLOCK = re.compile(r"(-*)(\+*)( *)")  # deleted lines, added ones in their place, unchanged ones
 SIGNS = {"add": "+", "delete": "-", "text": " "}
 OF_LINES = frozenset("+- ")
@@ -54,15 +55,19 @@ class Line(NamedTuple):
 
 
 class _Hunk(NamedTuple):
-    """`signs`: the first character of each line; `old`, `new`: its numbers; `at`: where it begins in the
-    patch."""
+    """`signs`: the first character of each line; `old`, `new`: its numbers; `at`: where it begins in
+    `patch`, as `title` does."""
 
+    patch: str
     title: int
     signs: str
     old: Sequence[int]
     new: Sequence[int]
     at: Sequence[int]
-    texts: Sequence[str]
+
+    def text(self, index: int) -> str:
+        """A line without its sign."""
+        return line_at(self.patch, self.at[index] + 1)
 
 
 class Patches:
@@ -187,9 +192,7 @@ class Patches:
         return self._files[bisect_right(self.marks["file"], index) - 1]
 
     def _text(self, file: ChangedFile, at: int) -> str:
-        patch = file.patch or ""
-        end = patch.find("\n", at)
-        return patch[at:] if end < 0 else patch[at:end]
+        return line_at(file.patch or "", at)
 
     def _head(self, file: ChangedFile) -> tuple[Part, ...]:
         was = f"{safe(file.old_path)} → " if file.old_path and file.old_path != file.path else ""
@@ -269,34 +272,34 @@ class Noted:
 def texts(file: ChangedFile) -> Iterator[Line]:
     """The lines of a file's patch."""
     for hunk in _hunks(file.patch or ""):
-        for sign, old, new, text in zip(hunk.signs, hunk.old, hunk.new, hunk.texts, strict=True):
-            yield Line(KINDS[sign], old, new, text[1:])
+        for index, (sign, old, new) in enumerate(zip(hunk.signs, hunk.old, hunk.new, strict=True)):
+            yield Line(KINDS[sign], old, new, hunk.text(index))
 
 
 def _hunks(patch: str) -> Iterator[_Hunk]:
     """The hunks of a patch. Other lines, such as a note on a missing newline, are left out."""
-    lines = patch.split("\n")
-    begins = [0, *accumulate(len(line) + 1 for line in lines)]
-    titles = [at for at, line in enumerate(lines) if line[:2] == "@@" and _HUNK.match(line)]
-    for title, end in zip(titles, (*titles[1:], len(lines)), strict=False):
-        kept = [at for at in range(title + 1, end) if lines[at][:1] in OF_LINES]
-        signs = "".join([lines[at][0] for at in kept])
-        old, new = map(int, _HUNK.findall(lines[title])[0])
+    begins = starts(patch)
+    firsts = "".join(line[:1] or "\n" for _, lines in windows(patch) for line in lines)
+    titles = [line for line, first in enumerate(firsts) if first == "@" and _HUNK.match(patch, begins[line])]
+    for title, end in zip(titles, (*titles[1:], len(begins)), strict=False):
+        kept = bytes(map(OF_LINES.__contains__, firsts[title + 1 : end]))
+        signs = "".join(compress(firsts[title + 1 : end], kept))
+        found = _HUNK.match(patch, begins[title])
+        old, new = map(int, found.groups()) if found is not None else (0, 0)
         yield _Hunk(
+            patch,
             begins[title],
             signs,
             _numbered(signs, "+", old),
             _numbered(signs, "-", new),
-            array("I", (begins[at] for at in kept)),
-            [lines[at] for at in kept],
+            array("I", compress(begins[title + 1 : end], kept)),
         )
 
 
 def _numbered(signs: str, without: str, first: int) -> array[int]:
     """The number of each line on the side that lines with the sign `without` are not on; 0 for those."""
-    counted = accumulate((sign != without for sign in signs), initial=first)
-    pairs = zip(signs, counted, strict=False)
-    return array("I", (number if sign != without else 0 for sign, number in pairs))
+    there = signs.translate({ord(sign): sign != without for sign in SIGNS.values()}).encode()
+    return array("I", map(mul, accumulate(there, initial=first), there))
 
 
 def _blocks(signs: str) -> Iterator[tuple[range, range, range]]:
@@ -309,21 +312,22 @@ def _blocks(signs: str) -> Iterator[tuple[range, range, range]]:
 def _without_blanks(hunk: _Hunk) -> _Hunk:
     """The hunk with deleted and added lines that differ only in white space joined into unchanged ones."""
     signs: list[str] = []
-    kept: list[tuple[int, int]] = []  # the lines that an old and a new number come from; the new one is shown
+    olds, news = array("I"), array("I")  # the lines that the numbers come from; the new one is shown
     for deleted, added, others in _blocks(hunk.signs):
-        pairs = list(zip(deleted, added, strict=False))
         alike = len(deleted) == len(added) and all(
-            hunk.texts[a][1:].split() == hunk.texts[b][1:].split() for a, b in pairs
+            hunk.text(a).split() == hunk.text(b).split() for a, b in zip(deleted, added, strict=True)
         )
-        lines = pairs if alike else [(one, one) for one in (*deleted, *added)]
-        kept += [*lines, *((one, one) for one in others)]
-        signs.append(" " * len(pairs) if alike else "-" * len(deleted) + "+" * len(added))
+        for numbers, chosen in ((olds, deleted), (news, added)):
+            for lines in (chosen,) if alike else (deleted, added):
+                numbers.extend(lines)
+            numbers.extend(others)
+        signs.append(" " * len(deleted) if alike else "-" * len(deleted) + "+" * len(added))
         signs.append(" " * len(others))
     return _Hunk(
+        hunk.patch,
         hunk.title,
         "".join(signs),
-        array("I", (hunk.old[a] for a, _ in kept)),
-        array("I", (hunk.new[b] for _, b in kept)),
-        array("I", (hunk.at[b] for _, b in kept)),
-        [hunk.texts[b] for _, b in kept],
+        array("I", (hunk.old[one] for one in olds)),
+        array("I", (hunk.new[one] for one in news)),
+        array("I", (hunk.at[one] for one in news)),
     )

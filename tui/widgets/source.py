@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from types import MappingProxyType
 
@@ -29,10 +30,7 @@ class Source:
         self._changed = None if changed is None else frozenset(changed)
         self._digits = len(str(len(lines)))
         self._now = now
-        self._who: dict[int, BlameRange] = {}
-        for one in blame:
-            for number in range(one.start, one.end + 1):
-                self._who[number] = one
+        self._blame = sorted(blame, key=lambda one: one.start)
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -40,8 +38,8 @@ class Source:
     def __getitem__(self, index: int, /) -> Item:
         number = index + 1
         gutter: list[Part] = [(f"{number:>{self._digits}} ", "gutter")]
-        if self._who:
-            one = self._who.get(number)
+        if self._blame:
+            one = self.blamed(number)
             first = one is not None and (number == one.start or index == 0)
             if one is not None and first:
                 name = safe(one.who.handle or one.who.id)[:WHO]
@@ -64,4 +62,5 @@ class Source:
 
     def blamed(self, number: int) -> BlameRange | None:
         """Who last changed line `number` (1-based)."""
-        return self._who.get(number)
+        at = bisect_right(self._blame, number, key=lambda one: one.start) - 1
+        return self._blame[at] if at >= 0 and number <= self._blame[at].end else None

@@ -128,7 +128,8 @@ class RepoPatch(Model, omit_defaults=True, frozen=True):
 
 
 class Coordinates(Model, rename={"class_": "class"}, frozen=True):
-    """What anyone may read about a public repository."""
+    """What anyone may read about a public repository. `parent`: what it was forked from, where the caller
+    sees that."""
 
     id: str
     owner: str
@@ -143,6 +144,7 @@ class Coordinates(Model, rename={"class_": "class"}, frozen=True):
     page_url: str
     dev_url: str
     listing_id: str | None = None
+    parent: ParentRepo | None = None
 
 
 class Deleted(Model, frozen=True):

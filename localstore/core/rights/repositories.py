@@ -154,7 +154,7 @@ OPERATIONS: tuple[Operation, ...] = (
     reading("webhook.deliveries", "owner"),
     writing("webhook.redeliver", "owner"),
     writing("report.create", "read"),
-    reading("report.list", "owner"),
+    reading("report.list", anonymous=False, guest=False),
     writing("report.decide", "owner"),
     writing("advisory.publish", "owner", edition="self-hosted-business"),
 )

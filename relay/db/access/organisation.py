@@ -119,6 +119,12 @@ END_INVITE = (
     .where(member_invite.c.id == bindparam("of_id"), member_invite.c.state == "pending")
     .values(state=bindparam("new_state"))
 )
+# Its marks are those of the inviter from now on.
+DECLINE_INVITE = (
+    update(member_invite)
+    .where(member_invite.c.id == bindparam("of_id"), member_invite.c.state == "pending")
+    .values(state="declined", answered_at=_NOW, unread=True, done=False)
+)
 SET_INVITED_ROLE = (
     update(member_invite).where(member_invite.c.id == bindparam("of_id")).values(role=bindparam("new_role"))
 )

@@ -34,6 +34,7 @@ from relay.db.schema.collaboration.issue import comment, part, report, subject
 from relay.db.schema.collaboration.organisation import member
 from relay.db.schema.collaboration.proposal import proposal, review, version
 from relay.db.schema.collaboration.run import run
+from relay.db.schema.event import event
 from relay.db.schema.repo import collaborator, repo
 
 FAILED = ("failure", "timed_out")  # conclusions of checks
@@ -41,6 +42,7 @@ FAILED = ("failure", "timed_out")  # conclusions of checks
 # --- the caller's own rows
 _ME: Any = bindparam("account")
 _OWNER = account.alias("owner")
+_ACTOR = account.alias("actor")
 
 
 def _administered(who: Any) -> Any:
@@ -78,6 +80,10 @@ _ROWS = (
         repo.c.name,
         subject.c.kind,
         subject.c.title,
+        event.c.kind.label("event_kind"),
+        _ACTOR.c.id.label("actor_id"),
+        _ACTOR.c.handle.label("actor_handle"),
+        _ACTOR.c.kind.label("actor_kind"),
     )
     .select_from(
         inbox.join(repo, repo.c.id == inbox.c.repo_id)
@@ -87,6 +93,8 @@ _ROWS = (
             and_(collaborator.c.repo_id == inbox.c.repo_id, collaborator.c.account_id == _ME),
         )
         .outerjoin(subject, and_(subject.c.repo_id == inbox.c.repo_id, subject.c.number == inbox.c.number))
+        .outerjoin(event, and_(event.c.id == inbox.c.event, inbox.c.number == 0))
+        .outerjoin(_ACTOR, _ACTOR.c.id == event.c.actor)
     )
     .where(
         inbox.c.account_id == _ME,

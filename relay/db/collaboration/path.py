@@ -36,5 +36,9 @@ CHANGES = Keyset(
     .where(_c.repo_id == bindparam("of_repo")),
     "-id",
 )
+# (id, path, was, became)
+CHANGES_OF = select(_c.id, _c.path, _c.was, _c.became).where(
+    _c.repo_id == bindparam("of_repo"), _c.id.in_(bindparam("ids", expanding=True))
+)
 CHANGED = insert(path_change)
 CHANGE_COUNT = select(func.count()).select_from(path_change).where(_c.repo_id == bindparam("of_repo"))

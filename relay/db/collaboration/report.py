@@ -50,9 +50,10 @@ _REPORTS = (
 
 
 @cache
-def page(by_state: bool) -> Keyset:
-    """The newest first."""
-    return Keyset(_REPORTS.where(_r.state == bindparam("of_state")) if by_state else _REPORTS, "-id")
+def page(by_state: bool, by_reporter: bool) -> Keyset:
+    """The newest first: those in the state `of_state`, those that `who` made."""
+    found = _REPORTS.where(_r.state == bindparam("of_state")) if by_state else _REPORTS
+    return Keyset(found.where(_r.reporter_id == bindparam("who")) if by_reporter else found, "-id")
 
 
 ONE = _REPORTS.where(_r.id == bindparam("of_report"))

@@ -14,7 +14,7 @@ FLAG = "TR_REPOS_ENABLED"
 
 @serves(endpoints.LIST, operation="report.list", flag=FLAG)
 async def list_reports(view: View, query: ReportQuery) -> Page[Report]:
-    """Security reports of a repository, the newest first"""
+    """Security reports of a repository, for others than its owner those that they made, the newest first"""
     return await reports.page(view, query)
 
 

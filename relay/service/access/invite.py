@@ -114,10 +114,16 @@ async def decline(caller: Caller, invite: str) -> Invite:
     repo_id = await _repo_of(caller, invite)
     async with caller.write(repo_name(repo_id)) as tx:
         await caller.recheck(tx)
-        await _mine(tx, caller, invite)
+        found = await _mine(tx, caller, invite)
         await tx.run(rows.END_INVITE, of_id=invite, new_state="declined")
         await caller.node.hub.announce(
-            tx, repo_id, "invite.decline", audience="owner", invite=invite, account=caller.me.account_id
+            tx,
+            repo_id,
+            "invite.decline",
+            audience="owner",
+            invite=invite,
+            account=caller.me.account_id,
+            told=found[7],
         )
         return await _shown(tx, invite)
 

@@ -84,6 +84,7 @@ async def invite(caller: Caller, org: str, body: MemberInviteCreate) -> MemberIn
             valid_until=now + OFFER_MS,
             unread=True,
             done=False,
+            answered_at=None,
         )
         await _record(tx, caller, "member.invite", org_id, who, role=body.role)
         return await _shown(tx, made)
@@ -114,7 +115,7 @@ async def decline(caller: Caller, invite: str) -> MemberInvite:
     async with caller.write(account_name(org_id)) as tx:
         await caller.recheck(tx)
         await _mine(tx, caller, invite)
-        await tx.run(rows.END_INVITE, of_id=invite, new_state="declined")
+        await tx.run(rows.DECLINE_INVITE, of_id=invite, now=now_ms())
         await _record(tx, caller, "member.decline", org_id, caller.me.account_id)
         return await _shown(tx, invite)
 

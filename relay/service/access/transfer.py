@@ -118,7 +118,7 @@ async def _end(caller: Caller, transfer: str, whose: tuple[int, ...], state: str
             raise NotFound
         await tx.run(rows.END_TRANSFER, of_id=transfer, new_state=state)
         await caller.node.hub.announce(
-            tx, found[1], kind, audience="owner", transfer=transfer, account=found[4]
+            tx, found[1], kind, audience="owner", transfer=transfer, account=found[4], told=found[7]
         )
         return await _shown(tx, transfer)
 

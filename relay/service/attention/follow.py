@@ -35,6 +35,9 @@ async def follow(tx: Tx, events: Sequence[Logged]) -> None:
             if rule.asked and data.get("asked"):
                 about_grant = {**about, **_of(event), "who": str(who)}
                 await tx.run(rows.TO_ACCOUNT, **about_grant, reason="access_granted")
+            if rule.tells is not None and data.get("told"):
+                answer = {**about, **_of(event), "who": str(data["told"])}
+                await tx.run(rows.TO_ACCOUNT, **answer, reason=rule.tells)
             if rule.check:
                 await _to_authors(tx, repo_id, event)
             await _to_mentioned(tx, rule, about, event, bodies)

@@ -23,19 +23,21 @@ from relay.db.collaboration import inbox_offers as offers
 from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.http.paging import INT64, Cursor, page_size
+from relay.service.discussion.subject import actor
 
-ORG = "org"  # in the id of a row about an organisation, where others have a number
+# In the id of a row about an organisation, where others have a number: an invitation to it, a declined one.
+ORG, DECLINED = "org", "declined"
 
 
 async def page(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
     """The newest first; without what is done, unless `all`. Invitations to organisations are among them
-    while they wait."""
+    while they wait, and for who invited once they are declined."""
     wanted: dict[str, Any] = {} if query.reason is None else {"reason": query.reason}
     left = frozenset() if query.all else frozenset({"open"})
     mine = rows.page(frozenset({*left, *wanted}))
     lists: list[tuple[Keyset, Callable[[Row], InboxItem]]] = [(mine, _to_wire)]
     if query.reason in (None, "invited"):
-        lists.append((offers.page(left), _offer))
+        lists += [(offers.page(left), _offer), (offers.answers(left), _answer)]
     size = page_size(query.limit)
     values = {"account": caller.me.account_id, "current": now_ms(), "limit": size + 1}
     found: list[tuple[tuple[Any, ...], InboxItem]] = []
@@ -60,6 +62,9 @@ async def update(caller: Caller, item: str, body: InboxState) -> InboxItem:
     me = {"account": caller.me.account_id, "current": now_ms()}
     if digits == ORG:
         return await _mark(caller, offers.ONE, offers.MARK, _offer, body, {**me, "of_org": about_id})
+    if digits == DECLINED:
+        about = {**me, "of_invite": about_id}
+        return await _mark(caller, offers.ANSWER, offers.MARK_ANSWER, _answer, body, about)
     number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else -1
     if str(number) != digits or not 0 <= number < INT64:
         raise NotFound
@@ -93,6 +98,7 @@ async def update_all(caller: Caller, body: InboxState) -> InboxChanged:
         await caller.recheck(tx)
         changed = await tx.run(rows.MARK_ALL, account=me, **marks)
         changed += await tx.run(offers.MARK_ALL, account=me, current=now_ms(), **marks)
+        changed += await tx.run(offers.MARK_ANSWERS, account=me, **marks)
     return InboxChanged(changed=changed)
 
 
@@ -101,7 +107,7 @@ def _marks(body: InboxState) -> dict[str, bool]:
 
 
 def _to_wire(row: Row) -> InboxItem:
-    repo_id, number, reason, unread, done, updated, owner, name, kind, title = row
+    repo_id, number, reason, unread, done, updated, owner, name, kind, title, event, *who = row
     full_name = f"{owner}/{name}"
     subject = (
         InboxSubject(kind=kind, number=number, title=title)
@@ -116,17 +122,29 @@ def _to_wire(row: Row) -> InboxItem:
         unread=bool(unread),
         done=bool(done),
         updated_at=rfc3339(updated),
+        event=event,
+        actor=actor(*who) if who[0] else None,
     )
 
 
 def _offer(row: Row) -> InboxItem:
-    org_id, _, unread, done, updated, handle = row
+    return _of_org(row, ORG, "invite.create")
+
+
+def _answer(row: Row) -> InboxItem:
+    return _of_org(row, DECLINED, "invite.decline")
+
+
+def _of_org(row: Row, suffix: str, event: str) -> InboxItem:
+    about_id, _, unread, done, updated, handle, *who = row
     return InboxItem(
-        id=f"{org_id}.{ORG}",
+        id=f"{about_id}.{suffix}",
         repo=None,
         subject=InboxSubject(kind="organisation", number=None, title=handle),
         reason="invited",
         unread=bool(unread),
         done=bool(done),
         updated_at=rfc3339(updated),
+        event=event,
+        actor=actor(*who),
     )

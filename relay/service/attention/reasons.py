@@ -14,7 +14,8 @@ class Rule(NamedTuple):
     offer, read in `relay.db.collaboration.inbox`); `clears`: remove that account's row of this reason
     instead. `named`: the handles that an edit added, `mentions` of the data, are mentioned; `check`: it is
     about a run, and the authors of open proposals of its seal hear where it failed; `asked`: the account
-    hears that it got what it asked for, where `asked` of the data says so."""
+    hears that it got what it asked for, where `asked` of the data says so. `tells`: the reason for the
+    account named by `told` of the data, which hears of an answer."""
 
     watchers: bool = False
     parts: bool = False
@@ -25,6 +26,7 @@ class Rule(NamedTuple):
     named: bool = False
     check: bool = False
     asked: bool = False
+    tells: Reason | None = None
 
 
 _NEW = Rule(watchers=True, text="subject")
@@ -64,14 +66,15 @@ RULES: Final[dict[str, Rule]] = {
     "run.update": _RUN,
     "invite.create": Rule(to="invited", outside=True),
     "invite.cancel": _UNINVITED,
-    "invite.decline": _UNINVITED,
+    "invite.decline": _UNINVITED._replace(tells="invited"),
     "access.request": Rule(to="access_requested"),
     "access.grant": _UNINVITED._replace(asked=True),
     "access.change": Rule(asked=True),
     "transfer.create": Rule(to="transfer", outside=True),
-    "transfer.decline": _UNOFFERED,
+    "transfer.decline": _UNOFFERED._replace(tells="transfer"),
     "transfer.cancel": _UNOFFERED,
     "repo.transfer": _UNOFFERED,
     "report.create": Rule(to="report"),
+    "report.decide": Rule(tells="author"),
     "webhook.disable": Rule(to="webhook_disabled"),
 }

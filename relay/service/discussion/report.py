@@ -1,5 +1,5 @@
 """Rules of security reports: whoever reads the repository and is signed in reports, its owner reads and
-decides."""
+decides. Who reported reads that report again, and hears of the decision."""
 
 from __future__ import annotations
 
@@ -30,10 +30,14 @@ _FROM = {"triaged": ("new",), "dismissed": ("new", "triaged"), "published": ("ne
 
 
 async def page(view: View, query: ReportQuery) -> Page[Report]:
-    """The newest first."""
-    wanted = {} if query.state is None else {"of_state": query.state}
+    """The newest first: for the owner all, for others those that they made."""
+    if view.repo.owner_id == view.me.account_id:
+        view.require("owner")  # a token that only reads does not list a part of them as if it were all
+    wanted: dict[str, str] = {} if query.state is None else {"of_state": query.state}
+    if not view.has("owner"):
+        wanted["who"] = view.me.account_id
     async with view.read() as tx:
-        keyset = rows.page(query.state is not None)
+        keyset = rows.page(query.state is not None, "who" in wanted)
         return await paging.page(tx, keyset, query, _listed, of_repo=view.repo.id, **wanted)
 
 
@@ -91,7 +95,13 @@ async def decide(view: View, report: str, body: ReportDecision) -> Report:
             decided = {"new_state": state, "new_advisory": told, "now": now_ms()}
             await tx.run(rows.DECIDE, of_repo=view.repo.id, of_report=report, **decided)
             await view.node.hub.announce(
-                tx, view.repo.id, "report.decide", audience="owner", id=report, decision=state
+                tx,
+                view.repo.id,
+                "report.decide",
+                audience="owner",
+                id=report,
+                decision=state,
+                told=old.reporter_id,
             )
         return _to_wire(await _find(tx, view, report))
 

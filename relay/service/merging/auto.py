@@ -22,7 +22,6 @@ from localstore.core import limits
 from localstore.core.errors import NotFound, RateLimited, SvcError, Unauthorized, Unavailable
 from localstore.core.model.collaboration.merge import MergeFinalizeRequest, NotMergeable
 from localstore.core.model.collaboration.proposal import Draft, Proposal
-from localstore.core.model.collaboration.protection import BranchProtected
 from localstore.core.model.seal import PrepareExpired
 from localstore.core.rights import OPERATIONS
 from relay.base.clock import now_ms
@@ -211,7 +210,7 @@ async def _view(node: Node, repo_id: str, kept: AutoRow) -> View:
 
 def _waits(refusal: SvcError) -> bool:
     """Whether what blocks the merge may change by itself."""
-    if isinstance(refusal, Draft | BranchProtected):
+    if isinstance(refusal, Draft):
         return True
     return isinstance(refusal, NotMergeable) and refusal.extra.get("blocked_by") != ["closed"]
 

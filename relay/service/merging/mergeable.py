@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from localstore.core.model.collaboration.merge import BaseMoved, NotMergeable
 from localstore.core.model.collaboration.proposal import Draft, ProposalBranchGone, ProposalMerged
+from localstore.core.model.collaboration.protection import matching
 from localstore.core.model.collaboration.review import HeadMoved
 from relay.caller import View
 from relay.db import ref as refs
@@ -27,7 +28,7 @@ def require_open(row: ProposalRow) -> None:
 
 
 async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
-    """Raise ProposalMerged, Draft, BranchProtected, NotMergeable."""
+    """Raise ProposalMerged, Draft, NotMergeable."""
     require_open(row)
     if row.draft:
         raise Draft(f"#{row.number} is a draft; when it is ready, run: svc pr ready {row.number}")
@@ -55,7 +56,7 @@ async def blocked_of(tx: Tx, view: View, base: RefRow, head: str) -> list[str]:
     if found := await proposals_of(tx, view, base, head):
         shown = await wire.proposals(tx, view, found)
         return sorted({code for one in shown for code in one.blocked_by})
-    rules = protection.matching(await protection.of_repo(tx, view.repo.id), base.name)
+    rules = matching(await protection.of_repo(tx, view.repo.id), base.name)
     unmet = await check.unmet(tx, view.repo.id, [head])
     return protection.blockers(rules, protection.Standing(checks=not unmet[head]))
 

@@ -32,6 +32,16 @@ def blocked_by(rules: list[Protection], come_to: Standing) -> list[str]:
     return codes
 
 
+def mergeable(merge_base: str | None, base_now: str | None, trial: Collection[str] | None) -> bool | None:
+    """Whether a merge would not conflict, whatever else stands in its way; None while that is not known.
+    Parameters as those of `merge_state`."""
+    if base_now is None:
+        return None
+    if merge_base == base_now:
+        return True
+    return None if trial is None else not trial
+
+
 def merge_state(
     state: str,
     draft: bool,

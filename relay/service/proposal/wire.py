@@ -9,6 +9,7 @@ import msgspec
 
 from localstore.core import limits
 from localstore.core.model.collaboration.proposal import AutoMerge, HeadRepo, Proposal, Reviewer
+from localstore.core.model.collaboration.protection import matching
 from localstore.core.model.collaboration.review import Review
 from relay.base.clock import rfc3339, rfc3339_or_none
 from relay.caller import View
@@ -55,7 +56,7 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
         blocked: list[str] = []
         if row.state == "open":
             come_to = verdict.standing(stand, not unmet[row.head_seal], talk[n].open)
-            blocked = verdict.blocked_by(protection.matching(rules, row.base), come_to)
+            blocked = verdict.blocked_by(matching(rules, row.base), come_to)
         base_now = row.base_now if row.state == "open" else None
         conflicts = _conflicts(view, row, base_now, tried.get(n))
         made.append(
@@ -94,6 +95,7 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
                 auto_merge=_auto(waiting.get(n)),
                 cross_repository=row.head_repo_id is not None,
                 conflicts=(conflicts or [])[: limits.CONFLICTS_SHOWN],
+                mergeable=verdict.mergeable(row.merge_base, base_now, conflicts),
             )
         )
     return made

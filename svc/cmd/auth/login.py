@@ -55,7 +55,7 @@ def login(
     Examples:
     svc login --server https://node.example
     svc login --server node.example --device-key --handle alice
-    svc login --device-key --handle alice --pair BCDF-GHJK-LMNP --name "Alice's laptop"
+    svc login --device-key --handle alice --pair BCDF-GHJK-LMNP --name laptop
     svc login --new-key
     """
     if (handle or pair) and not device_key:

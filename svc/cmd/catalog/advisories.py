@@ -68,4 +68,4 @@ def advisories(
         raise NotFound(
             f"{ctx.reader.origin} has no advisory {terminal_safe(advisory[:60])}; see: svc advisories"
         ) from None
-    ctx.out.record(one, COLUMNS, Advisory, body=one.details)
+    ctx.out.record(one, COLUMNS, Advisory, body=one.details, text="details")

@@ -60,7 +60,8 @@ def listing(
 
     Examples:
     svc repo listing
-    svc repo listing --name "Field notes" --category Writing --screenshot docs/app.png
+    svc repo listing --name "Field notes" --category Writing
+    svc repo listing --screenshot docs/app.png
     svc repo listing --remove --yes
     """
     ctx.obj.set_repository(repository)

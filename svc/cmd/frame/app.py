@@ -85,7 +85,10 @@ def _usage(out: Out, error: Any) -> int:
     """Print what is wrong with the arguments, the usage and where to read more."""
     say = getattr(error, "format_message", lambda: str(error))
     context = getattr(error, "ctx", None)
-    out.fail(str(say()).rstrip(".") + _instead(error))
+    instead = _instead(error)
+    if instead:
+        error.possibilities = None  # the most similar spellings of options that do something else
+    out.fail(str(say()).rstrip(".") + instead)
     if context is not None:
         out.note(context.command.get_usage(context).strip())
         out.note(f"Read on: {context.command_path} --help")

@@ -88,6 +88,9 @@ class Command(TyperCommand):
         decide = partial(is_list_of, fields, required)
         return super().parse_args(ctx, with_fields(args, self.params, decide))
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [self.options_metavar or "", *map(spelled, arguments_of(self))]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         group = ctx.command_path.partition(" ")[2]
         if group in GROUPS:
@@ -202,8 +205,32 @@ def _require_format(command: str, template: str | None, own: list[Any]) -> None:
         )
 
 
+def arguments_of(command: Command) -> list[Any]:
+    return [param for param in command.own_params if param.param_type_name == "argument"]
+
+
+def spelled(argument: Any) -> str:
+    """An argument as usages show it: NAME, a|b for fixed words, [NAME] if it may be omitted, NAME... if it
+    may be repeated. Its own spelling counts where that has brackets."""
+    given = str(argument.metavar or "")
+    if given.startswith("["):
+        return given
+    name = given or "|".join(getattr(argument.type, "choices", ())) or str(argument.name).upper()
+    repeated = "..." if argument.nargs == -1 and not name.endswith("...") else ""
+    return f"{name}{repeated}" if argument.required else f"[{name}]{repeated}"
+
+
+def records_of(ctx: Any, params: list[Any]) -> list[tuple[str, str]]:
+    """How each parameter is written, and its meaning; without hidden ones."""
+    found = [(param, record) for param in params if (record := param.get_help_record(ctx)) is not None]
+    return [
+        (spelled(param) if param.param_type_name == "argument" else name, meaning)
+        for param, (name, meaning) in found
+    ]
+
+
 def _section(ctx: Any, formatter: Any, title: str, params: list[Any]) -> None:
-    records = [record for param in params if (record := param.get_help_record(ctx)) is not None]
+    records = records_of(ctx, params)
     if records:
         with formatter.section(title):
             formatter.write_dl(records)
@@ -230,6 +257,11 @@ def _unknown(group: str, words: list[str]) -> NoReturn:
     near += [path for path in same if path.startswith(f"{group} ".lstrip())]
     near += [f"{group} {name}".strip() for name in get_close_matches(typed, here, 1, 0.6)]
     near += same
+    meant = (
+        [] if near or group else get_close_matches(typed, [word for word in WORDS if " " not in word], 1, 0.8)
+    )
+    if meant:
+        raise UsageError(f"there is no command '{_shown(group, typed)}', nor '{meant[0]}'; {WORDS[meant[0]]}")
     hint = f"; did you mean: svc {near[0]}" if near else f"; see: {f'svc {group}'.strip()} --help"
     raise UsageError(f"there is no command '{_shown(group, typed)}'{hint}")
 

@@ -116,7 +116,7 @@ def _values(path: str, param: Any, environment: Mapping[str, str], folder: Path)
     if kinds:
         yield from _refs(environment, folder, kinds)
     if param.name in NUMBERS | LABELS or name in LABEL_COMMANDS:
-        yield from _subjects(environment, folder, param.name in NUMBERS)
+        yield from _subjects(environment, folder, param.name in NUMBERS, path.startswith("pr "))
     if name in TRACKED:
         yield from _tracked(folder)
     if param.name == "repository":
@@ -133,13 +133,18 @@ def _refs(environment: Mapping[str, str], folder: Path, kinds: frozenset[str]) -
     yield from ((name, kind) for name, kind in known.items() if kind in kinds)
 
 
-def _subjects(environment: Mapping[str, str], folder: Path, numbers: bool) -> Iterator[tuple[str, str]]:
-    """The newest first."""
+def _subjects(
+    environment: Mapping[str, str], folder: Path, numbers: bool, proposals: bool
+) -> Iterator[tuple[str, str]]:
+    """The newest first; for `proposals` of a fork those of the repository that it was forked from."""
     from localstore.folder import link
     from localstore.home import Home
     from svc.flows.place.known_subjects import recall
 
-    known = recall(Home.default(environment), link.read_repo(link.find(folder)).repo_id)
+    home = Home.default(environment)
+    known = recall(home, link.read_repo(link.find(folder)).repo_id)
+    if proposals and known.base:
+        known = recall(home, known.base)
     of_kind = known.subjects if numbers else known.labels
     found = sorted(of_kind, key=int, reverse=True) if numbers else sorted(of_kind)
     yield from ((one, terminal_safe(of_kind[one])) for one in found if one == terminal_safe(one))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal, get_args
 
+import msgspec
 import typer
 
 from localstore.core.errors import NotFound, UsageError
@@ -13,12 +14,13 @@ from localstore.core.model.collaboration.inbox import InboxItem, InboxQuery, Inb
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
+from svc.flows.inbox_words import said
 from svc.flows.place.where import read_address
 
 Mark = Literal["done", "read", "unread"]
 MARKS: tuple[Mark, ...] = get_args(Mark)
 _NAMED = re.compile(r"(?P<repo>[^#\s]*)#?(?P<number>[1-9][0-9]{0,17})?")
-_ID = re.compile(r"[^./#\s]+\.(org|0|[1-9][0-9]{0,17})")
+_ID = re.compile(r"[^./#\s]+\.(org|declined|0|[1-9][0-9]{0,17})")
 
 
 def item(record: dict[str, Any]) -> str:
@@ -30,7 +32,8 @@ def item(record: dict[str, Any]) -> str:
 
 
 def title(record: dict[str, Any]) -> str:
-    return str(record["subject"]["title"])
+    """Of an issue or proposal its title, else who did what."""
+    return said(msgspec.convert(record, InboxItem))
 
 
 def mark(record: dict[str, Any]) -> str:
@@ -57,14 +60,20 @@ def inbox(
     everything: Annotated[
         bool, typer.Option("--all", help="With a mark: on every one; else list what is done too")
     ] = False,
-    reason: Annotated[Reason | None, typer.Option("--reason", help="Only what is here for this")] = None,
+    reason: Annotated[
+        Reason | None,
+        typer.Option(
+            "--reason", metavar="REASON", help=f"Only what is here for one of {', '.join(get_args(Reason))}"
+        ),
+    ] = None,
     limit: Limit = 30,
 ) -> None:
     """List what concerns you, and mark it as done
 
     In all repositories: where you are named, assigned, took part, or watch. What is done comes back when
-    something new happens. An ITEM is what the first column says, #12 in a linked folder, or an id. An
-    invitation to an organisation is answered with svc org invite accept or decline.
+    something new happens. For a repository or an organisation the title says who did what. An ITEM is what
+    the first column says, #12 in a linked folder, or an id. An invitation to an organisation is answered with
+    svc org invite accept or decline.
 
     Examples:
     svc inbox
@@ -88,8 +97,8 @@ def inbox(
     if everything:
         changed = ctx.api.send(endpoints.UPDATE_ALL, state).changed
     else:
-        named = [_id(ctx, one) for one in typed[1:]]
-        for one, shown in zip(named, typed[1:], strict=True):
+        named = [(one, shown) for shown in typed[1:] for one in _ids(ctx, shown)]
+        for one, shown in named:
             try:
                 ctx.api.send(endpoints.UPDATE, state, id=one)
             except NotFound:
@@ -99,14 +108,15 @@ def inbox(
     ctx.out.done(f"Marked {rows} as {typed[0]}", {"changed": changed}, MARKED, value=str(changed))
 
 
-def _id(ctx: Ctx, typed: str) -> str:
-    """The id of the row that the user names. Raises UsageError."""
+def _ids(ctx: Ctx, typed: str) -> list[str]:
+    """The ids of the rows that the user names: of an organisation all. Raises UsageError."""
     if _ID.fullmatch(typed) and "/" not in typed:
-        return typed
+        return [typed]
     if "/" not in typed and "#" not in typed:
-        for one in ctx.api.items(endpoints.LIST, InboxQuery(reason="invited", all=True)):
-            if one.repo is None and one.subject.title == typed.removeprefix("@").lower():
-                return one.id
+        invited = ctx.api.items(endpoints.LIST, InboxQuery(reason="invited", all=True))
+        name = typed.removeprefix("@").lower()
+        if of_org := [one.id for one in invited if one.repo is None and one.subject.title == name]:
+            return of_org
     match = _NAMED.fullmatch(typed)
     if match is None or not (match["repo"] or match["number"]):
         raise UsageError(f"{typed} names no row of the inbox; see: svc inbox")
@@ -115,4 +125,4 @@ def _id(ctx: Ctx, typed: str) -> str:
         repo = ctx.api.repo.find(address.owner, address.name)
     else:
         repo = ctx.repo
-    return f"{repo.id}.{match['number'] or 0}"
+    return [f"{repo.id}.{match['number'] or 0}"]

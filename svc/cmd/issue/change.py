@@ -28,7 +28,7 @@ from svc.http.checked import checked
 
 Why = Literal["completed", "not_planned", "not planned"]
 Comment = Annotated[str | None, typer.Option("-c", "--comment", metavar="TEXT", help="Say why, in a comment")]
-Names = Annotated[list[str], typer.Argument(metavar="LABELS...", help="Names of labels")]
+Names = Annotated[list[str], typer.Argument(metavar="LABEL", help="Names of labels")]
 
 
 def _several(option: str, help: str) -> Any:

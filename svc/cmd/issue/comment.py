@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -61,6 +62,17 @@ def comment(
     svc issue comment 12 --edit-last -b "It happens on Linux too"
     """
     n, text = number_of(number), body_of(body, body_file)
+    said(ctx, lambda: (ctx.repo, n), text, edit_last, delete_last)
+
+
+def said(
+    ctx: Ctx,
+    subject: Callable[[], tuple[Repo, str]],
+    text: str | None,
+    edit_last: bool,
+    delete_last: bool,
+) -> None:
+    """Comment on an issue or proposal, once the words are checked. `subject`: its repository and number."""
     if edit_last and delete_last:
         raise UsageError("--edit-last and --delete-last are two things; use one of them")
     if delete_last and text is not None:
@@ -71,7 +83,7 @@ def comment(
         checked(CommentBody(body=text))
     elif not delete_last and not ctx.out.interactive:
         raise UsageError("say the text: -b TEXT or -F FILE; there is no terminal for an editor")
-    repo = ctx.repo
+    repo, n = subject()
     last = _last(ctx, repo, n) if edit_last or delete_last else None
     if delete_last and last is not None:
         ctx.confirm(f"Deleting your last comment on #{n}")
@@ -101,10 +113,14 @@ def react(
     svc issue react 12 heart --remove
     """
     n = number_of(number)
-    name = SPELLED.get(reaction.strip(":").lower())
-    if name is None:
+    if reaction.strip(":").lower() not in SPELLED:
         raise UsageError(f"there is no reaction {reaction}; there are: {', '.join(REACTIONS)}")
-    repo = ctx.repo
+    reacted(ctx, ctx.repo, n, reaction, comment, remove)
+
+
+def reacted(ctx: Ctx, repo: Repo, n: str, reaction: str, comment: str, remove: bool) -> None:
+    """React to an issue or proposal, or to a comment of it. `reaction`: one of SPELLED."""
+    name = SPELLED[reaction.strip(":").lower()]
     with known_issue(repo, n):
         if comment:
             route = issues.UNREACT_TO_COMMENT if remove else issues.REACT_TO_COMMENT

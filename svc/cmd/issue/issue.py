@@ -209,9 +209,10 @@ def _template(ctx: Ctx, repo: Repo, name: str) -> Template | None:
     found = of_issues(ctx.obj, repo)
     if not name:
         return found[0] if len(found) == 1 and ctx.out.interactive else None
-    for one in found:
-        if one.name.casefold() == name.casefold():
-            return one
+    for key in ("name", "file"):
+        for one in found:
+            if str(getattr(one, key)).casefold() == name.casefold():
+                return one
     there = ", ".join(one.name for one in found) or "none"
     raise NotFound(f"{repo.full_name} has no template {name}; there are: {there}")
 

@@ -67,12 +67,10 @@ def edit(
     if patch == ProposalPatch():
         if not ctx.out.interactive:
             raise UsageError("say what to change: -t TITLE, -b TEXT, --base BRANCH, --add-reviewer NAME …")
-        repo = ctx.repo
-        made = _rewritten(ctx, repo, find(ctx, repo, number))
+        made = _rewritten(ctx, *find(ctx, number))
     else:
         checked(patch)
-        repo = ctx.repo
-        made = _change(ctx, repo, number_of(ctx, repo, number), patch)
+        made = _change(ctx, *number_of(ctx, number), patch)
     _done(ctx, f"Changed proposal {titled(made)}", made)
 
 
@@ -114,8 +112,7 @@ def ready(
     svc pr ready
     svc pr ready 12 --undo
     """
-    repo = ctx.repo
-    made = _change(ctx, repo, number_of(ctx, repo, number), ProposalPatch(draft=undo))
+    made = _change(ctx, *number_of(ctx, number), ProposalPatch(draft=undo))
     _done(ctx, f"Proposal {titled(made)} is {'a draft again' if undo else 'ready for review'}", made)
 
 
@@ -134,8 +131,7 @@ def add_label(
     """
     names = names_of(labels)
     checked(ProposalPatch(add_labels=names))
-    repo = ctx.repo
-    n = number_of(ctx, repo, number)
+    repo, n = number_of(ctx, number)
     if not create:
         made = _change(ctx, repo, n, ProposalPatch(add_labels=names))
     else:
@@ -160,8 +156,7 @@ def remove_label(
     """
     names = names_of(labels)
     checked(ProposalPatch(remove_labels=names))
-    repo = ctx.repo
-    found = find(ctx, repo, number)
+    repo, found = find(ctx, number)
     on = {one.name.casefold() for one in found.labels}
     for name in names:
         if name.casefold() not in on:
@@ -176,12 +171,15 @@ def remove_label(
 
 def _set_state(ctx: Ctx, number: str, comment: str | None, patch: ProposalPatch, did: str) -> None:
     said = None if comment is None else checked(CommentBody(body=comment))
-    repo = ctx.repo
-    n = number_of(ctx, repo, number)
+    repo, before = find(ctx, number)
+    n = str(before.number)
     made = _change(ctx, repo, n, patch)
     if said is not None:
         ctx.api.send(issues.COMMENT, said, id=repo.id, n=n)
-    _done(ctx, f"{did} proposal {titled(made)}", made)
+    if before.state == made.state:
+        _done(ctx, f"Proposal {titled(made)} was {made.state} already", made)
+    else:
+        _done(ctx, f"{did} proposal {titled(made)}", made)
 
 
 def _change(ctx: Ctx, repo: Repo, number: str, patch: ProposalPatch) -> Proposal:

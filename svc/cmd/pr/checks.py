@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from localstore.core.model.collaboration import check as checks
 from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.collaboration.check import SealCheck
 from localstore.core.model.repo import Repo
 from localstore.core.model.sync import Event
 from svc.cmd.frame.context import Ctx
-from svc.cmd.pr.words import find
+from svc.cmd.pr.words import Number, find
 from svc.cmd.run.watch import (
     FIELDS,
     TABLE,
@@ -32,9 +28,7 @@ from svc.flows.waiting.checks import INTERVAL, Options, Subject
 @answers(FIELDS, SealCheck, table=TABLE)
 def list_checks(
     ctx: Ctx,
-    number: Annotated[
-        str, typer.Argument(metavar="[N]", help="The proposal, or its branch; else of this folder's branch")
-    ] = "",
+    number: Number = "",
     watch: Watch = False,
     required: Required = False,
     fail_fast: FailFast = False,
@@ -53,8 +47,7 @@ def list_checks(
     svc pr checks 12 --watch --fail-fast --timeout 900
     """
     options = Options(required=required, fail_fast=fail_fast, interval=interval, timeout=timeout)
-    repo = ctx.readable_repo
-    subject = proposal_subject(ctx, repo, number)
+    repo, subject = proposal_subject(ctx, number)
     if watch:
         follow(ctx, repo, subject, options)
         return
@@ -62,10 +55,10 @@ def list_checks(
     look(ctx, found, options, subject, strict=True, exit_status=exit_status)
 
 
-def proposal_subject(ctx: Ctx, repo: Repo, typed: str) -> Subject:
-    """The head of a proposal. Raises NotFound where there is none."""
+def proposal_subject(ctx: Ctx, typed: str) -> tuple[Repo, Subject]:
+    """The head of a proposal, and its repository. Raises NotFound where there is none."""
     api = ctx.reader
-    found = find(ctx, repo, typed)
+    repo, found = find(ctx, typed, session=False)
     n = found.number
 
     def head() -> str | None:
@@ -74,4 +67,4 @@ def proposal_subject(ctx: Ctx, repo: Repo, typed: str) -> Subject:
     def moves(event: Event) -> bool:
         return event.kind == "proposal.push" and event.number == n
 
-    return Subject(found.head_seal, f"#{n}", head, moves)
+    return repo, Subject(found.head_seal, f"#{n}", head, moves)

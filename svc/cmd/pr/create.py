@@ -20,7 +20,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
 from svc.cmd.frame.working_copy import count
 from svc.cmd.issue.words import Assignees, Labels, Web, handles_of, names_of
-from svc.cmd.pr.words import COLUMNS, Reviewers, page_of, titled
+from svc.cmd.pr.words import COLUMNS, Reviewers, page_of, place_of, titled
 from svc.console import answers
 from svc.flows.place.known_subjects import listing
 from svc.http.checked import checked
@@ -67,13 +67,15 @@ def create(
     svc pr create --head bob:parser -t "Parse dates" -R alice/notes
     """
     text = body_of(body, body_file)
-    repo, mine = _where(ctx, head)
+    place = place_of(ctx)
+    repo, fork = place.repo, place.fork
     if web:
         from svc.cmd.frame.browser import open_page
 
         open_page(ctx.out, page_of(ctx, repo))
         return
-    start, end = base or repo.default_branch, head or f"{mine}{ctx.obj.branch_of(ctx.repo)}"
+    mine = f"{fork.full_name}:" if fork else ""
+    start, end = base or repo.default_branch, head or f"{mine}{ctx.obj.branch_of(fork or repo)}"
     if start == end:
         raise NothingProposed(
             f"{end} would be proposed for itself; make a branch (svc repo branch NAME --from {start}, "
@@ -104,17 +106,8 @@ def create(
     where = f" of {repo.full_name}" if made.cross_repository else ""
     sentence = f"Opened {kind} {titled(made)}{where}: {end} → {made.base}"
     ctx.out.done(sentence, made, COLUMNS, Proposal, value=str(made.number))
-    if where and ctx.obj.named_repo is None:
+    if ctx.obj.named_repo is not None and repo.parent is not None:
         ctx.out.note(f"to see it: svc pr view {made.number} -R {repo.full_name}")
-
-
-def _where(ctx: Ctx, head: str) -> tuple[Repo, str]:
-    """The repository to propose to, and what stands before the name of this folder's branch there."""
-    repo = ctx.repo
-    if ctx.obj.named_repo is not None or repo.parent is None:
-        return repo, ""
-    parent = ctx.api.repo.find(*repo.parent.full_name.split("/", 1))
-    return parent, "" if head else f"{repo.full_name}:"
 
 
 def _from_seals(ctx: Ctx, repo: Repo, base: str, head: str) -> tuple[str, str]:

@@ -64,8 +64,7 @@ def diff(
     """
     if stat and name_only:
         raise UsageError("--stat counts lines and --name-only leaves them out; use one of them")
-    repo = ctx.repo if since_review else ctx.readable_repo
-    found = find(ctx, repo, number)
+    repo, found = find(ctx, number, session=since_review)
     if since_review:
         query = CompareQuery(base=_reviewed(ctx, repo, found), head=found.head_seal, direct=True)
     else:
@@ -93,19 +92,25 @@ def checkout(
 ) -> None:
     """Switch this folder to the branch of a proposal
 
-    If the branch is deleted, or in a fork, the newest version is shown to be read, as svc switch shows a
-    seal. To work on that: svc repo branch NAME --from pr:12.
+    If the branch is deleted, or in another repository than this folder's, the newest version is shown to be
+    read, as svc switch shows a seal. To work on that: svc repo branch NAME --from pr:12.
 
     Examples:
     svc pr checkout 12
     svc pr checkout parser --merge
     """
-    ctx.obj.linked_folder()
-    repo = ctx.readable_repo
-    found = find(ctx, repo, number)
-    target = found.head_seal if found.cross_repository else found.head
+    _, link = ctx.obj.linked_folder()
+    repo, found = find(ctx, number, session=False)
+    mine = found.head_repo is not None and found.head_repo.id == link.repo_id
+    if not mine and repo.id != link.repo_id:
+        raise Conflict(
+            f"#{found.number} of {repo.full_name} does not come from {link.repo}, to which this folder is "
+            f"linked and which may lack its seals; run svc repo clone {repo.full_name}, and in that folder "
+            f"svc pr checkout {found.number}"
+        )
+    target = found.head if mine else found.head_seal
     try:
-        ctx.reader.send(refs.GET, id=repo.id, type="branch", name=found.head)
+        ctx.reader.send(refs.GET, id=link.repo_id, type="branch", name=found.head)
     except NotFound:
         target = found.head_seal
     switch(ctx, target, merge, force)
@@ -122,8 +127,8 @@ def versions(ctx: Ctx, number: Number = "") -> None:
     svc pr versions 12
     svc pr versions 12 --json n,head,change_id
     """
-    repo = ctx.readable_repo
-    ctx.out.rows(_versions(ctx, repo, find(ctx, repo, number)), VERSIONS, Version)
+    repo, found = find(ctx, number, session=False)
+    ctx.out.rows(_versions(ctx, repo, found), VERSIONS, Version)
 
 
 @answers(PAIRS)
@@ -143,8 +148,7 @@ def range_diff(
     """
     from svc.flows.proposal.range_diff import paired, steps
 
-    repo = ctx.readable_repo
-    found = find(ctx, repo, number)
+    repo, found = find(ctx, number, session=False)
     old, new = _span(span, found.version)
     by_number = {one.n: one for one in _versions(ctx, repo, found)}
     for n in (old, new):

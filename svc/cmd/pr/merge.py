@@ -86,8 +86,7 @@ def merge(
     if auto + disable_auto + dry_run > 1 or (disable_auto and (squash or rebase or merge or delete_branch)):
         raise UsageError("--auto and --dry-run exclude each other; --disable-auto stands alone")
     strategy: Strategy | None = "squash" if squash else "rebase" if rebase else "merge" if merge else None
-    repo = ctx.repo
-    found = find(ctx, repo, number)
+    repo, found = find(ctx, number)
     if disable_auto:
         done = ctx.api.send(merges.AUTO_OFF, id=repo.id, n=str(found.number))
         was = "no longer merges by itself" if found.auto_merge else "had no auto-merge"
@@ -137,7 +136,7 @@ def merge(
     elif delete_branch and not deleted:
         why = "it is the default branch" if found.head == repo.default_branch else "it has unsealed edits"
         ctx.out.note(f"branch {found.head} stays: {why}")
-    if deleted and ctx.obj.linked is not None and ctx.obj.branch_of(repo) == found.head:
+    if deleted and _on(ctx, repo, found.head):
         ctx.out.note(f"this folder is on the deleted branch; run: svc switch {found.base}")
     how = f"{HOW[prepared.strategy]}, {count(len(prepared.seals), 'seal')}"
     sentence = f"Merged {titled(found)} into {found.base} ({how}): {(done.merged_seal or '')[:12]}"
@@ -157,8 +156,7 @@ def update_branch(ctx: Ctx, number: Number = "", message: Message = "", dry_run:
     svc pr update-branch 12
     svc pr update-branch --dry-run
     """
-    repo = ctx.repo
-    found = find(ctx, repo, number)
+    repo, found = find(ctx, number)
     ensure_registered(ctx.api, ctx.obj.sessions)
     key = ctx.obj.sessions.identity.device
     body = UpdatePrepareRequest(
@@ -181,10 +179,16 @@ def update_branch(ctx: Ctx, number: Number = "", message: Message = "", dry_run:
     finish = UpdateFinalizeRequest(prepare_id=prepared.prepare_id, device_key_id=key.id, signatures=signed)
     ctx.api.send(merges.UPDATE_FINALIZE, finish, **path)
     seal = prepared.seals[-1].digest
-    if ctx.obj.linked is not None and ctx.obj.branch_of(repo) == found.head:
+    if _on(ctx, repo, found.head):
         ctx.out.note("to have it in this folder: svc pull")
     sentence = f"Brought {found.base} into {found.head}: {seal[:12]}, {files}"
     ctx.out.done(sentence, _record(found, prepared, seal, False), COLUMNS, value=str(found.number))
+
+
+def _on(ctx: Ctx, repo: Repo, branch: str) -> bool:
+    """Whether the folder is linked to this branch of the repository."""
+    linked = ctx.obj.linked
+    return linked is not None and (linked[1].repo_id, linked[1].branch) == (repo.id, branch)
 
 
 def _still_there(ctx: Ctx, repo: Repo, branch: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -21,10 +23,10 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.cmd.issue.words import Web, note_qualifier, prose
 from svc.cmd.pr.threads import told
-from svc.cmd.pr.words import COLUMNS, ONE, Number, find, page_of, person
+from svc.cmd.pr.words import COLUMNS, ONE, Number, find, page_of, person, place_of, say_place
 from svc.console import Column, answers
 from svc.flows.place.known_subjects import listing
-from svc.flows.proposal.finding import elsewhere
+from svc.flows.proposal.finding import Owned, from_branch
 from svc.http.checked import checked
 
 WHY = (*COLUMNS[:2], Column("why"), *COLUMNS[3:])
@@ -78,7 +80,8 @@ def list_proposals(
             search=search or None,
         )
     )
-    repo = ctx.repo if "@me" in (author, assignee, reviewer) else ctx.readable_repo
+    place = place_of(ctx, session="@me" in (author, assignee, reviewer))
+    repo = place.repo
     if web:
         from svc.cmd.frame.browser import open_page
 
@@ -86,7 +89,8 @@ def list_proposals(
         return
     found = ctx.reader.items(proposals.LIST, query, limit=limit, id=repo.id)
     note_qualifier(ctx, search)
-    empty = f"no proposals match in {repo.full_name}; open one: svc pr create{elsewhere(ctx.obj, repo)}"
+    say_place(ctx, place)
+    empty = f"no proposals match in {repo.full_name}; open one: svc pr create"
     ctx.out.rows(listing(ctx.obj.home, repo.id, found), COLUMNS, Proposal, empty=empty)
 
 
@@ -100,22 +104,31 @@ def status(ctx: Ctx, limit: Limit = 30) -> None:
     svc pr status
     svc pr status --json number,why,merge_state
     """
-    repo = ctx.repo
+    place = place_of(ctx)
+    repo, fork = place.repo, place.fork
     about: list[tuple[str, ProposalQuery]] = [
         ("review", ProposalQuery(reviewer="@me")),
         ("author", ProposalQuery(author="@me")),
         ("assigned", ProposalQuery(assignee="@me")),
     ]
-    branch = ctx.obj.branch_of(repo)
-    if branch != repo.default_branch:
-        about.insert(0, ("branch", ProposalQuery(head=branch)))
+    branch = ctx.obj.branch_of(fork or repo)
     found: dict[int, dict[str, Any]] = {}
-    for why, query in about:
-        for one in ctx.api.items(proposals.LIST, query, limit=limit, id=repo.id):
+
+    def add(why: str, some: Iterable[Proposal]) -> None:
+        for one in some:
             record = found.setdefault(one.number, {**msgspec.to_builtins(one), "why": []})
             record["why"].append(why)
+
+    if fork is not None:
+        of = Owned(fork.owner, fork.name)
+        add("branch", islice(from_branch(ctx.api, repo, branch, of=of), limit))
+    elif branch != repo.default_branch:
+        add("branch", ctx.api.items(proposals.LIST, ProposalQuery(head=branch), limit=limit, id=repo.id))
+    for why, query in about:
+        add(why, ctx.api.items(proposals.LIST, query, limit=limit, id=repo.id))
     newest = [found[number] for number in sorted(found, reverse=True)][:limit]
-    empty = f"no open proposal of {repo.full_name} concerns you{elsewhere(ctx.obj, repo)}"
+    say_place(ctx, place)
+    empty = f"no open proposal of {repo.full_name} concerns you"
     ctx.out.rows(newest, WHY, Proposal, empty=empty)
 
 
@@ -136,8 +149,7 @@ def view(
     svc pr view 12 --comments -R alice/notes
     svc pr view parser --json state,merge_state,blocked_by
     """
-    repo = ctx.readable_repo
-    found = find(ctx, repo, number)
+    repo, found = find(ctx, number, session=False)
     n = str(found.number)
     if web:
         from svc.cmd.frame.browser import open_page
@@ -163,7 +175,9 @@ def view(
     parts += told(ctx, repo, on_lines)
     columns = THREAD[: None if comments else -2]
     if ctx.out.terminal and not ctx.out.format.as_data:
-        columns = tuple(one for one in ONE if found.state == "open" or one.name != "merge_state")
+        columns = ONE
+    if found.state != "open" and not ctx.out.format.as_data:
+        columns = tuple(one for one in columns if one.name != "merge_state")
     ctx.out.record(record, columns, Proposal, body="\n\n".join(parts))
 
 

@@ -60,7 +60,8 @@ def review(
 
     The verdict is about the newest version and replaces your last one; it goes stale when the change becomes
     another one. Comments on lines that you made with --draft go out with it; svc pr threads --draft lists
-    them. Nobody gives a verdict on a proposal of their own. --dismiss needs the role admin.
+    them. A text alone is a comment without a verdict. Nobody gives a verdict on a proposal of their own.
+    --dismiss needs the role admin.
 
     Examples:
     svc pr review 12 --approve
@@ -74,10 +75,11 @@ def review(
     text = body_of(body, body_file)
     if dismiss and (wanted or text is not None):
         raise UsageError("--dismiss takes a verdict away and gives none; use it alone")
+    if not wanted and text is not None:
+        wanted = ["comment"]
     if not dismiss and len(wanted) != 1:
-        raise UsageError("say one of --approve, --request-changes and --comment")
-    repo = ctx.repo
-    found = find(ctx, repo, number)
+        raise UsageError("say one of --approve, --request-changes and --comment, or give a text: -b TEXT")
+    repo, found = find(ctx, number)
     waiting = [] if dismiss else threads.waiting(ctx, repo, found)
     if not dismiss and wanted != ["approve"] and not (text or "").strip() and not waiting:
         raise UsageError("say what is to change, or what you think: -b TEXT or -F FILE")

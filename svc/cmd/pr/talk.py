@@ -57,14 +57,13 @@ def comment(
         others = (body, body_file, suggest, path or line or thread or None)
         if others != (None,) * 4 or draft or edit_last or delete_last:
             raise UsageError("--discard deletes what waits for your review and says nothing; use it alone")
-        threads.discard(ctx, ctx.repo, find(ctx, ctx.repo, number), discard)
+        threads.discard(ctx, *find(ctx, number), discard)
         return
     on_lines = bool(path or line or thread or draft or suggest is not None)
     if not on_lines:
         if body is None and body_file is None and not delete_last and not ctx.out.interactive:
             raise UsageError("say the text: -b TEXT or -F FILE; there is no terminal for an editor")
-        n = number_of(ctx, ctx.repo, number)
-        on_issue.comment(ctx, n, body, body_file, edit_last, delete_last)
+        on_issue.said(ctx, lambda: number_of(ctx, number), body_of(body, body_file), edit_last, delete_last)
         return
     if edit_last or delete_last:
         raise UsageError("--edit-last and --delete-last are for comments on the proposal itself")
@@ -74,8 +73,7 @@ def comment(
         raise UsageError("say the text: -b TEXT or -F FILE, or other lines: --suggest TEXT")
     if line:
         threads.lines_of(line)
-    repo = ctx.repo
-    found = find(ctx, repo, number)
+    repo, found = find(ctx, number)
     if thread:
         said = threads.answer(ctx, repo, found, thread, text or "", draft)
         spot = f"thread {thread}"
@@ -115,4 +113,5 @@ def react(
     """
     if reaction.strip(":").lower() not in on_issue.SPELLED:
         raise UsageError(f"there is no reaction {reaction}; there are: {', '.join(REACTIONS)}")
-    on_issue.react(ctx, number_of(ctx, ctx.repo, number), reaction, comment, remove)
+    repo, n = number_of(ctx, number)
+    on_issue.reacted(ctx, repo, n, reaction, comment, remove)

@@ -79,7 +79,7 @@ COLUMNS = (
     Column("text", _first, kind="line"),
 )
 APPLIED = (Column("number"), Column("seal", kind="id"), Column("threads"), Column("paths"))
-Ids = Annotated[list[str], typer.Argument(metavar="ID…", help="Threads, by their id or its beginning")]
+Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Threads, by their id or its beginning")]
 
 
 @answers(COLUMNS, Thread)
@@ -103,8 +103,7 @@ def list_threads(
     svc pr threads 12 --draft
     """
     query = checked(ThreadQuery(state=state, path=path or None, draft="1" if draft else "0", live="1"))
-    repo = ctx.readable_repo
-    found = find(ctx, repo, number)
+    repo, found = find(ctx, number, session=False)
     rows = ctx.reader.items(threads.LIST, query, limit=limit, id=repo.id, n=str(found.number))
     ctx.out.rows(rows, COLUMNS, Thread, empty=f"no comments on lines of #{found.number} match")
 
@@ -124,8 +123,7 @@ def resolve(
     svc pr resolve 12 3f9a
     svc pr resolve 12 3f9a --reopen
     """
-    repo = ctx.repo
-    found = find(ctx, repo, number)
+    repo, found = find(ctx, number)
     patch = ThreadPatch(state="open" if reopen else "resolved")
     path = {"id": repo.id, "n": str(found.number)}
     for one in _named(ctx.api, repo, found, ids):
@@ -150,8 +148,7 @@ def apply(
     svc pr apply 12 3f9a
     svc pr apply 12 3f9a 77c1 -m "Take in the review"
     """
-    repo = ctx.repo
-    found = find(ctx, repo, number)
+    repo, found = find(ctx, number)
     some = _named(ctx.api, repo, found, ids)
     ensure_registered(ctx.api, ctx.obj.sessions)
     key = ctx.obj.sessions.identity.device

@@ -12,8 +12,9 @@ from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.cmd.issue.words import assigned, author, label_names, reacted
 from svc.console import Column
-from svc.flows.place.known_subjects import listing
+from svc.flows.place.known_subjects import listing, store_base
 from svc.flows.proposal import finding
+from svc.flows.proposal.finding import Place
 
 Number = Annotated[
     str,
@@ -98,16 +99,41 @@ ONE = (
 )
 
 
-def find(ctx: Ctx, repo: Repo, typed: str) -> Proposal:
-    """The proposal that is named; read without a session where the command needs none. Raises NotFound."""
-    found = finding.find(ctx.obj, ctx.reader, repo, typed)
-    list(listing(ctx.obj.home, repo.id, [found]))
+def place_of(ctx: Ctx, *, session: bool = True) -> Place:
+    """Where the proposals of this command are; read without a session if `session` is False."""
+    found = finding.place_of(ctx.obj, lambda: ctx.api if session else ctx.reader)
+    if found.fork is not None:
+        store_base(ctx.obj.home, found.fork.id, found.repo.id)
     return found
 
 
-def number_of(ctx: Ctx, repo: Repo, typed: str) -> str:
-    """The number of the proposal that is named, for a change of it."""
-    return str(find(ctx, repo, typed).number)
+def say_place(ctx: Ctx, place: Place) -> None:
+    """Say on a terminal whose proposals these are, if not those of the folder's repository."""
+    if place.fork is not None and ctx.out.noted:
+        ctx.out.note(f"proposals of {place.repo.full_name}{place.elsewhere}")
+
+
+def find(ctx: Ctx, typed: str, *, session: bool = True) -> tuple[Repo, Proposal]:
+    """The proposal that is named, and its repository: in the folder of a fork the one that it was forked
+    from, which a note says. Raises NotFound."""
+    place = place_of(ctx, session=session)
+    found = finding.find(ctx.obj, ctx.reader, place, typed)
+    list(listing(ctx.obj.home, place.repo.id, [found]))
+    if place.fork is not None and typed and finding.open_in_both(ctx.reader, place, found):
+        fork = place.fork.full_name
+        ctx.out.note(
+            f"#{found.number} of {place.repo.full_name}; this folder's fork has an open #{found.number} too: "
+            f"-R {fork}"
+        )
+    else:
+        say_place(ctx, place)
+    return place.repo, found
+
+
+def number_of(ctx: Ctx, typed: str) -> tuple[Repo, str]:
+    """The number of the proposal that is named, for a change of it, and its repository."""
+    repo, found = find(ctx, typed)
+    return repo, str(found.number)
 
 
 def titled(one: Proposal) -> str:

@@ -30,7 +30,7 @@ FIELDS = (
     *COLUMNS,
     *map(Column, ("path", "value", "timestamp", "origin", "handle", "code")),
 )
-Ids = Annotated[list[str], typer.Argument(metavar="[ID...]", help="Ids, or their first characters")]
+Ids = Annotated[list[str], typer.Argument(metavar="[ID]...", help="Ids, or their first characters")]
 
 
 @answers(FIELDS, QueuedAction, table=COLUMNS)

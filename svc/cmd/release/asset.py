@@ -28,7 +28,7 @@ RECEIVED = (Column("path", kind="name"), Column("size", kind="size"), Column("do
 def upload(
     ctx: Ctx,
     version: Version,
-    paths: Annotated[list[str], typer.Argument(metavar="FILES...", help="The files")],
+    paths: Annotated[list[str], typer.Argument(metavar="FILE", help="The files")],
     clobber: Annotated[bool, typer.Option("--clobber", help="Replace assets of the same names")] = False,
 ) -> None:
     """Upload files to a release

@@ -18,7 +18,7 @@ from svc.cmd.frame.working_copy import count
 from svc.cmd.release.notes import Notes, NotesFile, notes_of
 from svc.console import Column, answers
 from svc.console.table import size
-from svc.flows.place.refs import abbreviated, default_ref, explained_not_found, seal_of
+from svc.flows.place.refs import abbreviated, explained_not_found, seal_of
 from svc.http.checked import checked
 
 LIST = "svc repo release list"
@@ -66,7 +66,7 @@ def list_releases(ctx: Ctx, limit: Limit = 30) -> None:
 def create(
     ctx: Ctx,
     version: Version,
-    paths: Annotated[list[str] | None, typer.Argument(metavar="[FILES]...", help="Files to upload")] = None,
+    paths: Annotated[list[str] | None, typer.Argument(metavar="[FILE]...", help="Files to upload")] = None,
     seal: Annotated[
         str, typer.Option("--seal", "--commit", metavar="SEAL", help="The seal that it names, by its id")
     ] = "",
@@ -82,8 +82,8 @@ def create(
 ) -> None:
     """Create a release of an exact seal
 
-    Without --seal or --from it is the newest seal of this folder's branch. What the release names never
-    changes; its notes can be rewritten.
+    Without --seal or --from it is the newest seal of the default branch, whichever branch this folder is on.
+    What the release names never changes; its notes can be rewritten.
 
     Examples:
     svc repo release create v1.0.0 --notes "First release" dist/app.tar.gz
@@ -100,8 +100,8 @@ def create(
     if sign and not local:
         raise UsageError("--sign signs files; name those of the release")
     repo = ctx.repo
-    here = "" if seal or ref else default_ref(ctx.obj, repo)
-    at = _seal(ctx, repo, seal) if seal else seal_of(ctx.obj, repo, ref or here)
+    source = ref or repo.default_branch
+    at = _seal(ctx, repo, seal) if seal else seal_of(ctx.obj, repo, source)
     body = checked(ReleaseCreate(version=version, seal_id=at, notes=text))
     made = ctx.api.send(releases.CREATE, body, id=repo.id)
     try:
@@ -115,17 +115,12 @@ def create(
     if sign:
         made = publication.sign(ctx.api, repo.id, made, ctx.obj.sessions.identity.device, local)
     what = f" with {len(local)} files" if len(local) > 1 else " with 1 file" if local else ""
-    sentence = f"Created release {made.version} of {made.seal_id[:12]}{what}"
-    if here not in ("", repo.default_branch):
-        main = terminal_safe(repo.default_branch)
-        ctx.out.note(
-            f"{made.version} is the newest seal of branch {terminal_safe(here)}; "
-            f"--from {main} takes that of {main}"
-        )
+    named = "" if seal else f" ({terminal_safe(source)})"
+    sentence = f"Created release {made.version} of {made.seal_id[:12]}{named}{what}"
     ctx.out.done(sentence, made, COLUMNS, Release, value=made.version)
 
 
-@answers(COLUMNS, Release)
+@answers((*COLUMNS, Column("notes")), Release)
 def view(
     ctx: Ctx,
     version: Annotated[str, typer.Argument(metavar="[VERSION]", help="The version; else the newest")] = "",
@@ -152,7 +147,7 @@ def view(
             for one in found.assets
         )
         lines.append("\n".join(listed))
-    ctx.out.record(found, COLUMNS, Release, body="\n\n".join(lines))
+    ctx.out.record(found, COLUMNS, Release, body="\n\n".join(lines), text="notes")
 
 
 @answers(COLUMNS, Release)

@@ -19,7 +19,7 @@ def sign(
     ctx: Ctx,
     version: Version,
     paths: Annotated[
-        list[str] | None, typer.Argument(metavar="[FILES]...", help="The files here that it has to have")
+        list[str] | None, typer.Argument(metavar="[FILE]...", help="The files here that it has to have")
     ] = None,
 ) -> None:
     """Sign a release with the files that it has

@@ -17,11 +17,23 @@ def actor(record: dict[str, Any]) -> str:
     return str(who.get("handle") or who["id"]) if who else ""
 
 
+def what(record: dict[str, Any]) -> str:
+    """What changed: the fields of settings, the visibility of a path, a role or a decision."""
+    data = record["data"]
+    if "path" in data:
+        return f"{data['became'] or 'no rule'}, was {data['was'] or 'no rule'}"
+    if data.get("changed"):
+        return ", ".join(map(str, data["changed"]))
+    return ", ".join(str(data[name]) for name in _TOLD if data.get(name))
+
+
+_TOLD = ("role", "decision", "state")
 COLUMNS = (
     Column("at", kind="time"),
     Column("actor", actor),
     Column("action"),
     Column("subject"),
+    Column("what", what, kind="line", spare=2),
     Column("device_key_id", kind="id", spare=1),
 )
 
@@ -30,7 +42,8 @@ COLUMNS = (
 def audit(ctx: Ctx, repository: Repository = "", limit: Limit = 30) -> None:
     """List what happened in a repository, newest first
 
-    Who did what, with which device, except live edits, which seals keep. For its owner.
+    Who did what, with which device, except live edits, which seals keep: of settings which fields, of a rule
+    for a path its visibility. For its owner.
 
     Examples:
     svc repo audit

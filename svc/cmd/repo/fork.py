@@ -67,7 +67,7 @@ def fork(
     original = ctx.repo
     folder = ctx.obj.folder / (wanted or original.name)
     if clone and any_inside(folder):
-        raise FolderNotEmpty(folder)
+        raise FolderNotEmpty(folder, "give the fork another name with --name, or run this in another folder")
     body = checked(ForkCreate(name=wanted, owner=owner, default_branch_only=default_branch_only))
     try:
         made = ctx.api.send(repos.FORK, body, id=original.id)

@@ -59,7 +59,7 @@ def init(
     )
     transport = BranchTransport(ctx.reader, repo.id, chosen)
     transport.head()  # NotFound before anything is written
-    done = link_folder(transport, run.home, link, run.folder)
+    done = link_folder(transport, run.home, link, run.folder, kind=repo.kind)
     if done.unknown:
         ctx.out.note(f"not recognised, kept beside the branch's on pull: {path_list(done.unknown)}")
     if seen_by_git(done.folder):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from localstore.core import branch_pattern
@@ -11,32 +12,48 @@ from localstore.core.model.collaboration import protection as protections
 from localstore.core.model.collaboration.protection import Protection, ProtectionSet
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
+from svc.cmd.frame.working_copy import count
 from svc.console import Column, answers
 from svc.flows.place.refs import explained_not_found
 from svc.http.checked import checked
 
-COLUMNS = (
-    Column("pattern", kind="name"),
-    Column("require_review"),
-    Column("required_approvals"),
+
+def approvals(record: dict[str, Any]) -> int:
+    """How many approvals a merge needs: the number of the rule, else one if it requires review."""
+    return int(record["required_approvals"]) or int(record["require_review"])
+
+
+_FLAGS = (
     Column("require_checks"),
     Column("lock_writes"),
     Column("lock_deletions"),
     Column("require_resolution"),
     Column("fresh_approvals"),
 )
+NEEDED = Column("approvals_needed", approvals)
+COLUMNS = (
+    Column("pattern", kind="name"),
+    Column("require_review"),
+    Column("required_approvals"),
+    *_FLAGS,
+    NEEDED,
+)
+TABLE = (COLUMNS[0], NEEDED, *_FLAGS)
 Pattern = Annotated[str, typer.Argument(metavar="BRANCH", help="A branch, or a pattern such as 'release/**'")]
 
 
-@answers(COLUMNS, Protection)
+@answers(COLUMNS, Protection, table=TABLE)
 def list_rules(ctx: Ctx, limit: Limit = 100) -> None:
     """List protection rules
+
+    A rule that requires review needs one approval, unless it says how many.
 
     Examples:
     svc repo protect list
     """
     found = ctx.reader.items(protections.LIST, limit=limit, id=ctx.readable_repo.id)
-    ctx.out.rows(found, COLUMNS, Protection, empty="no protection rules")
+    columns = COLUMNS if ctx.out.format.as_data else TABLE
+    ctx.out.rows(found, columns, Protection, empty="no protection rules")
 
 
 @answers(COLUMNS, Protection)
@@ -53,7 +70,14 @@ def set_rule(
     lock_deletions: Annotated[
         bool, typer.Option("--lock-deletions", help="Kept with the rule; any rule forbids deletion")
     ] = False,
-    required_approvals: Annotated[int, typer.Option("--required-approvals", metavar="N")] = 0,
+    required_approvals: Annotated[
+        int,
+        typer.Option(
+            "--required-approvals",
+            metavar="N",
+            help="How many approvals; else one with --require-review",
+        ),
+    ] = 0,
     require_resolution: Annotated[
         bool, typer.Option("--require-resolution", help="Merges need every thread resolved")
     ] = False,
@@ -82,7 +106,9 @@ def set_rule(
         )
     )
     made = ctx.api.send(protections.SET, body, id=ctx.repo.id, pattern=pattern)
-    ctx.out.done(f"Protected {made.pattern}", made, COLUMNS, Protection, value=made.pattern)
+    needed = approvals(msgspec.to_builtins(made))
+    merges = f"; merges need {count(needed, 'approval')}" if needed else ""
+    ctx.out.done(f"Protected {made.pattern}{merges}", made, COLUMNS, Protection, value=made.pattern)
 
 
 @answers((Column("pattern"),))

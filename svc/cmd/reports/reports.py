@@ -58,25 +58,29 @@ def list_reports(
 ) -> None:
     """List security reports
 
-    The newest first. They are for the owner of the repository alone.
+    The newest first. The owner of the repository lists all of them; others list those that they made, and
+    read in them what was decided.
 
     Examples:
     svc repo reports list --state new
+    svc repo reports list -R alice/notes
     svc repo reports list --json id,title,body
     """
     found = ctx.api.items(reports.LIST, ReportQuery(state=state), limit=limit, id=ctx.repo.id)
     ctx.out.rows(found, COLUMNS, Report, empty="no reports")
 
 
-@answers(PAGE, Report)
+@answers((*PAGE, Column("body")), Report)
 def view(ctx: Ctx, report: Id) -> None:
     """Show a security report
+
+    For the owner of the repository, and for who made the report.
 
     Examples:
     svc repo reports view 0197c3a1
     """
     found = _find(ctx, ctx.repo, report)
-    ctx.out.record(found, PAGE, Report, body=found.body)
+    ctx.out.record(found, PAGE, Report, body=found.body, text="body")
 
 
 @answers(COLUMNS, Report)
@@ -89,11 +93,12 @@ def create(
 ) -> None:
     """Tell the owner of a repository in confidence what is wrong with it
 
-    Say what is wrong and how to see it. Nobody but the owner reads it here.
+    Say what is wrong and how to see it. Nobody but the owner and you reads it here; the inbox tells you when
+    it is decided.
 
     Examples:
-    svc repo reports create -t "Tokens in the log" -b "Line 3 of start.log" -R alice/notes
-    svc repo reports create -t "Overflow" -F report.md --severity high -R alice/notes
+    svc repo reports create -t "Tokens in the log" -b "Line 3" -R alice/notes
+    svc repo reports create -t "Overflow" -F report.md --severity high
     """
     text = body_of(body, body_file)
     if text is None:

@@ -45,7 +45,7 @@ def create(
     attempt, each further one the next. Without --status and --conclusion it is queued.
 
     Examples:
-    svc repo run create ci/test --status in_progress --details-url https://ci.example/42
+    svc repo run create ci/test --details-url https://ci.example/42
     svc repo run create ci/lint --conclusion success --summary "0 findings"
     """
     _require_possible(status, conclusion)
@@ -77,7 +77,7 @@ def update(
 
     Examples:
     svc repo run update 0197c3 --status in_progress
-    svc repo run update 0197c3 --conclusion failure --summary "2 of 80 tests failed"
+    svc repo run update 0197c3 --conclusion failure --summary "2 of 80 failed"
     """
     _require_possible(status, conclusion)
     patch = RunPatch(status=status, conclusion=conclusion, summary=summary, details_url=details_url)

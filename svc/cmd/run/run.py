@@ -75,7 +75,13 @@ def list_runs(
         str, typer.Option("--check", "-w", "--workflow", metavar="NAME", help="Of this check")
     ] = "",
     status: Annotated[
-        Word | None, typer.Option("--status", "-s", help="That stand so, by status or conclusion")
+        Word | None,
+        typer.Option(
+            "--status",
+            "-s",
+            metavar="WORD",
+            help=f"Of this status or conclusion: {', '.join(get_args(Word))}",
+        ),
     ] = None,
     limit: Limit = 30,
 ) -> None:
@@ -101,7 +107,7 @@ def list_runs(
     ctx.out.rows(found, COLUMNS, Run, empty="no runs")
 
 
-@answers(PAGE, Run)
+@answers((*PAGE, Column("summary")), Run)
 def view(
     ctx: Ctx,
     run: Id,
@@ -117,7 +123,7 @@ def view(
     svc repo run view 0197c3
     """
     found = find(ctx, ctx.readable_repo, run)
-    ctx.out.record(found, PAGE, Run, body=(found.summary or "").rstrip())
+    ctx.out.record(found, PAGE, Run, body=(found.summary or "").rstrip(), text="summary")
     if exit_status:
         exit_as(ctx, found)
 

@@ -73,7 +73,7 @@ def create(
 
     Examples:
     svc repo webhook create https://ci.example/hook --events push,proposal
-    svc repo webhook create https://chat.example/x --events release --secret - < secret.txt
+    svc repo webhook create https://chat.example/x --secret - < secret.txt
     """
     if secret == "-":  # noqa: S105  # standard input
         secret = sys.stdin.read(WEBHOOK_SECRET_MAX + 2).strip("\r\n")

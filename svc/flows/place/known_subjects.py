@@ -34,10 +34,12 @@ N = TypeVar("N", bound=Numbered)
 
 
 class Known(msgspec.Struct):
-    """`subjects`: number → title. `labels`: name → description."""
+    """`subjects`: number → title. `labels`: name → description. `base`: the id of the repository in which the
+    proposals of a fork are; empty for other repositories."""
 
     subjects: dict[str, str] = msgspec.field(default_factory=dict)
     labels: dict[str, str] = msgspec.field(default_factory=dict)
+    base: str = ""
 
 
 def recall(home: Home, repo_id: str) -> Known:
@@ -56,6 +58,14 @@ def listing(home: Home, repo_id: str, found: Iterable[N]) -> Iterator[N]:
     known = recall(home, repo_id)
     known.subjects = _newest({**known.subjects, **seen})
     _write(home, repo_id, known)
+
+
+def store_base(home: Home, repo_id: str, base: str) -> None:
+    """Store in which repository the proposals of a fork are."""
+    known = recall(home, repo_id)
+    if known.base != base:
+        known.base = base
+        _write(home, repo_id, known)
 
 
 def listing_labels(home: Home, repo_id: str, found: Iterable[Label]) -> Iterator[Label]:

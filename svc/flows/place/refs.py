@@ -50,11 +50,12 @@ def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
             newest = where.reader.send(proposals.GET, id=repo.id, n=proposal[1]).head_seal
             return ResolvedRef("seal", newest, newest)
         return None
-    if re.fullmatch(GITS_HEAD, typed) and not (where.folder / typed).exists():
-        raise UsageError(
-            f"{typed} is git's; here the name of a branch is its newest seal, and svc log lists older ones"
-        )
     between = re.fullmatch(GITS_RANGE, typed)
+    for name in between.groups() if between else (typed,):
+        if re.fullmatch(GITS_HEAD, name) and not (where.folder / typed).exists():
+            raise UsageError(
+                f"{name} is git's; here the name of a branch is its newest seal, and svc log lists older ones"
+            )
     if between and not (where.folder / typed).exists():
         old, new = between.groups()
         raise UsageError(f"{typed} names two; svc diff {old}..{new} compares them, svc log {new} lists one")

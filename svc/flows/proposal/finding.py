@@ -1,13 +1,18 @@
-"""Finds the proposal that a user names by number, address or branch, or not at all."""
+"""Finds the repository whose proposals a command means, and the proposal that a user names.
+
+In the folder of a fork that is the repository it was forked from, if the caller sees that; -R names another.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final, Literal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, Literal, NamedTuple
 
-from localstore.core.errors import NotFound
+import msgspec
+
+from localstore.core.errors import NotFound, UsageError
 from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.collaboration.proposal import Proposal, ProposalQuery
 from localstore.core.model.repo import Repo
@@ -18,33 +23,101 @@ from svc.http.checked import checked
 
 LIST = "svc pr list"
 STATES: Final[tuple[Literal["open", "all"], ...]] = ("open", "all")
+LOOKED_AT = 500  # proposals of branches with one name, of which those of a fork are picked
 _NUMBER = re.compile(r"(?:#|pr:|https?://\S*[/=])?([1-9][0-9]{0,17})")
+_HEAD = re.compile(r"(?P<owner>[^/:\s]+)(?:/(?P<name>[^/:\s]+))?:(?P<branch>[^:\s]+)")
 
 
-def find(where: Where, api: Api, repo: Repo, typed: str) -> Proposal:
+class Owned(NamedTuple):
+    """A repository, or with an empty name any of its owner's."""
+
+    owner: str
+    name: str
+
+
+class Place(msgspec.Struct, frozen=True):
+    """`repo`: the repository whose proposals are meant. `fork`: the repository of the folder, if `repo` is
+    the one it was forked from."""
+
+    repo: Repo
+    fork: Repo | None = None
+
+    @property
+    def elsewhere(self) -> str:
+        """The end of a sentence that says how to reach the fork's own proposals; empty without a fork."""
+        if self.fork is None:
+            return ""
+        return f"; for proposals of this folder's fork: -R {self.fork.full_name}"
+
+
+def place_of(where: Where, connect: Callable[[], Api]) -> Place:
+    """Where the proposals of this command are. Raises UsageError with `--queue` in the folder of a fork."""
+    repo = where.repo(connect)
+    if where.named_repo is not None:
+        return Place(repo)
+    if where.queues and repo.class_ == "public_fork":
+        raise UsageError(
+            f"--queue asks no server, and proposals of the fork {repo.full_name} are in the repository that "
+            "it was forked from; omit --queue"
+        )
+    if repo.parent is not None:
+        with suppress(NotFound):  # it was deleted or hidden since
+            return Place(connect().repo.linked(repo.parent.id, repo.parent.full_name), repo)
+    return Place(repo)
+
+
+def find(where: Where, api: Api, place: Place, typed: str) -> Proposal:
     """The proposal of a number, an address or a head branch; for an empty word that of this folder's branch.
     Of several, the open one, else the newest. Raises NotFound."""
+    repo, fork = place.repo, place.fork
     number = _NUMBER.fullmatch(typed.strip())
     if number is not None:
-        with known(repo, number[1], elsewhere(where, repo)):
+        with known(repo, number[1], place.elsewhere):
             return api.send(proposals.GET, id=repo.id, n=number[1])
-    branch = typed or where.branch_of(repo)
-    for state in STATES:
-        query = checked(ProposalQuery(head=branch, state=state))
-        for one in api.items(proposals.LIST, query, limit=1, id=repo.id):
-            return api.send(proposals.GET, id=repo.id, n=str(one.number))
+    head = _HEAD.fullmatch(typed)
+    branch = head["branch"] if head else typed or where.branch_of(fork or repo)
+    places: list[Owned | None] = [None]
+    if head is not None:
+        places = [Owned(head["owner"].lower(), (head["name"] or "").lower())]
+    elif fork is not None:
+        mine = Owned(fork.owner, fork.name)
+        places = [mine, None] if typed else [mine]
+    for of in places:
+        for state in STATES:
+            for one in from_branch(api, repo, branch, state, of):
+                return api.send(proposals.GET, id=repo.id, n=str(one.number))
+    said = typed or (f"{fork.full_name}:{branch}" if fork else branch)
     raise NotFound(
-        f"no proposal of {repo.full_name} comes from branch {branch}; open one: svc pr create"
-        f"{elsewhere(where, repo)}"
+        f"no proposal of {repo.full_name} comes from branch {said}; open one: svc pr create{place.elsewhere}"
     )
 
 
-def elsewhere(where: Where, repo: Repo) -> str:
-    """The end of a sentence that names the repository where the proposals of a fork are; else empty."""
-    if repo.parent is None or where.named_repo is not None:
-        return ""
-    parent = repo.parent.full_name
-    return f"; {repo.full_name} is a fork: proposals to {parent} are there, add -R {parent}"
+def from_branch(
+    api: Api,
+    repo: Repo,
+    branch: str,
+    state: Literal["open", "all"] = "open",
+    of: Owned | None = None,
+) -> Iterator[Proposal]:
+    """Proposals of a head branch, the newest first; with `of` those from that repository."""
+    query = checked(ProposalQuery(head=branch, state=state))
+    for one in api.items(proposals.LIST, query, limit=1 if of is None else LOOKED_AT, id=repo.id):
+        if of is None:
+            yield one
+        elif one.head_repo is not None:
+            owner, _, name = one.head_repo.full_name.partition("/")
+            if owner == of.owner and of.name in ("", name):
+                yield one
+
+
+def open_in_both(api: Api, place: Place, found: Proposal) -> bool:
+    """Whether the fork has an open proposal with the number of this open one."""
+    if place.fork is None or found.state != "open":
+        return False
+    try:
+        return api.send(proposals.GET, id=place.fork.id, n=str(found.number)).state == "open"
+    except NotFound:
+        return False
 
 
 @contextmanager

@@ -3,9 +3,6 @@ verdict and exit code, whichever relay the news comes from and whatever happens 
 
 from __future__ import annotations
 
-import contextlib
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,50 +12,11 @@ import pytest
 from tests import databases
 from tests.campaign.cable import Cable
 from tests.campaign.conftest import handle_of
+from tests.campaign.together.relays import Relays, serving
 from tests.campaign.watching.world_of_checks import WATCH, World, ended, until
-from tests.campaign.world import Machine, Node, Running
-from tests.svc.conftest import ROOT, clean_environment
+from tests.campaign.world import Machine, Running
 
 PR = ("pr", "checks", "1", "--watch", "--interval", "1")
-
-
-class Relays(Node):
-    """Two relays of one PostgreSQL database behind one address; new connections reach the one that the cable
-    leads to."""
-
-    def __init__(self, base: Path, cable: Cable) -> None:
-        self.cable = cable
-        self.base, self.address, self.forks = base, cable.address, False
-        self.control, self.serial, self.port, self.proxy = base / "weather.json", 0, 0, None
-        self.url = databases.postgres_url()
-        self.stores = {"DATABASE_URL": self.url}
-        self.both: list[subprocess.Popen[str]] = []
-        self.ports: list[int] = []
-        for number in (0, 1):
-            self.revive(number)
-        self.lead_to(0)
-
-    def revive(self, number: int) -> None:
-        """Start relay `number`, at another port than before."""
-        del self.both[number : number + 1], self.ports[number : number + 1]
-        self.start()
-        assert isinstance(self.relay, subprocess.Popen)
-        self.both.insert(number, self.relay)
-        self.ports.insert(number, self.port)
-
-    def lead_to(self, number: int) -> None:
-        """Let new connections reach relay `number`."""
-        self.cable.upstream = self.ports[number]
-
-    def slay(self, number: int) -> None:
-        """Kill relay `number`, and with it every connection to it."""
-        self.relay = self.both[number]
-        self.kill()
-
-    def close(self) -> None:
-        for relay in self.both:
-            self.relay = relay
-            super().close()
 
 
 @pytest.fixture(scope="module")
@@ -70,19 +28,8 @@ def cable() -> Iterator[Cable]:
 
 @pytest.fixture(scope="module")
 def relays(cable: Cable, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Relays]:
-    base = tmp_path_factory.mktemp("relays")
-    signer = subprocess.Popen(
-        [sys.executable, "-m", "relay", "signer", "--data", str(base / "data")],
-        cwd=ROOT,
-        env=clean_environment(),
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        with contextlib.closing(Relays(base, cable)) as found:
-            yield found
-    finally:
-        signer.terminate()
-        signer.wait(20)
+    with serving(tmp_path_factory.mktemp("relays"), cable) as found:
+        yield found
 
 
 @pytest.fixture

@@ -35,3 +35,24 @@ def _what_a_partial_fork_cannot_propose_goes_as_a_patch(place: Place) -> None:
     assert "+two" in bob.ok("diff", f"{before}..{mine}").out.splitlines()
     place.write(place.ann, "a.txt", "one\ntwo\n")
     place.ann.ok("push", "-m", "Two, by bob")
+
+
+@row("conflict", "repo clone")
+@row("conflict", "pr checkout")
+def _another_s_proposal_is_looked_at_in_a_clone_of_the_parent(place: Place) -> None:
+    first_push(place)
+    place.ann.ok("repo", "visibility", "public", "--yes")
+    bob = Machine(place.base, "bob", place.node)
+    bob.ok("login", "--device-key", "--handle", "bob-looks", where=place.base)
+    bob.ok("repo", "fork", place.repo, "--name", "part", where=place.base)
+    bob.ok("repo", "clone", "bob-looks/part", str(bob.folder), where=place.base)
+    place.ann.ok("repo", "branch", "topic")
+    place.ann.ok("switch", "topic")
+    place.write(place.ann, "a.txt", "by ann\n")
+    place.ann.ok("push", "-m", "Topic")
+    place.ann.ok("pr", "create", "-t", "Topic")
+    refused(bob, "pr", "checkout", "1", says=f"repo clone {place.repo}")
+    parent = place.base / "parent"
+    bob.ok("repo", "clone", place.repo, str(parent), where=place.base)
+    bob.ok("pr", "checkout", "1", where=parent)
+    assert (parent / "a.txt").read_text() == "by ann\n"

@@ -9,6 +9,7 @@ from svc.flows.merge import merge as flow
 from tests.campaign.conftest import Place
 from tests.campaign.ways_out import first_push, refused, row
 from tests.campaign.world import Machine
+from tests.patience import until
 
 
 def _apart(place: Place, ours: str = "ours\n", theirs: str = "theirs\n") -> None:
@@ -96,10 +97,14 @@ def _nothing_is_left_to_merge(place: Place) -> None:
 
 
 @row("not_mergeable", "pr merge")
-def _a_server_without_seals_of_two_parents(place: Place) -> None:
+def _what_the_server_or_a_rule_refuses_is_merged_another_way(place: Place) -> None:
     ann = _proposed(place, ours="")
     refused(ann, "pr", "merge", "1", "--merge", says="pr merge 1 --squash")
-    ann.ok("pr", "merge", "1", "--squash")
+    ann.ok("repo", "protect", "set", "main", "--require-review")
+    refused(ann, "pr", "merge", "1", "--squash", says="pr merge --auto")
+    ann.ok("pr", "merge", "1", "--squash", "--auto")
+    ann.ok("repo", "protect", "clear", "main")
+    until(lambda: "merged" in ann.ok("pr", "view", "1", "--json", "state").out, "it is merged", 0.2)
 
 
 @row("proposal_merged", "pr view")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tests.campaign.conftest import Place
 from tests.campaign.ways_out import first_push, refused, row
-from tests.campaign.ways_out_of.proposals import proposed
-from tests.patience import until
 
 
 @row("branch_protected", "repo branch", "switch")
@@ -31,13 +29,3 @@ def _a_protected_branch_is_deleted_without_its_rule(place: Place) -> None:
     refused(place.ann, "repo", "branch-delete", "stable", "--yes", says="repo protect clear stable")
     place.ann.ok("repo", "protect", "clear", "stable")
     place.ann.ok("repo", "branch-delete", "stable", "--yes")
-
-
-@row("branch_protected", "pr merge")
-def _a_merge_that_lacks_an_approval_lands_by_itself(place: Place) -> None:
-    proposed(place)
-    place.ann.ok("repo", "protect", "set", "main", "--require-review")
-    refused(place.ann, "pr", "merge", "1", says="pr merge --auto")
-    place.ann.ok("pr", "merge", "1", "--auto")
-    place.ann.ok("repo", "protect", "clear", "main")
-    until(lambda: "merged" in place.ann.ok("pr", "view", "1", "--json", "state").out, "it is merged", 0.2)

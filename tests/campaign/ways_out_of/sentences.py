@@ -35,6 +35,10 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "has everything of": ROW,
         "has the change of every seal": "the same, seal by seal, when a rebase finds nothing to do",
     },
+    ("not_mergeable", "pr merge"): {
+        "makes no seals with two parents": ROW,
+        "is protected, and the merge waits": ROW,
+    },
     ("expired_token", "login"): {
         "nobody approved the sign-in in time": "the relay says it, and the client gives up as in the row",
         "the sign-in took too long": ROW,

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from svc.cmd.frame.command import EXAMPLES, build, function_of
+from svc.cmd.frame.command import EXAMPLES, arguments_of, build, function_of, spelled
 from svc.cmd.frame.table import COMMANDS, GROUPS, children
 from tests.svc.conftest import Svc
 
@@ -23,6 +23,25 @@ def test_help_says_what_it_does_with_examples(svc: Svc, path: str) -> None:
     assert COMMANDS[path].summary in told.out
     examples = told.out.partition("\nExamples:\n")[2]
     assert "svc " in examples, "a help text shows how the command is used"
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_usage_has_one_style(path: str) -> None:
+    """Capitals for what is typed in place of them, a|b for fixed words, [ ] for what may be omitted, ... for
+    what may be repeated."""
+    word = r"([A-Z][A-Z./|:]*|[a-z|]+)"
+    piece = rf"{word}(\.\.\.)?|\[{word}(\[:PATH\])?\](\.\.\.)?|\[ORG/\]NAME"
+    for argument in arguments_of(build(path)):
+        said = spelled(argument)
+        for one in said.split(" "):
+            assert re.fullmatch(piece, one), f"{path}: {said}"
+        assert not re.search(r"(^|\|)[a-z]+$", said) or "|" in said, f"{path}: {said} is one fixed word"
+
+
+@pytest.mark.parametrize("path", sorted({*COMMANDS, *GROUPS}))
+def test_help_fits_on_eighty_columns(svc: Svc, path: str) -> None:
+    wide = [line for line in svc(*path.split(), "--help").out.splitlines() if len(line) > 80]
+    assert not wide, wide
 
 
 @pytest.mark.parametrize("path", EVERY)

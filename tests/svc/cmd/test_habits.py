@@ -42,7 +42,8 @@ def test_words_of_git_are_answered_with_ours(svc: Svc, word: str) -> None:
 @pytest.mark.parametrize("typed", sorted(OPTIONS))
 def test_options_of_git_are_answered_with_ours(svc: Svc, typed: str) -> None:
     words = {"log -": "log -5", "push WORDS": "push origin main", "pull WORDS": "pull origin main"}
-    words["repo branch WORDS"] = "repo branch delete one"
+    words |= {"repo branch WORDS": "repo branch delete one", "blame WORDS": "blame main a.txt"}
+    words["login WORDS"] = "login alice"
     told = svc(*words.get(typed, typed).split())
     assert (told.code, told.out) == (2, ""), told
     assert OPTIONS[typed] in told.err
@@ -67,6 +68,27 @@ def test_a_range_of_git_is_answered_with_the_command_that_compares(linked: Svc) 
         told = linked(*words)
         assert (told.code, told.out) == (2, ""), (words, told)
         assert "svc diff main..side compares them, svc log side lists one" in told.err
+
+
+def test_a_range_of_gits_head_is_not_answered_with_commands_that_refuse_it(linked: Svc) -> None:
+    for typed in ("HEAD~2..HEAD", "main..HEAD", "@~1...main"):
+        told = linked("log", typed)
+        assert (told.code, told.out) == (2, ""), told
+        assert "the name of a branch is its newest seal" in told.err
+        assert "svc diff" not in told.err
+
+
+def test_an_answer_names_no_other_options(svc: Svc) -> None:
+    for words in (("pull", "--rebase"), ("push", "--force"), ("repo", "create", "--private")):
+        told = svc(*words)
+        assert (told.code, "Possible options" in told.err) == (2, False), told
+    assert "Possible options: --message" in svc("push", "--mesage", "x").err
+
+
+def test_a_slip_in_a_word_of_git_is_answered_too(svc: Svc) -> None:
+    told = svc("comit", "-m", "x")
+    assert told.code == 2
+    assert "there is no command 'comit', nor 'commit'; a commit is called a seal" in told.err
 
 
 @pytest.mark.parametrize("answer", sorted({*WORDS.values(), *OPTIONS.values()}))
@@ -329,6 +351,26 @@ def test_a_verb_of_gh_makes_no_branch_and_offers_nothing(linked: Svc) -> None:
         told = linked("repo", "transfer", verb, "--yes")
         assert (told.code, told.out) == (2, ""), told
         assert f"svc repo transfer-{verb}" in told.err
+
+
+def test_a_template_goes_by_its_name_and_by_its_file(linked: Svc) -> None:
+    for file, name in (("bug.md", "Bug report"), ("other.md", "Idea"), ("late.md", "Other")):
+        path = Path(".github/ISSUE_TEMPLATE", file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"---\nname: {name}\n---\n{file}\n")
+    for typed, begun in (("bug", "bug.md"), ("bug report", "bug.md"), ("Other", "late.md")):
+        made = linked("issue", "create", "-t", "x", "--from-template", typed, "--jq", ".body")
+        assert (made.code, made.out.strip()) == (0, begun), made
+    assert "there are: Bug report, Other, Idea" in linked("issue", "create", "--from-template", "nope").err
+
+
+def test_a_fork_into_a_full_folder_names_a_way_that_a_fork_has(linked: Svc) -> None:
+    assert linked("repo", "visibility", "public", "--yes").code == 0
+    Path("app").mkdir()
+    Path("app/a.txt").write_text("mine\n")
+    told = linked("repo", "fork", "--clone")
+    assert (told.code, "give the fork another name with --name" in told.err) == (1, True), told
+    assert "svc repo init" not in told.err
 
 
 def test_a_template_of_gh_is_refused_before_an_issue_is_opened(linked: Svc) -> None:

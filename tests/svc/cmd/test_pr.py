@@ -53,6 +53,22 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch, svc: Svc, *words: str) -> Answe
         return svc(*words)
 
 
+def test_what_is_open_or_closed_already_is_said_so(linked: Svc) -> None:
+    opened(linked, "--fill")
+    assert "Proposal #1 (Count to two) was open already" in linked("pr", "reopen", "1").err
+    assert "Closed proposal #1" in linked("pr", "close", "1").err
+    assert "Proposal #1 (Count to two) was closed already" in linked("pr", "close", "1").err
+    assert "Reopened proposal #1" in linked("pr", "reopen", "1").err
+
+
+def test_comments_in_a_pipe_are_json(linked: Svc) -> None:
+    opened(linked, "--fill")
+    assert linked("pr", "comment", "1", "-b", "it's \u2028 here").code == 0
+    told = dict(line.split("\t", 1) for line in linked("pr", "view", "1", "--comments").out.splitlines())
+    assert json.loads(told["thread"])[0]["body"].startswith("it's ")
+    assert "line_threads" in told
+
+
 def test_one_is_meant_by_number_address_branch_or_folder(linked: Svc) -> None:
     one = opened(linked, "--fill")
     assert one == "1"
@@ -162,7 +178,8 @@ def test_what_a_version_changes(linked: Svc) -> None:
     assert "+two\n" in linked("pr", "diff", "1").out
     (file,) = json.loads(linked("pr", "diff", "--json", "path,additions").out)
     assert file == {"path": "a.txt", "additions": 1}
-    assert linked("pr", "review", "-c", "-b", "looked").code == 0
+    reviewed = linked("pr", "review", "-b", "looked", "--json", "verdict,body")
+    assert json.loads(reviewed.out) == {"verdict": "comment", "body": "looked"}
     pushed(linked, "one\ntwo\nthree\n", "Count to three")
     since = linked("pr", "diff", "--since-review").out
     assert "+three\n" in since
@@ -208,26 +225,6 @@ def test_the_newest_seal_of_a_proposal_is_named_wherever_a_seal_is(linked: Svc) 
     assert (missing.code, "no branch, tag or seal pr:9" in missing.err) == (1, True)
 
 
-def test_the_folder_of_a_fork_says_where_its_proposals_are(
-    linked: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parent = f"{os.environ['TEST_HANDLE']}/app"
-    assert linked("repo", "visibility", "public", "--yes").code == 0
-    monkeypatch.setenv("SVC_HOME", str(tmp_path / "other"))
-    assert linked("login", "--device-key", "--handle", f"{os.environ['TEST_HANDLE'][:30]}-bob").code == 0
-    monkeypatch.chdir(tmp_path)
-    assert linked("repo", "fork", parent, "--clone").code == 0
-    monkeypatch.chdir(tmp_path / "app")
-    pushed(linked, "one\nthree\n", "Three")
-    made = linked("pr", "create", "--fill")
-    assert (made.code, f"to see it: svc pr view {made.out.strip()} -R {parent}" in made.err) == (0, True)
-    for words in (("view",), ("view", "1"), ("checks",)):
-        told = linked("pr", *words)
-        assert told.code == 1
-        assert f"is a fork: proposals to {parent} are there, add -R {parent}" in told.err, told
-    assert linked("pr", "view", "1", "-R", parent).code == 0
-
-
 def test_a_diff_without_changes_says_so(linked: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened(linked, "--fill")
     repo = f"{os.environ['TEST_HANDLE']}/app"
@@ -238,3 +235,12 @@ def test_a_diff_without_changes_says_so(linked: Svc, tmp_path: Path, monkeypatch
     told = linked("pr", "diff", "1", "--since-review", "-R", repo)
     assert (told.code, told.out) == (0, "")
     assert "#1 changes nothing since your review" in told.err
+
+
+def test_what_is_closed_has_no_merge_state(linked: Svc, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened(linked, "--fill")
+    assert "merge_state\t" in linked("pr", "view", "1").out
+    assert linked("pr", "close", "1").code == 0
+    assert "merge_state" not in linked("pr", "view", "1").out
+    assert "merge state" not in on_terminal(monkeypatch, linked, "pr", "view", "1").out
+    assert "merge_state" in shown(linked, "merge_state", "1"), "a script gets the fields that it asks for"

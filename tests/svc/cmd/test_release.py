@@ -116,6 +116,8 @@ def test_notes_come_from_a_file_and_are_rewritten(released: Svc) -> None:
     Path("notes.md").write_text("# Größer\n")
     assert released("repo", "release", "edit", "v1", "--notes-file", "notes.md").code == 0
     assert shown(released)["notes"] == "# Größer\n"
+    assert "\nnotes\t# Größer\\x0a\n" in released("repo", "release", "view", "v1").out
+    assert json.loads(released("repo", "release", "view", "v1", "--json").out)["notes"] == "# Größer\n"
     assert released("repo", "release", "edit", "v1").code == 2
     told = released("repo", "release", "edit", "v9", "--notes", "x")
     assert (told.code, "has no release v9" in told.err) == (1, True)
@@ -242,11 +244,22 @@ def test_a_name_suggests_a_media_type(name: str, media: str) -> None:
     assert media_of(name) == media
 
 
-def test_a_release_of_another_branch_says_so(linked: Svc) -> None:
-    assert "branch" not in linked("repo", "release", "create", "v1").err
+def test_a_release_is_of_the_default_branch_unless_another_is_named(
+    linked: Svc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in a folder on a branch that is not merged; the sentence names seal and branch."""
+    head = {"main": linked("log", "-n", "1", "--json", "id", "--jq", ".[0].id").out.strip()}
     assert linked("repo", "branch", "topic").code == 0
     assert linked("switch", "topic").code == 0
-    made = linked("repo", "release", "create", "v2")
-    assert made.code == 0
-    assert "v2 is the newest seal of branch topic; --from main takes that of main" in made.err
-    assert "branch" not in linked("repo", "release", "create", "v3", "--from", "main").err
+    Path("only-topic.txt").write_text("not merged\n")
+    head["topic"] = linked("push", "-m", "Topic").out.strip()
+    for version, words, branch in (
+        ("v1", (), "main"),
+        ("v2", ("--from", "topic"), "topic"),
+        ("v3", ("--target", "main"), "main"),
+    ):
+        made = linked("repo", "release", "create", version, *words)
+        assert made.code == 0, made
+        assert f"Created release {version} of {head[branch][:12]} ({branch})" in made.err
+        seal = linked("repo", "release", "view", version, "--json", "seal_id", "--jq", ".seal_id").out.strip()
+        assert seal == head[branch]

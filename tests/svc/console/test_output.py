@@ -74,6 +74,19 @@ def test_no_field_is_given_that_was_not_declared() -> None:
             out.record({}, columns, model)
 
 
+def test_the_text_of_one_thing_is_below_it_for_people_and_a_field_elsewhere() -> None:
+    def shown(form: Format, terminal: bool) -> str:
+        stdout = Terminal() if terminal else io.StringIO()
+        out = Out({"TERM": "dumb"}, stdout, io.StringIO())
+        out.format, out.answers = form, Answers((Column("name"), Column("notes")))
+        out.record({"name": "v1", "notes": "a\nb"}, (Column("name"),), body="a\nb", text="notes")
+        return stdout.getvalue()
+
+    assert shown(Format(), True).split() == ["name", "v1", "a", "b"]
+    assert shown(Format(), False) == "name\tv1\nnotes\ta\\x0ab\n"
+    assert json.loads(shown(Format(()), True)) == {"name": "v1", "notes": "a\nb"}
+
+
 def test_what_cannot_be_answered_is_refused_before_anything_runs() -> None:
     declared = Answers((Column("name"),), Ref)
     for good in (Format(()), Format(("head",)), Format(jq=".nope"), Format(template="{{name}} {{range(2)}}")):
@@ -125,6 +138,8 @@ def test_json_with_a_strangers_text_still_means_the_same() -> None:
 def test_tsv_keeps_one_line_for_each_record() -> None:
     assert list(tsv([{"name": "a\tb\nc"}], (Column("name"),))) == ["a\\x09b\\x0ac"]
     assert plain([True, None, 3]) == "true,,3"
+    assert plain([{"by": None, "said": "a\tb"}]) == '[{"by":null,"said":"a\\tb"}]'
+    assert plain({"lines": [1, 2]}) == '{"lines":[1,2]}'
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,12 @@ def test_large_files_are_skipped_and_named(alice: Svc, kind: str) -> None:
     assert ("max_file_mib" in alice("status").out) == (kind == "app")
 
 
+def test_status_knows_the_kind_of_a_repository_before_the_first_push(alice: Svc) -> None:
+    made(alice, "dataset")
+    sparse("big.bin", BLOB_FILE + 1)
+    assert alice("status").out == "new\tbig.bin\t\n"
+
+
 def test_no_manifest_raises_the_cap_of_a_lib(alice: Svc) -> None:
     made(alice, "lib")
     manifest(64)

@@ -231,3 +231,27 @@ def test_a_push_over_an_unpulled_seal_is_refused_with_the_way_out(
     assert within(tmp_path / "b", alice, "push", "-m", "stale") == 1
     assert asked(alice, "/refs/branch/main")["head"] == head
     assert asked(alice, f"/blob/{head}/a.txt")["content"] == "two\n"
+
+
+def test_a_push_to_a_protected_branch_says_so_before_it_asks_for_a_pull(
+    alice: Svc, full: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder lacks a seal and the branch takes no pushes: pulling would help nobody."""
+    write("a.txt", "one\n")
+    pushed(alice)
+    assert alice("repo", "clone", full, str(tmp_path / "b")).code == 0
+    write("a.txt", "two\n")
+    pushed(alice)
+    assert alice("repo", "protect", "set", "main", "--require-review").code == 0
+    monkeypatch.chdir(tmp_path / "b")
+    clean = alice("push", "-m", "Nothing")
+    assert (clean.code, "not pulled" in clean.err) == (1, True), "there is nothing that the rule refuses"
+    Path("b.txt").write_text("mine\n")
+    told = alice("push", "-m", "Mine")
+    assert told.code == 1
+    assert "main is protected by the rule main" in told.err
+    assert "svc repo branch NAME --from main and svc switch NAME --merge" in told.err
+    assert "not pulled" not in told.err
+    assert alice("repo", "branch", "mine", "--from", "main").code == 0
+    assert alice("switch", "mine", "--merge").code == 0
+    assert alice("push", "-m", "Mine").code == 0

@@ -95,7 +95,9 @@ class Code(History, Live, Replay, Pictured):
         self.query_one("#tree_pane").display = self.wide or not opened
         self.query_one("#file_pane").display = self.wide or opened
         self.query_one("#file").display = self._mode != "diff"
-        self.query_one("#diff").display = self._mode == "diff"
+        self.diff.display = self._mode == "diff"
+        if self._mode != "diff":
+            self.diff.drop_files()
         if self._mode != "file" or self.path is None:
             self.show_picture(None)
         self.query_one("#people").display = self.live and self.app.size.width >= THREE_PANES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -12,6 +13,7 @@ from tui.highlight import coloured, plain
 from tui.screens.view import View
 from tui.text import Part, ago, safe
 from tui.widgets.lines import Item, Lines
+from tui.widgets.made import Made
 
 if TYPE_CHECKING:
     from tui.screens.repo import RepoScreen
@@ -23,7 +25,7 @@ class Overview(View):
     def __init__(self, of: RepoScreen) -> None:
         super().__init__(of)
         self._seal: SealSummary | None = None
-        self._readme: list[tuple[Part, ...]] = []
+        self._readme: Sequence[tuple[Part, ...]] = ()
 
     def compose(self) -> ComposeResult:
         yield Lines(marked=False, id="overview")
@@ -47,14 +49,14 @@ class Overview(View):
         repo, seal = self.of.repo, self.of.seal
         readme = next((entry for entry in tree.entries if entry.path.casefold() in READMES), None)
         if readme is None or seal is None:
-            self._readme = []
+            self._readme = ()
             self.paint()
             return
         self.svc.load(reads.file(repo.id, seal, readme.path), self._paint_readme)
 
     def _paint_readme(self, blob: Blob, at: float) -> None:
         text = blob.content if blob.encoding == "utf-8" and blob.content else ""
-        self._readme = coloured(text, blob.path) or list(plain(text))
+        self._readme = coloured(text, blob.path) or plain(text)
         self.paint()
 
     def paint(self) -> None:
@@ -78,5 +80,11 @@ class Overview(View):
             )
         elif self.of.seal is None:
             facts.append((("nothing is sealed yet; in a folder: svc repo init, svc push -m MESSAGE", "dim"),))
-        rows = [Item(None, parts) for parts in (*facts, (("", "text"),), *self._readme)]
-        self.query_one("#overview", Lines).show([Item(place, *item[1:]) for place, item in enumerate(rows)])
+        facts.append((("", "text"),))
+        above, readme = len(facts), self._readme
+
+        def row(place: int) -> Item:
+            return Item(place, facts[place] if place < above else readme[place - above])
+
+        rows = Made(range(above + len(readme)), row, lambda place: place)
+        self.query_one("#overview", Lines).show(rows)

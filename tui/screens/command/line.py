@@ -33,7 +33,7 @@ class CommandLine(Over):
     def on_mount(self) -> None:
         super().on_mount()
         self._changed("")
-        self.call_after_refresh(self._type)
+        self.open_prompt(self._type)
 
     def _type(self, value: str = "") -> None:
         self.ask("svc", self._done, self._changed, value)

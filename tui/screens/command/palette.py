@@ -61,11 +61,10 @@ class Palette(Help):
     """Every action and every command. Starts with typing."""
 
     all = True
-    BEGINS_TYPING = True
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.call_after_refresh(self.do_filter)
+        self.open_prompt(self.do_filter)
 
     def do_filter(self) -> None:
         lines = self.query_one("#actions", Lines)

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from localstore.core.model.collaboration import inbox as inboxes
 from localstore.core.model.collaboration.inbox import InboxItem, InboxState
 from localstore.core.model.repo import Repo
+from svc.flows.inbox_words import said
 from tui import reads
 from tui.actions import Action
 from tui.screens.base import Base
@@ -48,9 +49,9 @@ def row(one: InboxItem, now: float) -> Item:
         ("● " if one.unread else "  ", "accent"),
         (f"{word:<10}", role),
         (f"{safe(short)}{number}  ", "accent"),
-        (safe(one.subject.title), "text"),
+        (safe(said(one)), "text"),
     )
-    text = f"{word} {name}{number} {one.subject.title}"
+    text = f"{word} {name}{number} {said(one)}"
     return Item(one.id, left, ((f"{ago(one.updated_at, now)} ", "dim"),), text)
 
 
@@ -148,6 +149,9 @@ class Inbox(Base):
         one = self._of(event.key)
         if one is not None and one.repo is None:
             name = safe(one.subject.title)
-            self.say(f"{name} invites you: svc org invite accept, or svc org invite decline")
+            if one.event == "invite.decline":
+                self.say(f"{safe(said(one))} to {name}")
+            else:
+                self.say(f"{name} invites you: svc org invite accept, or svc org invite decline")
         elif one is not None:
             open_subject(self.svc, one)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from localstore.core.model.collaboration.check import Rollup, SealCheck
 from localstore.core.model.collaboration.proposal import Proposal
+from tui.listed import Counts, ListedProposal
 from tui.text import Part, safe
 
 STATES: dict[str, Part] = {
@@ -31,11 +32,11 @@ def conflict_way_out(one: Proposal) -> str:
     )
 
 
-def state_of(one: Proposal) -> Part:
+def state_of(one: Proposal | ListedProposal) -> Part:
     return STATES["draft" if one.draft and one.state == "open" else one.state]
 
 
-def checks_of(rollup: Rollup, items: Sequence[SealCheck] = ()) -> Part:
+def checks_of(rollup: Rollup | Counts, items: Sequence[SealCheck] = ()) -> Part:
     """`✓ 4/4`, `X lint`, `* 1/3`; nothing without checks. `items` give the names of failed ones."""
     if not rollup.total:
         return ("", "text")
@@ -47,7 +48,7 @@ def checks_of(rollup: Rollup, items: Sequence[SealCheck] = ()) -> Part:
     return (f"* {count}", "warn") if rollup.pending else (f"✓ {count}", "good")
 
 
-def verdicts_of(one: Proposal) -> Part:
+def verdicts_of(one: Proposal | ListedProposal) -> Part:
     """The verdict of the reviewers: a request for changes outweighs approvals."""
     standing = [reviewer for reviewer in one.reviewers if not reviewer.stale]
     if any(reviewer.state == "changes_requested" for reviewer in standing):

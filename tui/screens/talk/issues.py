@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -11,22 +12,34 @@ from localstore.core.endpoint import Endpoint
 from localstore.core.errors import UsageError
 from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration import proposal as proposals
-from localstore.core.model.collaboration.issue import Issue, IssueCreate, IssueQuery
-from localstore.core.model.collaboration.proposal import Proposal, ProposalCreate
+from localstore.core.model.collaboration.issue import IssueCreate, IssueQuery
+from localstore.core.model.collaboration.proposal import ProposalCreate
 from tui import reads
 from tui.actions import Action
 from tui.drafts import named
 from tui.filters import STATES, Kind, complete, parse
+from tui.listed import ListedIssue, ListedProposal
 from tui.screens.proposal.words import checks_of, state_of, verdicts_of
 from tui.screens.view import View
 from tui.text import Part, ago, safe
-from tui.widgets.lines import Item, Lines, sequence
+from tui.widgets.lines import Item, Lines
+from tui.widgets.made import Made
 
 if TYPE_CHECKING:
     from tui.screens.repo import RepoScreen
 
 CANDIDATES = 12  # that are named while a word is typed
 SIGNS: dict[str, Part] = {"open": ("○ open  ", "good"), "closed": ("✓ closed", "dim")}
+
+
+def text(one: ListedIssue | ListedProposal) -> str:
+    """What a filter looks in."""
+    labels = " ".join([label.name for label in one.labels])
+    if isinstance(one, ListedProposal):
+        more = f"{one.head} {one.base}"
+    else:
+        more = " ".join([f"@{person.handle}" for person in one.assignees])
+    return f"#{one.number} {one.title} {labels} @{one.author.handle or '?'} {more}"
 
 
 class Issues(View):
@@ -41,7 +54,7 @@ class Issues(View):
         super().__init__(of)
         self._kind: Kind = "issues"
         self._filter = parse("issues", "")
-        self._found: dict[str, list[Issue] | list[Proposal]] = {"issues": [], "proposals": []}
+        self._found: Sequence[ListedIssue] | Sequence[ListedProposal] = ()
 
     def facts(self) -> dict[str, str]:
         number = self.query_one("#issues", Lines).key
@@ -58,9 +71,9 @@ class Issues(View):
     def do_refresh(self) -> None:
         repo_id, asked = self.of.repo.id, self._filter
 
-        def paint(found: list[Issue] | list[Proposal], at: float) -> None:
+        def paint(found: list[ListedIssue] | list[ListedProposal], at: float) -> None:
             if asked is self._filter:
-                self._found[self._kind] = found
+                self._found = found
                 self.paint()
 
         if isinstance(asked.query, IssueQuery):
@@ -72,20 +85,23 @@ class Issues(View):
         self.paint()
 
     def paint(self) -> None:
-        found = self._found[self._kind]
+        found = self._found
         queued = self.svc.queued(f"/repos/{self.of.repo.id}/{self._kind}")
         said = self._filter.said
         title = f"{self._kind.capitalize()}, {self._filter.query.state} {f'{safe(said)} ' if said else ''}"
         other = "proposals" if self._kind == "issues" else "issues"
-        rows = [Item(None, ((title, "title"), (f"{len(found)}", "dim"), (f"   p {other}", "dim")))]
-        rows += [self._proposal_row(one) if isinstance(one, Proposal) else self._row(one) for one in found]
+        first = [Item(None, ((title, "title"), (f"{len(found)}", "dim"), (f"   p {other}", "dim")))]
         if not found:
             none = f"no {self._kind} match; / changes the filter" if said else f"no {self._kind}; a opens one"
-            rows.append(Item(None, ((none, "dim"),)))
-        rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in queued]
-        self.query_one("#issues", Lines).show(sequence(rows))
+            first.append(Item(None, ((none, "dim"),)))
+        last = [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in queued]
+        rows = Made[ListedIssue | ListedProposal](found, self._row, lambda one: one.number, text, first, last)
+        self.query_one("#issues", Lines).show(rows)
 
-    def _proposal_row(self, one: Proposal) -> Item:
+    def _row(self, one: ListedIssue | ListedProposal) -> Item:
+        return self._proposal_row(one) if isinstance(one, ListedProposal) else self._issue_row(one)
+
+    def _proposal_row(self, one: ListedProposal) -> Item:
         labels = " ".join(label.name for label in one.labels)
         who = f"@{safe(one.author.handle or '?')}"
         check, verdict = checks_of(one.checks), verdicts_of(one)
@@ -101,11 +117,9 @@ class Issues(View):
             (f"{check[0]}  " if check[0] else "", check[1]),
             (f"{ago(one.updated_at, self.svc.clock())} ", "dim"),
         )
-        return Item(
-            one.number, left, right, f"#{one.number} {one.title} {labels} {who} {one.head} {one.base}"
-        )
+        return Item(one.number, left, right)
 
-    def _row(self, issue: Issue) -> Item:
+    def _issue_row(self, issue: ListedIssue) -> Item:
         labels = " ".join(label.name for label in issue.labels)
         who = f"@{safe(issue.author.handle or '?')}"
         left: tuple[Part, ...] = (
@@ -117,12 +131,11 @@ class Issues(View):
         )
         talk = f"{issue.comments} said  " if issue.comments else ""
         right = ((f"{talk}{ago(issue.updated_at, self.svc.clock())} ", "dim"),)
-        assigned = " ".join(f"@{one.handle}" for one in issue.assignees)
-        return Item(issue.number, left, right, f"#{issue.number} {issue.title} {labels} {who} {assigned}")
+        return Item(issue.number, left, right)
 
     def do_kind(self) -> None:
         self._kind = "proposals" if self._kind == "issues" else "issues"
-        self._filter = parse(self._kind, "")
+        self._filter, self._found = parse(self._kind, ""), ()
         self.query_one("#issues", Lines).filter("")
         self.paint()
         self.do_refresh()
@@ -174,7 +187,7 @@ class Issues(View):
         """The values of a word that are known here."""
         if word in ("base", "head"):
             return [ref.name for ref in self.of.refs if ref.type == "branch"]
-        found = self._found[self._kind]
+        found = self._found
         if word == "label":
             known = self.svc.client.known(reads.labels(self.of.repo.id))
             names = [label.name for label in known[0]] if known is not None else []

@@ -10,7 +10,8 @@ from localstore.core.model.base import Actor, Model, Page, PageQuery
 
 class AuditEntry(Model, frozen=True):
     """`action`: `noun.verb`. `actor` None: the node, its operator, or a deleted account. `subject`: #12 for
-    an issue or proposal, else a name or id. `data`: ids, numbers and names."""
+    an issue or proposal, else a name, path or id. `data`: ids, numbers and names, `changed` the fields that
+    an edit of the settings gave; of a path rule `path`, and its visibility as it `was` and `became`."""
 
     id: int
     at: str

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from localstore.core.endpoint import Endpoint
-from localstore.core.model.base import Model, Page, PageQuery
+from localstore.core.model.base import Actor, Model, Page, PageQuery
 
 Reason = Literal[
     "review_requested",
@@ -44,7 +44,8 @@ class InboxSubject(Model, frozen=True):
 
 class InboxItem(Model, frozen=True):
     """`reason`: why its newest event is here. `done`: until something new happens. `repo` None: it is about
-    an organisation."""
+    an organisation. Of a repository or an organisation, `event` is what happened last, as noun.verb, and
+    `actor` who did it."""
 
     id: str
     repo: InboxRepo | None
@@ -53,6 +54,8 @@ class InboxItem(Model, frozen=True):
     unread: bool
     done: bool
     updated_at: str
+    event: str | None = None
+    actor: Actor | None = None
 
 
 class InboxQuery(PageQuery, frozen=True):

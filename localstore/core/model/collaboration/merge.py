@@ -6,7 +6,7 @@ against the tree of its first parent, so that the device can compute the merge i
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -37,12 +37,13 @@ class MergeConflict(Conflict):
 
 
 class NotMergeable(Conflict):
-    """The proposal is not ready to be merged; `blocked_by` lists the codes."""
+    """The proposal is not ready to be merged; `blocked_by` lists the codes. Where rules of the base ask for
+    more: `branch` and the `patterns` of the rules."""
 
     code = "not_mergeable"
 
-    def __init__(self, sentence: str, blocked_by: list[str]) -> None:
-        super().__init__(sentence, blocked_by=blocked_by)
+    def __init__(self, sentence: str, blocked_by: list[str], **extra: Any) -> None:
+        super().__init__(sentence, blocked_by=blocked_by, **extra)
 
 
 Strategy = Literal["squash", "rebase", "merge"]

@@ -107,10 +107,10 @@ class Proposal(Model, frozen=True):
     review that each verdict among `reviewers` comes from. `checks`: of `head_seal`. `merge_state`: `clean` if
     it can be fast-forwarded, `conflicts` if a merge conflicts in the files `conflicts` (whatever else stands
     in its way; the first 100 that the caller sees), `draft`, `blocked`, `behind` if its base has moved on and
-    it can be merged, `unknown` while that was not tried. `blocked_by`: codes of what keeps it from being
-    merged. `depends_on`: open proposals whose head branch is the base of this one. `closes`: issues
-    that merging closes. `head_repo`: None where it is gone or hidden;
-    `cross_repository`: it is another one."""
+    it can be merged, `unknown` while that was not tried. `mergeable`: whether it does not conflict, None
+    while that is not known. `blocked_by`: codes of what keeps it from being merged. `depends_on`: open
+    proposals whose head branch is the base of this one. `closes`: issues that merging closes. `head_repo`:
+    None where it is gone or hidden; `cross_repository`: it is another one."""
 
     number: int
     title: str
@@ -144,6 +144,7 @@ class Proposal(Model, frozen=True):
     auto_merge: AutoMerge | None = None
     cross_repository: bool = False
     conflicts: list[str] = msgspec.field(default_factory=list)
+    mergeable: bool | None = None
 
 
 class Version(Model, frozen=True):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal
 
 import msgspec
 
+from localstore.core import branch_pattern
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
 from localstore.core.limits import APPROVALS
@@ -14,7 +16,7 @@ from localstore.core.model.base import Model, Page, PageQuery
 
 class BranchProtected(Conflict):
     """A protection rule of the branch forbids this. `rules`: the flags that refuse, `patterns`: the matching
-    rules, `blocked_by`: what blocks a merge."""
+    rules. What a merge lacks is said by NotMergeable."""
 
     code = "branch_protected"
 
@@ -40,6 +42,40 @@ class Protection(ProtectionSet, frozen=True, kw_only=True):
     """The rule of one pattern. Branches that match it cannot be deleted, whatever its flags."""
 
     pattern: str
+
+
+_WRITES = ("lock_writes", "require_review", "require_checks")
+_ACTS = {"write": "is not edited or pushed to directly", "move": "is not moved", "create": "is not created"}
+
+
+def matching(rules: Iterable[Protection], branch: str) -> list[Protection]:
+    return [rule for rule in rules if branch_pattern.matches(rule.pattern, branch)]
+
+
+def refusal(
+    branch: str, rules: Sequence[Protection], act: Literal["write", "move", "create"]
+) -> BranchProtected | None:
+    """The error with which the rules of a branch refuse an act; None if they allow it."""
+    flags = [flag for flag in _WRITES if any(_on(rule, flag) for rule in rules)]
+    if not flags:
+        return None
+    way = "; choose a name that the rule does not match"
+    if act != "create":
+        way = (
+            f" ({', '.join(flags)}): your edits stay here; take them to a branch of their own with "
+            f"svc repo branch NAME --from {branch} and svc switch NAME --merge"
+        )
+    patterns = [rule.pattern for rule in rules]
+    return BranchProtected(
+        f"{branch} is protected by the rule {patterns[0]} and {_ACTS[act]}{way}",
+        branch=branch,
+        patterns=patterns,
+        rules=flags,
+    )
+
+
+def _on(rule: Protection, flag: str) -> bool:
+    return bool(getattr(rule, flag)) or (flag == "require_review" and rule.required_approvals > 0)
 
 
 _ONE = f"{REPO}/protections/{{pattern...}}"

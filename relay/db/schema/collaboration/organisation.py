@@ -30,8 +30,10 @@ member_invite = Table(
     Column("state", String, nullable=False),  # as of an invitation to a repository
     at("created_at"),
     at("valid_until"),
-    Column("unread", Boolean, nullable=False, server_default=true()),  # in the inbox of the account
+    # In the inbox of the account; once it is declined, in that of the inviter.
+    Column("unread", Boolean, nullable=False, server_default=true()),
     Column("done", Boolean, nullable=False, server_default=false()),
+    at("answered_at", True),  # when it was declined
     Index(
         "uq_member_invite_open",
         "org_id",
@@ -41,6 +43,7 @@ member_invite = Table(
         postgresql_where=_PENDING,
     ),
     Index("ix_member_invite_of_account", "account_id", "id"),
+    Index("ix_member_invite_of_inviter", "inviter_id", "answered_at", "id"),
 )
 
 # The role that all members of an organisation have in what it owns; no row: none.

@@ -36,3 +36,21 @@ def test_nobody_else_does(world: Tracker) -> None:
     world.publish()
     assert code(stranger.get(url)) == (403, "forbidden")
     assert code(world.client().get(url)) == (401, "sign_in_required")
+
+
+def test_a_change_says_what_changed(world: Tracker) -> None:
+    """Of settings the fields, of a rule for a path the path; no values of settings, no texts."""
+    ok(world.http.patch(world.repo.url, json={"description": "a secret plan"}))
+    for visibility in ("private", "open"):
+        ok(world.http.put(f"{world.repo.url}/paths", json={"path": "vault", "visibility": visibility}))
+    assert world.http.delete(f"{world.repo.url}/paths", params={"path": "vault"}).is_success
+    entries = ok(world.http.get(f"{world.repo.url}/audit", params={"limit": 4}))["items"]
+    assert [(one["action"], one["subject"]) for one in entries[:3]] == [
+        ("path.remove", "vault"),
+        ("path.set", "vault"),
+        ("path.set", "vault"),
+    ]
+    moves = [(one["data"]["was"], one["data"]["became"]) for one in entries[:3]]
+    assert moves == [("open", None), ("private", "open"), (None, "private")]
+    assert entries[3]["data"]["changed"] == ["description"]
+    assert "secret" not in str(entries)

@@ -261,7 +261,18 @@ def test_an_offer_is_told_before_one_sees_the_repository(world: Tracker, what: s
     assert inbox(world, http) == []
     expires(now_ms() + 60_000)
     assert inbox(world, http) == [(reason, None)]
+    told = ok(http.get(URL))["items"][0]
+    assert (told["event"], told["actor"]["id"]) == (f"{what[:-1]}.create", world.who.id)
     assert http.post(f"/api/v1/{what}/{made['id']}/decline").is_success
+    assert inbox(world, http, all="1") == []
+    assert inbox(world, world.http) == [(reason, None)], "who offered it hears of the answer"
+    (answer,) = ok(world.http.get(URL))["items"]
+    assert (answer["event"], answer["actor"]["handle"]) == (f"{what[:-1]}.decline", who.handle)
+    again = ok(world.http.post(f"{world.repo.url}/{what}", json=body))
+    cancel = (
+        f"{world.repo.url}/invites/{again['id']}" if what == "invites" else f"/api/v1/transfers/{again['id']}"
+    )
+    assert world.http.delete(cancel).is_success
     assert inbox(world, http, all="1") == []
 
 

@@ -147,7 +147,7 @@ RIVALS: dict[str, tuple[Rival, str, str | None]] = {
     "back to a draft": (_patched({"draft": True}), "draft", "proposal_merged"),
     "a request for changes": (_review, "not_mergeable", "conflict"),
     "deletion of the branch": (_deletion, "not_mergeable", None),
-    "a rule for the base": (_rule, "branch_protected", None),
+    "a rule for the base": (_rule, "not_mergeable", None),
     "archiving": (_archive, "repository_archived", None),
 }
 

@@ -60,6 +60,18 @@ def test_what_can_be_merged_is_behind(repo: Repository) -> None:
     assert stands(repo, n) == ("behind", [])
 
 
+def test_mergeable_is_whether_it_conflicts(repo: Repository) -> None:
+    """Whatever else stands in its way; null where that was not tried, and where nothing is left to merge."""
+    n = apart(repo, MINE, THEIRS)
+    assert repo.get(f"/proposals/{n}")["mergeable"] is False
+    repo.seal({"page": put(5, b"mine")}, branch="topic")
+    ok(repo.http.patch(f"{repo.url}/proposals/{n}", json={"draft": True}))
+    shown = repo.get(f"/proposals/{n}")
+    assert (shown["merge_state"], shown["mergeable"]) == ("draft", True)
+    ok(repo.http.patch(f"{repo.url}/proposals/{n}", json={"state": "closed"}))
+    assert repo.get(f"/proposals/{n}")["mergeable"] is None
+
+
 def test_each_move_of_a_branch_is_another_merge(repo: Repository) -> None:
     n = apart(repo, MINE, THEIRS)
     assert stands(repo, n)[0] == "conflicts"

@@ -48,7 +48,7 @@ def test_a_merge_waits_for_what_the_rule_asks(repo: Repository, flags: dict[str,
     before = state(repo, n)
     assert stands(repo, n) == ("blocked", [code])
     for answer in (prepare(repo, n, "squash"), finalize(repo, n, signed)):
-        assert refused(answer, 409, "branch_protected")["blocked_by"] == [code]
+        assert refused(answer, 409, "not_mergeable")["blocked_by"] == [code]
     asked = {"base": "main", "head": "topic"}
     assert ok(repo.http.post(f"{repo.url}/merge-preview", json=asked))["blocked_by"] == [code]
     assert state(repo, n) == before
@@ -81,7 +81,7 @@ def test_the_guarded_merge_obeys_the_rule_that_came_after_its_preview(
     key, before = repo.owner.key, state(repo, n)
     signature = b64u(key.sign(unb64u(shown["bytes"])))
     body = {"preview_id": shown["preview_id"], "device_key_id": key.id, "signature": signature}
-    found = refused(repo.http.post(f"{repo.url}/merge", json=body), 409, "branch_protected")
+    found = refused(repo.http.post(f"{repo.url}/merge", json=body), 409, "not_mergeable")
     assert found["blocked_by"] == [code]
     assert state(repo, n) == before
     assert repo.http.delete(f"{repo.url}/protections/main").status_code == 204
@@ -94,7 +94,7 @@ def test_required_checks_have_to_pass_on_the_head(repo: Repository) -> None:
     n = apart_of_protected(repo)
     head = str(repo.head("topic"))
     assert stands(repo, n) == ("blocked", ["checks_required"])
-    assert refused(prepare(repo, n, "squash"), 409, "branch_protected")["blocked_by"] == ["checks_required"]
+    assert refused(prepare(repo, n, "squash"), 409, "not_mergeable")["blocked_by"] == ["checks_required"]
     passes(repo, head, "failure")
     assert stands(repo, n) == ("blocked", ["checks_required"])
     passes(repo, head, "success")

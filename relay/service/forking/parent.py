@@ -1,0 +1,18 @@
+"""The repository that another one was forked from, as a caller sees it."""
+
+from __future__ import annotations
+
+from localstore.core.model.repo import ParentRepo
+from relay.caller import Caller
+from relay.db import repo as rows
+from relay.db.engine.database import Tx
+from relay.db.repo import RepoRow
+
+
+async def parent_of(tx: Tx, caller: Caller, row: RepoRow) -> ParentRepo | None:
+    """The repository that this one was forked from; None for another one, or if the caller may not see it."""
+    if row.parent_id is None:
+        return None
+    me = caller.principal.account_id if caller.principal else ""
+    found = await tx.one(rows.PARENT, id=row.parent_id, account=me)
+    return None if found is None else ParentRepo(id=found[0], full_name=f"{found[1]}/{found[2]}")

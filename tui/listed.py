@@ -1,0 +1,70 @@
+"""Issues and proposals as lists show them: of the answers what a row and a filter need.
+
+    listed(api.items(proposals.LIST, query, limit=10_000, id=repo_id), ListedProposal)
+
+10,000 proposals take 6 MB so, and 21 MB as the server tells of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+
+class Person(msgspec.Struct, frozen=True, gc=False):
+    handle: str | None = None
+
+
+class Named(msgspec.Struct, frozen=True, gc=False):
+    name: str
+
+
+class Counts(msgspec.Struct, frozen=True, gc=False):
+    """The number of checks."""
+
+    total: int = 0
+    passed: int = 0
+    failed: int = 0
+    pending: int = 0
+
+
+class Verdict(msgspec.Struct, frozen=True, gc=False):
+    """Of a reviewer."""
+
+    state: Literal["requested", "approved", "changes_requested"]
+    stale: bool = False
+
+
+class ListedIssue(msgspec.Struct, frozen=True, gc=False):
+    number: int
+    title: str
+    state: Literal["open", "closed"]
+    author: Person
+    assignees: tuple[Person, ...]
+    labels: tuple[Named, ...]
+    comments: int
+    updated_at: str
+
+
+class ListedProposal(msgspec.Struct, frozen=True, gc=False):
+    number: int
+    title: str
+    state: Literal["open", "closed", "merged"]
+    draft: bool
+    author: Person
+    assignees: tuple[Person, ...]
+    labels: tuple[Named, ...]
+    head: str
+    base: str
+    reviewers: tuple[Verdict, ...]
+    checks: Counts
+    updated_at: str
+
+
+def listed(found: Iterable[Any], shape: type[T]) -> list[T]:
+    """What a server told of, in this shape: the attributes of the same names."""
+    return [msgspec.convert(one, shape, from_attributes=True) for one in found]

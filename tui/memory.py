@@ -1,0 +1,28 @@
+"""What the app asks once of the allocator and of the collector, because it stays and reads large answers.
+
+An answer of 5 MB is decoded, stored and shown in blocks of that size. When the C library of Linux frees the
+first one, it takes blocks of such sizes from its heaps from then on, of which each thread has its own; with
+what was allocated behind them they stay there. After a file and a comparison of 100,000 lines and 10,000
+proposals 38 MB of 59 were free and not given back.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from contextlib import suppress
+
+LARGE = (
+    128 * 1024
+)  # bytes of a block that goes back to the system when it is freed: what the C library begins with
+COLLECTED_AFTER = 10_000  # new objects; a command waits longer, because it ends soon
+_MMAP_THRESHOLD = -3  # of mallopt
+
+
+def settle() -> None:
+    """Give large blocks back when they are freed, and collect cycles as they are made. Call it when the
+    modules of the app are imported."""
+    with suppress(OSError, AttributeError):  # another C library has other ways
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, LARGE)
+    gc.freeze()  # modules stay
+    gc.set_threshold(COLLECTED_AFTER)

@@ -1,0 +1,49 @@
+"""Rows of a long list: one for each value, made when it is painted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, TypeVar
+
+from tui.widgets.lines import Item, text_of
+
+T = TypeVar("T")
+
+
+class Made(Generic[T]):
+    """The rows `first`, a row of each value, and the rows `last`. `make`: the row of a value; `key`: its
+    key; `text`: what a filter looks in, without it the row."""
+
+    def __init__(
+        self,
+        values: Sequence[T],
+        make: Callable[[T], Item],
+        key: Callable[[T], Hashable],
+        text: Callable[[T], str] | None = None,
+        first: Sequence[Item] = (),
+        last: Sequence[Item] = (),
+    ) -> None:
+        self._values, self._make, self._key, self._text = values, make, key, text
+        self._first, self._last = first, last
+
+    def __len__(self) -> int:
+        return len(self._first) + len(self._values) + len(self._last)
+
+    def __getitem__(self, index: int, /) -> Item:
+        at = index - len(self._first)
+        if at < 0:
+            return self._first[index]
+        return self._make(self._values[at]) if at < len(self._values) else self._last[at - len(self._values)]
+
+    def text_of(self, index: int) -> str:
+        """What a filter looks in; nothing in rows that cannot be chosen."""
+        at = index - len(self._first)
+        if self._text is not None and 0 <= at < len(self._values):
+            return self._text(self._values[at])
+        return text_of(self[index]) if self[index].key is not None else ""
+
+    def place_of(self, key: Hashable) -> int | None:
+        """The row of the value with this key."""
+        own = self._key
+        at = next((at for at, value in enumerate(self._values) if own(value) == key), None)
+        return None if at is None else at + len(self._first)
