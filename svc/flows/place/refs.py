@@ -50,6 +50,8 @@ def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
             newest = where.reader.send(proposals.GET, id=repo.id, n=proposal[1]).head_seal
             return ResolvedRef("seal", newest, newest)
         return None
+    if typed == "-":
+        raise UsageError("- is git's; svc repo branch lists the branches to name")
     between = re.fullmatch(GITS_RANGE, typed)
     for name in between.groups() if between else (typed,):
         if re.fullmatch(GITS_HEAD, name) and not (where.folder / typed).exists():

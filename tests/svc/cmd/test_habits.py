@@ -78,6 +78,12 @@ def test_a_range_of_gits_head_is_not_answered_with_commands_that_refuse_it(linke
         assert "svc diff" not in told.err
 
 
+def test_the_branch_before_is_not_looked_up_by_a_dash(linked: Svc) -> None:
+    told = linked("switch", "-")
+    assert (told.code, told.out) == (2, "")
+    assert "- is git's; svc repo branch lists the branches to name" in told.err
+
+
 def test_an_answer_names_no_other_options(svc: Svc) -> None:
     for words in (("pull", "--rebase"), ("push", "--force"), ("repo", "create", "--private")):
         told = svc(*words)

@@ -228,3 +228,14 @@ def test_one_change_can_wait(linked: Svc) -> None:
     assert linked("queue", "retry").code == 0
     assert shown(linked, one, "state,comments") == {"state": "closed", "comments": 1}
     assert "two" in linked("issue", "list").out
+
+
+def test_a_template_goes_by_its_name_and_by_its_file(linked: Svc) -> None:
+    for file, name in (("bug.md", "Bug report"), ("other.md", "Idea"), ("late.md", "Other")):
+        path = Path(".github/ISSUE_TEMPLATE", file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"---\nname: {name}\n---\n{file}\n")
+    for typed, begun in (("bug", "bug.md"), ("bug report", "bug.md"), ("Other", "late.md")):
+        made = linked("issue", "create", "-t", "x", "--from-template", typed, "--jq", ".body")
+        assert (made.code, made.out.strip()) == (0, begun), made
+    assert "there are: Bug report, Other, Idea" in linked("issue", "create", "--from-template", "nope").err

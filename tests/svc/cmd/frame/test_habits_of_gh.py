@@ -50,17 +50,6 @@ def test_a_verb_of_gh_makes_no_branch_and_offers_nothing(linked: Svc) -> None:
         assert f"svc repo transfer-{verb}" in told.err
 
 
-def test_a_template_goes_by_its_name_and_by_its_file(linked: Svc) -> None:
-    for file, name in (("bug.md", "Bug report"), ("other.md", "Idea"), ("late.md", "Other")):
-        path = Path(".github/ISSUE_TEMPLATE", file)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"---\nname: {name}\n---\n{file}\n")
-    for typed, begun in (("bug", "bug.md"), ("bug report", "bug.md"), ("Other", "late.md")):
-        made = linked("issue", "create", "-t", "x", "--from-template", typed, "--jq", ".body")
-        assert (made.code, made.out.strip()) == (0, begun), made
-    assert "there are: Bug report, Other, Idea" in linked("issue", "create", "--from-template", "nope").err
-
-
 def test_a_fork_into_a_full_folder_names_a_way_that_a_fork_has(linked: Svc) -> None:
     assert linked("repo", "visibility", "public", "--yes").code == 0
     Path("app").mkdir()
