@@ -42,8 +42,8 @@ async def test_a_name_typed_at_once_is_searched(issue: str, open_app: Open) -> N
         await press(pilot, "enter")
         await press(pilot, "2")
         burst(pilot, "t", *"main")
-        text = await sees(pilot, "src/main.py")
-        assert "README.md" not in text
+        await sees(pilot, "src/main.py")
+        assert "README.md" not in await settle(pilot)
 
 
 async def test_a_line_typed_at_once_is_the_command_line(issue: str, open_app: Open) -> None:
