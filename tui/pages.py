@@ -204,6 +204,7 @@ class Pages:
         advisories = self._read(reads.advisories(repo.full_name))
         rules = self._read(reads.protections(repo.id))
         lines = [f"advisory {safe(one.id)}: {safe(one.summary)}" for one in advisories]
+        lines.append("franking evidence: not in this version of svc")
         lines += [f"rule for branches {safe(one.pattern)}" for one in rules]
         return Page(f"Security: {len(advisories)} advisories, {len(rules)} rules", lines)
 
@@ -229,7 +230,7 @@ class Pages:
             "Listing",
             *(
                 f"  {safe(one.name)}, {safe(one.category or 'no category')}, {len(one.screenshots)} pictures"
-                for one in self._read(settings_reads.listing(now.id))
+                for one in self._read(reads.listing(now.id))
             ),
             "Access",
             *self._access(now),

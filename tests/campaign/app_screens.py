@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from scripts.bench.tui import Terminal
@@ -92,8 +94,21 @@ def furnish(place: Place) -> None:
 class App:
     """The app of a machine on a pseudo-terminal."""
 
-    def __init__(self, machine: Machine, command: list[str], width: int = 80, height: int = 24) -> None:
-        environment = {"SVC_HOME": str(machine.home), "SVC_SERVER": machine.node.address, "NO_COLOR": "1"}
+    def __init__(
+        self,
+        machine: Machine,
+        command: list[str],
+        width: int = 80,
+        height: int = 24,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """`environment`: beside that of the machine."""
+        environment = {
+            "SVC_HOME": str(machine.home),
+            "SVC_SERVER": machine.node.address,
+            "NO_COLOR": "1",
+            **environment,
+        }
         self.terminal = Terminal(command, Path(machine.folder), width, height, environment)
         self.expect("Repositories 1")
 
