@@ -22,6 +22,7 @@ from svc.flows.place.rights import refusal
 from tui import reads
 from tui.filters import WORDS, Filter, parse
 from tui.reads import Read
+from tui.screens.lists.signature import signature
 from tui.screens.proposal.words import conflict_way_out
 from tui.screens.settings import reads as settings_reads
 from tui.text import ago, safe
@@ -184,15 +185,16 @@ class Pages:
             Choice(
                 f"{safe(one.version)}  {safe(one.notes.partition(chr(10))[0])}  {len(one.assets)} files  "
                 f"{self._ago(one.created_at)}",
-                partial(self.release, one),
+                partial(self.release, repo, one),
             )
             for one in found
         ]
         return Page(f"Releases of {safe(repo.full_name)}, {len(found)}", (), choices)
 
-    def release(self, one: Release) -> Page:
+    def release(self, repo: Repo, one: Release) -> Page:
         lines = [
             f"seal {one.seal_id[:8]}, by {_who(one)} {self._ago(one.created_at)}",
+            signature(repo.id, one)[0],
             *_text(one.notes),
             *(f"file {safe(asset.name)}, {asset.size:,} bytes" for asset in one.assets),
         ]

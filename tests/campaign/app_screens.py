@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 from scripts.bench.tui import Terminal
@@ -100,15 +98,10 @@ class App:
         command: list[str],
         width: int = 80,
         height: int = 24,
-        environment: Mapping[str, str] = MappingProxyType({}),
+        colours: bool = False,
     ) -> None:
-        """`environment`: beside that of the machine."""
-        environment = {
-            "SVC_HOME": str(machine.home),
-            "SVC_SERVER": machine.node.address,
-            "NO_COLOR": "1",
-            **environment,
-        }
+        environment = {"SVC_HOME": str(machine.home), "SVC_SERVER": machine.node.address}
+        environment |= {} if colours else {"NO_COLOR": "1"}
         self.terminal = Terminal(command, Path(machine.folder), width, height, environment)
         self.expect("Repositories 1")
 

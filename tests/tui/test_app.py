@@ -105,17 +105,16 @@ async def test_overview_shows_the_listing_and_who_cares(
         await settle(pilot)
         await press(pilot, "enter")
         text = await press(pilot, "1")
-        assert "0 stars, 0 watchers, 0 forks" in text
+        assert "0 stars, 1 watcher, 0 forks  you: watching" in text
         assert "listing Field notes, Writing: not installable" in text
         mine, ben = os.environ["SVC_HOME"], f"{os.environ['TEST_HANDLE'][:30]}-ben"
         monkeypatch.setenv("SVC_HOME", str(tmp_path / "ben"))
         with redirect_stdout(io.StringIO()):
             for words in (["login", "--device-key", "--handle", ben], ["repo", "star", project]):
                 assert run(words) == 0
-        monkeypatch.setenv("SVC_HOME", mine)
-        with redirect_stdout(io.StringIO()):
             assert run(["repo", "watch", project]) == 0
-        assert "1 star, 1 watcher, 0 forks  you: watching" in await press(pilot, "r")
+        monkeypatch.setenv("SVC_HOME", mine)
+        assert "1 star, 2 watchers, 0 forks  you: watching" in await press(pilot, "r")
 
 
 async def test_security_and_insights_say_what_there_is(project: str, open_app: Open) -> None:

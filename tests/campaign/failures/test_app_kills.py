@@ -139,7 +139,7 @@ def test_the_light_follows_the_network_without_a_key(road: tuple[Cable, Node], p
 def test_where_no_socket_opens_it_polls(road: tuple[Cable, Node], place: Place) -> None:
     cable, _ = road
     cable.refuse_sockets = True
-    app = App(place.ann, SVC, environment={"NO_COLOR": ""})
+    app = App(place.ann, SVC, colours=True)
     app.expect("◐ polling")
     sign = next(cell for cell in app.terminal.screen.buffer[0].values() if cell.data == "◐")
     assert sign.blink and sign.fg in ("blue", "brightblue")
@@ -153,6 +153,18 @@ def test_where_no_socket_opens_it_polls(road: tuple[Cable, Node], place: Place) 
     app.expect("◐ polling")
     cable.refuse_sockets = False
     app.expect("● live")
+    app.leave()
+
+
+def test_a_silent_server_writes_nothing_over_the_app(road: tuple[Cable, Node], place: Place) -> None:
+    cable, _ = road
+    App(place.ann, SVC).leave()
+    cable.cut()
+    cable.silent = True
+    cable.mend()
+    app = App(place.ann, SVC)
+    app.expect("○ offline")
+    assert b"still waiting" not in app.terminal.said
     app.leave()
 
 
