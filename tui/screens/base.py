@@ -155,7 +155,7 @@ class Base(Screen[None], inherit_bindings=False):
 
         prompt = Prompt(sign, finish, escaped, changed, value, complete)
         self.mount(prompt, after="#keys")
-        prompt.focus()
+        self.set_focus(prompt)  # now: the next key may be waiting already
 
     def write(
         self, sign: str, done: Callable[[str], None], draft: str, text: str = "", *, blank: bool = False
@@ -194,6 +194,10 @@ class Base(Screen[None], inherit_bindings=False):
 
     def on_key(self, event: Key) -> None:
         if isinstance(self.focused, Prompt):
+            if self.focused.heard is not event:  # it was typed before the prompt had the focus
+                event.stop()
+                again = Key(event.key, event.character).set_sender(self.app)  # so that it bubbles up to there
+                self.app.post_message(again)
             return
         if self._said is not None:
             self._said = None

@@ -70,7 +70,11 @@ class Prompt(Input):
     ) -> None:
         super().__init__(value=value, placeholder=safe(sign), select_on_focus=False)
         self.cursor_blink = False
+        self.heard: Key | None = None  # the last key that came here
         self._done, self._left, self._changed, self._complete = done, left, changed, complete
+
+    def on_key(self, event: Key) -> None:
+        self.heard = event
 
     def on_mount(self) -> None:
         colours = getattr(self.app, "colours", "terminal")
