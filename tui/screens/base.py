@@ -194,10 +194,8 @@ class Base(Screen[None], inherit_bindings=False):
 
     def on_key(self, event: Key) -> None:
         if isinstance(self.focused, Prompt):
-            if self.focused.heard is not event:  # it was typed before the prompt had the focus
-                event.stop()
-                again = Key(event.key, event.character).set_sender(self.app)  # so that it bubbles up to there
-                self.app.post_message(again)
+            if self.focused.heard is not event:
+                self.focused.take_late(event)
             return
         if self._said is not None:
             self._said = None

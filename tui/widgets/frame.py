@@ -71,9 +71,24 @@ class Prompt(Input):
         super().__init__(value=value, placeholder=safe(sign), select_on_focus=False)
         self.cursor_blink = False
         self.heard: Key | None = None  # the last key that came here
+        self._late: list[Key] = []  # keys that were typed before it had the focus, on their way here
         self._done, self._left, self._changed, self._complete = done, left, changed, complete
 
+    def take_late(self, event: Key) -> None:
+        """Have a key that came to the screen come here."""
+        event.stop()
+        late = Key(event.key, event.character)
+        late.set_sender(self.app)  # so that it bubbles up to there
+        self._late.append(late)
+        self.app.post_message(late)
+
     def on_key(self, event: Key) -> None:
+        place = next((n for n, one in enumerate(self._late) if one is event), None)
+        if place is not None:
+            del self._late[: place + 1]
+        elif self._late:  # it overtook them
+            event.prevent_default()
+            self.take_late(event)
         self.heard = event
 
     def on_mount(self) -> None:
