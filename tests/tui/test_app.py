@@ -5,15 +5,18 @@ from __future__ import annotations
 import io
 import os
 import socket
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import redirect_stdout, suppress
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
 from svc.cmd.frame.app import run
+from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
 from tests.tui.conftest import shown
 from tui.app import SvcApp
@@ -35,9 +38,45 @@ async def settle(pilot: Pilot[None]) -> str:
     return shown(pilot.app)
 
 
+NAMES = {
+    " ": "space",
+    "-": "minus",
+    "/": "slash",
+    ".": "full_stop",
+    ":": "colon",
+    "@": "at",
+    "_": "underscore",
+}
+
+
 async def press(pilot: Pilot[None], *keys: str) -> str:
-    await pilot.press(*keys)
+    """Press the keys and read the screen. Characters in a row are typed without a wait after each but the
+    first, which may open what takes the others."""
+    at = 0
+    while at < len(keys):
+        end = at
+        while end < len(keys) and (keys[end] in NAMES or (len(keys[end]) == 1 and keys[end].isalnum())):
+            end += 1
+        if end - at > 3:
+            await pilot.press(keys[at])
+            for char in keys[at + 1 : end - 1]:
+                pilot.app.post_message(events.Key(NAMES.get(char, char), char))
+            at = end - 1
+        await pilot.press(keys[at])
+        at += 1
     return await settle(pilot)
+
+
+async def sees(pilot: Pilot[None], *words: str) -> str:
+    """Wait until all the words are shown."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        assert isinstance(pilot.app, SvcApp)
+        text = shown(pilot.app)
+        if all(word in text for word in words):
+            return text
+        assert time.monotonic() < until, f"{words} not in\n{text}"
+        await pilot.pause(0.05)
 
 
 @pytest.fixture

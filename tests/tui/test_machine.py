@@ -8,7 +8,7 @@ from pathlib import Path
 
 from localstore.agent.talk import Person
 from tests.svc.conftest import Svc
-from tests.tui.test_app import press, project, settle
+from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
 from tui.machine import Machine
 
@@ -24,11 +24,12 @@ async def test_the_sync_screen_shows_watched_folders_and_pauses_them(
     try:
         async with open_app().run_test(size=(200, 24)) as pilot:
             await settle(pilot)
-            screen = await press(pilot, "s")
+            await press(pilot, "s")
+            screen = await sees(pilot, f"{project} main")
             assert str(folder) in screen
-            assert f"{project} main" in screen
-            screen = await press(pilot, "z")
-            assert "○ offline" in screen and "paused" in screen
+            await press(pilot, "z")
+            screen = await sees(pilot, "paused")
+            assert "○ offline" in screen
             assert paused(pilot.app)
             await press(pilot, "z")
             assert not paused(pilot.app)

@@ -16,6 +16,9 @@ from tests.depth import DEEP, rounds
 from tests.relay.watching import documented
 
 SEED, EXAMPLES = 20261121, rounds(2, 3)
+ROUTES = rounds(
+    4, 1
+)  # every fourth route in the suite; the other tests check each answer against the document
 routes.load()
 NAMES = [
     (method, path, operation["operationId"])
@@ -62,11 +65,13 @@ def world(served, untouched, changed, method):
     return changed[-1]
 
 
-@pytest.mark.parametrize(("method", "path", "name"), NAMES, ids=[name for _, _, name in NAMES])
+@pytest.mark.parametrize(
+    ("method", "path", "name"), NAMES[::ROUTES], ids=[name for _, _, name in NAMES[::ROUTES]]
+)
 def test_every_answer_is_one_that_the_document_names(served, described, world, method, path, name):
     modes = fuzz_api.MODES
-    if not DEEP:  # requests that fit the document, or those that do not: every second route each
-        modes = modes[:1] if NAMES.index((method, path, name)) % 2 else modes[1:]
+    if not DEEP:  # requests that fit the document, or those that do not: every second of these routes each
+        modes = modes[:1] if NAMES.index((method, path, name)) % (2 * ROUTES) else modes[1:]
     sent = fuzz_api.attack(world, described[method, path], EXAMPLES, SEED, modes)
     assert sent or fuzz_api.attack(world, described[method, path], EXAMPLES, SEED)
     assert served.alive()

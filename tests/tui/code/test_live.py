@@ -4,7 +4,6 @@ with a real agent and relay."""
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,28 +12,15 @@ from textual.pilot import Pilot
 
 from tests.svc.conftest import Svc
 from tests.tui.conftest import shown
-from tests.tui.test_app import press, project, settle
+from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
-PATIENCE = 30.0  # seconds for something to be shown
 
 
 def handle() -> str:
     return f"@{os.environ['TEST_HANDLE']}"
-
-
-async def sees(pilot: Pilot[None], *words: str) -> str:
-    """Wait until all the words are shown."""
-    until = time.monotonic() + PATIENCE
-    while True:
-        assert isinstance(pilot.app, SvcApp)
-        text = shown(pilot.app)
-        if all(word in text for word in words):
-            return text
-        assert time.monotonic() < until, f"{words} not in\n{text}"
-        await pilot.pause(0.05)
 
 
 @pytest.fixture

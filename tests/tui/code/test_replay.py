@@ -14,9 +14,8 @@ from svc.api import connect
 from svc.flows.history import replay
 from svc.http.session import Sessions
 from tests.svc.conftest import Svc
-from tests.tui.code.test_live import sees
 from tests.tui.conftest import shown
-from tests.tui.test_app import press, project, settle
+from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
 from tui.screens.code import replay as screen
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.svc.conftest import Svc
-from tests.tui.code.test_live import sees
-from tests.tui.test_app import press, settle
+from tests.tui.test_app import press, sees, settle
 from tests.tui.test_app import project as project
 from tui.app import SvcApp
 from tui.machine import Place

@@ -11,8 +11,7 @@ import pytest
 
 from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
-from tests.tui.code.test_live import sees
-from tests.tui.test_app import press, project, settle
+from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
 
 __all__ = ["project"]

@@ -13,9 +13,8 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from tests.svc.conftest import Svc
-from tests.tui.code.test_live import sees
 from tests.tui.proposal.test_proposals import other, seen
-from tests.tui.test_app import press, project, settle
+from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_issues import NOWHERE, issue
 from tests.tui.test_team_day import Device
 from tui.app import SvcApp
