@@ -24,6 +24,7 @@ from tui import reads
 from tui.filters import WORDS, Filter, parse
 from tui.listed import ListedIssue, ListedProposal
 from tui.reads import Read
+from tui.screens.lists.signature import signature
 from tui.screens.proposal.words import conflict_way_out
 from tui.screens.settings import reads as settings_reads
 from tui.text import ago, safe
@@ -187,15 +188,16 @@ class Pages:
             Choice(
                 f"{safe(one.version)}  {safe(one.notes.partition(chr(10))[0])}  {len(one.assets)} files  "
                 f"{self._ago(one.created_at)}",
-                partial(self.release, one),
+                partial(self.release, repo, one),
             )
             for one in found
         ]
         return Page(f"Releases of {safe(repo.full_name)}, {len(found)}", (), choices)
 
-    def release(self, one: Release) -> Page:
+    def release(self, repo: Repo, one: Release) -> Page:
         lines = [
             f"seal {one.seal_id[:8]}, by {_who(one)} {self._ago(one.created_at)}",
+            signature(repo.id, one)[0],
             *_text(one.notes),
             *(f"file {safe(asset.name)}, {asset.size:,} bytes" for asset in one.assets),
         ]
@@ -207,6 +209,7 @@ class Pages:
         advisories = self._read(reads.advisories(repo.full_name))
         rules = self._read(reads.protections(repo.id))
         lines = [f"advisory {safe(one.id)}: {safe(one.summary)}" for one in advisories]
+        lines.append("franking evidence: not in this version of svc")
         lines += [f"rule for branches {safe(one.pattern)}" for one in rules]
         return Page(f"Security: {len(advisories)} advisories, {len(rules)} rules", lines)
 
@@ -232,7 +235,7 @@ class Pages:
             "Listing",
             *(
                 f"  {safe(one.name)}, {safe(one.category or 'no category')}, {len(one.screenshots)} pictures"
-                for one in self._read(settings_reads.listing(now.id))
+                for one in self._read(reads.listing(now.id))
             ),
             "Access",
             *self._access(now),

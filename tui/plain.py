@@ -23,6 +23,7 @@ from tui.client import Client, sentence
 from tui.highlight import lines_of
 from tui.pages import Choice, Page, Pages
 from tui.reads import Read
+from tui.screens.code.words import counts, listed
 from tui.text import ago, safe
 from tui.widgets.patch import Patches
 
@@ -84,21 +85,27 @@ class Plain:
         ]
 
     def repo(self, repo: Repo) -> Page:
+        repo = self._read(reads.repo(repo.id))
         refs = self._read(reads.refs(repo.id))
         head = next((ref.head for ref in refs if ref.name == repo.default_branch), None)
         if head is None:
-            lines = [safe(repo.description), "nothing is sealed yet"]
+            lines = [*self._about(repo), "nothing is sealed yet"]
             return Page(safe(repo.full_name), lines, self._pages.of(repo, None))
         seal = head
         return Page(
             f"{safe(repo.full_name)}, {safe(repo.default_branch)} at {seal[:8]}",
-            [safe(repo.description)] if repo.description else [],
+            self._about(repo),
             [
                 Choice("files", lambda: self.folder(repo, seal, "")),
                 Choice("history", lambda: self.history(repo)),
                 *self._pages.of(repo, seal),
             ],
         )
+
+    def _about(self, repo: Repo) -> list[str]:
+        listings = self._read(reads.listing(repo.id)) if repo.listing_id is not None else []
+        description = [safe(repo.description)] if repo.description else []
+        return [*description, counts(repo), *(f"listing {listed(one)}" for one in listings)]
 
     def folder(self, repo: Repo, seal: str, folder: str) -> Page:
         tree = self._read(reads.tree(repo.id, seal, folder))

@@ -18,8 +18,10 @@ from localstore.core.model import release as releases_
 from localstore.core.model import repo as repos_
 from localstore.core.model.catalog import advisory as advisories_
 from localstore.core.model.catalog import dependency as dependencies_
+from localstore.core.model.catalog import listing as listings_
 from localstore.core.model.catalog.advisory import Advisory, AdvisoryQuery
 from localstore.core.model.catalog.dependency import Dependencies, DependencyQuery, Dependent
+from localstore.core.model.catalog.listing import Listing
 from localstore.core.model.collaboration import access as access_
 from localstore.core.model.collaboration import check as checks_
 from localstore.core.model.collaboration import inbox as inbox_
@@ -205,6 +207,18 @@ def labels(repo_id: str) -> Read[list[Label]]:
         list[Label],
         lambda api: list(api.items(labels_.LIST, limit=LABELS, id=repo_id)),
     )
+
+
+def listing(repo_id: str) -> Read[list[Listing]]:
+    """One, or none: a repository may have no listing."""
+
+    def call(api: Api) -> list[Listing]:
+        try:
+            return [api.send(listings_.GET, id=repo_id)]
+        except NotFound:
+            return []
+
+    return Read(f"repos/{repo_id}/listing", list[Listing], call)
 
 
 def releases(repo_id: str) -> Read[list[Release]]:

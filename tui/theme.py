@@ -36,6 +36,9 @@ ROLES: Final = [
     "operator",
     "person",
     "agent",
+    "polling",
+    "polling_pulse",
+    "offline_pulse",
 ]
 
 
@@ -71,6 +74,9 @@ THEMES: Final[dict[str, dict[str, Style]]] = {
             "name": "blue",
             "person": "yellow",
             "agent": "magenta",
+            "polling": "bright_blue",
+            "polling_pulse": "blink bright_blue",
+            "offline_pulse": "blink yellow",
         },
     ),
     "dark": _styles(
@@ -100,6 +106,9 @@ THEMES: Final[dict[str, dict[str, Style]]] = {
             "operator": "#d5d8df",
             "person": "#e0b060",
             "agent": "#d79af0",
+            "polling": "#6cb6ff",
+            "polling_pulse": "blink #6cb6ff",
+            "offline_pulse": "blink #e0b060",
         },
     ),
     "light": _styles(
@@ -129,6 +138,9 @@ THEMES: Final[dict[str, dict[str, Style]]] = {
             "operator": "#22252b",
             "person": "#8a5a00",
             "agent": "#8a2fa8",
+            "polling": "#0b5cad",
+            "polling_pulse": "blink #0b5cad",
+            "offline_pulse": "blink #8a5a00",
         },
     ),
     "contrast": _styles(
@@ -158,6 +170,9 @@ THEMES: Final[dict[str, dict[str, Style]]] = {
             "operator": "#ffffff",
             "person": "bold #ffff00",
             "agent": "bold #ff9cff",
+            "polling": "bold #7fd0ff",
+            "polling_pulse": "blink bold #7fd0ff",
+            "offline_pulse": "blink bold #ffff00",
         },
     ),
 }

@@ -48,6 +48,8 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
     from tui.client import Client
 
     root = run.home.root
+    if not plain:
+        run.note = lambda text: None  # the screen is the app's, and it says itself how the server is
     session = run.sessions.find(run.server)
     account = (session.handle or session.user_id) if session else ""
     client = Client(run.server, account, lambda: run.reader, known.Store(root / known.FILE))

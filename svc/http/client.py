@@ -42,14 +42,13 @@ T = TypeVar("T")
 
 ATTEMPTS = 4
 TURN_VARIABLE = "SVC_TURN"
-STALLS = 2  # attempts without an answer, or a connection, in time: one may be due to a lost connection
+STALLS = 2  # attempts on a line that is stuck (`silence`): it may have been lost
 BACKOFF = 0.25  # seconds before the second attempt; doubles each time
 TLS_FAILED = r"(?i)_ssl|SSL:|handshake|CERTIFICATE"
 WAIT_MAX = 30.0  # seconds that a server may ask us to wait
 REDIRECTS_MAX = 3
 EMPTY_PAGES, PAGES_MAX = 100, 100_000  # of one list: in a row, and in all
-CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0
-FIRST_ANSWER = 10.0  # instead of READ_TIMEOUT until the server has answered once: it may be gone
+CONNECT_TIMEOUT, WRITE_TIMEOUT = 10.0, 60.0  # `silence` says how long an answer is waited for
 
 
 class Credential(msgspec.Struct, frozen=True):
@@ -83,7 +82,6 @@ class Http:
         self._sleep, self._clock = sleep, clock
         self._skew = 0.0  # seconds that the server's clock is ahead of ours
         self._opened: httpx.Client | None = None
-        self._answered = False  # whether any answer has come
 
     def send(self, endpoint: Endpoint[T], body: Any = None, query: Any = None, **path: str) -> T:
         """Call an endpoint whose path has these parameters, with the structs that it declares; a body of
@@ -267,8 +265,9 @@ class Http:
                 "written http://), the certificate, and this machine's clock"
             ) from None
         never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
-        stalled = isinstance(error, (httpx.ReadTimeout, httpx.ConnectTimeout))
-        most = min(self.attempts, STALLS) if stalled else self.attempts
+        once = isinstance(error, (httpx.WriteTimeout, httpx.ConnectTimeout))  # long enough
+        stalled = isinstance(error, httpx.ReadTimeout)
+        most = min(self.attempts, 1 if once else STALLS if stalled else self.attempts)
         if attempt < most and (never_sent or outgoing.repeatable):
             return float(BACKOFF * 2 ** (attempt - 1))
         if isinstance(error, httpx.ProtocolError):
@@ -307,8 +306,7 @@ class Http:
         headers = dict(outgoing.headers)
         if callable(outgoing.body):
             headers["Content-Length"] = str(outgoing.length)
-        url, patient = self.origin + target, self._answered or callable(outgoing.body)  # an upload
-        wait = load().Timeout(READ_TIMEOUT if patient else FIRST_ANSWER, connect=CONNECT_TIMEOUT)
+        url, wait = self.origin + target, load().Timeout(WRITE_TIMEOUT, connect=CONNECT_TIMEOUT)
         request = client.build_request(outgoing.method, url, content=content, headers=headers, timeout=wait)
         if self.credential is not None:
             self._sign(request, outgoing, self.credential)
@@ -317,7 +315,6 @@ class Http:
         except ConnectionLimitExceeded as error:
             remedy = answer.remedy_of(outgoing.repeatable)
             raise ServerUnreachable(f"{self.origin} {error}; {remedy}") from None
-        self._answered = True
         response.extensions[answer.REPEATABLE] = outgoing.repeatable
         return response
 

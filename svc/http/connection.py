@@ -12,11 +12,21 @@ from typing import Any
 
 import httpcore
 
-from svc.http.bounds import Bounds, attached, check, current
+from svc.http import silence
+from svc.http.bounds import Bounds, Deadline, attached, check, current
 from svc.http.connection_limits import ConnectionLimits, NoLimits
 
 COUNTED = "svc.counted"  # key of the counted stream in the extra info of a stream
 SLICE = 16 * 1024  # bytes written between two checks of the time
+ALIVE = [  # the system looks whether a silent connection is still there: after 30 s, 3 times, each 5 s
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), value)
+        for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
+        if hasattr(socket, name)
+    ),
+]
+Works = Callable[[], bool]
 
 
 class Line:
@@ -30,15 +40,22 @@ class Line:
         with suppress(OSError):
             self._handle.shutdown(socket.SHUT_RDWR)
 
+    def unsent(self) -> int:
+        """The bytes that have not arrived at the other end, as far as the system tells."""
+        return silence.unsent(self._handle)
+
     def close(self) -> None:
         self._handle.close()
 
 
 class CountedStream(httpcore.NetworkStream):
-    """One connection. The limits start anew with each request, which has the bounds of its caller."""
+    """One connection. The limits start anew with each request, which has the bounds of its caller. `works`
+    asks a silent server whether it works; None: it is not asked."""
 
-    def __init__(self, stream: httpcore.NetworkStream, line: Line | None = None) -> None:
-        self._stream = stream
+    def __init__(
+        self, stream: httpcore.NetworkStream, works: Works | None = None, line: Line | None = None
+    ) -> None:
+        self._stream, self._works = stream, works
         self._line = line or Line(stream.get_extra_info("socket"))
         self._reading = False
         self.limits = ConnectionLimits()
@@ -68,23 +85,35 @@ class CountedStream(httpcore.NetworkStream):
         check(self._bounds)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Up to `max_bytes`, empty at the end. Raises ConnectionLimitExceeded, Stopped and httpcore's
-        errors."""
+        """Up to `max_bytes`, empty at the end. `timeout` counts where the caller has a deadline, and on a
+        socket. Raises ConnectionLimitExceeded, Stopped and httpcore's errors."""
         self._reading = True
         began = monotonic()
         left = self.limits.left(began)
-        limited = left is not None and (timeout is None or left <= timeout)
-        try:
-            with self._bounded():
-                data = self._stream.read(max_bytes, left if limited else timeout)
-        except httpcore.ReadTimeout:
-            if limited:
+
+        def receive(seconds: float | None) -> bytes:
+            rest = None if left is None else left - (monotonic() - began)
+            if rest is None or (seconds is not None and seconds < rest):
+                return self._stream.read(max_bytes, seconds)
+            try:
+                return self._stream.read(max_bytes, max(rest, silence.AT_ONCE))
+            except httpcore.ReadTimeout:
                 raise self.limits.too_slow() from None
-            raise
+
+        with self._bounded():
+            if self._works is not None and not self._has_own_limit:
+                data = silence.read(receive, self._line.unsent, self._works)
+            else:
+                data = receive(timeout)
         if not data and self.limits.in_head:
             raise httpcore.ReadError("the connection was closed before the answer was whole")
         self.limits.received(len(data), began, monotonic())
         return data
+
+    @property
+    def _has_own_limit(self) -> bool:
+        """Whether the caller limits the wait for an answer."""
+        return isinstance(self.limits, NoLimits) or any(isinstance(one, Deadline) for one in self._bounds)
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send all of `buffer`. Raises ConnectionLimitExceeded, Stopped and httpcore's errors."""
@@ -114,7 +143,7 @@ class CountedStream(httpcore.NetworkStream):
         except BaseException:
             self.close()
             raise
-        bound = CountedStream(secured, self._line)
+        bound = CountedStream(secured, self._works, self._line)
         self._bounds = ()  # they are the secured stream's now
         return bound
 
@@ -125,11 +154,12 @@ class CountedStream(httpcore.NetworkStream):
 
 
 class CountingBackend(httpcore.NetworkBackend):
-    """Opens counted streams. `proxy`: its address (host, port), named in errors."""
+    """Opens counted streams. `proxy`: its address (host, port), named in errors; `works`: asks the server
+    whether it works."""
 
-    def __init__(self, proxy: tuple[str, int] | None = None) -> None:
+    def __init__(self, proxy: tuple[str, int] | None = None, works: Works | None = None) -> None:
         self._backend = httpcore.SyncBackend()
-        self._proxy = proxy
+        self._proxy, self._works = proxy, works
 
     def connect_tcp(
         self,
@@ -140,11 +170,13 @@ class CountingBackend(httpcore.NetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
         def connect() -> httpcore.NetworkStream:
-            return self._backend.connect_tcp(host, port, timeout, local_address, socket_options)
+            return self._backend.connect_tcp(
+                host, port, timeout, local_address, [*(socket_options or ()), *ALIVE]
+            )
 
         bounds = current()
         try:
-            return CountedStream(_Connecting(connect).wait(bounds) if bounds else connect())
+            return CountedStream(_Connecting(connect).wait(bounds) if bounds else connect(), self._works)
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
             if self._proxy != (host, port):
                 raise

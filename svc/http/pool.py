@@ -13,12 +13,23 @@ from contextlib import contextmanager
 import httpcore
 import httpx
 
-from svc.http.connection import COUNTED, CountedStream, CountingBackend
+from localstore.core.model.node import HEALTH
+from svc.http import silence
+from svc.http.bounds import Deadline, Stopped, within
+from svc.http.connection import COUNTED, CountedStream, CountingBackend, Works
+from svc.http.connection_limits import ConnectionLimitExceeded
 from svc.http.origin import is_loopback
 from svc.http.proxy import Proxy, proxy_for
 
 KEPT_SECONDS = 5.0  # for which a connection without requests may be used again
 HEADERS_MAX = 100  # lines of one answer
+SERVER_FAILED = 500  # and above: what a proxy says of a server that it cannot reach
+FAILURES = (
+    httpcore.TimeoutException,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.UnsupportedProtocol,
+)
 
 
 class Pool(httpx.BaseTransport):
@@ -26,14 +37,31 @@ class Pool(httpx.BaseTransport):
     proxy."""
 
     def __init__(self, origin: str) -> None:
+        self._origin = origin
         self._proxy = None if is_loopback(origin) else proxy_for(origin)
-        self._pool = httpcore.ConnectionPool(
-            ssl_context=_trusting() if origin.startswith("https:") else None,
+        self._pool = self._connections(self._works)
+
+    def _connections(self, works: Works | None) -> httpcore.ConnectionPool:
+        return httpcore.ConnectionPool(
+            ssl_context=_trusting() if self._origin.startswith("https:") else None,
             proxy=_proxy(self._proxy),
             max_connections=None,
             keepalive_expiry=KEPT_SECONDS,
-            network_backend=CountingBackend(self._proxy and self._proxy.address),
+            network_backend=CountingBackend(self._proxy and self._proxy.address, works),
         )
+
+    def _works(self) -> bool:
+        """Whether the server answers on a connection of its own."""
+        waits = dict.fromkeys(("connect", "read", "write", "pool"), silence.ASKING_SECONDS)
+        try:
+            with (
+                within(Deadline(silence.ASKING_SECONDS)),
+                self._connections(None) as asking,
+                asking.stream("GET", self._origin + HEALTH.path, extensions={"timeout": waits}) as answer,
+            ):
+                return answer.status < SERVER_FAILED
+        except (*FAILURES, httpcore.ProxyError, ConnectionLimitExceeded, Stopped, OSError):
+            return False
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request. Raises httpx's errors and ConnectionLimitExceeded."""
@@ -81,12 +109,7 @@ class Pool(httpx.BaseTransport):
         except httpcore.ProxyError as error:
             host, port = self._proxy.address if self._proxy else ("", 0)
             raise httpx.ProxyError(f"the proxy {host}:{port} answered {error}") from None
-        except (
-            httpcore.TimeoutException,
-            httpcore.NetworkError,
-            httpcore.ProtocolError,
-            httpcore.UnsupportedProtocol,
-        ) as error:
+        except FAILURES as error:
             raised: type[httpx.TransportError] = getattr(httpx, type(error).__name__)
             raise raised(str(error)) from None
 

@@ -34,6 +34,6 @@ class Slow:
         if not self._said:
             self._said = True
             self._say(
-                f"svc: {self._origin} has not answered for {SLOW:g} s; still waiting, two minutes at most "
+                f"svc: {self._origin} has not answered for {SLOW:g} s; still waiting while it works "
                 "(Ctrl-C ends it)"
             )

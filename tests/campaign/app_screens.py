@@ -92,8 +92,16 @@ def furnish(place: Place) -> None:
 class App:
     """The app of a machine on a pseudo-terminal."""
 
-    def __init__(self, machine: Machine, command: list[str], width: int = 80, height: int = 24) -> None:
-        environment = {"SVC_HOME": str(machine.home), "SVC_SERVER": machine.node.address, "NO_COLOR": "1"}
+    def __init__(
+        self,
+        machine: Machine,
+        command: list[str],
+        width: int = 80,
+        height: int = 24,
+        colours: bool = False,
+    ) -> None:
+        environment = {"SVC_HOME": str(machine.home), "SVC_SERVER": machine.node.address}
+        environment |= {} if colours else {"NO_COLOR": "1"}
         self.terminal = Terminal(command, Path(machine.folder), width, height, environment)
         self.expect("Repositories 1")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from textual import events
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
+from svc.cmd.frame.app import run
 from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
 from tests.tui.conftest import shown
@@ -133,12 +135,34 @@ async def test_overview_shows_readme_and_seal(project: str, open_app: Open) -> N
         assert "Read me." in text
 
 
+async def test_overview_shows_the_listing_and_who_cares(
+    project: str, alice: Svc, open_app: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert alice("repo", "visibility", "public", "--yes").code == 0
+    assert alice("repo", "listing", "--name", "Field notes", "--category", "Writing").code == 0
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        text = await press(pilot, "1")
+        assert "0 stars, 1 watcher, 0 forks  you: watching" in text
+        assert "listing Field notes, Writing: not installable" in text
+        mine, ben = os.environ["SVC_HOME"], f"{os.environ['TEST_HANDLE'][:30]}-ben"
+        monkeypatch.setenv("SVC_HOME", str(tmp_path / "ben"))
+        with redirect_stdout(io.StringIO()):
+            for words in (["login", "--device-key", "--handle", ben], ["repo", "star", project]):
+                assert run(words) == 0
+            assert run(["repo", "watch", project]) == 0
+        monkeypatch.setenv("SVC_HOME", mine)
+        assert "1 star, 2 watchers, 0 forks  you: watching" in await press(pilot, "r")
+
+
 async def test_security_and_insights_say_what_there_is(project: str, open_app: Open) -> None:
     async with open_app().run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "enter")
         text = await press(pilot, "6")
         assert "Advisories 0" in text and "Protection rules 0" in text
+        assert "Franking evidence\nnot in this version of svc" in "\n".join(map(str.strip, text.split("\n")))
         text = await press(pilot, "7")
         assert "Dependencies 0" in text and "Dependents 0" in text
 

@@ -80,7 +80,8 @@ def busy(proposal: str, alice: Svc) -> str:
     made = alice("repo", "api", "repos/{id}/proposals/1/threads", "-X", "POST", "-d", json.dumps(thread))
     assert made.code == 0, made
     assert alice("switch", "main").code == 0
-    assert alice("repo", "release", "create", "v1", "data.bin", "--notes", "First\n\nGood.").code == 0
+    words = ("data.bin", "--notes", "First\n\nGood.", "--sign")
+    assert alice("repo", "release", "create", "v1", *words).code == 0
     assert alice("repo", "protect", "set", "release/*", "--require-checks").code == 0
     return proposal
 
@@ -125,7 +126,7 @@ def test_each_newer_page_is_readable_lines(busy: str, typed) -> None:  # type: i
     out += typed("1", choice(menu, "workflows"), "1", "q").out
     assert "  Two lines" in out
     out += typed("1", choice(menu, "releases"), "1", "q").out
-    assert "file data.bin, 256 bytes" in out
+    assert "file data.bin, 256 bytes" in out and "\nsigned\n" in out
     out += typed(choice(typed("q").out, "inbox"), "q").out
     assert "Inbox" in out
     everything = "".join(said) + out

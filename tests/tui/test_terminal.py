@@ -35,3 +35,21 @@ def test_bare_svc_without_a_server_prints_help(tmp_path: Path, monkeypatch: pyte
     terminal = Terminal(SVC, tmp_path, 80, 60)
     terminal.read(2.5)
     assert any("COMMAND" in line for line in terminal.screen.display)
+
+
+def test_keys_that_come_at_once_reach_the_prompt_that_they_open(
+    project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    terminal = Terminal(SVC, Path.cwd(), 80, 24)
+    try:
+        assert terminal.shows(project), terminal.text
+        terminal.keys("\r")
+        assert terminal.shows("8Settings"), terminal.text
+        terminal.keys("3")
+        assert terminal.shows("Issues, open"), terminal.text
+        for title in ("Retry stalls", "sessions 1 2 3 quit"):
+            terminal.keys(f"a{title}\r")
+            assert terminal.shows(f"{title} "), terminal.text
+    finally:
+        terminal.close()

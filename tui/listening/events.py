@@ -1,43 +1,50 @@
-"""Events of the repositories that screens show: one thread with one socket.
+"""Events of the repositories that screens show: one thread with one socket, or polls where none opens.
 
     following = Following(lambda: client.api, heard, state)
     following.follow([repo.id])
     following.close()
 
-Without a socket the app asks only when the user refreshes.
+It listens while somebody is signed in.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from localstore.core.errors import Cancelled, SvcError
 from svc.api import Api
-from svc.http.bounds import Deadline, within
+from svc.http.bounds import Cancel, Deadline, within
 from tui.client import state_after
 from tui.listening.backoff import Backoff
 
 if TYPE_CHECKING:
     from svc.api.sync import SyncSocket
 
-OPENING = 10.0  # seconds that opening a socket may take
+OPENING = 10.0  # seconds that opening a socket may take, and a poll beyond its wait
+SOCKET_TRIES = 2  # failures in a row before polls are tried
+POLL_SECONDS = 10  # that a poll waits for events
+POLL_PAUSE = 0.5  # seconds between two polls
+SOCKET_SOON, SOCKET_EVERY = 10.0, 60.0  # seconds between two tries of a socket while polling
+SOON_TRIES = 12  # after which they are rarer
 LIVE = "live"  # the kind of event that no screen shows
 MOST = 128  # repositories; of more the ones that were asked for longest ago are left out
 
 
 class Following:
     """`heard(repo_id)` is called when a repository changed; `state(name)` with the state of the connection:
-    `live` when the socket carries events, `online` when it does so no more, and the state after each attempt
-    that fails. Both on this object's thread."""
+    `live` when the socket carries events, `polling` when polls do, `online` when neither does any more, and
+    the state after each attempt that fails. Both on this object's thread."""
 
     def __init__(
         self, open_api: Callable[[], Api], heard: Callable[[str], None], state: Callable[[str], None]
     ) -> None:
         self._open_api, self._heard, self._state = open_api, heard, state
         self._lock = threading.Lock()
-        self._ended = threading.Event()
+        self._ended, self._cancel = threading.Event(), Cancel()
+        self._since: int | None = None  # the last event that polls brought; None: not polling
         self._repo_ids: dict[str, None] = {}  # the newest last
         self._socket: SyncSocket | None = None
         self._thread: threading.Thread | None = None
@@ -67,15 +74,17 @@ class Following:
     def close(self) -> None:
         with self._lock:
             self._ended.set()
+            self._cancel.cancel()
             if self._socket is not None:
                 self._socket.close()
 
     def _run(self) -> None:
         backoff = Backoff()
+        refused = polled = 0
         while not self._ended.is_set():
             state = "online"
             try:
-                with within(Deadline(OPENING)):
+                with within(self._cancel, Deadline(OPENING)):
                     api = self._open_api()
                     if not api.signed_in:
                         return
@@ -83,19 +92,55 @@ class Following:
                 if not self._begin(socket):
                     return
                 backoff.worked()
+                refused = polled = 0
+                self._since = None
                 self._listen(socket)
             except Cancelled:
                 return
             except SvcError as error:
                 state = state_after(error)
                 backoff.failed()
+                refused += 1
             finally:
                 with self._lock:
                     self._socket = None
             if self._ended.is_set():
                 return
-            self._state(state)
+            if self._since is None:
+                self._state(state)
+            if refused >= SOCKET_TRIES and state != "sign_in":
+                state = self._polls(SOCKET_SOON if polled < SOON_TRIES else SOCKET_EVERY)
+                if not state:
+                    polled += 1
+                    backoff.worked()
+                    continue
+                self._since = None
+                self._state(state)
             backoff.wait(self._ended)
+
+    def _polls(self, seconds: float) -> str:
+        """Poll for so many seconds, or until a poll fails. Returns the state after that, "" if none did."""
+        until, wait = time.monotonic() + seconds, 0
+        while not self._ended.is_set() and (not wait or time.monotonic() < until):
+            with self._lock:
+                wanted = list(self._repo_ids)
+            try:
+                with within(self._cancel, Deadline(wait + OPENING)):
+                    answer = self._open_api().sync.poll(wanted, self._since, wait=wait)
+            except SvcError as error:
+                return state_after(error)
+            self._state("polling")
+            changed = [event.repo_id for event in answer.events if event.kind != LIVE]
+            if self._since is None or answer.resync:
+                changed = wanted
+            self._since, wait = answer.next, POLL_SECONDS
+            for repo_id in dict.fromkeys(changed):
+                self._heard(repo_id)
+            with self._lock:
+                for repo_id in answer.hidden:
+                    self._repo_ids.pop(repo_id, None)
+            self._ended.wait(POLL_PAUSE)
+        return ""
 
     def _begin(self, socket: SyncSocket) -> bool:
         with self._lock:

@@ -28,7 +28,8 @@ class News(Calling, inherit_bindings=False):
         super().__init__(**options)
         self._line_state, self.line_since = "unknown", ""
         self.following = Following(lambda: self.client.api, self._heard, self._followed)
-        self._is_live = self._news_due = self._later_due = False
+        self._pushed = ""  # how news come by themselves: live, polling or not
+        self._news_due = self._later_due = False
         self._asked_later = 0  # times since the last event
         self.took = 0.0  # seconds that the last reading took: a list of 10,000 has a hundred pages
         self._shows: frozenset[str] = frozenset()  # repositories that the screen in front is about
@@ -40,8 +41,8 @@ class News(Calling, inherit_bindings=False):
 
     @line_state.setter
     def line_state(self, state: str) -> None:
-        if state == "online" and self._is_live:
-            state = "live"
+        if state == "online" and self._pushed:
+            state = self._pushed
         if state != self._line_state:
             self._line_state = state
             self.line_since = datetime.fromtimestamp(self.clock(), UTC).isoformat()
@@ -63,10 +64,10 @@ class News(Calling, inherit_bindings=False):
         self.later(lambda: self._news_of(repo_id))
 
     def _set_state(self, state: str) -> None:
-        was, self._is_live = self._is_live, state == "live"
+        was, self._pushed = self._pushed, state if state in ("live", "polling") else ""
         if state == "online" and not was:  # a server that takes requests and no sockets
             return
-        self.line_state = "online" if self._is_live else state
+        self.line_state = state
         cast("Any", self.screen).show_frame()
 
     def _news_of(self, repo_id: str) -> None:

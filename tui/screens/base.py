@@ -83,7 +83,7 @@ class Base(Screen[None], inherit_bindings=False):
         """Paint the current title and keys; only differences are sent."""
         waiting = sum(entry.state != "refused" for entry in self.svc.entries)
         queued = (f"⋯ {waiting} queued  ", "warn") if waiting else ("", "text")
-        light = (queued, LIGHTS[self.svc.line_state], (" ", "text"))
+        light = (queued, *LIGHTS[self.svc.line_state], (" ", "text"))
         self.query_one("#title", Line).put(self.title_parts(), light)
         keys = self.query_one("#keys", Hints)
         if self._said is not None:

@@ -101,7 +101,7 @@ class Sync(Base):
         entries = self.svc.entries
         waiting = [entry for entry in entries if entry.state != "refused"]
         facts: list[tuple[Part, ...]] = [
-            (("state    ", "dim"), LIGHTS[self.svc.line_state]),
+            (("state    ", "dim"), *LIGHTS[self.svc.line_state]),
             (("since    ", "dim"), (ago(self.svc.line_since, now), "text")),
             (("waiting  ", "dim"), (str(len(waiting)), "text")),
         ]
@@ -126,7 +126,7 @@ class Sync(Base):
         waiting = f" {one.queued} queued" if one.queued else ""
         why = f"  {safe(one.why)}" if one.why and one.light != "live" else ""
         left: tuple[Part, ...] = (
-            LIGHTS[one.light],
+            *LIGHTS[one.light],
             (f"{waiting}  {safe(one.folder)}", "text"),
             (f"  {safe(one.repo)} {safe(one.branch)}{why}", "dim"),
         )

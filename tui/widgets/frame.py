@@ -15,14 +15,15 @@ from textual.widgets import Input
 from tui.text import Part, columns, safe, strip
 from tui.theme import BACKGROUNDS, THEMES
 
-LIGHTS: dict[str, Part] = {
-    "live": ("● live", "good"),
-    "online": ("● online", "good"),
-    "polling": ("◐ polling", "accent"),
-    "offline": ("○ offline", "warn"),
-    "sign_in": ("○ sign in", "warn"),
-    "unknown": ("· connecting", "dim"),
+LIGHTS: dict[str, tuple[Part, Part]] = {
+    "live": (("●", "good"), (" live", "good")),
+    "online": (("●", "good"), (" online", "good")),
+    "polling": (("◐", "polling_pulse"), (" polling", "polling")),
+    "offline": (("○", "offline_pulse"), (" offline", "warn")),
+    "sign_in": (("○", "offline_pulse"), (" sign in", "warn")),
+    "unknown": (("·", "dim"), (" connecting", "dim")),
 }
+"""State of a connection → its sign, which the terminal itself lets pulse, and its word."""
 
 
 def _text_colour(colours: str) -> str:
@@ -118,13 +119,8 @@ class Prompt(Input):
         if colours != "terminal":
             self.styles.color = _text_colour(colours)
 
-    @property
-    def ready(self) -> bool:
-        """Whether the keys that were typed before the prompt had the focus are in it."""
-        return self._ready.is_set()
-
     def begin(self) -> None:
-        """Take keys."""
+        """Take keys: those that were typed before the prompt had the focus are in it."""
         self._ready.set()
 
     async def on_key(self) -> None:

@@ -136,6 +136,38 @@ def test_the_light_follows_the_network_without_a_key(road: tuple[Cable, Node], p
     app.leave()
 
 
+def test_where_no_socket_opens_it_polls(road: tuple[Cable, Node], place: Place) -> None:
+    cable, _ = road
+    cable.refuse_sockets = True
+    app = App(place.ann, SVC, colours=True)
+    app.expect("◐ polling")
+    sign = next(cell for cell in app.terminal.screen.buffer[0].values() if cell.data == "◐")
+    assert sign.blink and sign.fg in ("blue", "brightblue")
+    app.go(STOPS["issues"])
+    place.ann.ok("issue", "create", "-t", "It crashes", "-b", "Now and then")
+    app.expect("It crashes")  # without a key
+    assert "◐ polling" in app.terminal.text
+    cable.cut()
+    app.expect("○ offline")
+    cable.mend()
+    app.expect("◐ polling")
+    cable.refuse_sockets = False
+    app.expect("● live")
+    app.leave()
+
+
+def test_a_silent_server_writes_nothing_over_the_app(road: tuple[Cable, Node], place: Place) -> None:
+    cable, _ = road
+    App(place.ann, SVC).leave()
+    cable.cut()
+    cable.silent = True
+    cable.mend()
+    app = App(place.ann, SVC)
+    app.expect("○ offline")
+    assert b"still waiting" not in app.terminal.said
+    app.leave()
+
+
 OPEN, PAGE, LINE = 4_000, 3_000, 500  # bytes at 80 × 24
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.model import node
-from svc.http import client as calling
 from svc.http import connection_limits
-from svc.http.client import STALLS, Http
+from svc.http.client import Http
 from tests.svc.api.hostile import Answer, dripping, hostile, http
 from tests.svc.http.test_client import ANY, CREDENTIAL, UPLOAD, VERSION, talk
 
@@ -84,23 +83,14 @@ def test_a_server_that_takes_an_upload_in_sips_is_given_up() -> None:
         talk(server, CREDENTIAL)[0].upload(UPLOAD, parts, 1600 * 65536, bytes(32))
 
 
-def test_a_server_that_works_long_before_it_answers_is_waited_for(
-    hasty: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The time of the head begins with its first byte; until then httpx waits, and repeats."""
-
+@pytest.mark.usefixtures("hasty")
+def test_the_time_of_the_head_begins_with_its_first_byte() -> None:
     def late(connection: Any) -> None:
         time.sleep(0.4)
         connection.sendall(http("200 OK", VERSION))
 
     with hostile(late) as server:
         assert talk(server)[0].send(node.VERSION).version == "9"
-    monkeypatch.setattr(calling, "FIRST_ANSWER", 0.1)
-    with hostile(late) as server:
-        caller, waits = talk(server)
-        with pytest.raises(ServerUnreachable, match="cannot reach"):
-            caller.send(node.VERSION)
-        assert len(waits) == STALLS - 1
 
 
 FLOODS = {

@@ -124,7 +124,7 @@ async def test_the_eight_panels(project: str, open_app: Open) -> None:
 async def test_what_has_no_route_says_so(project: str, open_app: Open) -> None:
     async with open_app().run_test(size=(100, 60)) as pilot:
         text = await opened(pilot)
-        assert text.count("servers have no route for it yet") == 2
+        assert text.count("not in this version of svc") == 2
 
 
 async def test_general(project: str, alice: Svc, open_app: Open) -> None:

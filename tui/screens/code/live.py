@@ -212,7 +212,7 @@ class Live(FileView):
             return
         following = self._followed
         count = len(self.unsealed)
-        told: list[Part] = [(" ", "text"), self._light, (f"  {count} not sealed  ", "dim")]
+        told: list[Part] = [(" ", "text"), *self._light, (f"  {count} not sealed  ", "dim")]
         if following is not None:
             told.append((f"following {_named(following)}, f or esc stops  ", "title"))
         for one in self._people:

@@ -1,4 +1,4 @@
-"""The overview of a repository: README, latest seal, state."""
+"""The overview of a repository: README, latest seal, state, listing, stars and watchers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
+from localstore.core.model.catalog.listing import Listing
 from localstore.core.model.history import Blob, SealSummary, Tree
+from localstore.core.model.repo import Repo
 from tui import reads
 from tui.highlight import coloured, plain
+from tui.screens.code.words import counts, listed
 from tui.screens.view import View
 from tui.text import Part, ago, safe
 from tui.widgets.lines import Item, Lines
@@ -24,6 +27,8 @@ READMES = ("readme.md", "readme", "readme.txt", "readme.rst")
 class Overview(View):
     def __init__(self, of: RepoScreen) -> None:
         super().__init__(of)
+        self._repo = of.repo
+        self._listing: Listing | None = None
         self._seal: SealSummary | None = None
         self._readme: Sequence[tuple[Part, ...]] = ()
 
@@ -32,6 +37,24 @@ class Overview(View):
 
     def on_mount(self) -> None:
         self.moved()
+
+    def shown(self) -> None:
+        self.do_refresh()
+
+    def do_refresh(self) -> None:
+        self.svc.load(reads.repo(self._repo.id), self._paint_repo)
+
+    def _paint_repo(self, repo: Repo, at: float) -> None:
+        self._repo = repo
+        if repo.listing_id is None:
+            self._listing = None
+        else:
+            self.svc.load(reads.listing(repo.id), self._paint_listing)
+        self.paint()
+
+    def _paint_listing(self, found: list[Listing], at: float) -> None:
+        self._listing = found[0] if found else None
+        self.paint()
 
     def moved(self) -> None:
         repo, seal = self.of.repo, self.of.seal
@@ -60,14 +83,17 @@ class Overview(View):
         self.paint()
 
     def paint(self) -> None:
-        repo = self.of.repo
+        repo = self._repo
         facts: list[tuple[Part, ...]] = [
             ((safe(repo.description) or "no description", "text" if repo.description else "dim"),),
             (
                 (f"{repo.visibility} {repo.kind}", "text"),
                 (f", {repo.state}" if repo.state != "active" else "", "warn"),
             ),
+            _attention(repo),
         ]
+        if self._listing is not None:
+            facts.append((("listing ", "dim"), (listed(self._listing), "text")))
         if self._seal is not None:
             message, _, _ = self._seal.message.partition("\n")
             who = safe(self._seal.provenance.who.handle or "?")
@@ -88,3 +114,11 @@ class Overview(View):
 
         rows = Made(range(above + len(readme)), row, lambda place: place)
         self.query_one("#overview", Lines).show(rows)
+
+
+def _attention(repo: Repo) -> tuple[Part, ...]:
+    """The counts, and which of them the account is among."""
+    viewer = repo.viewer
+    own = (("starred", viewer.starred), ("watching", viewer.watching)) if viewer is not None else ()
+    mine = " and ".join(word for word, holds in own if holds)
+    return (counts(repo), "text"), (f"  you: {mine}" if mine else "", "dim")

@@ -13,6 +13,7 @@ from svc.console.table import size
 from tui import reads
 from tui.actions import Action
 from tui.screens.lists.moving import Moving
+from tui.screens.lists.signature import signature
 from tui.screens.view import View
 from tui.text import Part, ago, safe, wrapped
 from tui.widgets.lines import Item, Lines, sequence
@@ -65,7 +66,10 @@ class Releases(View):
             (safe(first), "text"),
         )
         said = f"{files} file{'' if files == 1 else 's'}  " if files else ""
-        right = ((f"{said}{ago(release.created_at, self.svc.clock())} ", "dim"),)
+        right = (
+            _signed(self.of.repo.id, release),
+            (f"  {said}{ago(release.created_at, self.svc.clock())} ", "dim"),
+        )
         return Item(release.version, left, right, f"{release.version} {release.notes}")
 
     def do_add(self) -> None:
@@ -73,6 +77,16 @@ class Releases(View):
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         self.app.push_screen(ReleaseScreen(self.of.repo, self._releases[str(event.key)]))
+
+
+def _signed(repo_id: str, release: Release) -> Part:
+    word, role = signature(repo_id, release)
+    return {"good": "✓ ", "bad": "X "}.get(role, "") + word, role
+
+
+def _signer(release: Release) -> str:
+    by = release.publication.signed_by
+    return f"  by @{safe(by.handle or '?')}" if by is not None else ""
 
 
 class ReleaseScreen(Moving):
@@ -128,7 +142,10 @@ class ReleaseScreen(Moving):
     def paint(self) -> None:
         release = self.release
         who = f"@{safe(release.author.handle or '?')} {ago(release.created_at, self.svc.clock())}"
-        rows = [Item(None, ((f"seal {release.seal_id[:12]}", "accent"), (f"  {who}", "dim")))]
+        rows = [
+            Item(None, ((f"seal {release.seal_id[:12]}", "accent"), (f"  {who}", "dim"))),
+            Item(None, (_signed(self.repo.id, release), (_signer(release), "dim"))),
+        ]
         for asset in release.assets:
             left: tuple[Part, ...] = ((safe(asset.name), "text"), *self.told_of(asset.name))
             rows.append(Item(asset.name, left, ((f"{size(asset.size)} ", "dim"),), asset.name))

@@ -1,4 +1,4 @@
-"""The Security tab: advisories about a repository, and the rules that protect its branches."""
+"""The Security tab: advisories about a repository, franking evidence, and the rules of its branches."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ _FLAGS = (
     ("lock_writes", "no writes"),
     ("lock_deletions", "no deletion"),
 )
+FRANKING = "not in this version of svc"
 _ROLES = {"critical": "bad", "high": "bad", "medium": "warn", "low": "text"}
 
 
@@ -61,6 +62,8 @@ class Security(View):
             rows += [self._advisory(one) for one in self._advisories]
             if not self._advisories:
                 rows.append(Item(None, (("no advisories about this repository", "dim"),)))
+            rows += [Item(None, (("", "text"),)), Item(None, (("Franking evidence", "title"),))]
+            rows.append(Item(None, ((FRANKING, "dim"),)))
         if self._rules is not None:
             rows += [Item(None, (("", "text"),)), _heading("Protection rules", len(self._rules))]
             rows += [_rule(one) for one in self._rules]

@@ -10,7 +10,7 @@ class Absent(Panel):
     WHAT = ""
 
     def rows(self) -> list[Item]:
-        return [self.note(f"{self.WHAT}: servers have no route for it yet")]
+        return [self.note(f"{self.WHAT}: not in this version of svc; servers have no route for it yet")]
 
     def chosen(self, kind: str, name: str) -> None:
         """No row can be chosen."""

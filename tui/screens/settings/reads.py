@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from localstore.core.errors import NotFound
 from localstore.core.model import auth
 from localstore.core.model.auth import DeviceKey, Session
-from localstore.core.model.catalog import listing as listings
-from localstore.core.model.catalog.listing import Listing
 from localstore.core.model.collaboration import access, organisation, path, webhook
 from localstore.core.model.collaboration.access import Transfer
 from localstore.core.model.collaboration.organisation import Member, MemberInvite, Organisation
 from localstore.core.model.collaboration.path import PathRule
 from localstore.core.model.collaboration.webhook import Webhook
-from svc.api import Api
 from tui.reads import Read
 
 PEOPLE, RULES, HOOKS, SESSIONS, KEYS = 500, 500, 100, 500, 200
-
-
-def listing(repo_id: str) -> Read[list[Listing]]:
-    """One, or none: a repository may have no listing."""
-
-    def call(api: Api) -> list[Listing]:
-        try:
-            return [api.send(listings.GET, id=repo_id)]
-        except NotFound:
-            return []
-
-    return Read(f"repos/{repo_id}/listing", list[Listing], call)
 
 
 def webhooks(repo_id: str) -> Read[list[Webhook]]:

@@ -1,0 +1,69 @@
+"""Waiting for bytes of a server that says nothing.
+
+A server may work for minutes before it answers: on an archive, or the seal of a large tree. One that is gone
+may take connections all the same, and a line that is cut swallows what is sent. So while nothing arrives, the
+client looks every SILENT_SECONDS whether what it sent still leaves this machine, as a large upload does on a
+slow line, and if not, asks the server on another connection whether it works (`works`). A server that does is
+waited for; one that does not is given up. Callers with a deadline wait until then.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import socket
+import struct
+from collections.abc import Callable
+from termios import TIOCOUTQ
+from time import monotonic
+
+import httpcore
+
+from svc.http.connection_limits import WAIT_SECONDS, ConnectionLimitExceeded
+
+SILENT_SECONDS = 8.0  # without a byte in either direction
+ASKING_SECONDS = 5.0  # that the server has to say that it works
+STUCK_SECONDS = 60.0  # for which what was sent may not leave this machine, though the server works
+AT_ONCE = 0.001  # seconds in which a read tells whether something is there already
+
+
+class ServerSilent(ConnectionLimitExceeded):
+    """The server does not answer and does not say that it works."""
+
+    def __init__(self) -> None:
+        super().__init__("did not answer, nor did it on another connection")
+
+
+def read(receive: Callable[[float], bytes], unsent: Callable[[], int], works: Callable[[], bool]) -> bytes:
+    """What `receive(seconds)` returns, as soon as there is something. `unsent`: the bytes that have not left
+    this machine. Raises ServerSilent, ReadTimeout for a line that is stuck, and ConnectionLimitExceeded for a
+    server that works longer than WAIT_SECONDS."""
+    began = moved = monotonic()
+    left = unsent()
+    while True:
+        try:
+            return receive(SILENT_SECONDS)
+        except httpcore.ReadTimeout:
+            now = monotonic()
+        before, left = left, unsent()
+        if left == 0 or left < before:
+            moved = now
+        if 0 < left < before:
+            continue
+        if not works():
+            try:
+                return receive(AT_ONCE)
+            except httpcore.ReadTimeout:
+                raise ServerSilent from None
+        if now - moved >= STUCK_SECONDS:
+            raise httpcore.ReadTimeout("what was sent does not arrive")
+        if now - began >= WAIT_SECONDS:
+            raise ConnectionLimitExceeded(f"works and has not answered for {WAIT_SECONDS:g} s")
+
+
+def unsent(line: socket.socket) -> int:
+    """The bytes that a connection has not delivered yet; 0 where the system does not tell."""
+    try:
+        packed = fcntl.ioctl(line.fileno(), TIOCOUTQ, struct.pack("i", 0))
+    except (OSError, ValueError):
+        return 0
+    return int(struct.unpack("i", packed)[0])

@@ -1,0 +1,19 @@
+"""What the overview of a repository says beside its files, for the app and its line mode."""
+
+from __future__ import annotations
+
+from localstore.core.model.catalog.listing import Listing
+from localstore.core.model.repo import Repo
+from tui.text import safe
+
+
+def counts(repo: Repo) -> str:
+    """How many star, watch and fork it."""
+    found = ((repo.stars, "star"), (repo.watchers, "watcher"), (repo.forks, "fork"))
+    return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in found)
+
+
+def listed(listing: Listing) -> str:
+    """Name and category in the catalog, and whether it can be installed."""
+    category = f", {safe(listing.category)}" if listing.category else ""
+    return f"{safe(listing.name)}{category}: {'' if listing.installable else 'not '}installable"
