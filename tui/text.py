@@ -5,6 +5,7 @@ A `Part` is (text, role). Parts that come from other people pass `safe` first.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -89,6 +90,30 @@ def hung(line: str, width: int) -> list[str]:
     start = line.lstrip(" ")
     indent = " " * min(len(line) - len(start), width // 2)
     return [indent + row for row in wrapped(start, width - len(indent))]
+
+
+def folded(parts: Sequence[Part], width: int) -> list[tuple[Part, ...]]:
+    """One line of parts as rows of at most `width` columns, broken between words."""
+    text = "".join(words for words, _ in parts)
+    if cell_len(text) <= width:
+        return [tuple(parts)]
+    starts, used = [0], 0
+    for found in re.finditer(r"^\s*\S+\s*|\S+\s*", text):
+        if used and used + cell_len(found[0].rstrip()) > width:
+            starts.append(found.start())
+            used = 0
+        used += cell_len(found[0])
+    return [_between(parts, start, end) for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+
+
+def _between(parts: Sequence[Part], start: int, end: int) -> tuple[Part, ...]:
+    found: list[Part] = []
+    at = 0
+    for words, role in parts:
+        if kept := words[max(0, start - at) : max(0, end - at)]:
+            found.append((kept, role))
+        at += len(words)
+    return tuple(found)
 
 
 def fit(parts: Iterable[Part], width: int) -> list[Part]:

@@ -71,7 +71,7 @@ THEMES: Final[dict[str, dict[str, Style]]] = {
             "string": "green",
             "comment": "bright_black",
             "number": "cyan",
-            "name": "blue",
+            "name": "bright_blue",
             "person": "yellow",
             "agent": "magenta",
             "polling": "bright_blue",

@@ -117,7 +117,9 @@ async def test_a_file_opens_with_its_blame_and_history(project: str, open_app: O
         text = await press(pilot, "h")
         assert "Second" in text
         assert "First" in text
-        assert "+    return 2" in await press(pilot, "enter")
+        text = await press(pilot, "enter")
+        assert "+    return 2" in text
+        assert "seal" in text and "  Second" in text and "1 file\n" in text
         assert "Second" in await press(pilot, "escape")
         assert "return 2" in await press(pilot, "escape")
         assert "return 1" in await press(pilot, "left_square_bracket")

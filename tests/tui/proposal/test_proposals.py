@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
-from tests.tui.test_app import press, project, settle
+from tests.tui.test_app import press, project, sees, settle
 from tests.tui.test_issues import NOWHERE, api, waiting
 from tui.app import SvcApp
 from tui.machine import Place
@@ -134,6 +134,23 @@ async def test_a_review_is_shown(
         text = await press(pilot, "enter", "G")
         assert "X requests changes" in text
         assert "Four is better" in text
+
+
+async def test_a_way_to_merge_that_the_base_rules_out_comes_last(
+    proposal: str, alice: Svc, open_app: Open
+) -> None:
+    assert alice("switch", "main").code == 0
+    Path("data.bin").write_bytes(b"other")
+    assert alice("push", "-m", "Fourth").code == 0
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await press(pilot, "3")
+        await press(pilot, "p", "enter")
+        await sees(pilot, "its base has moved on")
+        text = await press(pilot, "M")
+        assert text.index("squash: one seal") < text.index("move the base forward")
+        assert "not possible: its base has moved on" in text
 
 
 async def test_a_stranger_reviews_and_is_told_what_needs_a_role(

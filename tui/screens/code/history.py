@@ -6,7 +6,7 @@ from localstore.core.model.history import Compare, SealSummary
 from tui import reads
 from tui.screens.code.differing import Differing
 from tui.screens.code.file_view import FileView
-from tui.text import ago, safe
+from tui.text import Part, ago, safe
 from tui.widgets.diff import Diff
 from tui.widgets.frame import Line
 from tui.widgets.lines import Item, Lines, sequence
@@ -14,6 +14,8 @@ from tui.widgets.lines import Item, Lines, sequence
 
 class History(Differing, FileView):
     """Shows what changed in `diff`, and the seals in `file`."""
+
+    _diff_of = ""  # the seal whose changes `diff` shows
 
     @property
     def diff(self) -> Diff:
@@ -52,17 +54,30 @@ class History(Differing, FileView):
     def show_diff(self, seal: str) -> None:
         """Show the changes of one seal."""
         repo = self.of.repo
-        self._mode = "diff"
+        self._mode, self._diff_of = "diff", seal
         self._arrange()
         self._focus("diff")
+        left: list[Part] = [(f"seal {seal[:8]}", "title")]
+        right: list[Part] = []
+
+        def head() -> None:
+            self.query_one("#file_title", Line).put(left, right)
 
         def paint(compare: Compare, at: float) -> None:
-            if self._mode == "diff":
+            if self._mode == "diff" and self._diff_of == seal:
                 self.query_one("#diff", Diff).show_files(compare.files)
-                self.query_one("#file_title", Line).put(
-                    ((f"seal {seal[:8]}", "title"),), ((f"{len(compare.files)} files", "dim"),)
-                )
+                count = len(compare.files)
+                right.append((f"  {count} file{'' if count == 1 else 's'}", "dim"))
+                head()
 
+        def paint_seal(found: SealSummary, at: float) -> None:
+            if self._mode == "diff" and self._diff_of == seal:
+                who = f"@{safe(found.provenance.who.handle or '?')} {ago(found.created_at, self.svc.clock())}"
+                left.append((f"  {safe(found.message.partition(chr(10))[0])}", "text"))
+                right.insert(0, (who, "dim"))
+                head()
+
+        self.svc.load(reads.seal(repo.id, seal), paint_seal)
         self.svc.load(reads.brought(repo.id, seal), paint)
 
     def do_older(self) -> None:

@@ -14,13 +14,14 @@ from tui import reads
 from tui.highlight import coloured, plain
 from tui.screens.code.words import counts, listed
 from tui.screens.view import View
-from tui.text import Part, ago, safe
+from tui.text import Part, ago, folded, safe
 from tui.widgets.lines import Item, Lines
 from tui.widgets.made import Made
 
 if TYPE_CHECKING:
     from tui.screens.repo import RepoScreen
 
+FOLDED = 2000  # lines of a README; longer ones are cut at the edge, so that a resize stays quick
 READMES = ("readme.md", "readme", "readme.txt", "readme.rst")
 
 
@@ -30,7 +31,8 @@ class Overview(View):
         self._repo = of.repo
         self._listing: Listing | None = None
         self._seal: SealSummary | None = None
-        self._readme: Sequence[tuple[Part, ...]] = ()
+        self._lines: Sequence[tuple[Part, ...]] = ()  # of the README
+        self._readme: Sequence[tuple[Part, ...]] = ()  # its rows
 
     def compose(self) -> ComposeResult:
         yield Lines(marked=False, id="overview")
@@ -72,14 +74,26 @@ class Overview(View):
         repo, seal = self.of.repo, self.of.seal
         readme = next((entry for entry in tree.entries if entry.path.casefold() in READMES), None)
         if readme is None or seal is None:
-            self._readme = ()
-            self.paint()
+            self._lines = ()
+            self._fold()
             return
         self.svc.load(reads.file(repo.id, seal, readme.path), self._paint_readme)
 
     def _paint_readme(self, blob: Blob, at: float) -> None:
         text = blob.content if blob.encoding == "utf-8" and blob.content else ""
-        self._readme = coloured(text, blob.path) or plain(text)
+        self._lines = coloured(text, blob.path) or plain(text)
+        self._fold()
+
+    def on_resize(self) -> None:
+        self._fold()
+
+    def _fold(self) -> None:
+        """Break long lines of the README between words."""
+        width = max(20, self.size.width - 1)
+        if len(self._lines) > FOLDED:
+            self._readme = self._lines
+        else:
+            self._readme = [row for line in self._lines for row in folded(line, width)]
         self.paint()
 
     def paint(self) -> None:

@@ -188,7 +188,7 @@ class ProposalScreen(Reviewing, Talk):
                 ),
             ),
             ("state     ", BLOCKS.get(one.merge_state, "") if one.state == "open" else ""),
-            ("waits for ", ", ".join(one.blocked_by).replace("_", " ") if one.state == "open" else ""),
+            ("blocked   ", ", ".join(one.blocked_by).replace("_", " ") if one.state == "open" else ""),
             ("closes    ", " ".join(f"#{number}" for number in one.closes)),
             ("before it ", " ".join(f"#{number}" for number in one.depends_on)),
         ]
@@ -272,8 +272,16 @@ class ProposalScreen(Reviewing, Talk):
         if one.state != "open" or one.draft:
             self.say(f"#{one.number} is {'a draft; d says it is ready' if one.draft else one.state}", "warn")
             return
-        items = [Item(way, ((words, "text"),)) for way, words in WAYS]
+        items = [self._way(one, way, words) for way, words in WAYS]
+        if one.merge_state == "behind":
+            items.append(items.pop(0))
         self.app.push_screen(Choose(f"merge #{one.number} into {one.base}: how", items, self._merge_by))
+
+    def _way(self, one: Proposal, way: str, words: str) -> Item:
+        """A way to merge, and why it will be refused if that is known."""
+        if one.merge_state == "behind" and not way:
+            return Item(way, ((words, "dim"), (f"  not possible: {BLOCKS['behind']}", "warn")))
+        return Item(way, ((words, "text"),))
 
     def _merge_by(self, way: str) -> None:
         one = self.one

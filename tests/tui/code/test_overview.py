@@ -1,0 +1,46 @@
+"""The README of the overview, and rows of parts broken between words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tests.svc.conftest import Svc
+from tests.tui.test_app import press, project, settle
+from tui.app import SvcApp
+from tui.text import folded
+
+__all__ = ["project"]
+WORDS = st.text("ab 界-", max_size=40)
+
+
+@given(st.lists(st.tuples(WORDS, st.sampled_from(["text", "dim"])), max_size=6), st.integers(4, 30))
+def test_rows_are_broken_between_words_and_nothing_is_lost(parts: list[tuple[str, str]], width: int) -> None:
+    rows = folded(parts, width)
+    whole = "".join(words for words, _ in parts)
+    texts = ["".join(words for words, _ in row) for row in rows]
+    assert "".join(texts) == whole
+    for text in texts:
+        assert cell_len(text.rstrip()) <= width or len(text.split()) <= 1
+    roles = [role for words, role in parts for _ in words]
+    assert [role for row in rows for words, role in row for _ in words] == roles
+
+
+async def test_the_readme_is_as_wide_as_the_terminal(
+    project: str, alice: Svc, open_app: Callable[..., SvcApp]
+) -> None:
+    Path("README.md").write_text("# Project\n\n" + "a long story about words " * 8 + "with an end.\n")
+    assert alice("push", "-m", "Third").code == 0
+    async with open_app().run_test(size=(60, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        text = await press(pilot, "1")
+        assert "with an end." in text
+        assert "…" not in text[text.index("Project") :]
+        await pilot.resize_terminal(120, 30)
+        rows = (await settle(pilot)).splitlines()
+        assert max(map(len, (row.rstrip() for row in rows if "story" in row))) > 100
