@@ -28,7 +28,6 @@ UNCALLED = {
     "merge.MERGE": "other programs",
     "merge.PREVIEW": "other programs",
     "node.CONFIG": "other programs",
-    "node.HEALTH": "monitors",
     "node.READY": "monitors",
     "node.READYZ": "monitors",
     "proposal.TIMELINE": "the app and pages, to come",

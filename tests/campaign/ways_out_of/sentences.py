@@ -118,6 +118,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
     ("usage", "repo branch"): {
         "--from needs the name": ROW,
         "svc repo branch lists branches": "said in the row of repo branch-delete",
+        "is git's": "svc repo branch lists the branches, as in the row of repo branch-delete",
     },
     ("usage", "repo clone"): {
         "Name it with -R": "said in the row of repo init",
