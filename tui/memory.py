@@ -12,9 +12,8 @@ import ctypes
 import gc
 from contextlib import suppress
 
-LARGE = (
-    128 * 1024
-)  # bytes of a block that goes back to the system when it is freed: what the C library begins with
+# Bytes of a block that goes back to the system when it is freed; the C library begins with this limit.
+LARGE = 128 * 1024
 COLLECTED_AFTER = 10_000  # new objects; a command waits longer, because it ends soon
 _MMAP_THRESHOLD = -3  # of mallopt
 

@@ -97,13 +97,13 @@ def folded(parts: Sequence[Part], width: int) -> list[tuple[Part, ...]]:
     text = "".join(words for words, _ in parts)
     if cell_len(text) <= width:
         return [tuple(parts)]
-    starts, used = [0], 0
+    begins, used = [0], 0
     for found in re.finditer(r"^\s*\S+\s*|\S+\s*", text):
         if used and used + cell_len(found[0].rstrip()) > width:
-            starts.append(found.start())
+            begins.append(found.start())
             used = 0
         used += cell_len(found[0])
-    return [_between(parts, start, end) for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+    return [_between(parts, start, end) for start, end in zip(begins, [*begins[1:], len(text)], strict=True)]
 
 
 def _between(parts: Sequence[Part], start: int, end: int) -> tuple[Part, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, settle
@@ -43,6 +44,14 @@ def issue(project: str, alice: Svc) -> str:
         "body=It hangs\nfor an hour.",
     )
     return project
+
+
+async def open_issue(pilot: Pilot[None]) -> str:
+    """Open the first repository of Home, and its first issue."""
+    await settle(pilot)
+    await press(pilot, "enter")
+    await press(pilot, "3")
+    return await press(pilot, "enter")
 
 
 async def test_issues_are_listed_opened_and_answered(issue: str, alice: Svc, open_app: Open) -> None:
@@ -92,10 +101,7 @@ async def test_without_the_server_changes_wait_and_are_sent_later(
     issue: str, alice: Svc, open_app: Open
 ) -> None:
     async with open_app().run_test(size=(80, 24)) as pilot:
-        await settle(pilot)
-        await press(pilot, "enter")
-        await press(pilot, "3")
-        await press(pilot, "enter")
+        await open_issue(pilot)
     async with open_app(NOWHERE).run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "enter")
@@ -121,10 +127,7 @@ async def test_without_the_server_changes_wait_and_are_sent_later(
 
 async def test_a_refused_change_is_said_and_can_be_dropped(issue: str, alice: Svc, open_app: Open) -> None:
     async with open_app().run_test(size=(80, 24)) as pilot:
-        await settle(pilot)
-        await press(pilot, "enter")
-        await press(pilot, "3")
-        await press(pilot, "enter")
+        await open_issue(pilot)
         await press(pilot, "l")
         assert alice("repo", "archive", "--yes").code == 0
         assert "refused" in await press(pilot, "enter")
@@ -150,10 +153,7 @@ async def test_a_comment_is_written_in_the_editor(
     drafts = Path(os.environ["SVC_HOME"]) / "drafts"
     async with open_app().run_test(size=(80, 24)) as pilot:
         monkeypatch.setattr(type(pilot.app), "suspend", lambda self: _Nothing())
-        await settle(pilot)
-        await press(pilot, "enter")
-        await press(pilot, "3")
-        await press(pilot, "enter")
+        await open_issue(pilot)
         assert "draft is kept" in await press(pilot, "E")
         assert [file.read_text() for file in drafts.iterdir()] == ["one\ntwo\n"]
         (tmp_path / "code").write_text("0")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from textual import events
 from textual.pilot import Pilot
 
+from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
-from tests.tui.conftest import shown
 from tests.tui.test_app import NAMES, press, project, sees, settle
-from tests.tui.test_issues import issue, waiting
+from tests.tui.test_issues import issue, open_issue, waiting
 from tui.app import SvcApp
 
 __all__ = ["issue", "project"]
@@ -27,10 +28,7 @@ async def test_a_text_typed_at_once_is_in_the_prompt_and_runs_nothing(
     issue: str, alice: Svc, open_app: Open
 ) -> None:
     async with open_app().run_test(size=(80, 24)) as pilot:
-        await settle(pilot)
-        await press(pilot, "enter")
-        await press(pilot, "3")
-        await press(pilot, "enter")
+        await open_issue(pilot)
         burst(pilot, "c", *"zzx quit")
         await sees(pilot, "zzx quit")
         await press(pilot, "escape")
@@ -43,9 +41,9 @@ async def test_a_name_typed_at_once_is_searched(issue: str, open_app: Open) -> N
         await press(pilot, "enter")
         await press(pilot, "2")
         burst(pilot, "t", *"main")
-        await sees(pilot, "src/main.py")
-        while "README.md" in await settle(pilot):
-            pass
+        async with asyncio.timeout(PATIENCE):
+            while "src/main.py" not in (text := await settle(pilot)) or "README.md" in text:
+                pass
 
 
 async def test_a_search_typed_and_entered_at_once(issue: str, open_app: Open) -> None:
@@ -68,9 +66,7 @@ async def test_going_back_at_once_leaves_two_screens(issue: str, open_app: Open)
     async with open_app().run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         home = len(pilot.app.screen_stack)
-        await press(pilot, "enter")
-        await press(pilot, "3")
-        await press(pilot, "enter")
+        await open_issue(pilot)
         burst(pilot, "escape", "escape")
         await settle(pilot)
         await settle(pilot)
@@ -85,10 +81,8 @@ async def test_a_screen_that_is_left_before_it_was_there(open_app: Open, alice: 
             for _ in range(3):
                 burst(pilot, screen, "escape")
         burst(pilot, "i", "question_mark")
-        await pilot.pause()
-        await pilot.pause()
+        await sees(pilot, "inbox")
         assert app.broken is None
-        assert "inbox" in shown(app)
 
 
 async def test_what_is_typed_before_the_palette_is_there(open_app: Open, alice: Svc) -> None:
@@ -96,7 +90,6 @@ async def test_what_is_typed_before_the_palette_is_there(open_app: Open, alice: 
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         burst(pilot, "ctrl+p", *"sync:")
-        for _ in range(4):
-            await pilot.pause()
-        assert "sync: state and queue" in shown(app)
-        assert "account" not in shown(app)
+        async with asyncio.timeout(PATIENCE):
+            while "sync: state and queue" not in (text := await settle(pilot)) or "account" in text:
+                pass

@@ -32,7 +32,7 @@ class Base(Screen[None], inherit_bindings=False):
     FOLLOWS_LATER = False  # whether the server makes what is shown some time after the event
 
     class Focused(Message):
-        """The keys go to the prompt now."""
+        """The prompt has the focus. It comes where keys went before that, after all of them."""
 
         def __init__(self, prompt: Prompt) -> None:
             super().__init__()
@@ -176,7 +176,6 @@ class Base(Screen[None], inherit_bindings=False):
             if not prompt.is_attached:
                 return
             self.set_focus(prompt)
-            # It comes where keys went so far, after all of them.
             (back or self).post_message(self.Focused(prompt))
 
         self.app.call_later(focus)
@@ -348,11 +347,6 @@ class Over(Base):
     def below(self) -> Base:
         stack = self.app.screen_stack
         return cast("Base", stack[stack.index(self) - 1])
-
-    def listen(self) -> None:
-        """Hear of the repositories that the screen is about by now, if it is in front."""
-        if self.is_current:
-            self.svc.follow(self.about())
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.below.subject()

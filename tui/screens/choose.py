@@ -38,10 +38,11 @@ class Choose(Base):
         self.ask(sign, lambda text: self._choose(lines, text), lines.filter, typed, filtered=lines)
 
     def _choose(self, lines: Lines, typed: str) -> None:
-        if lines.key is None:  # the prompt stays, to be corrected
-            self.do_filter(typed)
-            self.say(f"nothing here has {typed}" if typed else "nothing to choose", "warn")
-        lines.choose()
+        if lines.key is not None:
+            lines.choose()
+            return
+        self.do_filter(typed)  # to be corrected
+        self.say(f"nothing here has {typed}" if typed else "nothing to choose", "warn")
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         key: Hashable = event.key

@@ -124,9 +124,10 @@ class Prompt(Input):
         self._ready.set()
 
     async def on_key(self) -> None:
-        with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._ready.wait(), OPENING_SECONDS)
-        self.begin()
+        if not self._ready.is_set():
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._ready.wait(), OPENING_SECONDS)
+            self.begin()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

@@ -6,81 +6,83 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, false, literal, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Select,
+    and_,
+    bindparam,
+    exists,
+    false,
+    literal,
+    or_,
+    select,
+    update,
+)
 
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.account import account
 from relay.db.schema.collaboration.organisation import member, member_invite
 
-_ORG = account.alias("org")
-_INVITER = account.alias("inviter")
+_ORG, _OTHER = account.alias("org"), account.alias("other")
 _MINE = and_(
     member_invite.c.account_id == bindparam("account"),
     member_invite.c.state == "pending",
     member_invite.c.valid_until > bindparam("current", type_=BigInteger),
 )
-# The key has the names and types of that of the inbox, so that both have one cursor.
-_ROWS = (
-    select(
-        member_invite.c.org_id.label("repo_id"),
-        literal(0, BigInteger).label("number"),
-        member_invite.c.unread,
-        member_invite.c.done,
-        member_invite.c.created_at.label("updated_at"),
-        _ORG.c.handle,
-        _INVITER.c.id.label("inviter_id"),
-        _INVITER.c.handle.label("inviter_handle"),
-        _INVITER.c.kind.label("inviter_kind"),
-    )
-    .select_from(
-        member_invite.join(_ORG, _ORG.c.id == member_invite.c.org_id).join(
-            _INVITER, _INVITER.c.id == member_invite.c.inviter_id
-        )
-    )
-    .where(_MINE, _ORG.c.disabled_at.is_(None))
-)
-_WHO = account.alias("who")
 _BY_ME = and_(
     member_invite.c.inviter_id == bindparam("account"),
     member_invite.c.state == "declined",
     member_invite.c.answered_at.is_not(None),
 )
-_STILL_MEMBER = and_(
+_STILL_MEMBER = exists().where(
     member.c.org_id == member_invite.c.org_id, member.c.account_id == member_invite.c.inviter_id
 )
-_ANSWERS = (
-    select(
-        member_invite.c.id.label("repo_id"),
-        literal(0, BigInteger).label("number"),
-        member_invite.c.unread,
-        member_invite.c.done,
-        member_invite.c.answered_at.label("updated_at"),
-        _ORG.c.handle,
-        _WHO.c.id.label("who_id"),
-        _WHO.c.handle.label("who_handle"),
-        _WHO.c.kind.label("who_kind"),
+
+
+def _rows(about: Column[Any], updated_at: Column[Any], other: Column[Any]) -> Select[Any]:
+    """Invitations as rows of an inbox. `about`: the id in the id of the row; `other`: who did it. The key has
+    the names and types of that of the inbox, so that both have one cursor."""
+    return (
+        select(
+            about.label("repo_id"),
+            literal(0, BigInteger).label("number"),
+            member_invite.c.unread,
+            member_invite.c.done,
+            updated_at.label("updated_at"),
+            _ORG.c.handle,
+            _OTHER.c.id.label("other_id"),
+            _OTHER.c.handle.label("other_handle"),
+            _OTHER.c.kind.label("other_kind"),
+        )
+        .select_from(
+            member_invite.join(_ORG, _ORG.c.id == member_invite.c.org_id).join(_OTHER, _OTHER.c.id == other)
+        )
+        .where(_ORG.c.disabled_at.is_(None))
     )
-    .select_from(
-        member_invite.join(_ORG, _ORG.c.id == member_invite.c.org_id)
-        .join(_WHO, _WHO.c.id == member_invite.c.account_id)
-        .join(member, _STILL_MEMBER)
-    )
-    .where(_BY_ME, _ORG.c.disabled_at.is_(None))
-)
+
+
+_c = member_invite.c
+_ROWS = _rows(_c.org_id, _c.created_at, _c.inviter_id).where(_MINE)
+_ANSWERS = _rows(_c.id, _c.answered_at, _c.account_id).where(_BY_ME, _STILL_MEMBER)
 _FILTERS: dict[str, ColumnElement[bool]] = {"open": member_invite.c.done == false()}
 
 
 @cache
 def page(filters: frozenset[str]) -> Keyset:
     """Invitations of an account, newest first."""
-    chosen = _ROWS.where(*(_FILTERS[name] for name in sorted(filters)))
-    return Keyset(chosen, "-updated_at", "-repo_id", "-number")
+    return _newest(_ROWS, filters)
 
 
 @cache
 def answers(filters: frozenset[str]) -> Keyset:
     """Declined invitations of an inviter who is a member of the organisation, newest first."""
-    chosen = _ANSWERS.where(*(_FILTERS[name] for name in sorted(filters)))
+    return _newest(_ANSWERS, filters)
+
+
+def _newest(found: Select[Any], filters: frozenset[str]) -> Keyset:
+    chosen = found.where(*(_FILTERS[name] for name in sorted(filters)))
     return Keyset(chosen, "-updated_at", "-repo_id", "-number")
 
 

@@ -113,14 +113,20 @@ def react(
     svc issue react 12 heart --remove
     """
     n = number_of(number)
-    if reaction.strip(":").lower() not in SPELLED:
-        raise UsageError(f"there is no reaction {reaction}; there are: {', '.join(REACTIONS)}")
-    reacted(ctx, ctx.repo, n, reaction, comment, remove)
+    name = reaction_of(reaction)
+    reacted(ctx, ctx.repo, n, name, comment, remove)
 
 
-def reacted(ctx: Ctx, repo: Repo, n: str, reaction: str, comment: str, remove: bool) -> None:
-    """React to an issue or proposal, or to a comment of it. `reaction`: one of SPELLED."""
-    name = SPELLED[reaction.strip(":").lower()]
+def reaction_of(typed: str) -> Reaction:
+    """The reaction that the user means. Raises UsageError."""
+    name = SPELLED.get(typed.strip(":").lower())
+    if name is None:
+        raise UsageError(f"there is no reaction {typed}; there are: {', '.join(REACTIONS)}")
+    return name
+
+
+def reacted(ctx: Ctx, repo: Repo, n: str, name: Reaction, comment: str, remove: bool) -> None:
+    """React to an issue or proposal, or to a comment of it."""
     with known_issue(repo, n):
         if comment:
             route = issues.UNREACT_TO_COMMENT if remove else issues.REACT_TO_COMMENT

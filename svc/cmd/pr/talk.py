@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model.collaboration.issue import REACTIONS, Comment
+from localstore.core.model.collaboration.issue import Comment
 from localstore.core.model.collaboration.thread import Side
 from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
@@ -61,8 +61,6 @@ def comment(
         return
     on_lines = bool(path or line or thread or draft or suggest is not None)
     if not on_lines:
-        if body is None and body_file is None and not delete_last and not ctx.out.interactive:
-            raise UsageError("say the text: -b TEXT or -F FILE; there is no terminal for an editor")
         on_issue.said(ctx, lambda: number_of(ctx, number), body_of(body, body_file), edit_last, delete_last)
         return
     if edit_last or delete_last:
@@ -111,7 +109,6 @@ def react(
     svc pr react 12 +1
     svc pr react 12 heart --remove
     """
-    if reaction.strip(":").lower() not in on_issue.SPELLED:
-        raise UsageError(f"there is no reaction {reaction}; there are: {', '.join(REACTIONS)}")
+    name = on_issue.reaction_of(reaction)
     repo, n = number_of(ctx, number)
-    on_issue.reacted(ctx, repo, n, reaction, comment, remove)
+    on_issue.reacted(ctx, repo, n, name, comment, remove)

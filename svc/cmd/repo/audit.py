@@ -17,6 +17,9 @@ def actor(record: dict[str, Any]) -> str:
     return str(who.get("handle") or who["id"]) if who else ""
 
 
+_TOLD = ("role", "decision", "state")  # members of data that say what changed
+
+
 def what(record: dict[str, Any]) -> str:
     """What changed: the fields of settings, the visibility of a path, a role or a decision."""
     data = record["data"]
@@ -27,7 +30,6 @@ def what(record: dict[str, Any]) -> str:
     return ", ".join(str(data[name]) for name in _TOLD if data.get(name))
 
 
-_TOLD = ("role", "decision", "state")
 COLUMNS = (
     Column("at", kind="time"),
     Column("actor", actor),

@@ -272,9 +272,9 @@ class ProposalScreen(Reviewing, Talk):
         if one.state != "open" or one.draft:
             self.say(f"#{one.number} is {'a draft; d says it is ready' if one.draft else one.state}", "warn")
             return
-        items = [self._way(one, way, words) for way, words in WAYS]
-        if one.merge_state == "behind":
-            items.append(items.pop(0))
+        forward, *others = WAYS
+        ways = (*others, forward) if one.merge_state == "behind" else WAYS  # what is refused comes last
+        items = [self._way(one, way, words) for way, words in ways]
         self.app.push_screen(Choose(f"merge #{one.number} into {one.base}: how", items, self._merge_by))
 
     def _way(self, one: Proposal, way: str, words: str) -> Item:

@@ -132,8 +132,9 @@ class Account(Base):
             self.ask(words, lambda typed: self._revoked(typed, name, device))
         elif session is not None:
             here = "; this machine is signed out" if session.current else ""
-            words = f"end {session.label or session.id[:SHOWN]}{here}? y, then enter"
-            self.ask(words, lambda typed: self._ended(typed, session))
+            end = shlex.join(["auth", "token", "revoke", session.id, "--yes"])
+            question = f"end {session.label or session.id[:SHOWN]}{here}?"
+            self.confirm(question, lambda: self.svc.run_line(end))
         else:
             self.say("put the cursor on a session or an active device", "warn")
 
@@ -142,10 +143,6 @@ class Account(Base):
             self.svc.run_line(shlex.join(["auth", "device", "revoke", f"={device.id}", "--yes"]))
         else:
             self.say("that is not its name; nothing was revoked", "warn")
-
-    def _ended(self, typed: str, session: Session) -> None:
-        if typed.strip().lower() in ("y", "yes"):
-            self.svc.run_line(shlex.join(["auth", "token", "revoke", session.id, "--yes"]))
 
     def _chosen_device(self) -> DeviceKey | None:
         key = self.query_one("#account", Lines).key
