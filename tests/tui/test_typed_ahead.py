@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 
+import pytest
 from textual import events
 from textual.pilot import Pilot
 
+from localstore.core.model.ref import Ref
+from svc.api import Api
 from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
+from tests.tui.conftest import shown
 from tests.tui.test_app import NAMES, press, project, sees, settle
 from tests.tui.test_issues import issue, open_issue, waiting
+from tui import reads
 from tui.app import SvcApp
 
 __all__ = ["issue", "project"]
@@ -52,6 +58,31 @@ async def test_a_search_typed_and_entered_at_once(issue: str, open_app: Open) ->
         await press(pilot, "enter")
         await press(pilot, "2")
         burst(pilot, "t", *"main", "enter")
+        await sees(pilot, "def main")
+
+
+async def test_a_file_is_searched_in_a_repository_that_is_just_opened(
+    issue: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its branches are read later than the keys come."""
+    app, refs = open_app(), reads.refs
+
+    def late(repo_id: str) -> reads.Read[list[Ref]]:
+        def call(api: Api) -> list[Ref]:
+            asked.wait(PATIENCE)
+            return refs(repo_id).call(api)
+
+        return refs(repo_id)._replace(call=call)
+
+    asked = threading.Event()
+    monkeypatch.setattr(reads, "refs", late)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("enter")
+        assert "no seal yet" not in shown(app)
+        burst(pilot, "t", *"main", "enter")
+        await pilot.pause()
+        asked.set()
         await sees(pilot, "def main")
 
 

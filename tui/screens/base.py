@@ -21,6 +21,7 @@ from tui.widgets.lines import Lines
 if TYPE_CHECKING:
     from tui.app import SvcApp
 
+READING_SECONDS = 10.0  # that keys wait for a screen that opens when something is read
 TWO_PANES, THREE_PANES = 100, 140  # columns from which there are as many
 
 
@@ -152,7 +153,7 @@ class Base(Screen[None], inherit_bindings=False):
         back = self.focused
 
         def leave() -> None:
-            self._opening, self._ahead = 0.0, []
+            self.drop_keys()
             for prompt in self.query(Prompt):
                 prompt.remove()
             if back is not None:
@@ -222,9 +223,13 @@ class Base(Screen[None], inherit_bindings=False):
         self.hold_keys()
         self.call_after_refresh(ask)
 
-    def hold_keys(self) -> None:
-        """Keep the keys that come for the prompt or screen that is about to open."""
-        self._opening = time.monotonic() + OPENING_SECONDS
+    def hold_keys(self, seconds: float = OPENING_SECONDS) -> None:
+        """Keep the keys that come for the prompt or screen that is about to open, so long at most."""
+        self._opening = time.monotonic() + seconds
+
+    def drop_keys(self) -> None:
+        """Forget the keys that were kept: what they were typed for does not open."""
+        self._opening, self._ahead = 0.0, []
 
     def release_keys(self) -> None:
         """Have the keys that were kept come now."""
@@ -258,7 +263,7 @@ class Base(Screen[None], inherit_bindings=False):
         if time.monotonic() < self._opening:
             self._ahead.append(event)
             return True
-        self._ahead = []  # nothing has opened
+        self.drop_keys()
         return False
 
     def on_base_focused(self, event: Focused) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -12,7 +12,7 @@ from localstore.core.model.ref import Ref
 from localstore.core.model.repo import Repo
 from tui import reads
 from tui.actions import Action
-from tui.screens.base import Base
+from tui.screens.base import READING_SECONDS, Base
 from tui.screens.code.code import Code
 from tui.screens.code.overview import Overview
 from tui.screens.lists.insights import Insights
@@ -55,7 +55,9 @@ class RepoScreen(Base):
         self.repo = repo
         self.ref_name = repo.default_branch
         self.refs: list[Ref] = []
+        self.read = False  # whether the branches are
         self.seal: str | None = None
+        self._waits: Callable[[], None] | None = None  # what waits for the branches
         self._views: dict[int, View] = {}
         self._tab = tab
         self._left = False
@@ -87,7 +89,7 @@ class RepoScreen(Base):
         yield Vertical(id="body", classes="row")
 
     def title_parts(self) -> Sequence[Part]:
-        at = f" @ {self.seal[:8]}" if self.seal else " · no seal yet"
+        at = f" @ {self.seal[:8]}" if self.seal else " · no seal yet" if self.read else ""
         return (
             (f" {safe(self.repo.full_name)}", "title"),
             (f"  {safe(self.ref_name)}{at}", "accent"),
@@ -154,15 +156,29 @@ class RepoScreen(Base):
         self.show_frame()
 
     def do_refresh(self) -> None:
-        self.svc.load(reads.refs(self.repo.id), self._paint_refs)
+        self.svc.load(reads.refs(self.repo.id), self._paint_refs, lambda _: self._not_read())
+
+    def once_read(self, act: Callable[[], None]) -> None:
+        """Call `act` when the branches are read, and keep the keys that come until then for what it opens."""
+        self._waits = act
+        self.hold_keys(READING_SECONDS)
+
+    def _not_read(self) -> None:
+        self._waits = None
+        self.drop_keys()
 
     def _paint_refs(self, refs: list[Ref], at: float) -> None:
         """Show the new head, unless another seal than the head is shown."""
         before, self.refs = self._head(), refs
         if before is None and self.ref_name not in {ref.name for ref in refs}:  # it was deleted
             self.ref_name = self.repo.default_branch
+        self.read = True
         if self.seal in (None, before):
             self.go_to(self.ref_name, self._head() or self.seal)
+        if self._waits is not None:
+            act, self._waits = self._waits, None
+            self.hold_keys(0.0)  # `act` holds them if it opens something
+            act()
 
     def tick(self) -> None:
         paint = getattr(self.view, "paint", None)
@@ -183,6 +199,9 @@ class RepoScreen(Base):
         self.show_frame()
 
     def do_ref(self) -> None:
+        if not self.read:
+            self.once_read(self.do_ref)
+            return
         from tui.screens.choose import Choose
         from tui.widgets.lines import Item
 

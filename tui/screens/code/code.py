@@ -13,7 +13,7 @@ from localstore.core.model.history import Blame, Blob, Tree
 from tui import reads
 from tui.actions import Action
 from tui.highlight import coloured, plain
-from tui.screens.base import THREE_PANES, TWO_PANES
+from tui.screens.base import READING_SECONDS, THREE_PANES, TWO_PANES
 from tui.screens.code.differing import DIFF_ACTIONS
 from tui.screens.code.history import History
 from tui.screens.code.live import HERE_EVERY, Live, who_is_in
@@ -264,6 +264,9 @@ class Code(History, Live, Replay, Pictured):
     def do_find_file(self) -> None:
         """Choose among all files of the seal."""
         repo, seal = self.of.repo, self.of.seal
+        if not self.of.read:
+            self.of.once_read(self.do_find_file)
+            return
         if seal is None:
             self.of.say("nothing is sealed yet", "warn")
             return
@@ -275,8 +278,8 @@ class Code(History, Live, Replay, Pictured):
                 chosen(tree)
 
         asked: list[bool] = []
-        self.of.hold_keys()
-        self.svc.load(reads.tree(repo.id, seal, recursive=True), paint, lambda _: self.of.release_keys())
+        self.of.hold_keys(READING_SECONDS)
+        self.svc.load(reads.tree(repo.id, seal, recursive=True), paint, lambda _: self.of.drop_keys())
 
     def _find_file_in(self, tree: Tree) -> None:
         from tui.screens.choose import Choose

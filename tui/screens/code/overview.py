@@ -118,7 +118,7 @@ class Overview(View):
                     (f"@{who} {ago(self._seal.created_at, self.svc.clock())}", "dim"),
                 )
             )
-        elif self.of.seal is None:
+        elif self.of.seal is None and self.of.read:
             facts.append((("nothing is sealed yet; in a folder: svc repo init, svc push -m MESSAGE", "dim"),))
         facts.append((("", "text"),))
         above, readme = len(facts), self._readme
