@@ -259,9 +259,9 @@ def text_of(item: Item) -> str:
     return item.text or "".join(part for part, _ in (*item.left, *item.right))
 
 
-def texts_of(rows: Rows) -> list[str]:
-    """What a filter looks in, of each row; nothing of rows that cannot be chosen."""
-    text, every = getattr(rows, "text_of", None), range(len(rows))
+def texts_of(rows: Rows, begin: int = 0, end: int | None = None) -> list[str]:
+    """What a filter looks in, of the rows from `begin` to `end`; nothing of rows that cannot be chosen."""
+    text, every = getattr(rows, "text_of", None), range(len(rows))[begin:end]
     if text is not None:
         return [text(index).casefold() for index in every]
     return [text_of(item).casefold() if item.key is not None else "" for item in map(rows.__getitem__, every)]
