@@ -20,6 +20,12 @@ def rounds(few: int, many: int) -> int:
     return many if DEEP else few
 
 
+def played(*numbers: int, one_in: int) -> bool:
+    """Whether these places in lists, of a table of all combinations, are tried: one in so many, such that each
+    row and each column of the table has as many; all with TEST_DEEP=1."""
+    return DEEP or sum(numbers) % one_in == 0
+
+
 def thin(items: list[pytest.Item]) -> list[pytest.Item]:
     """Lessen the examples of these tests, and return those that are not played at this depth."""
     if DEEP:
