@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -25,27 +24,6 @@ from tui.app import SvcApp
 from tui.client import Client
 from tui.machine import Machine, Place
 from tui.sending import Sending
-
-
-QUIET = 3  # turns of the loop
-
-
-async def _idle(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
-    """Wait until nothing in this loop is ready to run: each message is handled, and what that posted.
-
-    Textual's own waits until the process takes no CPU time for 20 ms, after each key, and a second at most.
-    """
-    loop = asyncio.get_running_loop()
-    end, quiet = loop.time() + max(min_sleep, max_sleep), 0
-    while quiet < QUIET and loop.time() < end:
-        await asyncio.sleep(0)
-        quiet = 0 if loop._ready else quiet + 1  # type: ignore[attr-defined]
-
-
-@pytest.fixture(autouse=True)
-def _keys_without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("textual.app.wait_for_idle", _idle)
-    monkeypatch.setattr("textual.pilot.wait_for_idle", _idle)
 
 
 @pytest.fixture
