@@ -21,8 +21,10 @@ def rounds(few: int, many: int) -> int:
 
 
 def played(*numbers: int, one_in: int) -> bool:
-    """Whether these places in lists, of a table of all combinations, are tried: one in so many, such that each
-    row and each column of the table has as many; all with TEST_DEEP=1."""
+    """Whether the combination at these places of its lists is tried: one in so many; all with TEST_DEEP=1.
+
+    Each row and each column of a table of combinations gets its share.
+    """
     return DEEP or sum(numbers) % one_in == 0
 
 
