@@ -76,7 +76,7 @@ def _serve(ctx: Ctx, theme: str, images: str, plain: bool, port: int, no_browser
     if any(find_spec(needed) is None for needed in ("aiohttp", "textual_serve")):
         raise ClientError(
             "the app in a browser needs the extra web of svc, which is not installed; "
-            "in a checkout of svc run: pip install '.[web]'"
+            "run in its checkout: pip install '.[web]'"
         )
     server = ctx.obj.server
     from svc.cmd.frame.browser import open_page

@@ -101,6 +101,7 @@ def test_keys_copy_resize_end_and_again(project: str, browser: Any) -> None:
         one.shot("home")
         one.keys("Enter", shows="README.md")
         one.keys("2", shows="data.bin")
+        one.keys("G", "k", "Enter", shows="Read me.")
         one.keys("y", shows="copied")
         until(lambda: one.page.evaluate("navigator.clipboard.readText()"), "the path is copied", pause=0.1)
         one.shot("code")
