@@ -244,6 +244,9 @@ class SvcApp(News, inherit_bindings=False):
         saying: Any = self.screen
         if self.drafts is None:
             return
+        if self.is_web:
+            saying.say("a page has no terminal for your editor; type it here with c", "warn")
+            return
         file = self.drafts.file(name)
         try:
             command = editor(os.environ, "type it here with c")
