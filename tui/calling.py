@@ -11,7 +11,7 @@ from localstore.core.model.repo import Repo
 from svc.flows.place.rights import refusal
 from tui.actions import Action
 from tui.commands import Field, given, missing, words_of
-from tui.display import LeanApp
+from tui.display.lean import LeanApp
 from tui.machine import Place
 from tui.offers import OFFERS
 
