@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localstore.core.model.history import Compare, SealSummary
-from tui import reads
+from tui import contents
 from tui.screens.code.differing import Differing
 from tui.screens.code.file_view import FileView
 from tui.text import Part, ago, safe
@@ -49,7 +49,7 @@ class History(Differing, FileView):
             self._title("history")
             self._focus("file")
 
-        self.svc.load(reads.history(repo.id, ref, path), paint)
+        self.svc.load(contents.history(repo.id, ref, path), paint)
 
     def show_diff(self, seal: str) -> None:
         """Show the changes of one seal."""
@@ -77,8 +77,8 @@ class History(Differing, FileView):
                 right.insert(0, (who, "dim"))
                 head()
 
-        self.svc.load(reads.seal(repo.id, seal), paint_seal)
-        self.svc.load(reads.brought(repo.id, seal), paint)
+        self.svc.load(contents.seal(repo.id, seal), paint_seal)
+        self.svc.load(contents.brought(repo.id, seal), paint)
 
     def do_older(self) -> None:
         self._step(1)
@@ -103,4 +103,4 @@ class History(Differing, FileView):
             self.of.go_to(ref, ids[wanted])
 
         stepped: list[bool] = []
-        self.svc.load(reads.history(repo.id, ref, path), paint)
+        self.svc.load(contents.history(repo.id, ref, path), paint)
