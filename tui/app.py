@@ -26,7 +26,7 @@ from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
 from tui.client import Client, sentence, state_after
 from tui.commands import Commands
-from tui.display import Over
+from tui.display.screen import Over
 from tui.drafts import Drafts
 from tui.images.protocol import Way
 from tui.listening.news import News

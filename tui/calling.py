@@ -8,10 +8,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from localstore.core.model.repo import Repo
-from svc.flows.place.rights import refusal
 from tui.actions import Action
 from tui.commands import Field, given, missing, words_of
-from tui.display import LeanApp
+from tui.display.lean import LeanApp
 from tui.machine import Place
 from tui.offers import OFFERS
 
@@ -75,6 +74,8 @@ class Calling(LeanApp, inherit_bindings=False):
 
     def refused(self, action: Action) -> str:
         """Why the role of this account may not do this here; "" if it may."""
+        from svc.flows.place.rights import refusal
+
         repo, mine = self._current.subject() if action.right else (None, False)
         return refusal(action.right, repo, mine) if repo is not None else ""
 

@@ -17,7 +17,7 @@ from tests.svc.conftest import Svc
 from tests.tui.conftest import shown
 from tests.tui.test_app import NAMES, press, project, sees, settle
 from tests.tui.test_issues import issue, open_issue, waiting
-from tui import reads
+from tui import contents, reads
 from tui.app import SvcApp
 
 __all__ = ["issue", "project"]
@@ -65,7 +65,7 @@ async def test_a_file_is_searched_in_a_repository_that_is_just_opened(
     issue: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its branches are read later than the keys come."""
-    app, refs = open_app(), reads.refs
+    app, refs = open_app(), contents.refs
 
     def late(repo_id: str) -> reads.Read[list[Ref]]:
         def call(api: Api) -> list[Ref]:

@@ -1,4 +1,4 @@
-"""Whether a browser shows something to the user of this machine, and what is said where no page is."""
+"""Opens pages in a browser, if the user sits at this machine; says where there is no page."""
 
 from __future__ import annotations
 
@@ -18,6 +18,17 @@ def can_open(out: Out, environment: Mapping[str, str] = os.environ) -> bool:
     return sys.platform in ("darwin", "win32") or bool(
         environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")
     )
+
+
+def open_page(out: Out, url: str) -> None:
+    """Open `url` in the browser; print it if there is none."""
+    if can_open(out):
+        import webbrowser
+
+        if webbrowser.open(url, new=2):
+            out.note(f"opened {url}")
+            return
+    out.link(url)
 
 
 def note_pages(out: Out) -> None:

@@ -104,9 +104,9 @@ def test_updates_that_do_not_lead_to_the_seal_are_left_out(
     api = connect(node, Sessions(Path(os.environ["SVC_HOME"])))
     owner, name = edited.split("/")
     repo = api.repo.find(owner, name)
-    from tui import reads
+    from tui import contents
 
-    seals = reads.history(repo.id, "main", "src/main.py").call(api)
+    seals = contents.history(repo.id, "main", "src/main.py").call(api)
     before = b"def main():\n    return 2\n"
     whole = replay.steps_of(api, repo.id, "src/main.py", seals[0], before)
     assert [step.live for step in whole] == [True, False]

@@ -10,7 +10,7 @@ from textual.containers import Horizontal, Vertical
 
 from localstore.agent.talk import Person
 from localstore.core.model.history import Blame, Blob, Tree
-from tui import reads
+from tui import contents
 from tui.actions import Action
 from tui.highlight import coloured, plain
 from tui.screens.base import READING_SECONDS, THREE_PANES, TWO_PANES
@@ -127,7 +127,7 @@ class Code(History, Live, Replay, Pictured):
             self.folder, self._tree = folder, tree
             self._paint_tree(cursor)
 
-        self.svc.load(reads.tree(repo.id, seal, folder), paint)
+        self.svc.load(contents.tree(repo.id, seal, folder), paint)
 
     def _paint_tree(self, cursor: Hashable | None = None) -> None:
         """The entries of the folder, with the people who are in them."""
@@ -191,7 +191,7 @@ class Code(History, Live, Replay, Pictured):
         self._tell_here()
         if self.live_file(path):
             return
-        self.svc.load(reads.file(repo.id, seal, path), self._paint_file)
+        self.svc.load(contents.file(repo.id, seal, path), self._paint_file)
         if self._blaming:
             self._load_blame()
 
@@ -260,7 +260,7 @@ class Code(History, Live, Replay, Pictured):
                 self._blame = blame
                 self._show_text(self._text)
 
-        self.svc.load(reads.blame(repo.id, seal, path), paint)
+        self.svc.load(contents.blame(repo.id, seal, path), paint)
 
     def do_find_file(self) -> None:
         """Choose among all files of the seal."""
@@ -280,7 +280,7 @@ class Code(History, Live, Replay, Pictured):
 
         asked: list[bool] = []
         self.of.hold_keys(READING_SECONDS)
-        self.svc.load(reads.tree(repo.id, seal, recursive=True), paint, lambda _: self.of.drop_keys())
+        self.svc.load(contents.tree(repo.id, seal, recursive=True), paint, lambda _: self.of.drop_keys())
 
     def _find_file_in(self, tree: Tree) -> None:
         from tui.screens.choose import ChooseFile

@@ -9,7 +9,7 @@ from textual.timer import Timer
 from localstore.core.errors import SvcError
 from localstore.core.model.history import SealSummary
 from svc.flows.history.replay import Step, steps_of
-from tui import reads
+from tui import contents
 from tui.client import sentence
 from tui.highlight import coloured, plain
 from tui.screens.code.file_view import FileView
@@ -73,7 +73,7 @@ class Replay(FileView):
             self._arrange()
             self._go_on()
 
-        self.svc.load(reads.history(self.of.repo.id, self.of.ref_name, path), paint)
+        self.svc.load(contents.history(self.of.repo.id, self.of.ref_name, path), paint)
 
     def _go_on(self) -> None:
         playing = self._playing

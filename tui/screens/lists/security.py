@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 
 from localstore.core.model.catalog.advisory import Advisory
 from localstore.core.model.collaboration.protection import Protection
-from tui import reads
+from tui import contents
 from tui.actions import Action
 from tui.screens.view import View
 from tui.text import Part, ago, safe
@@ -44,8 +44,8 @@ class Security(View):
         self.do_refresh()
 
     def do_refresh(self) -> None:
-        self.svc.load(reads.advisories(self.of.repo.full_name), self._advised)
-        self.svc.load(reads.protections(self.of.repo.id), self._protected)
+        self.svc.load(contents.advisories(self.of.repo.full_name), self._advised)
+        self.svc.load(contents.protections(self.of.repo.id), self._protected)
 
     def _advised(self, found: list[Advisory], at: float) -> None:
         self._advisories = found

@@ -14,7 +14,7 @@ from localstore.core.model.collaboration.thread import State, Thread, ThreadComm
 from localstore.core.model.history import Compare
 from localstore.core.model.repo import Repo
 from localstore.core.paths import terminal_safe
-from tui import reads
+from tui import contents
 from tui.actions import Action
 from tui.drafts import named
 from tui.screens.code.differing import DIFF_ACTIONS, Differing
@@ -92,12 +92,12 @@ class Files(Differing, Reviewing):
     def do_refresh(self) -> None:
         one = self._one
         self._load_changes()
-        self.svc.load(reads.proposal(self.repo.id, one.number), self._paint_one)
-        self.svc.load(reads.threads(self.repo.id, one.number), self._paint_threads)
+        self.svc.load(contents.proposal(self.repo.id, one.number), self._paint_one)
+        self.svc.load(contents.threads(self.repo.id, one.number), self._paint_threads)
 
     def _load_changes(self) -> None:
         one = self._one
-        self.svc.load(reads.changes(self.repo.id, one.base_seal, one.head_seal), self._paint)
+        self.svc.load(contents.changes(self.repo.id, one.base_seal, one.head_seal), self._paint)
 
     def _paint_one(self, one: Proposal, at: float) -> None:
         before, self._one = self._one, one
