@@ -74,6 +74,7 @@ class SvcApp(News, inherit_bindings=False):
         self.draft = ""  # the one that is being sent
         self.images = images
         self.entries: list[QueuedAction] = []  # of the outbox, as of the last change
+        self.pressed = ""  # the key whose action runs
         self._painted = False
         self.broken: Exception | None = None
         self.animation_level = "none"
@@ -93,7 +94,9 @@ class SvcApp(News, inherit_bindings=False):
         taken = next((action for action in self.actions() if key in action.keys), None)
         if taken is None:
             return False
+        self.pressed = key
         self.carry_out(taken)
+        self.pressed = ""
         return True
 
     def carry_out(self, action: Action) -> None:
@@ -240,6 +243,9 @@ class SvcApp(News, inherit_bindings=False):
         """Let the user write a text in their editor. It is kept as a draft until `done` has queued it."""
         saying: Any = self.screen
         if self.drafts is None:
+            return
+        if self.is_web:
+            saying.say("a page has no terminal for your editor; type it here with c", "warn")
             return
         file = self.drafts.file(name)
         try:

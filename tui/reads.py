@@ -112,6 +112,24 @@ def seal(repo_id: str, seal_id: str) -> Read[SealSummary]:
     )
 
 
+class CheckedSeal(msgspec.Struct, frozen=True):
+    """`fault`: why the signature does not hold, checked on this machine; "" if it does."""
+
+    seal: SealSummary
+    fault: str
+
+
+def checked_seal(repo: Repo, seal_id: str) -> Read[CheckedSeal]:
+    def call(api: Api) -> CheckedSeal:
+        from svc.flows.history.show import fault_of
+
+        found = api.history.seal(repo.id, seal_id)
+        summary = SealSummary(**{name: getattr(found, name) for name in SealSummary.__struct_fields__})
+        return CheckedSeal(summary, fault_of(repo, found, seal_id) or "")
+
+    return Read(f"repos/{repo.id}/checked_seal/{seal_id}", CheckedSeal, call, final=True)
+
+
 def tree(repo_id: str, seal_id: str, folder: str = "", *, recursive: bool = False) -> Read[Tree]:
     """The entries of a folder, or with `recursive` every file below it."""
     query = TreeQuery(path=folder, recursive=recursive)

@@ -42,6 +42,7 @@ class Base(Screen[None], inherit_bindings=False):
     def __init__(self) -> None:
         super().__init__()
         self._said: Part | None = None
+        self._prompt: Prompt | None = None  # while it is open
         self._opening = 0.0  # until when keys wait for a prompt that opens, by the monotonic clock
         self._ahead: list[Key] = []  # the keys that wait
 
@@ -89,9 +90,22 @@ class Base(Screen[None], inherit_bindings=False):
         keys = self.query_one("#keys", Hints)
         if self._said is not None:
             keys.say(self._said)
+        elif self._prompt is not None:
+            keys.offer(self._prompt.hints)
         else:
             shown = [action for action in self.svc.actions() if action.footer and action.keys]
-            keys.offer([(spoken(action.keys[0]), action.label) for action in shown])
+            keys.offer(
+                [
+                    (spoken(action.keys[0]), action.label)
+                    for action in shown
+                    if action.id != "open" or self.opens
+                ]
+            )
+
+    @property
+    def opens(self) -> bool:
+        """Whether something happens when a row is chosen."""
+        return hasattr(self, "on_lines_chosen") or type(self).do_open is not Base.do_open
 
     @property
     def where(self) -> str:
@@ -154,8 +168,11 @@ class Base(Screen[None], inherit_bindings=False):
 
         def leave() -> None:
             self.drop_keys()
+            self._prompt = None
             for prompt in self.query(Prompt):
                 prompt.remove()
+            if self._said is None:
+                self.show_frame()
             if back is not None:
                 self.set_focus(back)
 
@@ -171,7 +188,10 @@ class Base(Screen[None], inherit_bindings=False):
 
         prompt = Prompt(sign, finish, escaped, changed, value, complete, filtered.move if filtered else None)
         self.hold_keys()
+        self._prompt = prompt
         self.mount(prompt, after="#keys")
+        if self._said is None:
+            self.show_frame()
 
         def focus() -> None:
             if not prompt.is_attached:

@@ -103,6 +103,10 @@ class RepoScreen(Base):
         self.show_tab(self._tab)
         self.do_refresh()
 
+    @property
+    def opens(self) -> bool:
+        return hasattr(self.view, "on_lines_chosen")
+
     def queue_changed(self) -> None:
         if self.view is not None and self.view.is_mounted:
             self.view.queue_changed()

@@ -1,4 +1,4 @@
-"""Opens pages in a browser, if the user sits at this machine."""
+"""Whether a browser shows something to the user of this machine, and what is said where no page is."""
 
 from __future__ import annotations
 
@@ -20,12 +20,6 @@ def can_open(out: Out, environment: Mapping[str, str] = os.environ) -> bool:
     )
 
 
-def open_page(out: Out, url: str) -> None:
-    """Open `url` in the browser; print it if there is none."""
-    if can_open(out):
-        import webbrowser
-
-        if webbrowser.open(url, new=2):
-            out.note(f"opened {url}")
-            return
-    out.link(url)
+def note_pages(out: Out) -> None:
+    """Say that `--web` opens nothing yet; the command goes on in the terminal."""
+    out.note("pages are not in this version of svc; it is shown here instead")

@@ -79,13 +79,15 @@ async def test_it_plays_by_itself_to_its_end_and_stops(
         await press(pilot, "enter", "t")
         await press(pilot, *"main", "enter")
         await pilot.press("p")
-        await sees(pilot, "❚❚ 4/4", "+2 −0  sealed")
+        await sees(pilot, "❚❚ 4/4", "just now  +2")
         monkeypatch.setattr(screen, "EACH", 3600.0)
         await pilot.press("p")
         await sees(pilot, "▶ 1/4")
         await pilot.press("p")
         await sees(pilot, "❚❚")
-        assert len(shown(pilot.app).split("\n")) == 24  # type: ignore[arg-type]
+        text = shown(pilot.app)  # type: ignore[arg-type]
+        assert len(text.split("\n")) == 24
+        assert "p, [ ], esc" in text
 
 
 async def test_without_a_file_it_says_what_to_do(project: str, open_app: Open) -> None:

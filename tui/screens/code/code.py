@@ -14,6 +14,7 @@ from tui import reads
 from tui.actions import Action
 from tui.highlight import coloured, plain
 from tui.screens.base import READING_SECONDS, THREE_PANES, TWO_PANES
+from tui.screens.code.clipboard import NOT_IN_TMUX, in_tmux, into_tmux
 from tui.screens.code.differing import DIFF_ACTIONS
 from tui.screens.code.history import History
 from tui.screens.code.live import HERE_EVERY, Live, who_is_in
@@ -282,10 +283,12 @@ class Code(History, Live, Replay, Pictured):
         self.svc.load(reads.tree(repo.id, seal, recursive=True), paint, lambda _: self.of.drop_keys())
 
     def _find_file_in(self, tree: Tree) -> None:
-        from tui.screens.choose import Choose
+        from tui.screens.choose import ChooseFile
+        from tui.widgets.made import Made
 
-        items = [Item(entry.path, ((safe(entry.path), "text"),)) for entry in tree.entries]
-        self.app.push_screen(Choose("find file", items, self._go_to_file))
+        paths = [entry.path for entry in tree.entries]
+        rows = Made(paths, lambda path: Item(path, ((safe(path), "text"),)), lambda path: path, str)
+        self.app.push_screen(ChooseFile("find file", rows, self._go_to_file))
 
     def _go_to_file(self, path: str) -> None:
         self._load_folder(path.rpartition("/")[0], ("file", path))
@@ -305,7 +308,15 @@ class Code(History, Live, Replay, Pictured):
         else:
             text = self.path
         self.app.copy_to_clipboard(text)
-        self.of.say("copied", "dim")
+        if not in_tmux():
+            self.of.say("copied", "dim")
+            return
+
+        def work() -> None:
+            said = "copied" if into_tmux(text) else NOT_IN_TMUX
+            self.svc.later(lambda: self.of.say(said, "dim" if said == "copied" else "warn"))
+
+        self.app.run_worker(work, thread=True, group="copy", exit_on_error=False)
 
     def do_older(self) -> None:
         if not self.by_hand(-1):

@@ -70,14 +70,16 @@ class History(Differing, FileView):
                 right.append((f"  {count} file{'' if count == 1 else 's'}", "dim"))
                 head()
 
-        def paint_seal(found: SealSummary, at: float) -> None:
+        def paint_seal(known: reads.CheckedSeal, at: float) -> None:
             if self._mode == "diff" and self._diff_of == seal:
+                found = known.seal
                 who = f"@{safe(found.provenance.who.handle or '?')} {ago(found.created_at, self.svc.clock())}"
                 left.append((f"  {safe(found.message.partition(chr(10))[0])}", "text"))
-                right.insert(0, (who, "dim"))
+                signed: Part = ("  X does not verify", "bad") if known.fault else ("  ✓ signed", "good")
+                right[:0] = [(who, "dim"), signed]
                 head()
 
-        self.svc.load(reads.seal(repo.id, seal), paint_seal)
+        self.svc.load(reads.checked_seal(repo, seal), paint_seal)
         self.svc.load(reads.brought(repo.id, seal), paint)
 
     def do_older(self) -> None:

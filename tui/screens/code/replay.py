@@ -172,7 +172,7 @@ class Replay(FileView):
         if playing is None or not self.is_attached:
             return
         step, lines = playing.step, self.query_one("#file", Lines)
-        self.query_one("#bar", Line).put(self._told(playing))
+        self.query_one("#bar", Line).put(self._told(playing), (("p, [ ], esc ", "dim"),))
         if step is None:
             lines.show([Item(1, (("reading …", "dim"),))])
             return
@@ -184,7 +184,7 @@ class Replay(FileView):
             shown = coloured(text, playing.path) or plain(text)
             lines.show(Source(shown, now=self.svc.clock(), changed=step.lines))
             if step.lines:
-                lines.go(step.lines[0] - 1)
+                lines.go_within(step.lines[0] - 1)
         self._title(f"replay, step {playing.at + 1}")
 
     def _told(self, playing: Playing) -> list[Part]:
@@ -201,4 +201,4 @@ class Replay(FileView):
         if step.lines or step.removed:
             told += [(f"+{len(step.lines)} ", "good"), (f"−{step.removed}  ", "bad")]
         what = "edited live" if step.live else f"sealed {step.seal[:8]} «{safe(step.message)}»"
-        return [*told, (what, "text"), ("  p, [ ], esc", "dim")]
+        return [*told, (what, "text")]

@@ -54,7 +54,7 @@ class Releases(View):
         rows = [Item(None, (("Releases ", "title"), (str(len(found)), "dim")))]
         rows += [self._row(release) for release in found]
         if not found:
-            rows.append(Item(None, (("no releases; make one: svc repo release create VERSION", "dim"),)))
+            rows.append(Item(None, (("no releases; a makes one", "dim"),)))
         self.query_one("#releases", Lines).show(sequence(rows))
 
     def _row(self, release: Release) -> Item:

@@ -68,7 +68,7 @@ class Security(View):
             rows += [Item(None, (("", "text"),)), _heading("Protection rules", len(self._rules))]
             rows += [_rule(one) for one in self._rules]
             if not self._rules:
-                rows.append(Item(None, (("no rules; make one: svc repo protect set BRANCH", "dim"),)))
+                rows.append(Item(None, (("no rules; 8 opens Settings, where Checks makes one", "dim"),)))
         self.query_one("#security", Lines).show(sequence(rows))
 
     def _advisory(self, one: Advisory) -> Item:

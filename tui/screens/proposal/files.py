@@ -80,7 +80,8 @@ class Files(Differing, Reviewing):
 
     def title_parts(self) -> Sequence[Part]:
         files = f"{self._count} file{'' if self._count == 1 else 's'}  "
-        kept = f"{self.pending()} pending  " if self._keeps or self.pending() else ""
+        count = self.pending()
+        kept = f"{count} pending  " if count else "comments wait for A, X or S  " if self._keeps else ""
         named = f" {safe(self.repo.full_name)} #{self._one.number} files"
         return ((named, "title"), (f"  {files}", "dim"), (kept, "warn"), (safe(self._one.title), "text"))
 
@@ -115,8 +116,9 @@ class Files(Differing, Reviewing):
         self.show_frame()
 
     def _paint_threads(self, found: list[Thread], at: float) -> None:
-        self._threads = found
-        self._keeps = self._keeps or self.pending() > 0
+        before, self._threads = self.pending(), found
+        self._keeps = self.pending() > 0 or (self._keeps and not before)  # a review ends the keeping
+        self.show_frame()
         self.diff.show_notes(notes(found, max(20, self.size.width - 16), self.svc.clock()))
 
     def reviewed(self) -> Proposal | None:
