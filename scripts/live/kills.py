@@ -190,7 +190,7 @@ def run(kills: int, seed: int, queue: bool) -> int:
         counts: Counter[str] = Counter()
         if queue:
             devices[0].svc("issue", "create", "--title", "Talk", "--body", "Here")
-        busy = [*people, *(commenters if queue else [])]
+        busy: list[Person | Commenter] = [*people, *(commenters if queue else [])]
         try:
             for device in devices:
                 device.svc("watch", "--detach")
