@@ -17,10 +17,9 @@ from typing import Literal
 from sanic.request import Request
 
 from localstore.core.errors import Forbidden, Invalid, NotBound, Unauthorized
-from localstore.core.identity import bearer, request_signature
+from localstore.core.identity import bearer, request_signature, ssh
 from localstore.core.identity.request_signature import SAFE_METHODS, ParsedSignature
 from localstore.core.limits import MIB, SIGNATURE_MAX_AGE
-from localstore.core.model import ssh
 from localstore.core.rights.operation import required
 from relay.base.clock import now_ms
 from relay.caller import Caller, Principal, Sight

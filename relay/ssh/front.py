@@ -87,7 +87,9 @@ class Front:
                 f"cannot listen for SSH on {settings.host} port {settings.port}: {error.strerror}"
             ) from None
         port = self._listener.get_port()
-        return f"relay: the app answers ssh on {settings.host} port {port}, host key {key.get_fingerprint()}"
+        return (
+            f"relay: the app answers ssh on {settings.host} port {port}, host key {host_key.fingerprint(key)}"
+        )
 
     async def stop(self) -> None:
         if self._listener is not None:

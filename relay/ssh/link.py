@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from localstore.core.model.ssh import CONNECT, TOLD_BYTES, Told
+from localstore.core.identity.ssh import CONNECT, TOLD_BYTES, Told
 from relay.http.handed import Door
 
 CONNECTIONS = 64  # open at once, of one session

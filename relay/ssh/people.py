@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from localstore.core import limits
 from localstore.core.identity.keys import DeviceKey
-from localstore.core.model.ssh import Told
+from localstore.core.identity.ssh import Told
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import account_name
 from relay.db.engine.database import Author

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from localstore.core.model.ssh import MODULE
+from localstore.core.identity.ssh import MODULE
 from relay.base.environment import StartRefused
 from relay.base.ssh_settings import SshSettings
 

@@ -11,7 +11,7 @@ from typing import Annotated, cast
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.model.ssh import READS_AND_TALKS
+from localstore.core.identity.ssh import READS_AND_TALKS
 from svc.cmd.frame.context import Ctx, Run
 from svc.console import answers_text
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from localstore.core.model.ssh import CONNECT
+from localstore.core.identity.ssh import CONNECT
 
 VARIABLE = "SVC_SSH"
 PATIENCE = 20.0  # seconds until the relay takes a connection

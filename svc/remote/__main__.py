@@ -21,7 +21,7 @@ import msgspec
 
 from localstore.core.errors import EXIT_FAILED, ClientError
 from localstore.core.identity.keys import DeviceKey
-from localstore.core.model.ssh import TOLD_BYTES, Told
+from localstore.core.identity.ssh import TOLD_BYTES, Told
 from svc.http.identity import store_identity
 from svc.http.remote import VARIABLE, Link
 from svc.http.session import Session, Sessions

@@ -73,8 +73,8 @@ def require_offered(path: str, server: str | None) -> None:
     another server is named."""
     if path not in OFFERED:
         raise UsageError(
-            f"{path} is not available over SSH, where svc has no files of yours and may read, comment "
-            "and review; run it where svc is installed"
+            f"{path} is not available over SSH: no files are here, and the session may read, comment and "
+            "review; use an installed svc"
         )
     if server is not None:
-        raise UsageError("over SSH svc speaks to this relay alone; omit --server")
+        raise UsageError("a session over SSH is for this relay alone; omit --server")
