@@ -147,7 +147,7 @@ class _Guest(asyncssh.SSHServer):
         self._user = ""
         self._offered = 0
         self._told = False
-        self._opened = False
+        self._session: Seated | None = None
         self.person: Person | None = None
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
@@ -163,6 +163,14 @@ class _Guest(asyncssh.SSHServer):
 
     def close(self) -> None:
         self._connection.close()
+
+    def auth_completed(self) -> None:
+        """A connection that runs nothing ends."""
+        asyncio.get_running_loop().call_later(LOGIN_SECONDS, self._require_work)
+
+    def _require_work(self) -> None:
+        if self._session is None or not self._session.begun:
+            self._connection.abort()
 
     def begin_auth(self, username: str) -> bool:
         self._user = username[:64]
@@ -199,10 +207,10 @@ class _Guest(asyncssh.SSHServer):
         return True
 
     def session_requested(self) -> asyncssh.SSHServerSession[bytes] | bool:
-        if self.person is None or self._opened:
+        if self.person is None or self._session is not None:
             return False
-        self._opened = True
-        return Seated(self._front, self.person, self._user, self._address)
+        self._session = Seated(self._front, self.person, self._user, self._address, self.close)
+        return self._session
 
 
 class Seated(Session):

@@ -20,6 +20,7 @@ from relay.base.ssh_settings import SshSettings
 PYTHON = (sys.executable, "-I", "-X", "utf8", "-m", MODULE)
 TRIAL_SECONDS = 60.0
 GRACE_SECONDS = 2.0  # between SIGHUP and SIGKILL
+_FOLDER = "svc-ssh-"  # and some letters, in the system's folder for temporary files
 _KILL_ALL = "import os; os.kill(-1, 9)"  # of a uid that nobody else has
 
 
@@ -30,7 +31,6 @@ class Confined:
     process: subprocess.Popen[bytes]
     folder: Path
     uid: int | None
-    ended: asyncio.Event
 
     def hang_up(self) -> None:
         with suppress(ProcessLookupError):
@@ -47,9 +47,13 @@ class Processes:
     async def start(self, files: tuple[int, int, int], link: int, environment: dict[str, str]) -> Confined:
         """Start one with these descriptors as its standard files and `link` as its link. Raises OSError."""
         uid = self._free.pop(0) if self.own_user else None
+        work = asyncio.ensure_future(asyncio.to_thread(self._start, files, link, environment, uid))
         try:
-            return await asyncio.to_thread(self._start, files, link, environment, uid)
-        except BaseException:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:  # the client left; the process may have begun all the same
+            await self.end(await work)
+            raise
+        except OSError:
             if uid is not None:
                 self._free.append(uid)
             raise
@@ -61,7 +65,7 @@ class Processes:
         environment: dict[str, str],
         uid: int | None,
     ) -> Confined:
-        folder = Path(tempfile.mkdtemp(prefix="svc-ssh-"))
+        folder = Path(tempfile.mkdtemp(prefix=_FOLDER))
         try:
             if uid is not None:
                 os.chown(folder, uid, uid)
@@ -82,13 +86,12 @@ class Processes:
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        return Confined(process, folder, uid, asyncio.Event())
+        return Confined(process, folder, uid)
 
     async def end(self, confined: Confined) -> None:
         """End it with all that it started, and remove its folder."""
         confined.hang_up()
         await asyncio.to_thread(self._end, confined)
-        confined.ended.set()
         if confined.uid is not None:
             self._free.append(confined.uid)
 
@@ -99,23 +102,26 @@ class Processes:
             os.killpg(confined.process.pid, signal.SIGKILL)
         confined.process.wait()
         if confined.uid is not None:
-            subprocess.run(
-                [sys.executable, "-I", "-S", "-c", _KILL_ALL],
-                user=confined.uid,
-                group=confined.uid,
-                extra_groups=(),
-                env={},
-                check=False,
-            )
+            _kill_all(confined.uid)
         shutil.rmtree(confined.folder, ignore_errors=True)
 
     async def require_confinement(self, data: Path) -> None:
         """Confine a process for trial. Raises StartRefused with what it says if that does not hold."""
         await asyncio.to_thread(self._try, data)
 
+    def _sweep(self) -> None:
+        """Remove what sessions left behind of a relay that was killed."""
+        for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
+            owner = folder.lstat().st_uid
+            if owner in self._free and not folder.is_symlink():
+                _kill_all(owner)
+                shutil.rmtree(folder, ignore_errors=True)
+
     def _try(self, data: Path) -> None:
+        if self.own_user:
+            self._sweep()
         uid = self._free[0] if self.own_user else None
-        folder = Path(tempfile.mkdtemp(prefix="svc-ssh-"))
+        folder = Path(tempfile.mkdtemp(prefix=_FOLDER))
         try:
             if uid is not None:
                 os.chown(folder, uid, uid)
@@ -140,6 +146,19 @@ class Processes:
         if tried.returncode:
             lines = tried.stderr.decode("utf-8", "replace").strip().splitlines()
             raise StartRefused(_cannot(lines[-1] if lines else f"it ended with {tried.returncode}"))
+
+
+def _kill_all(uid: int) -> None:
+    """End every process of this uid."""
+    subprocess.run(
+        [sys.executable, "-I", "-S", "-c", _KILL_ALL],
+        user=uid,
+        group=uid,
+        extra_groups=(),
+        env={},
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
 
 
 def _cannot(why: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 EXIT_USAGE, EXIT_FAILED = 2, 1
 LOOK_SECONDS = 2.0  # between two looks whether the session still holds
 IDLE_SECONDS = 4 * 3600.0  # without a key
+LAST_SECONDS = 5.0  # that a client has to leave by itself
 DRAIN_SECONDS = 5.0  # for the last output of a process that ended
 REFUSED = (
     "there is no shell here, and nothing is run but words of svc, such as: ssh HOST repo list; "
@@ -32,9 +33,12 @@ REFUSED = (
 
 
 class Session(asyncssh.SSHServerSession[bytes]):
-    """`user`: the user name of the connection; `address`: where it comes from."""
+    """`user`: the user name of the connection; `address`: where it comes from; `close` ends it."""
 
-    def __init__(self, front: Front, person: Person, user: str, address: str) -> None:
+    def __init__(
+        self, front: Front, person: Person, user: str, address: str, close: Callable[[], None]
+    ) -> None:
+        self._close = close
         self._front, self._person, self._user, self._address = front, person, user, address
         self._channel: Any = None
         self._term: str | None = None
@@ -46,6 +50,11 @@ class Session(asyncssh.SSHServerSession[bytes]):
         self._work: asyncio.Task[None] | None = None
         self._heard = 0.0
         self._early = bytearray()
+
+    @property
+    def begun(self) -> bool:
+        """Whether the client said what to run."""
+        return self._work is not None
 
     # --- what the client asks
 
@@ -119,6 +128,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
         finally:
             with suppress(OSError):
                 self._channel.exit(code)
+            asyncio.get_running_loop().call_later(LAST_SECONDS, self._close)
 
     async def _visit(self) -> int:
         node, person = self._front.node, self._person

@@ -33,13 +33,14 @@ def confine(own: Path, own_user: bool) -> None:
     here = files.version()
     if os.geteuid() == 0:
         raise ClientError("a session over SSH does not run as root")
+    if not here:
+        raise ClientError("the kernel has no Landlock (Linux 5.13)")
     if here < files.SCOPED and not own_user:
         raise ClientError(
             "without root, sessions over SSH need a kernel with Landlock and its scopes (Linux 6.12)"
         )
     try:
-        if here:
-            files.restrict(_rules(), own)
+        files.restrict(_rules(), own)
         calls.refuse()
     except OSError as error:
         raise ClientError(f"the kernel does not confine processes: {error}") from None

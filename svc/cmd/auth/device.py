@@ -59,10 +59,10 @@ def ssh(
     key: Annotated[str, typer.Argument(help="Its fingerprint or comment; of one key, that")] = "",
     name: Annotated[str, typer.Option("--name", help="What the device list calls it")] = "",
 ) -> None:
-    """Register an Ed25519 key of your ssh-agent, with which ssh opens the app
+    """Register a key of your ssh-agent as a device key
 
-    The agent signs that the key is yours. From then on: ssh NODE -p PORT, where the node offers it. The key
-    is a device key like those that svc makes, and svc auth device revoke revokes it.
+    The agent signs that the Ed25519 key is yours. From then on it opens the app, where the node offers that:
+    ssh NODE -p PORT. svc auth device revoke revokes it.
 
     Examples:
     svc auth device ssh
