@@ -65,6 +65,7 @@ class SvcApp(News, inherit_bindings=False):
         machine: Machine | None = None,
         images: Way = "blocks",
         commands: Commands | None = None,
+        notice: str = "",
     ) -> None:
         super().__init__(ansi_color=colours == "terminal")
         self.client, self.place, self.keys, self.clock = client, place, dict(keys or {}), clock
@@ -72,7 +73,7 @@ class SvcApp(News, inherit_bindings=False):
         self.sending, self.machine, self.commands = sending, machine, commands
         self.drafts = Drafts(drafts) if drafts is not None else None
         self.draft = ""  # the one that is being sent
-        self.images = images
+        self.images, self.notice = images, notice
         self.entries: list[QueuedAction] = []  # of the outbox, as of the last change
         self.pressed = ""  # the key whose action runs
         self._painted = False
@@ -353,6 +354,8 @@ class SvcApp(News, inherit_bindings=False):
     def _begin_queue(self) -> None:
         """Send the queue left from before; check it periodically, because it is shared."""
         self._painted = True
+        if self.notice:
+            cast("Any", self.screen).say(self.notice)
         self.send_queue()
         self.set_interval(QUEUE_EVERY, self._look_at_queue)
         self.set_interval(TICK, self._tick)

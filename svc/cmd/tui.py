@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import typer
 
 from localstore.core.errors import ClientError, UsageError
+from localstore.core.identity.ssh import READS_AND_TALKS
 from svc.cmd.frame.context import Ctx, Run
 from svc.console import answers_text
 
@@ -114,6 +115,7 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
     from svc.cmd.frame.catalogue import catalogue
     from svc.flows.outbox.account import account_api
     from svc.flows.outbox.actions import open_outbox
+    from svc.http.remote import link as link_of_ssh
     from tui.actions import read_keys
     from tui.app import SvcApp
     from tui.images.protocol import Way, way_of
@@ -130,6 +132,7 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
         from tui.screens.tables import require_keys  # every screen: a third of what starting would cost
 
         require_keys(keys, str(root / "keys.toml"))
+    over_ssh = link_of_ssh() is not None
     sending = Sending(open_outbox(run.home), run.home, session, lambda *named: account_api(run, *named))
     app = SvcApp(
         client,
@@ -138,9 +141,10 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
         theme,
         sending=sending,
         drafts=root / "drafts",
-        machine=Machine(run.home),
+        machine=None if over_ssh else Machine(run.home),  # there is no agent, and no folder
         images=way_of(os.environ) if images == "auto" else cast("Way", images),
         commands=catalogue(run),
+        notice=READS_AND_TALKS if over_ssh else "",
     )
     settle()
     app.run()
