@@ -17,6 +17,7 @@ from localstore.core.errors import ClientError, UsageError
 from localstore.core.identity.ssh import READS_AND_TALKS
 from svc.cmd.frame.context import Ctx, Run
 from svc.console import answers_text
+from svc.http.remote import link as link_of_ssh
 
 THEMES = ("terminal", "dark", "light", "contrast")
 IMAGES = ("auto", "kitty", "iterm2", "sixel", "blocks")
@@ -68,6 +69,8 @@ def _in_page(environment: Mapping[str, str]) -> bool:
 
 def _serve(ctx: Ctx, theme: str, images: str, plain: bool, port: int, no_browser: bool) -> None:
     """Serve the app to browsers of this machine until ctrl+c."""
+    if link_of_ssh(ctx.obj.environment) is not None:
+        raise UsageError("--web needs a browser on this machine; over SSH open the app itself: ssh -t HOST")
     if plain:
         raise UsageError("--plain prints numbered lines here, and --web draws in a browser; use one of them")
     if images not in ("auto", "blocks"):
@@ -115,7 +118,6 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
     from svc.cmd.frame.catalogue import catalogue
     from svc.flows.outbox.account import account_api
     from svc.flows.outbox.actions import open_outbox
-    from svc.http.remote import link as link_of_ssh
     from tui.actions import read_keys
     from tui.app import SvcApp
     from tui.images.protocol import Way, way_of

@@ -8,10 +8,12 @@ import pty
 import re
 import select
 import shlex
+import shutil
 import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 from contextlib import suppress
@@ -41,12 +43,13 @@ def opened() -> list[str]:
 
 @dataclass
 class Relay:
-    """`home`: of whoever runs `svc`; `keys`: of everybody."""
+    """`folder`: homes and keys of everybody; `temporary`: where the relay makes the folders of sessions."""
 
     url: str
     port: int
     data: Path
     folder: Path
+    temporary: Path
     process: subprocess.Popen[str]
 
     def svc(self, who: str, *words: str, agent: Path | None = None) -> str:
@@ -119,13 +122,16 @@ class Relay:
     def stop(self) -> None:
         self.process.terminate()
         self.process.wait(PATIENCE)
+        shutil.rmtree(self.temporary)
 
 
 def start(folder: Path, **settings: str) -> Relay:
     """A development relay with SSH."""
     data = folder / "data"
+    temporary = Path(tempfile.mkdtemp(dir="/tmp"))  # other users reach it
+    temporary.chmod(0o755)
     environment = {
-        **clean_environment(TR_SSH_PORT="0", TR_RATE_LIMITS="off", TMPDIR="/tmp", **settings),
+        **clean_environment(TR_SSH_PORT="0", TR_RATE_LIMITS="off", TMPDIR=str(temporary), **settings),
     }
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
@@ -151,7 +157,7 @@ def start(folder: Path, **settings: str) -> Relay:
     lines = [process.stdout.readline(), process.stdout.readline()]
     found = re.search(r"port (\d+), host key SHA256:", lines[1])
     assert found, (folder / "log").read_text()[-3000:]
-    return Relay(lines[0].split("listening on ")[1].strip(), int(found[1]), data, folder, process)
+    return Relay(lines[0].split("listening on ")[1].strip(), int(found[1]), data, folder, temporary, process)
 
 
 class Screen:

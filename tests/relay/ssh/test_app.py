@@ -30,7 +30,9 @@ def test_a_command_line_runs_in_the_app_and_others_are_refused(relay: Relay, key
     app = Screen(relay.words(key))
     try:
         app.until("alice/demo")
-        app.send(":issue list -R alice/demo\r")
+        app.send(":")
+        app.until("tab complete")
+        app.send("issue list -R alice/demo\r")
         app.until("Typo")
         app.send("\x1b:push\r")
         app.until("not available over SSH")
@@ -50,12 +52,19 @@ def test_the_editor_is_not_started(relay: Relay, key: Path) -> None:
     assert "there is no editor here" in done.stdout
 
 
+def test_a_page_is_not_served(relay: Relay, key: Path) -> None:
+    done = relay.ssh(key, "tui --web")
+    assert done.returncode == 2
+    assert "--web needs a browser on this machine" in done.stderr
+
+
 def test_the_credential_itself_may_no_more(relay: Relay, key: Path) -> None:
     """The relay refuses, whatever program has it."""
+    before = {*relay.temporary.glob("svc-ssh-*/home")}
     app = Screen(relay.words(key))
     try:
         app.until("alice/demo")
-        (taken,) = Path("/tmp").glob("svc-ssh-*/home")
+        (taken,) = {*relay.temporary.glob("svc-ssh-*/home")} - before
         shutil.copytree(taken, relay.folder / "taken")
         for words in (
             ("repo", "create", "more"),

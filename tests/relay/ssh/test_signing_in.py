@@ -148,7 +148,7 @@ def test_a_session_ends_with_its_connection(relay: Relay, key: Path) -> None:
     while '"ssh"' in relay.svc("alice", "auth", "token", "list", "--json", "kind"):
         assert time.monotonic() < end
         time.sleep(0.1)
-    assert not [*Path("/tmp").glob("svc-ssh-*")]
+    assert not [*relay.temporary.glob("svc-ssh-*")]
 
 
 def test_the_host_key_is_private_and_stays(relay: Relay, key: Path) -> None:
