@@ -67,6 +67,8 @@ class SvcApp(News, inherit_bindings=False):
         commands: Commands | None = None,
         notice: str = "",
     ) -> None:
+        if not os.environ.get("NO_COLOR"):
+            os.environ.pop("NO_COLOR", None)  # an empty one counts for Textual, and means colours
         super().__init__(ansi_color=colours == "terminal")
         self.client, self.place, self.keys, self.clock = client, place, dict(keys or {}), clock
         self.colours = colours

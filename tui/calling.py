@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from localstore.core.model.repo import Repo
 from tui.actions import Action
 from tui.commands import Field, given, missing, words_of
-from tui.display.lean import LeanApp
 from tui.machine import Place
 from tui.offers import OFFERS
+from tui.screens.order import KeysInOrder
 
 if TYPE_CHECKING:
     from tui.commands import Commands
@@ -22,7 +22,7 @@ SEAL = "seal"
 SHOWN = frozenset({"run", "version", "advisory", "report", "webhook"})  # parameters that screens know by name
 
 
-class Calling(LeanApp, inherit_bindings=False):
+class Calling(KeysInOrder, inherit_bindings=False):
     """`commands`: None where the app was opened without them."""
 
     commands: Commands | None = None

@@ -278,6 +278,7 @@ class Base(Screen[None], inherit_bindings=False):
     def _typed_ahead(self, event: Key) -> bool:
         """Whether the key was typed for a prompt or screen that an earlier key opens; it gets there."""
         if self.app.screen is not self:
+            self.release_keys()
             self._type_again(event)
             return True
         if time.monotonic() < self._opening:
@@ -286,6 +287,10 @@ class Base(Screen[None], inherit_bindings=False):
         self.drop_keys()
         return False
 
+    def on_passed(self) -> None:
+        self.release_keys()
+        self.svc.passed()
+
     def on_base_focused(self, event: Focused) -> None:
         while self._ahead and self._ahead[0].is_printable:
             event.prompt.insert_text_at_cursor(self._ahead.pop(0).character or "")
@@ -293,7 +298,9 @@ class Base(Screen[None], inherit_bindings=False):
         self.release_keys()
 
     def _type_again(self, event: Key) -> None:
-        """Have the key come as one that is typed now."""
+        """Have the key come as one that is typed now, or in its order if a screen opens."""
+        if self.svc.came_below(event):
+            return
         key = Key(event.key, event.character)
         key.set_sender(self.app)  # what a screen sends does not bubble up to it, where enter is bound
         self.app.post_message(key)

@@ -30,9 +30,7 @@ def test_a_command_line_runs_in_the_app_and_others_are_refused(relay: Relay, key
     app = Screen(relay.words(key))
     try:
         app.until("alice/demo")
-        app.send(":")
-        app.until("tab complete")
-        app.send("issue list -R alice/demo\r")
+        app.send(":issue list -R alice/demo\r")
         app.until("Typo")
         app.send("\x1b:push\r")
         app.until("not available over SSH")
