@@ -130,9 +130,9 @@ def start(folder: Path, **settings: str) -> Relay:
     data = folder / "data"
     temporary = Path(tempfile.mkdtemp(dir="/tmp"))  # other users reach it
     temporary.chmod(0o755)
-    environment = {
-        **clean_environment(TR_SSH_PORT="0", TR_RATE_LIMITS="off", TMPDIR=str(temporary), **settings),
-    }
+    uids = 2_000_200_000 + os.getpid() % 700_000 * 200  # a relay ends every process of its own uids
+    fixed = {"TR_SSH_PORT": "0", "TR_SSH_UIDS": str(uids), "TR_RATE_LIMITS": "off", "TMPDIR": str(temporary)}
+    environment = clean_environment(**fixed, **settings)
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
             [
