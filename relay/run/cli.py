@@ -163,7 +163,7 @@ def _ssh_key(asked: argparse.Namespace) -> int:
     from relay.run import data_folder
     from relay.ssh import host_key
 
-    host_key.library()
+    host_key.require_asyncssh()
     folder = (asked.data or Path(os.environ.get("TR_DATA_DIR") or "relay-data")).absolute()
     data_folder.make(folder)
     print(host_key.fingerprint(host_key.load(folder)))

@@ -31,7 +31,6 @@ from relay.events.followers import Followers
 from relay.events.hub import Hub
 from relay.events.jobs import Jobs
 from relay.http import app as http
-from relay.http.handed import Door
 from relay.http.limiter import Limiter
 from relay.http.wire import StrictProtocol
 from relay.memory.lanes import Lanes
@@ -52,6 +51,7 @@ from relay.service.webhook import follow as webhooks
 from relay.signing.client import Signer
 from relay.signing.process import Child, listens
 from relay.ssh import host_key
+from relay.ssh.door import Door
 
 NOTICE_SECONDS = 1.0  # strict mode: how long a proxy may see the 503 of /readyz before we stop accepting
 DRAIN_SECONDS = 20.0
@@ -181,7 +181,7 @@ async def _over_ssh(
     if settings is None:
         yield
         return
-    host_key.library()
+    host_key.require_asyncssh()
     from relay.ssh.front import Front  # it needs asyncssh
 
     front = Front(node, Door(app, connections), settings)

@@ -10,15 +10,13 @@ import asyncssh
 
 from localstore.core.errors import RateLimited
 from localstore.core.identity.keys import key_id
-from relay.base.clock import now_ms
 from relay.base.environment import StartRefused
-from relay.base.logs import logger
 from relay.base.ssh_settings import SshSettings
 from relay.http.address import network
-from relay.http.handed import Door
 from relay.http.limiter import Attempts
 from relay.node import Node
 from relay.ssh import host_key, people
+from relay.ssh.door import Door
 from relay.ssh.people import Person
 from relay.ssh.process import Processes
 from relay.ssh.session import Session
@@ -147,7 +145,8 @@ class _Guest(asyncssh.SSHServer):
         self._user = ""
         self._offered = 0
         self._told = False
-        self._session: Seated | None = None
+        self._session: Session | None = None
+        self._candidate: Person | None = None
         self.person: Person | None = None
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
@@ -165,7 +164,8 @@ class _Guest(asyncssh.SSHServer):
         self._connection.close()
 
     def auth_completed(self) -> None:
-        """A connection that runs nothing ends."""
+        """Know who it is. A connection that runs nothing ends."""
+        self.person = self._candidate
         asyncio.get_running_loop().call_later(LOGIN_SECONDS, self._require_work)
 
     def _require_work(self) -> None:
@@ -180,8 +180,9 @@ class _Guest(asyncssh.SSHServer):
         return True
 
     async def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        """Whether this key is one of an account. Clients ask this of keys that they may not have, so the
-        person is who made a signature with it, not who asked."""
+        """Whether this key is one of an account. Clients ask this of keys that they may not have. The key of
+        the request that succeeds is the last that is asked here: asyncssh waits for nothing between this
+        answer, the look at the signature, and `auth_completed`."""
         self._offered += 1
         if self._offered > 2 * KEYS_OFFERED:
             self._connection.abort()
@@ -195,35 +196,11 @@ class _Guest(asyncssh.SSHServer):
                 self._told = True
                 self._connection.send_auth_banner(UNKNOWN)
             return False
-        verify = key.verify
-
-        def proven(data: bytes, signature: bytes) -> bool:
-            good = verify(data, signature)
-            if good:
-                self.person = person
-            return good
-
-        key.verify = proven  # type: ignore[method-assign,assignment]  # asyncssh asks this very object
+        self._candidate = person
         return True
 
     def session_requested(self) -> asyncssh.SSHServerSession[bytes] | bool:
         if self.person is None or self._session is not None:
             return False
-        self._session = Seated(self._front, self.person, self._user, self._address, self.close)
+        self._session = Session(self._front, self.person, self._user, self._address, self.close)
         return self._session
-
-
-class Seated(Session):
-    """A session that counts while it runs."""
-
-    async def _visit(self) -> int:
-        refusal = self._person.refusal or self._front.seat(self._person)
-        if refusal:
-            self._say(refusal)
-            return 1
-        began = now_ms()
-        try:
-            return await super()._visit()
-        finally:
-            self._front.rise(self._person)
-            logger().info("ssh session ended", account=self._person.account_id, ms=now_ms() - began)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 NAME = "ssh_host_key"
 
 
-def library() -> None:
+def require_asyncssh() -> None:
     """Raise StartRefused unless asyncssh is installed."""
     try:
         import asyncssh  # noqa: F401

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from localstore.core.identity.ssh import CONNECT, TOLD_BYTES, Told
-from relay.http.handed import Door
+from relay.ssh.door import Door
 
 CONNECTIONS = 64  # open at once, of one session
 BURST, PER_SECOND = 64.0, 8.0  # requests on the link

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -20,6 +22,7 @@ from relay.base.ssh_settings import SshSettings
 PYTHON = (sys.executable, "-I", "-X", "utf8", "-m", MODULE)
 TRIAL_SECONDS = 60.0
 GRACE_SECONDS = 2.0  # between SIGHUP and SIGKILL
+CLAIMS = Path("/run")  # root's
 _FOLDER = "svc-ssh-"  # and some letters, in the system's folder for temporary files
 _KILL_ALL = "import os; os.kill(-1, 9)"  # of a uid that nobody else has
 
@@ -41,6 +44,8 @@ class Processes:
     """Starts and ends them."""
 
     def __init__(self, settings: SshSettings) -> None:
+        self._settings = settings
+        self._mine = -1  # locked while the uids are this relay's
         self._free = list(range(settings.uids, settings.uids + 2 * settings.sessions))
         self.own_user = os.geteuid() == 0
 
@@ -109,6 +114,22 @@ class Processes:
         """Confine a process for trial. Raises StartRefused with what it says if that does not hold."""
         await asyncio.to_thread(self._try, data)
 
+    def _claim(self) -> None:
+        """Have these uids alone on this machine: the end of a session ends every process of its uid. Raises
+        StartRefused."""
+        first = self._settings.uids
+        try:
+            path = CLAIMS / f"svc-ssh-{first}.lock"
+            self._mine = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._mine, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StartRefused(
+                f"another relay on this machine gives sessions over SSH the uids from {first} on; "
+                "set TR_SSH_UIDS to others"
+            ) from None
+        except OSError as error:
+            raise StartRefused(f"the uids of sessions over SSH cannot be claimed: {error}") from None
+
     def _sweep(self) -> None:
         """Remove what sessions left behind of a relay that was killed."""
         for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
@@ -119,6 +140,8 @@ class Processes:
 
     def _try(self, data: Path) -> None:
         if self.own_user:
+            _require_open()
+            self._claim()
             self._sweep()
         uid = self._free[0] if self.own_user else None
         folder = Path(tempfile.mkdtemp(prefix=_FOLDER))
@@ -159,6 +182,17 @@ def _kill_all(uid: int) -> None:
         stderr=subprocess.DEVNULL,
         check=False,
     )
+
+
+def _require_open() -> None:
+    """Raise StartRefused where other users do not reach this Python or the temporary files."""
+    for path in (Path(sys.executable), Path(sys.executable).resolve(), Path(tempfile.gettempdir()) / "any"):
+        for folder in reversed(path.parents):
+            if not folder.stat().st_mode & stat.S_IXOTH:
+                raise StartRefused(
+                    f"sessions over SSH run as users of their own, who do not reach {path.parent}: "
+                    f"{folder} is closed to them; install Python and svc where all may read, or unset TR_SSH_PORT"
+                )
 
 
 def _cannot(why: str) -> str:

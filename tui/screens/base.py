@@ -258,9 +258,6 @@ class Base(Screen[None], inherit_bindings=False):
         for key in ahead:
             self._type_again(key)
 
-    def on_screen_suspend(self) -> None:
-        self.release_keys()
-
     def on_key(self, event: Key) -> None:
         if self._typed_ahead(event):
             event.stop()

@@ -25,6 +25,8 @@ import pyte
 from tests.patience import PATIENCE
 from tests.svc.conftest import ROOT, clean_environment
 
+UIDS = 2_000_200_000 + os.getpid() % 700_000 * 200  # a relay ends every process of its uids
+
 
 def opened() -> list[str]:
     """Words before a command that give other uids the interpreter, where it is in somebody's home: a name
@@ -123,6 +125,7 @@ class Relay:
         self.process.terminate()
         self.process.wait(PATIENCE)
         shutil.rmtree(self.temporary)
+        Path(f"/run/svc-ssh-{UIDS}.lock").unlink(missing_ok=True)
 
 
 def start(folder: Path, **settings: str) -> Relay:
@@ -130,9 +133,8 @@ def start(folder: Path, **settings: str) -> Relay:
     data = folder / "data"
     temporary = Path(tempfile.mkdtemp(dir="/tmp"))  # other users reach it
     temporary.chmod(0o755)
-    uids = 2_000_200_000 + os.getpid() % 700_000 * 200  # a relay ends every process of its own uids
-    fixed = {"TR_SSH_PORT": "0", "TR_SSH_UIDS": str(uids), "TR_RATE_LIMITS": "off", "TMPDIR": str(temporary)}
-    environment = clean_environment(**fixed, **settings)
+    fixed = {"TR_SSH_PORT": "0", "TR_SSH_UIDS": str(UIDS), "TR_RATE_LIMITS": "off", "TMPDIR": str(temporary)}
+    environment = clean_environment(**{**fixed, **settings})
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
             [
@@ -156,7 +158,10 @@ def start(folder: Path, **settings: str) -> Relay:
     assert process.stdout is not None
     lines = [process.stdout.readline(), process.stdout.readline()]
     found = re.search(r"port (\d+), host key SHA256:", lines[1])
-    assert found, (folder / "log").read_text()[-3000:]
+    if found is None:
+        process.wait(PATIENCE)
+        shutil.rmtree(temporary)
+        raise AssertionError((folder / "log").read_text()[-3000:])
     return Relay(lines[0].split("listening on ")[1].strip(), int(found[1]), data, folder, temporary, process)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import stat
 import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.patience import PATIENCE
-from tests.relay.ssh.place import Relay, Screen
+from tests.relay.ssh.place import Relay, Screen, start
 
 
 def test_a_registered_key_runs_words_of_svc(relay: Relay, key: Path) -> None:
@@ -158,3 +161,18 @@ def test_the_host_key_is_private_and_stays(relay: Relay, key: Path) -> None:
         ["ssh-keygen", "-lf", str(path)], capture_output=True, text=True, check=True
     ).stdout
     assert "ED25519" in shown
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="without root sessions have no uids of their own")
+def test_a_second_relay_does_not_take_the_same_uids(relay: Relay, tmp_path: Path) -> None:
+    """The end of a session ends every process of its uid."""
+    with pytest.raises(AssertionError, match="another relay on this machine gives"):
+        start(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="without root sessions have no uids of their own")
+def test_a_folder_that_others_do_not_reach_is_named(relay: Relay, tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(0o700)
+    with pytest.raises(AssertionError, match="is closed to them; install"):
+        start(tmp_path, TMPDIR=str(closed))
