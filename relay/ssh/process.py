@@ -191,7 +191,8 @@ def _require_open() -> None:
             if not folder.stat().st_mode & stat.S_IXOTH:
                 raise StartRefused(
                     f"sessions over SSH run as users of their own, who do not reach {path.parent}: "
-                    f"{folder} is closed to them; install Python and svc where all may read, or unset TR_SSH_PORT"
+                    f"{folder} is closed to them; install Python and svc where all may read, "
+                    "or unset TR_SSH_PORT"
                 )
 
 

@@ -245,7 +245,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
         for output in self._outputs:
             output.close()
         if self._term is not None:
-            self._write(b"\x1b[?1049l\x1b[?25h\x1b[?1000;1002;1003;1006;2004l\x1b[0m\r\n")
+            self._write(b"\x1b[?1049l\x1b[?7h\x1b[?25h\x1b[?1000;1002;1003;1006;2004l\x1b[0m\r\n")
 
     def _say(self, sentence: str) -> None:
         self._write(f"svc: {sentence}\r\n".encode())

@@ -72,6 +72,12 @@ def test_there_is_no_shell_and_no_other_program(relay: Relay, key: Path) -> None
     assert "open quote" in relay.ssh(key, "repo 'list").stderr
 
 
+def test_a_repository_that_is_not_named_is_asked_for_without_folders(relay: Relay, key: Path) -> None:
+    done = relay.ssh(key, "issue list")
+    assert done.returncode == 2
+    assert done.stderr.strip() == "svc: which repository? Name it with -R OWNER/NAME"
+
+
 def test_commands_with_files_are_refused_by_name(relay: Relay, key: Path) -> None:
     for words in (
         "push -m x",
@@ -124,6 +130,7 @@ def test_a_revoked_key_ends_the_connection(relay: Relay, key: Path) -> None:
         relay.svc("alice", "auth", "device", "revoke", made, "--yes")
         assert app.wait() == 1
         assert b"this device key was revoked" in app.raw
+        assert b"\x1b[?7h" in app.raw, "or the end of a long line is not seen"
     finally:
         app.close()
 
