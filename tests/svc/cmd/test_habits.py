@@ -252,6 +252,9 @@ def test_a_file_over_the_cap_is_named_with_its_size(linked: Svc) -> None:
         file.truncate(101 * 1024 * 1024)
     elsewhere = "over the size cap of a file (16.0 MiB); a repository of kind dataset or model takes it"
     assert elsewhere in linked("status").out
+    Path("huge.txt").write_text("a line of text\n" * 1_800_000)
+    assert "25.7 MiB, over the size cap of a file (16.0 MiB)" in linked("status").out
+    assert "; a text may have 25 MiB" in linked("status").out
     assert [(one["path"], one["size"], one["cap"]) for one in record["skipped"]] == [
         ("huge.bin", 17 * 1024 * 1024, 16 * 1024 * 1024)
     ]
