@@ -42,7 +42,9 @@ def log(
     ctx: Ctx,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[REF|REF..REF] [PATH]...", help="A branch, tag or seal, then files and folders"),
+        typer.Argument(
+            metavar="[REF|REF..REF] [PATH]...", help="A branch, tag or seal, then files and folders"
+        ),
     ] = None,
     path: Annotated[str, typer.Option("--path", metavar="PATH", help="Only seals that changed it")] = "",
     follow: Annotated[

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from relay.db import history as walks
@@ -62,24 +61,7 @@ class Graph:
 
 
 async def relation(tx: Tx, base: str, head: str) -> Relation:
-    """The nearest common ancestor of two seals, and how many seals each of them has alone."""
-    merge_base: str | None = None
-    counts = {_BASE: 0, _HEAD: 0, _BOTH: 0}
-    async for seal_id, mark in _visits(tx, base, head):
-        counts[mark] += 1
-        if mark == _BOTH:
-            merge_base = merge_base or seal_id
-    return Relation(merge_base, counts[_HEAD], counts[_BASE])
-
-
-async def only_in_head(tx: Tx, base: str, head: str) -> list[str]:
-    """The seals that the head comes from and the base does not, from the highest generation down."""
-    return [seal_id async for seal_id, mark in _visits(tx, base, head) if mark == _HEAD]
-
-
-async def _visits(tx: Tx, base: str, head: str) -> AsyncIterator[tuple[str, int]]:
-    """Walk both histories from the highest generation down until only common seals are left, one of them
-    seen. Yields each seal with its marks.
+    """Walk both histories from the highest generation down until only common seals are left.
 
     A seal is visited after all its descendants, so its marks are complete by then, and the first with both
     marks is the nearest common ancestor.
@@ -89,16 +71,17 @@ async def _visits(tx: Tx, base: str, head: str) -> AsyncIterator[tuple[str, int]
     marks[head] = marks.get(head, 0) | _HEAD
     heap = [(-await graph.generation(one), one) for one in marks]
     heapq.heapify(heap)
-    common = False
+    merge_base: str | None = None
+    counts = {_BASE: 0, _HEAD: 0, _BOTH: 0}
     partial = sum(mark != _BOTH for mark in marks.values())
-    while heap and (partial or not common):
+    while heap and (partial or merge_base is None):
         _, seal_id = heapq.heappop(heap)
         mark = marks[seal_id]
+        counts[mark] += 1
         if mark == _BOTH:
-            common = True
+            merge_base = merge_base or seal_id
         else:
             partial -= 1
-        yield seal_id, mark
         for parent in await graph.parents(seal_id):
             before = marks.get(parent)
             marks[parent] = (before or 0) | mark
@@ -107,3 +90,4 @@ async def _visits(tx: Tx, base: str, head: str) -> AsyncIterator[tuple[str, int]
                 partial += mark != _BOTH
             elif before != _BOTH and marks[parent] == _BOTH:
                 partial -= 1
+    return Relation(merge_base, counts[_HEAD], counts[_BASE])

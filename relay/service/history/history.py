@@ -24,7 +24,7 @@ from relay.db.seal import SealRow
 from relay.http.paging import Cursor, page_size
 from relay.http.routing import Reply
 from relay.service.history import sealed
-from relay.service.history.ancestry import only_in_head
+from relay.service.history.merge_base import only_in_head
 from relay.service.sealing.seal import to_wire
 from relay.service.storage import chunked
 

@@ -95,7 +95,9 @@ def _first(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef | None, str
         return _named(where, repo, word), None
     old, new = span.base or HEADS[0], span.head or HEADS[0]
     if not span.direct:
-        raise UsageError(f"svc log takes two dots: svc log {old}..{new} lists what {new} has and {old} has not")
+        raise UsageError(
+            f"svc log takes two dots: svc log {old}..{new} lists what {new} has and {old} has not"
+        )
     return resolve_ref(where, repo, new), seal_of(where, repo, old)
 
 

@@ -96,9 +96,12 @@ def test_head_is_what_the_folder_has_and_elsewhere_the_default_branch(
     assert _messages(linked, "HEAD", "-n", "1") == ["Elsewhere"]
 
 
-@pytest.mark.parametrize("typed", ["HEAD~6", "main~999999999", "@^2", "side~3^^"])
-def test_before_the_first_seal_is_one_clear_error(linked: Svc, typed: str) -> None:
-    for words in (("show", typed), ("log", typed), ("diff", typed), ("switch", typed)):
+def test_before_the_first_seal_is_one_clear_error(linked: Svc) -> None:
+    commands = ("show", "log", "diff", "switch")
+    for words in (
+        (one, typed) for one in commands for typed in ("HEAD~6", "main~999999999", "@^2", "side~3^^")
+    ):
+        typed = words[1]
         told = linked(*words)
         assert (told.code, told.out) == (1, ""), (words, told)
         assert f"there is no {typed}: " in told.err
@@ -162,33 +165,37 @@ def test_steps_add_up(linked: Svc) -> None:
 
 
 def test_a_range_with_merges_is_that_of_git(linked: Svc) -> None:
-    """The same history in git: what each range lists, and where each step leads."""
+    """The same history in git, where a merge has what it was merged from as its second parent."""
     assert linked("switch", "side").code == 0
-    for at in range(2):
-        Path("side.txt").write_text(f"{at}\n")
-        assert linked("push", "-m", f"Side {at}").code == 0
-        if at == 0:
-            assert linked("merge", "main").code == 0
-            assert linked("merge", "--continue", "-m", "Merged").code == 0
+    for message in ("Side 0", "Merged", "Side 1"):
+        if message == "Merged":
+            assert linked("merge", "main~1").code == 0
+            assert linked("merge", "--continue", "-m", message).code == 0
+        else:
+            Path("side.txt").write_text(message)
+            assert linked("push", "-m", message).code == 0
+    merged = _id(linked, "main~1")
     Path("git").mkdir()
 
-    def git(*words: str, **more: str) -> str:
+    def git(*words: str) -> str:
         who = {f"GIT_{one}_{what}": "a@b" for one in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
         done = subprocess.run(
-            ["git", "-C", "git", *words], capture_output=True, text=True, check=True, env=os.environ | who | more
+            ["git", "-C", "git", *words], capture_output=True, text=True, check=True, env=os.environ | who
         )
         return done.stdout.strip()
 
     git("init", "-q")
     tree = git("write-tree")
     commits: dict[str, str] = {}
-    for one in json.loads(linked("log", "side", "--json", "id,parents").out)[::-1]:
-        above = [word for parent in one["parents"] for word in ("-p", commits[parent])]
-        commits[one["id"]] = git("commit-tree", tree, *above, "-m", one["id"])
     for name in ("main", "side"):
+        for one in json.loads(linked("log", name, "--json", "id,parents,message").out)[::-1]:
+            parents = one["parents"] + ([merged] if one["message"] == "Merged" else [])
+            above = [word for parent in parents for word in ("-p", commits[parent])]
+            commits.setdefault(one["id"], git("commit-tree", tree, *above, "-m", one["id"]))
         git("update-ref", f"refs/heads/{name}", commits[_id(linked, name)])
-    for typed in ("main..side", "side..main", "side~1..side", "side~2..side", "main~3..side~1", "side~3..main"):
+    ends = ("main", "main~1", "main~2", "main~4", "side", "side~1", "side~2", "side~3")
+    for typed in (f"{old}..{new}" for old in ends for new in ends):
         ours = {one["id"] for one in json.loads(linked("log", typed, "--json", "id").out)}
         assert ours == set(git("log", "--format=%s", typed).split()), typed
-    for typed in ("side~1", "side~2", "side~1^2", "side~1^2~1", "side^^2^", "main^"):
+    for typed in (*ends, "main^", "side^^", "side^1~2", "side^0"):
         assert _id(linked, typed) == git("log", "-1", "--format=%s", typed), typed
