@@ -47,8 +47,8 @@ def diff(
     """Show what changed, line by line
 
     This folder against its last seal, or against REF. A..B compares two branches, tags or seals as they are;
-    A...B, as --base A --head B, shows what B has since the two parted. HEAD is the last seal of this folder
-    (outside of one, the newest of the default branch), HEAD~1 the one before. A file that moved is shown as moved.
+    A...B, as --base A --head B, shows what B has since the two parted. HEAD is the last seal of this folder,
+    HEAD~1 the one before. A file that moved is shown as moved.
     With -w a file that differs in white space alone is left out.
 
     Examples:

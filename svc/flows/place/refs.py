@@ -118,8 +118,8 @@ def _head(where: Where, repo: Repo) -> ResolvedRef:
 
 
 def _before(where: Where, repo: Repo, seal: str, steps: str, typed: str) -> str:
-    """The seal that git's steps lead to: ~N N first parents back, ^N to the N-th parent. Raises NotFound where
-    there is none."""
+    """The seal that git's steps lead to: ~N N first parents back, ^N to the N-th parent. Raises NotFound if
+    it is not there."""
     parents: list[tuple[int, int]] = []  # (which parent, how often)
     for sign, digits in STEP.findall(steps):
         number = int(digits or 1)
