@@ -199,3 +199,29 @@ def test_a_range_with_merges_is_that_of_git(linked: Svc) -> None:
         assert ours == set(git("log", "--format=%s", typed).split()), typed
     for typed in (*ends, "main^", "side^^", "side^1~2", "side^0"):
         assert _id(linked, typed) == git("log", "-1", "--format=%s", typed), typed
+
+
+def test_pages_of_a_range_fit_together(linked: Svc) -> None:
+    repo = linked("repo", "view", "--json", "id", "--jq", ".id").out.strip()
+    at = f"/api/v1/repos/{repo}/commits"
+    found: list[str] = []
+    cursor = ""
+    while True:
+        told = linked("repo", "api", f"{at}?ref=main&without={_id(linked, 'main~5')}&limit=2{cursor}")
+        assert told.code == 0, told
+        page = json.loads(told.out)
+        found += [one["message"] for one in page["items"]]
+        if page["next_cursor"] is None:
+            break
+        assert len(page["items"]) == 2
+        cursor = f"&cursor={page['next_cursor']}"
+    assert found == MESSAGES[:0:-1]
+    for wrong in (
+        "without=nope",
+        f"without={'0' * 64}",
+        "without=main&path=a.txt",
+        "without=main&prefix=abcd",
+    ):
+        told = linked("repo", "api", f"{at}?{wrong}")
+        assert told.code == 1, (wrong, told)
+    assert linked("repo", "api", f"{at}?without=main&cursor=WyJhIiwxXQ").code == 1
