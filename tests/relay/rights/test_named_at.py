@@ -121,7 +121,8 @@ def test_chunks_are_found_by_the_manifest_that_was_asked_for(
     hide(repo, "hidden")
     assert asking.manifest(shown[0], seal)[0] == 200
     for one in reversed(shown):
-        assert asking.manifest(one, seal) == (200, 1)
+        status, read = asking.manifest(one, seal)
+        assert (status, read <= 2) == (200, True), "not the manifests of all; the collector may read one"
         status, read = asking.pack(one.chunks[:1], seal)
         assert (status, read <= 2) == (200, True), "its own manifest; the pack mostly copies frames"
     assert asking.pack([chunks.encode(shown[2].manifest)], seal)[0] == 200
