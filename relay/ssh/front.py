@@ -9,13 +9,13 @@ from typing import Any
 import asyncssh
 
 from localstore.core.errors import RateLimited
-from localstore.core.identity.keys import key_id
 from relay.base.environment import StartRefused
 from relay.base.ssh_settings import SshSettings
 from relay.http.address import network
 from relay.http.limiter import Attempts
 from relay.node import Node
 from relay.ssh import host_key, people
+from relay.ssh.agent import Agent
 from relay.ssh.door import Door
 from relay.ssh.people import Person
 from relay.ssh.process import Processes
@@ -148,12 +148,15 @@ class _Guest(asyncssh.SSHServer):
         self._session: Session | None = None
         self._candidate: Person | None = None
         self.person: Person | None = None
+        self._agent: Agent | None = None
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         self._connection = conn
         peer = conn.get_extra_info("peername")
         self._address = str(peer[0]) if peer else "unknown"
         self.network = network(self._address)
+        # asyncssh would listen at a path, where every process of this user may ask the agent for anything
+        conn.create_agent_listener = self._forward  # type: ignore[method-assign]
         if not self._front.take(self):
             conn.abort()
 
@@ -166,7 +169,16 @@ class _Guest(asyncssh.SSHServer):
     def auth_completed(self) -> None:
         """Know who it is. A connection that runs nothing ends."""
         self.person = self._candidate
+        if self.person is not None:
+            self._agent = Agent(self._connection, self.person.public)
         asyncio.get_running_loop().call_later(LOGIN_SECONDS, self._require_work)
+
+    async def _forward(self) -> bool:
+        """The client offers its agent. It is asked by the relay alone."""
+        if self._agent is None:
+            return False
+        self._agent.forwarded = True
+        return True
 
     def _require_work(self) -> None:
         if self._session is None or not self._session.begun:
@@ -190,7 +202,7 @@ class _Guest(asyncssh.SSHServer):
         blob = key.public_data
         if key.get_algorithm() != _ALGORITHM or len(blob) != _BLOB:
             return False
-        person = await people.find(self._front.node, key_id(blob[-32:]))
+        person = await people.find(self._front.node, blob[-32:])
         if person is None:
             if not self._told:
                 self._told = True
@@ -200,7 +212,7 @@ class _Guest(asyncssh.SSHServer):
         return True
 
     def session_requested(self) -> asyncssh.SSHServerSession[bytes] | bool:
-        if self.person is None or self._session is not None:
+        if self.person is None or self._agent is None or self._session is not None:
             return False
-        self._session = Session(self._front, self.person, self._user, self._address, self.close)
+        self._session = Session(self._front, self.person, self._agent, self._user, self._address, self.close)
         return self._session

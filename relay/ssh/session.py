@@ -13,6 +13,7 @@ import asyncssh
 from localstore.core.errors import SvcError
 from relay.base.logs import logger
 from relay.ssh import people, terminal
+from relay.ssh.agent import Agent, kind_of
 from relay.ssh.link import Link
 from relay.ssh.people import Person, Visit
 from relay.ssh.process import Confined
@@ -36,9 +37,15 @@ class Session(asyncssh.SSHServerSession[bytes]):
     """`user`: the user name of the connection; `address`: where it comes from; `close` ends it."""
 
     def __init__(
-        self, front: Front, person: Person, user: str, address: str, close: Callable[[], None]
+        self,
+        front: Front,
+        person: Person,
+        agent: Agent,
+        user: str,
+        address: str,
+        close: Callable[[], None],
     ) -> None:
-        self._close = close
+        self._close, self._agent = close, agent
         self._front, self._person, self._user, self._address = front, person, user, address
         self._channel: Any = None
         self._term: str | None = None
@@ -159,7 +166,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
             )
             return EXIT_FAILED
         visit = await people.begin(node, person, self._address)
-        link = Link(self._front.door, self._address)
+        link = Link(self._front.door, self._address, self._sign)
         confined: Confined | None = None
         try:
             files = self._open_files()
@@ -173,10 +180,19 @@ class Session(asyncssh.SSHServerSession[bytes]):
                 for fd in set(files):
                     os.close(fd)
             link.theirs.close()
-            link.begin(visit.told(node, words, self._term is not None, self._front.processes.own_user))
+            own_user, signs = self._front.processes.own_user, self._agent.forwarded
+            link.begin(visit.told(node, words, self._term is not None, own_user, signs))
             return await self._until_over(visit, confined)
         finally:
             await asyncio.shield(self._end(visit, link, confined))
+
+    async def _sign(self, message: bytes) -> bytes:
+        """The signature of the person's agent. Raises Refused."""
+        person = self._person
+        kind = kind_of(message, self._front.node.config.public_url, person.account_id, person.key_id)
+        signature = await self._agent.sign(message)
+        logger().info("ssh agent signed", account=person.account_id, key=person.key_id, what=kind)
+        return signature
 
     def _open_files(self) -> tuple[int, int, int]:
         """The standard files of the process; ours are pumped from now on."""
