@@ -44,6 +44,7 @@ class Front:
         self._of_account: Counter[str] = Counter()
         self._of_address: Counter[str] = Counter()
         self._guests: set[_Guest] = set()
+        self._unproven: dict[_Guest, None] = {}  # oldest first
         self._listener: Any = None
 
     def now(self) -> float:
@@ -103,7 +104,7 @@ class Front:
     def take(self, guest: _Guest) -> bool:
         """Whether this connection may try to sign in."""
         node = self.node
-        if len(self._guests) >= 4 * self.settings.sessions or node.stopping:
+        if len(self._guests) - len(self._unproven) >= 4 * self.settings.sessions or node.stopping:
             return False
         if node.config.rate_limits and self._of_address[guest.network] >= OF_ADDRESS:
             return False
@@ -113,11 +114,28 @@ class Front:
             return False
         self._of_address[guest.network] += 1
         self._guests.add(guest)
+        self._unproven[guest] = None
+        if len(self._unproven) > 2 * self.settings.sessions:
+            self._drop_one()
         return True
+
+    def _drop_one(self) -> None:
+        """End the oldest connection that has not signed in, of the network that has most of them: a flood
+        pushes out its own, and who signs in at once gets in."""
+        held = Counter(one.network for one in self._unproven)
+        crowded, _ = held.most_common(1)[0]
+        oldest = next(one for one in self._unproven if one.network == crowded)
+        del self._unproven[oldest]
+        oldest.abort()
+
+    def prove(self, guest: _Guest) -> None:
+        """This connection has signed in."""
+        self._unproven.pop(guest, None)
 
     def leave(self, guest: _Guest) -> None:
         if guest in self._guests:
             self._guests.discard(guest)
+            self._unproven.pop(guest, None)
             self._of_address[guest.network] -= 1
 
     def seat(self, person: Person) -> str:
@@ -166,9 +184,13 @@ class _Guest(asyncssh.SSHServer):
     def close(self) -> None:
         self._connection.close()
 
+    def abort(self) -> None:
+        self._connection.abort()
+
     def auth_completed(self) -> None:
         """Know who it is. A connection that runs nothing ends."""
         self.person = self._candidate
+        self._front.prove(self)
         if self.person is not None:
             self._agent = Agent(self._connection, self.person.public)
         asyncio.get_running_loop().call_later(LOGIN_SECONDS, self._require_work)

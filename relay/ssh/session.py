@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 EXIT_USAGE, EXIT_FAILED = 2, 1
 LOOK_SECONDS = 2.0  # between two looks whether the session still holds
-IDLE_SECONDS = 4 * 3600.0  # without a key
+VARIABLES = 32  # of the client's environment that are kept
+VARIABLE_BYTES = 1024  # of one with its name
 LAST_SECONDS = 5.0  # that a client has to leave by itself
 DRAIN_SECONDS = 5.0  # for the last output of a process that ended
 REFUSED = (
@@ -67,6 +68,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
 
     def connection_made(self, chan: asyncssh.SSHServerChannel[bytes]) -> None:
         self._channel = chan
+        chan._env = _Variables()  # asyncssh keeps as many as are sent
 
     def pty_requested(
         self, term_type: str, term_size: tuple[int, int, int, int], term_modes: Mapping[int, int]
@@ -227,8 +229,8 @@ class Session(asyncssh.SSHServerSession[bytes]):
                         await over.wait()
                     break
                 why = await people.why_ended(self._front.node, visit)
-                if not why and self._front.now() - self._heard > IDLE_SECONDS:
-                    why = "nobody pressed a key for four hours; connect again"
+                if not why and self._front.now() - self._heard > self._front.settings.idle:
+                    why = f"nobody pressed a key for {_duration(self._front.settings.idle)}; connect again"
                 if why:
                     self._leave_screen()
                     self._say(why)
@@ -269,3 +271,17 @@ class Session(asyncssh.SSHServerSession[bytes]):
     def _write(self, data: bytes) -> None:
         with suppress(OSError):
             self._channel.write_stderr(data)
+
+
+class _Variables(dict[bytes, bytes]):
+    """The first variables of a client's environment, of bounded size."""
+
+    def __setitem__(self, name: bytes, value: bytes) -> None:
+        if (len(self) < VARIABLES or name in self) and len(name) + len(value) <= VARIABLE_BYTES:
+            super().__setitem__(name, value)
+
+
+def _duration(seconds: int) -> str:
+    """Such as: 4 hours, 90 s."""
+    hours, rest = divmod(seconds, 3600)
+    return f"{seconds} s" if rest or not hours else f"{hours} hours" if hours > 1 else "an hour"

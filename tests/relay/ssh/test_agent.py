@@ -86,6 +86,7 @@ def test_a_merge_is_signed_by_the_agent(relay: Relay, key: Path, empty: Path) ->
 def test_other_changes_are_signed_by_the_agent(relay: Relay, key: Path, empty: Path) -> None:
     _proposal(relay, "tagged")
     with relay.agent(key) as agent:
+        (relay.folder / "app.txt").write_text("app")
         for words in (
             f"issue create -R {DEMO} -t Second -b text",
             f"issue close 1 -R {DEMO}",
@@ -97,6 +98,12 @@ def test_other_changes_are_signed_by_the_agent(relay: Relay, key: Path, empty: P
         ):
             done = relay.ssh(key, words, options=_forwarding(agent, empty))
             assert done.returncode == 0, (words, done.stderr)
+            if "release create" in words:
+                relay.svc("alice", "repo", "release", "upload", "v1", "app.txt", "-R", DEMO)
+    assert (
+        relay.svc("alice", "repo", "release", "view", "v1", "-R", DEMO, "--jq", ".publication.signed")
+        == "true\n"
+    )
 
 
 def test_files_and_settings_stay_out(relay: Relay, key: Path, empty: Path) -> None:
