@@ -13,8 +13,8 @@ UIDS = 2_000_000_000  # unused by what distributions and systemd hand out
 
 @dataclass(frozen=True, slots=True)
 class SshSettings:
-    """Port 0 takes a free one. `idle`: seconds without a key until a session ends; `sessions`: at once, at most. `uids`: the first of those that sessions get
-    where the relay is root."""
+    """Port 0 takes a free one. `sessions`: at once, at most. `uids`: the first of those that sessions get
+    where the relay is root. `idle`: seconds without a key until a session ends."""
 
     host: str
     port: int

@@ -68,7 +68,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
 
     def connection_made(self, chan: asyncssh.SSHServerChannel[bytes]) -> None:
         self._channel = chan
-        chan._env = _Variables()  # asyncssh keeps as many as are sent
+        chan._env = Variables()  # asyncssh keeps as many as are sent
 
     def pty_requested(
         self, term_type: str, term_size: tuple[int, int, int, int], term_modes: Mapping[int, int]
@@ -273,7 +273,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
             self._channel.write_stderr(data)
 
 
-class _Variables(dict[bytes, bytes]):
+class Variables(dict[bytes, bytes]):
     """The first variables of a client's environment, of bounded size."""
 
     def __setitem__(self, name: bytes, value: bytes) -> None:

@@ -60,8 +60,8 @@ def _state(relay: Relay, number: str) -> str:
 
 @pytest.fixture(scope="module")
 def empty(relay: Relay) -> Iterator[Path]:
-    """An agent that is asked to sign in, and holds nothing: the key file does, so that it asks nobody. Without
-    any agent ssh forwards none."""
+    """An agent that is asked to sign in, and holds nothing, so that the key file is used, which asks nobody.
+    Without any agent ssh forwards none."""
     with relay.agent() as socket:
         yield socket
 
@@ -121,10 +121,11 @@ def test_the_app_says_that_the_agent_signs(relay: Relay, key: Path, empty: Path)
             app.until(DEMO)
             app.until("signed by your ssh-agent")
             app.send(f":issue create -R {DEMO} -t Inside -b text\r")
-            app.until("Inside")
+            end = time.monotonic() + PATIENCE
+            while "Inside" not in relay.svc("alice", "issue", "list", "-R", DEMO):
+                assert time.monotonic() < end, app.screen.display
         finally:
             app.close()
-    assert "Inside" in relay.svc("alice", "issue", "list", "-R", DEMO)
 
 
 def test_an_agent_without_the_key(relay: Relay, key: Path, empty: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from relay.ssh import front
+from relay.ssh.session import VARIABLE_BYTES, VARIABLES, Variables
 from tests.patience import PATIENCE
 from tests.relay.ssh.conftest import CONFINES, _root_is_whole
 from tests.relay.ssh.place import UIDS, Relay, Screen, start
@@ -143,6 +144,12 @@ def test_many_variables_are_not_kept(limited: Relay) -> None:
         limited.key("alice"), "auth status --jq .handle", options=(f"-oSetEnv={many[:120000]}",)
     )
     assert done.stdout == "alice\n", done.stderr
+    kept = Variables()
+    for n in range(2000):
+        kept[b"V%d" % n] = b"x"
+    assert len(kept) == VARIABLES
+    kept[b"V0"] = b"y" * VARIABLE_BYTES
+    assert kept[b"V0"] == b"x"
 
 
 def test_suspension_ends_open_sessions(limited: Relay) -> None:
