@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ import pytest
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.identity.request_signature import ContentDigest, sign
 from relay.ssh.agent import Refused, kind_of
+from tests.depth import DEEP
 from tests.patience import PATIENCE
 from tests.relay.ssh.place import Relay, Screen
 from tests.svc.conftest import clean_environment
@@ -167,30 +166,42 @@ def test_an_agent_that_goes_away(relay: Relay, key: Path, empty: Path) -> None:
     assert "Gone" not in relay.svc("alice", "issue", "list", "-R", DEMO)
 
 
-def test_an_agent_that_answers_nothing(relay: Relay, key: Path, empty: Path) -> None:
-    """The relay waits for a minute; the client of this test leaves before, and the session ends whole."""
-    path = Path(f"/tmp/svc-silent-{os.getpid()}")
-    taken: list[socket.socket] = []
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(path))
-        listening.listen()
-        threading.Thread(target=lambda: taken.append(listening.accept()[0]), daemon=True).start()
+@contextmanager
+def _waiting(relay: Relay, key: Path) -> Iterator[tuple[Path, Path]]:
+    """An agent whose person is asked and says nothing, and the file that is there once they are asked."""
+    ask, asked = relay.folder / "wait", relay.folder / "asked"
+    asked.unlink(missing_ok=True)
+    ask.write_text(f"#!/bin/sh\ntouch {asked}\nexec sleep 100\n")
+    ask.chmod(0o755)
+    environment = {"SSH_ASKPASS": str(ask), "SSH_ASKPASS_REQUIRE": "force", "DISPLAY": ":0"}
+    with relay.agent(key, options=("-c",), environment=environment) as agent:
+        yield agent, asked
+
+
+def test_who_leaves_while_the_agent_waits_changes_nothing(relay: Relay, key: Path, empty: Path) -> None:
+    with _waiting(relay, key) as (agent, asked):
+        words = relay.words(key, f"issue create -R {DEMO} -t Left -b x", options=_forwarding(agent, empty))
+        client = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            words = relay.words(key, f"issue create -R {DEMO} -t Hung -b x", options=_forwarding(path, empty))
-            client = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             end = time.monotonic() + PATIENCE
-            while not taken:
+            while not asked.exists():
                 assert time.monotonic() < end
                 time.sleep(0.05)
-            client.terminate()
-            client.wait()
-            while [*relay.temporary.glob("svc-ssh-*")]:
-                assert time.monotonic() < end
-                time.sleep(0.1)
         finally:
-            path.unlink()
-            for one in taken:
-                one.close()
+            client.kill()
+            client.wait()
+        while [*relay.temporary.glob("svc-ssh-*")]:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+    assert "Left" not in relay.svc("alice", "issue", "list", "-R", DEMO)
+
+
+@pytest.mark.skipif(not DEEP, reason="waits for as long as the relay does")
+def test_an_agent_that_answers_nothing(relay: Relay, key: Path, empty: Path) -> None:
+    with _waiting(relay, key) as (agent, _):
+        done = relay.ssh(key, f"issue create -R {DEMO} -t Hung -b x", options=_forwarding(agent, empty))
+    assert done.returncode == 1
+    assert "did not answer in 60 s" in done.stderr
     assert "Hung" not in relay.svc("alice", "issue", "list", "-R", DEMO)
 
 
