@@ -59,6 +59,9 @@ RELAY: dict[str, Variable] = {
     "TR_SSH_PORT": Variable("–", "Port on which `ssh` opens the app; unset: off. 0 takes a free one."),
     "TR_SSH_HOST": Variable("`--host`", "Address of that port."),
     "TR_SSH_SESSIONS": Variable("50", "Sessions over SSH at once, at most."),
+    "TR_SSH_IDLE": Variable(
+        "14400", "Seconds without a key after which a session over SSH ends; 5 to 86400."
+    ),
     "TR_SSH_UIDS": Variable(
         "2000000000", "First of the uids that sessions over SSH get where the relay is root, one each."
     ),

@@ -1,4 +1,4 @@
-"""The settings of the app over SSH: TR_SSH_PORT, TR_SSH_HOST, TR_SSH_SESSIONS, TR_SSH_UIDS."""
+"""The settings of the app over SSH: TR_SSH_PORT, TR_SSH_HOST, TR_SSH_SESSIONS, TR_SSH_UIDS, TR_SSH_IDLE."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from relay.base.environment import Environment
 
 SESSIONS = 50
+IDLE = 4 * 3600  # seconds
 UIDS = 2_000_000_000  # unused by what distributions and systemd hand out
 
 
 @dataclass(frozen=True, slots=True)
 class SshSettings:
     """Port 0 takes a free one. `sessions`: at once, at most. `uids`: the first of those that sessions get
-    where the relay is root."""
+    where the relay is root. `idle`: seconds without a key until a session ends."""
 
     host: str
     port: int
     sessions: int
     uids: int
+    idle: int
 
 
 def read(env: Environment, host: str) -> SshSettings | None:
@@ -30,4 +32,5 @@ def read(env: Environment, host: str) -> SshSettings | None:
         port=env.number("TR_SSH_PORT", 0, 0, 65535),
         sessions=env.number("TR_SSH_SESSIONS", SESSIONS, 1, 10_000),
         uids=env.number("TR_SSH_UIDS", UIDS, 1000, 2**31 - 20_000),
+        idle=env.number("TR_SSH_IDLE", IDLE, 5, 24 * 3600),
     )

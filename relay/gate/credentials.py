@@ -135,7 +135,7 @@ class Credentials:
         caps = verdict.token.capability.caps
         needed = required(self._op, caps)
         if needed not in caps and "talk" in caps:
-            raise Forbidden(ssh.READS_AND_TALKS)
+            raise Forbidden(ssh.READS_AND_TALKS, reason=ssh.TALKS)
         verdict.token.authorize(needed, _moment(now_ms() // 1000), repo=repo, audience=self._audience)
         return verdict
 

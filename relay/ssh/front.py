@@ -9,13 +9,13 @@ from typing import Any
 import asyncssh
 
 from localstore.core.errors import RateLimited
-from localstore.core.identity.keys import key_id
 from relay.base.environment import StartRefused
 from relay.base.ssh_settings import SshSettings
 from relay.http.address import network
 from relay.http.limiter import Attempts
 from relay.node import Node
 from relay.ssh import host_key, people
+from relay.ssh.agent import Agent
 from relay.ssh.door import Door
 from relay.ssh.people import Person
 from relay.ssh.process import Processes
@@ -44,6 +44,7 @@ class Front:
         self._of_account: Counter[str] = Counter()
         self._of_address: Counter[str] = Counter()
         self._guests: set[_Guest] = set()
+        self._unproven: dict[_Guest, None] = {}  # oldest first
         self._listener: Any = None
 
     def now(self) -> float:
@@ -103,7 +104,7 @@ class Front:
     def take(self, guest: _Guest) -> bool:
         """Whether this connection may try to sign in."""
         node = self.node
-        if len(self._guests) >= 4 * self.settings.sessions or node.stopping:
+        if len(self._guests) - len(self._unproven) >= 4 * self.settings.sessions or node.stopping:
             return False
         if node.config.rate_limits and self._of_address[guest.network] >= OF_ADDRESS:
             return False
@@ -113,11 +114,28 @@ class Front:
             return False
         self._of_address[guest.network] += 1
         self._guests.add(guest)
+        self._unproven[guest] = None
+        if len(self._unproven) > 2 * self.settings.sessions:
+            self._drop_one()
         return True
+
+    def _drop_one(self) -> None:
+        """End the oldest connection that has not signed in, of the network that has most of them: a flood
+        pushes out its own, and who signs in at once gets in."""
+        held = Counter(one.network for one in self._unproven)
+        crowded, _ = held.most_common(1)[0]
+        oldest = next(one for one in self._unproven if one.network == crowded)
+        del self._unproven[oldest]
+        oldest.abort()
+
+    def prove(self, guest: _Guest) -> None:
+        """This connection has signed in."""
+        self._unproven.pop(guest, None)
 
     def leave(self, guest: _Guest) -> None:
         if guest in self._guests:
             self._guests.discard(guest)
+            self._unproven.pop(guest, None)
             self._of_address[guest.network] -= 1
 
     def seat(self, person: Person) -> str:
@@ -148,12 +166,15 @@ class _Guest(asyncssh.SSHServer):
         self._session: Session | None = None
         self._candidate: Person | None = None
         self.person: Person | None = None
+        self._agent: Agent | None = None
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         self._connection = conn
         peer = conn.get_extra_info("peername")
         self._address = str(peer[0]) if peer else "unknown"
         self.network = network(self._address)
+        # asyncssh would listen at a path, where every process of this user may ask the agent for anything
+        conn.create_agent_listener = self._forward  # type: ignore[method-assign]
         if not self._front.take(self):
             conn.abort()
 
@@ -163,10 +184,23 @@ class _Guest(asyncssh.SSHServer):
     def close(self) -> None:
         self._connection.close()
 
+    def abort(self) -> None:
+        self._connection.abort()
+
     def auth_completed(self) -> None:
         """Know who it is. A connection that runs nothing ends."""
         self.person = self._candidate
+        self._front.prove(self)
+        if self.person is not None:
+            self._agent = Agent(self._connection, self.person.public)
         asyncio.get_running_loop().call_later(LOGIN_SECONDS, self._require_work)
+
+    async def _forward(self) -> bool:
+        """The client offers its agent. It is asked by the relay alone."""
+        if self._agent is None:
+            return False
+        self._agent.forwarded = True
+        return True
 
     def _require_work(self) -> None:
         if self._session is None or not self._session.begun:
@@ -190,7 +224,7 @@ class _Guest(asyncssh.SSHServer):
         blob = key.public_data
         if key.get_algorithm() != _ALGORITHM or len(blob) != _BLOB:
             return False
-        person = await people.find(self._front.node, key_id(blob[-32:]))
+        person = await people.find(self._front.node, blob[-32:])
         if person is None:
             if not self._told:
                 self._told = True
@@ -200,7 +234,7 @@ class _Guest(asyncssh.SSHServer):
         return True
 
     def session_requested(self) -> asyncssh.SSHServerSession[bytes] | bool:
-        if self.person is None or self._session is not None:
+        if self.person is None or self._agent is None or self._session is not None:
             return False
-        self._session = Session(self._front, self.person, self._user, self._address, self.close)
+        self._session = Session(self._front, self.person, self._agent, self._user, self._address, self.close)
         return self._session

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from localstore.core.identity.ssh import CONNECT, TOLD_BYTES, Told
+from localstore.core.identity.ssh import CONNECT, SIGN, TOLD_BYTES, Signed, Told
+from relay.ssh.agent import Refused, read_request
 from relay.ssh.door import Door
 
 CONNECTIONS = 64  # open at once, of one session
@@ -19,10 +21,11 @@ AT_ONCE = 16  # requests that are read without looking at anything else
 
 
 class Link:
-    """One end; `theirs` is inherited by the process and then closed here."""
+    """One end; `theirs` is inherited by the process and then closed here. `sign` signs bytes, or raises
+    Refused."""
 
-    def __init__(self, door: Door, address: str) -> None:
-        self._door, self._address = door, address
+    def __init__(self, door: Door, address: str, sign: Callable[[bytes], Awaitable[bytes]]) -> None:
+        self._door, self._address, self._sign = door, address, sign
         self._ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._ours.setblocking(False)
         self._open: set[Any] = set()
@@ -46,6 +49,8 @@ class Link:
         self.theirs.close()
         for connection in list(self._open):
             connection.abort()
+        for task in list(self._entering):
+            task.cancel()
 
     def _read(self) -> None:
         for _ in range(AT_ONCE):
@@ -75,14 +80,25 @@ class Link:
             os.close(fd)
             return
         pair = sock.family == socket.AF_UNIX and sock.type == socket.SOCK_STREAM
-        if data != CONNECT or too_many or not pair:
+        if data not in (CONNECT, SIGN) or too_many or not pair:
             sock.close()
             return
         sock.setblocking(False)
-        task = self._loop.create_task(self._enter(sock))
+        work = self._enter(sock) if data == CONNECT else self._answer(sock)
+        task = self._loop.create_task(work)
         self._entering.add(task)
         task.add_done_callback(self._entering.discard)
 
     async def _enter(self, sock: socket.socket) -> None:
         with suppress(OSError):
             await self._door.enter(sock, self._address, self._open)
+
+    async def _answer(self, sock: socket.socket) -> None:
+        """Have signed what this socket brings."""
+        with sock, suppress(OSError):  # TimeoutError among them
+            message = await read_request(sock)
+            try:
+                answer = Signed(await self._sign(message))
+            except Refused as refusal:
+                answer = Signed(refused=str(refusal))
+            await self._loop.sock_sendall(sock, msgspec.json.encode(answer))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from localstore.core import limits
-from localstore.core.identity.keys import DeviceKey
+from localstore.core.identity.keys import DeviceKey, key_id
 from localstore.core.identity.ssh import Told
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import account_name
@@ -24,12 +24,17 @@ SUSPENDED = "this account is suspended; ask who runs this relay"
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """The holder of a registered key. `refusal`: why they get no session; "" if they do."""
+    """The holder of a registered key. `public`: its public half; `refusal`: why they get no
+    session; "" if they do."""
 
     account_id: str
     handle: str | None
-    key_id: str
+    public: bytes
     refusal: str
+
+    @property
+    def key_id(self) -> str:
+        return key_id(self.public)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class Visit:
     seed: bytes
     expires_at: int
 
-    def told(self, node: Node, words: list[str], terminal: bool, own_user: bool) -> Told:
+    def told(self, node: Node, words: list[str], terminal: bool, own_user: bool, signs: bool) -> Told:
         return Told(
             origin=node.config.public_url,
             token=self.token,
@@ -51,22 +56,23 @@ class Visit:
             session_id=self.session_id,
             handle=self.person.handle,
             expires_at=rfc3339(self.expires_at),
+            agent=self.person.public if signs else b"",
             words=words,
             terminal=terminal,
             own_user=own_user,
         )
 
 
-async def find(node: Node, key_id: str) -> Person | None:
+async def find(node: Node, public: bytes) -> Person | None:
     """The account of a key; None if no account has it, or if it works beside a script token only."""
-    found = await node.db.lookup(rows.KEY, id=key_id)
+    found = await node.db.lookup(rows.KEY, id=key_id(public))
     if found is None:
         return None
     account_id, kind, handle, caps, revoked_at, disabled_at = found
     if kind != "user" or not {"read", "write"} <= set(caps.split()):
         return None
     refusal = REVOKED if revoked_at is not None else SUSPENDED if disabled_at is not None else ""
-    return Person(account_id, handle, key_id, refusal)
+    return Person(account_id, handle, public, refusal)
 
 
 async def is_somebody_else(node: Node, person: Person, name: str) -> bool:

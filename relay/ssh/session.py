@@ -13,6 +13,7 @@ import asyncssh
 from localstore.core.errors import SvcError
 from relay.base.logs import logger
 from relay.ssh import people, terminal
+from relay.ssh.agent import Agent, kind_of
 from relay.ssh.link import Link
 from relay.ssh.people import Person, Visit
 from relay.ssh.process import Confined
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 EXIT_USAGE, EXIT_FAILED = 2, 1
 LOOK_SECONDS = 2.0  # between two looks whether the session still holds
-IDLE_SECONDS = 4 * 3600.0  # without a key
+VARIABLES = 32  # of the client's environment that are kept
+VARIABLE_BYTES = 1024  # of one with its name
 LAST_SECONDS = 5.0  # that a client has to leave by itself
 DRAIN_SECONDS = 5.0  # for the last output of a process that ended
 REFUSED = (
@@ -36,9 +38,15 @@ class Session(asyncssh.SSHServerSession[bytes]):
     """`user`: the user name of the connection; `address`: where it comes from; `close` ends it."""
 
     def __init__(
-        self, front: Front, person: Person, user: str, address: str, close: Callable[[], None]
+        self,
+        front: Front,
+        person: Person,
+        agent: Agent,
+        user: str,
+        address: str,
+        close: Callable[[], None],
     ) -> None:
-        self._close = close
+        self._close, self._agent = close, agent
         self._front, self._person, self._user, self._address = front, person, user, address
         self._channel: Any = None
         self._term: str | None = None
@@ -60,6 +68,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
 
     def connection_made(self, chan: asyncssh.SSHServerChannel[bytes]) -> None:
         self._channel = chan
+        chan._env = Variables()  # asyncssh keeps as many as are sent
 
     def pty_requested(
         self, term_type: str, term_size: tuple[int, int, int, int], term_modes: Mapping[int, int]
@@ -159,7 +168,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
             )
             return EXIT_FAILED
         visit = await people.begin(node, person, self._address)
-        link = Link(self._front.door, self._address)
+        link = Link(self._front.door, self._address, self._sign)
         confined: Confined | None = None
         try:
             files = self._open_files()
@@ -173,10 +182,19 @@ class Session(asyncssh.SSHServerSession[bytes]):
                 for fd in set(files):
                     os.close(fd)
             link.theirs.close()
-            link.begin(visit.told(node, words, self._term is not None, self._front.processes.own_user))
+            own_user, signs = self._front.processes.own_user, self._agent.forwarded
+            link.begin(visit.told(node, words, self._term is not None, own_user, signs))
             return await self._until_over(visit, confined)
         finally:
             await asyncio.shield(self._end(visit, link, confined))
+
+    async def _sign(self, message: bytes) -> bytes:
+        """The signature of the person's agent. Raises Refused."""
+        person = self._person
+        kind = kind_of(message, self._front.node.config.public_url, person.account_id, person.key_id)
+        signature = await self._agent.sign(message)
+        logger().info("ssh agent signed", account=person.account_id, key=person.key_id, what=kind)
+        return signature
 
     def _open_files(self) -> tuple[int, int, int]:
         """The standard files of the process; ours are pumped from now on."""
@@ -211,8 +229,8 @@ class Session(asyncssh.SSHServerSession[bytes]):
                         await over.wait()
                     break
                 why = await people.why_ended(self._front.node, visit)
-                if not why and self._front.now() - self._heard > IDLE_SECONDS:
-                    why = "nobody pressed a key for four hours; connect again"
+                if not why and self._front.now() - self._heard > self._front.settings.idle:
+                    why = f"nobody pressed a key for {_duration(self._front.settings.idle)}; connect again"
                 if why:
                     self._leave_screen()
                     self._say(why)
@@ -253,3 +271,17 @@ class Session(asyncssh.SSHServerSession[bytes]):
     def _write(self, data: bytes) -> None:
         with suppress(OSError):
             self._channel.write_stderr(data)
+
+
+class Variables(dict[bytes, bytes]):
+    """The first variables of a client's environment, of bounded size."""
+
+    def __setitem__(self, name: bytes, value: bytes) -> None:
+        if (len(self) < VARIABLES or name in self) and len(name) + len(value) <= VARIABLE_BYTES:
+            super().__setitem__(name, value)
+
+
+def _duration(seconds: int) -> str:
+    """Such as: 4 hours, 90 s."""
+    hours, rest = divmod(seconds, 3600)
+    return f"{seconds} s" if rest or not hours else f"{hours} hours" if hours > 1 else "an hour"

@@ -40,7 +40,8 @@ from scripts.bench.relay_cost import BRANCH, UNSIGNED, Caller, Relay, Wire
 from scripts.bench.shared import report
 from scripts.bench.shared.cpu import Cost, serving
 from svc.api import Api, connect
-from svc.http.client import Credential, Http
+from svc.http.client import Http
+from svc.http.credential import Credential
 from svc.http.session import Sessions
 
 SESSIONS = 30  # sockets of one session

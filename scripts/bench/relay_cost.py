@@ -38,7 +38,8 @@ from scripts.bench.shared import report
 from scripts.bench.shared.cpu import Cost, serving
 from scripts.tour import start_relay
 from svc.api import Api
-from svc.http.client import Credential, Http
+from svc.http.client import Http
+from svc.http.credential import Credential
 
 UNSIGNED = b64u(bytes(64))
 BRANCH = "main"

@@ -27,7 +27,8 @@ from scripts.relays.people import Ledger, Person, Relays, json_of
 from scripts.relays.two_relays import _settle
 from svc.api import Api
 from svc.flows.waiting.checks import Options, Subject, Watcher
-from svc.http.client import Credential, Http
+from svc.http.client import Http
+from svc.http.credential import Credential
 
 MOST = 1.0  # seconds in which a status reaches everybody
 QUIET = 3.0  # seconds in which nobody asks

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import typer
 
 from localstore.core.errors import ClientError, UsageError
-from localstore.core.identity.ssh import READS_AND_TALKS
+from localstore.core.identity.ssh import READS_AND_TALKS, SIGNS
 from svc.cmd.frame.context import Ctx, Run
 from svc.console import answers_text
 from svc.http.remote import link as link_of_ssh
@@ -134,7 +134,7 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
         from tui.screens.tables import require_keys  # every screen: a third of what starting would cost
 
         require_keys(keys, str(root / "keys.toml"))
-    over_ssh = link_of_ssh() is not None
+    ssh = link_of_ssh()
     sending = Sending(open_outbox(run.home), run.home, session, lambda *named: account_api(run, *named))
     app = SvcApp(
         client,
@@ -143,10 +143,10 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
         theme,
         sending=sending,
         drafts=root / "drafts",
-        machine=None if over_ssh else Machine(run.home),  # there is no agent, and no folder
+        machine=Machine(run.home) if ssh is None else None,  # over SSH there is no agent, and no folder
         images=way_of(os.environ) if images == "auto" else cast("Way", images),
         commands=catalogue(run),
-        notice=READS_AND_TALKS if over_ssh else "",
+        notice="" if ssh is None else SIGNS if ssh.agent else READS_AND_TALKS,
     )
     settle()
     app.run()

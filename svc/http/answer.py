@@ -162,6 +162,12 @@ def server_time(response: httpx.Response) -> float | None:
     return float(told) if refused and isinstance(told, int) and 0 < told < 1 << 40 else None
 
 
+def reason(response: httpx.Response) -> str | None:
+    """The reason that a refusal names; None if it names none. The body stays readable."""
+    told = (_document(response) or {}).get("reason")
+    return told if isinstance(told, str) else None
+
+
 def _document(response: httpx.Response) -> dict[str, Any] | None:
     if _media(response) not in ("application/problem+json", "application/json"):
         return None

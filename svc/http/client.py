@@ -24,6 +24,7 @@ from localstore.core.endpoint import Endpoint
 from localstore.core.errors import ServerMisbehaved, ServerUnreachable
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, authority_of, sign
+from localstore.core.identity.ssh import TALKS
 from localstore.core.limits import PAGE_MAX
 from localstore.core.model.base import Page
 from localstore.core.names import TURN_HEADER, turn
@@ -32,6 +33,7 @@ from svc import __version__
 from svc.http import answer, bounds
 from svc.http.checked import argument, checked
 from svc.http.connection_limits import ConnectionLimitExceeded
+from svc.http.credential import Credential
 from svc.http.outgoing import Outgoing
 from svc.http.target import Query, full_target, query_of
 
@@ -49,17 +51,6 @@ WAIT_MAX = 30.0  # seconds that a server may ask us to wait
 REDIRECTS_MAX = 3
 EMPTY_PAGES, PAGES_MAX = 100, 100_000  # of one list: in a row, and in all
 CONNECT_TIMEOUT, WRITE_TIMEOUT = 10.0, 60.0  # `silence` says how long an answer is waited for
-
-
-class Credential(msgspec.Struct, frozen=True):
-    """A capability token (base64url text) and the key it is bound to."""
-
-    token: str
-    key: DeviceKey
-
-    @property
-    def authorization(self) -> str:
-        return f"Bearer {self.token}"
 
 
 class Http:
@@ -246,6 +237,8 @@ class Http:
                 wait = self._retry_after(response, outgoing, attempt)
                 if wait is None and not corrected and self._correct_clock(response):
                     corrected, wait = True, 0.0
+                if wait is None and self._needs_key(response, outgoing):
+                    outgoing.alone, wait = True, 0.0
                 if wait is None:
                     result = read(response)
                     kept = keep
@@ -319,7 +312,12 @@ class Http:
         return response
 
     def _sign(self, request: httpx.Request, outgoing: Outgoing, credential: Credential) -> None:
-        request.headers["Authorization"] = credential.authorization
+        key: DeviceKey = credential.key
+        authorization: str | None = credential.authorization
+        if outgoing.alone and credential.alone is not None:
+            key, authorization = credential.alone, None
+        else:
+            request.headers["Authorization"] = credential.authorization
         if outgoing.is_read:
             return
         path, _, query = request.url.raw_path.decode("ascii").partition("?")
@@ -328,13 +326,13 @@ class Http:
             body = ContentDigest.of(outgoing.body)
         request.headers.update(
             sign(
-                credential.key,
+                key,
                 outgoing.method,
                 authority_of(self.origin),
                 path,
                 query,
                 body=body,
-                authorization=credential.authorization,
+                authorization=authorization,
                 now=int(self._clock() + self._skew),
             )
         )
@@ -347,6 +345,13 @@ class Http:
         if asked.isdecimal() and len(asked) < 6:
             return float(asked) if float(asked) <= WAIT_MAX else None
         return BACKOFF * 2 ** (attempt - 1) if outgoing.repeatable else None
+
+    def _needs_key(self, response: httpx.Response, outgoing: Outgoing) -> bool:
+        """Whether the token may not do this, and there is a key that may be asked."""
+        if response.status_code != 403 or outgoing.alone or outgoing.is_read:
+            return False
+        able = self.credential is not None and self.credential.alone is not None
+        return able and answer.reason(response) == TALKS
 
     def _correct_clock(self, response: httpx.Response) -> bool:
         """Use the server's time of a 401 if this machine's clock differs. Returns whether it does."""

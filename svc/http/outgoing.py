@@ -11,7 +11,7 @@ from localstore.core.identity.request_signature import SAFE_METHODS, ContentDige
 
 class Outgoing(msgspec.Struct):
     """One unsigned request. `body`: bytes, or a function that yields `length` bytes again for each
-    attempt."""
+    attempt. `alone`: by the device key without a token."""
 
     method: str
     target: str
@@ -21,6 +21,7 @@ class Outgoing(msgspec.Struct):
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     repeatable: bool = False
     upgrades: bool = False
+    alone: bool = False
 
     @property
     def is_read(self) -> bool:

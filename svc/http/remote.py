@@ -8,34 +8,77 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
-from localstore.core.identity.ssh import CONNECT
+from localstore.core.encoding import b64u, unb64u
+from localstore.core.errors import ClientError, Invalid, UsageError
+from localstore.core.identity.keys import KEY_BYTES, SIGNATURE_BYTES, DeviceKey
+from localstore.core.identity.ssh import CONNECT, FORWARD, SIGN, Signed
 
 VARIABLE = "SVC_SSH"
 PATIENCE = 20.0  # seconds until the relay takes a connection
+SIGN_PATIENCE = 90.0  # longer than the relay waits for an agent
+ANSWER_BYTES = 16 * 1024
+
+
+class ForwardedKey(DeviceKey, frozen=True):
+    """A device key in the agent of the visitor. `ask` answers a message with a signature, or raises."""
+
+    ask: Callable[[bytes], bytes]
+
+    def sign(self, message: bytes) -> bytes:
+        return self.ask(message)
 
 
 class Link(msgspec.Struct, frozen=True):
-    """`fd`: the link; `origin`: the relay behind it."""
+    """`fd`: the link; `origin`: the relay behind it; `agent`: the public key that a forwarded agent signs
+    with, empty without one."""
 
     fd: int
     origin: str
+    agent: bytes = b""
 
     @property
     def variable(self) -> str:
         """The value of SVC_SSH."""
-        return f"{self.fd} {self.origin}"
+        return f"{self.fd} {self.origin} {b64u(self.agent)}".strip()
+
+    def key(self) -> DeviceKey:
+        """The key of the visitor. Raises UsageError without a forwarded agent."""
+        if not self.agent:
+            raise UsageError(FORWARD)
+        return ForwardedKey(b"", self.agent, b"", self._sign)
+
+    def _sign(self, message: bytes) -> bytes:
+        """Raises ClientError with what the relay says if there is no signature."""
+        found = bytearray()
+        try:
+            with self._handed(SIGN) as ours:
+                ours.settimeout(SIGN_PATIENCE)
+                ours.sendall(message)
+                ours.shutdown(socket.SHUT_WR)
+                while (piece := ours.recv(ANSWER_BYTES)) and len(found) < ANSWER_BYTES:
+                    found += piece
+            answer = msgspec.json.decode(found, type=Signed)
+        except (OSError, msgspec.DecodeError):
+            raise ClientError("the relay did not ask your ssh-agent; nothing was signed") from None
+        if len(answer.signature) != SIGNATURE_BYTES:
+            raise ClientError(answer.refused or FORWARD)
+        return answer.signature
 
     def connect(self) -> socket.socket:
         """A new connection to the relay. Raises OSError, TimeoutError among them."""
+        return self._handed(CONNECT)
+
+    def _handed(self, request: bytes) -> socket.socket:
+        """Our end of a socket pair whose other end goes to the relay with this request. Raises OSError."""
         ours, theirs = socket.socketpair()
         try:
             with theirs, socket.socket(fileno=os.dup(self.fd)) as link:
                 link.settimeout(PATIENCE)
-                socket.send_fds(link, [CONNECT], [theirs.fileno()])
+                socket.send_fds(link, [request], [theirs.fileno()])
         except BaseException:
             ours.close()
             raise
@@ -45,8 +88,14 @@ class Link(msgspec.Struct, frozen=True):
 def link(environment: Mapping[str, str] = os.environ) -> Link | None:
     """The link of this process; None outside of a session over SSH."""
     told = environment.get(VARIABLE, "")
-    fd, _, origin = told.partition(" ")
-    return Link(int(fd), origin) if origin and fd.isdecimal() else None
+    fd, _, rest = told.partition(" ")
+    origin, _, agent = rest.partition(" ")
+    if not origin or not fd.isdecimal():
+        return None
+    try:
+        return Link(int(fd), origin, unb64u(agent, KEY_BYTES) if agent else b"")
+    except Invalid:
+        return None
 
 
 def inherited() -> tuple[int, ...]:

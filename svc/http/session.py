@@ -13,11 +13,12 @@ import msgspec
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import ClientError, Invalid, Unauthorized
 from localstore.core.identity.bearer import ScriptToken, parse_script_token, to_text
-from localstore.core.identity.keys import seal_to
-from svc.http.client import Credential
+from localstore.core.identity.keys import DeviceKey, seal_to
+from svc.http.credential import Credential
 from svc.http.identity import Identity, find_identity, load_identity, replace_identity
 from svc.http.origin import same_server
 from svc.http.private_file import read_private, write_private
+from svc.http.remote import link
 
 TOKEN_VARIABLE = "SVC_TOKEN"  # noqa: S105 - the variable's name
 
@@ -69,6 +70,12 @@ class Sessions:
         if self._identity is None:
             self._identity = load_identity(self.home)
         return self._identity
+
+    def signing_key(self) -> DeviceKey:
+        """The key that signs seals and releases: this machine's, or over SSH the one in the forwarded agent.
+        Raises UsageError over SSH without one."""
+        ssh = link()
+        return self.identity.device if ssh is None else ssh.key()
 
     def renew_identity(self) -> Identity:
         """Replace this machine's keys; sessions and registrations of the old ones are lost."""
@@ -132,7 +139,9 @@ class Sessions:
                 f"the session on {origin} ended at {session.expires_at}; run: svc login --server {origin}",
                 ended_at=session.expires_at,
             )
-        return Credential(session.token, self.identity.device)
+        ssh = link()
+        alone = ssh.key() if ssh is not None and ssh.agent else None
+        return Credential(session.token, self.identity.device, alone)
 
     def _file(self, origin: str) -> Path:
         return self.home / "sessions" / quote(origin, safe="")

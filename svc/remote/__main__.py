@@ -55,7 +55,7 @@ def _begin(fd: int, folder: Path) -> list[str]:
         importlib.import_module(name)
     confine(folder, told.own_user)
     home = folder / "home"
-    os.environ |= {VARIABLE: Link(fd, told.origin).variable, "SVC_HOME": str(home)}
+    os.environ |= {VARIABLE: Link(fd, told.origin, told.agent).variable, "SVC_HOME": str(home)}
     home.mkdir(mode=0o700)
     key = DeviceKey.generate(told.seed)
     store_identity(home, key)

@@ -8,13 +8,22 @@ import msgspec
 
 MODULE = "svc.remote"  # `python -m`; the relay starts it by this name
 TOLD_BYTES = 64 * 1024
-READS_AND_TALKS = "this session may read, comment and review; for more, install svc and sign in"
+READS_AND_TALKS = (
+    "this session may read, comment and review; for more, connect with ssh -A, or install svc and sign in"
+)
+SIGNS = "changes are signed by your ssh-agent; files are not changed here"
+FORWARD = (
+    "this needs a signature of your key: add it to your ssh-agent (ssh-add) and connect again with ssh -A, "
+    "or use an installed svc"
+)
+TALKS = "talks"  # the reason of a refusal to a credential that may read and talk
+SIGN_BYTES = 256 * 1024
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
     """The first message on the link. `seed`: of the key that the token is bound to, made for this session
-    alone; `words`: a command line, empty for the app; `terminal`: standard input is one; `own_user`: no other
-    process has this uid."""
+    alone; `agent`: the public key that a forwarded agent signs with, empty without one; `words`: a command
+    line, empty for the app; `terminal`: standard input is one; `own_user`: no other process has this uid."""
 
     v: Literal[1] = 1
     origin: str
@@ -24,6 +33,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str
     handle: str | None
     expires_at: str
+    agent: bytes = b""
     words: list[str] = []
     terminal: bool = False
     own_user: bool = False
@@ -31,3 +41,13 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
 CONNECT = b"connect"
 """A request on the link, with one end of a socket pair: make this a connection to the relay."""
+SIGN = b"sign"
+"""A request on the link, with one end of a socket pair: read what it holds, sign it by the agent, and answer
+with a `Signed`."""
+
+
+class Signed(msgspec.Struct, frozen=True):
+    """`signature`: 64 bytes; empty if there is none, and then `refused` is a sentence that says why."""
+
+    signature: bytes = b""
+    refused: str = ""

@@ -33,7 +33,7 @@ from relay.db.engine.sqlite import compiled
 from scripts.bench.ingest import signed_in
 from scripts.bench.relay_cost import Caller, Relay, Wire
 from scripts.bench.shared import report
-from svc.http.client import Credential
+from svc.http.credential import Credential
 
 SMALL, HITS, AUTHORS, WATCHERS, COMMENTS = 1000, 40, 200, 1000, 20
 MOST = 1.5  # times what the small repository costs

@@ -10,7 +10,7 @@ from typing import Any
 
 from svc.agent.invoke.programs import Programs
 from svc.cmd.frame.context import Run
-from svc.cmd.frame.over_ssh import OFFERED
+from svc.cmd.frame.over_ssh import offered
 from svc.cmd.frame.table import COMMANDS
 from svc.http.remote import link
 from tui.commands import Commands, Field
@@ -21,7 +21,8 @@ NOT_INSIDE = ("tui", "invoke", "completions")  # which make no sense inside the 
 def catalogue(run: Run) -> Commands:
     """Every command that the app offers. They run at the server of this one; the screen or the folder says in
     which repository, never SVC_REPO, which may name another one than the screen shows."""
-    inside = COMMANDS.keys() if link() is None else OFFERED
+    ssh = link()
+    inside = COMMANDS.keys() if ssh is None else offered(ssh.agent)
     summaries = {
         path: one.summary for path, one in COMMANDS.items() if path in inside and path not in NOT_INSIDE
     }

@@ -112,8 +112,9 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         given, out = ctx.obj.given, ctx.obj.out
         ctx.obj.command = ctx.command_path
-        if link(ctx.obj.environment) is not None:
-            require_offered(ctx.command_path.partition(" ")[2], given.get("server"))
+        ssh = link(ctx.obj.environment)
+        if ssh is not None:
+            require_offered(ctx.command_path.partition(" ")[2], given.get("server"), ssh.agent)
         _require_format(ctx.command_path, given.get("template"), self.own_params)
         wanted = Format.of(given.get("json"), given.get("jq"), given.get("template"))
         self.answers.check(wanted)

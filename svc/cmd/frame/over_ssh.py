@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from localstore.core.errors import UsageError
+from localstore.core.identity.ssh import FORWARD
 
 OFFERED = frozenset(
     {
@@ -67,14 +68,53 @@ OFFERED = frozenset(
     }
 )
 
+SIGNED = frozenset(
+    {
+        "issue close",
+        "issue create",
+        "issue edit",
+        "issue label add",
+        "issue label remove",
+        "issue reopen",
+        "label create",
+        "label delete",
+        "label edit",
+        "pr apply",
+        "pr close",
+        "pr edit",
+        "pr label add",
+        "pr label remove",
+        "pr merge",
+        "pr ready",
+        "pr reopen",
+        "pr resolve",
+        "pr update-branch",
+        "repo release create",
+        "repo release delete",
+        "repo release edit",
+        "repo release sign",
+        "repo star",
+        "repo tag create",
+        "repo tag delete",
+        "repo unstar",
+        "repo unwatch",
+        "repo watch",
+    }
+)
+"""Those that a forwarded agent signs."""
 
-def require_offered(path: str, server: str | None) -> None:
+
+def offered(agent: bytes) -> frozenset[str]:
+    """What runs, with or without the key of a forwarded agent."""
+    return OFFERED | SIGNED if agent else OFFERED
+
+
+def require_offered(path: str, server: str | None, agent: bytes) -> None:
     """Raise UsageError for a command that needs files or changes more than a session over SSH may, and where
     another server is named."""
-    if path not in OFFERED:
-        raise UsageError(
-            f"{path} is not available over SSH: no files are here, and the session may read, comment and "
-            "review; use an installed svc"
-        )
+    if path in SIGNED and not agent:
+        raise UsageError(f"{path}: {FORWARD}")
+    if path not in offered(agent):
+        raise UsageError(f"{path} is not available over SSH: no files are here; use an installed svc")
     if server is not None:
         raise UsageError("a session over SSH is for this relay alone; omit --server")

@@ -25,7 +25,7 @@ from svc.cmd.frame.working_copy import count, path_list
 from svc.cmd.pr.words import Number, find, titled
 from svc.console import Column, answers
 from svc.flows.proposal.merging import Wanted, signatures
-from svc.flows.sign_in.register_device import ensure_registered
+from svc.flows.sign_in.register_device import signing_key
 
 COLUMNS = (
     Column("number"),
@@ -94,8 +94,7 @@ def merge(
         ctx.out.done(sentence, _unmerged(done), COLUMNS, value=str(found.number))
         return
     waits = auto and (found.draft or bool(found.blocked_by))
-    ensure_registered(ctx.api, ctx.obj.sessions)
-    key = ctx.obj.sessions.identity.device
+    key = signing_key(ctx.api, ctx.obj.sessions)
     body = MergePrepareRequest(
         device_key_id=key.id,
         strategy=strategy,
@@ -157,8 +156,7 @@ def update_branch(ctx: Ctx, number: Number = "", message: Message = "", dry_run:
     svc pr update-branch --dry-run
     """
     repo, found = find(ctx, number)
-    ensure_registered(ctx.api, ctx.obj.sessions)
-    key = ctx.obj.sessions.identity.device
+    key = signing_key(ctx.api, ctx.obj.sessions)
     body = UpdatePrepareRequest(
         device_key_id=key.id,
         message=message.strip() or None,

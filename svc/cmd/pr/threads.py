@@ -42,7 +42,7 @@ from svc.cmd.pr.words import Named, Number, find, titled
 from svc.console import Column, answers
 from svc.flows.proposal.finding import known
 from svc.flows.proposal.suggesting import signature
-from svc.flows.sign_in.register_device import ensure_registered
+from svc.flows.sign_in.register_device import signing_key
 from svc.http.checked import checked
 
 _LINES = re.compile(r"L?([1-9][0-9]{0,8})(?:[-:,]L?([1-9][0-9]{0,8}))?")
@@ -150,8 +150,7 @@ def apply(
     """
     repo, found = find(ctx, number)
     some = _named(ctx.api, repo, found, ids)
-    ensure_registered(ctx.api, ctx.obj.sessions)
-    key = ctx.obj.sessions.identity.device
+    key = signing_key(ctx.api, ctx.obj.sessions)
     text = message.strip() or None
     body = SuggestionsPrepareRequest(
         threads=[one.id for one in some],

@@ -113,7 +113,7 @@ def create(
     if local:
         made = ctx.api.send(releases.GET, id=repo.id, v=version)
     if sign:
-        made = publication.sign(ctx.api, repo.id, made, ctx.obj.sessions.identity.device, local)
+        made = publication.sign(ctx.api, repo.id, made, ctx.obj.sessions.signing_key(), local)
     what = f" with {len(local)} files" if len(local) > 1 else " with 1 file" if local else ""
     named = "" if seal else f" ({terminal_safe(source)})"
     sentence = f"Created release {made.version} of {made.seal_id[:12]}{named}{what}"

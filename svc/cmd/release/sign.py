@@ -37,5 +37,5 @@ def sign(
     repo = ctx.repo
     with explained_not_found(repo, f"release {version}", LIST):
         found = ctx.api.send(releases.GET, id=repo.id, v=version)
-    made = publication.sign(ctx.api, repo.id, found, ctx.obj.sessions.identity.device, local)
+    made = publication.sign(ctx.api, repo.id, found, ctx.obj.sessions.signing_key(), local)
     ctx.out.done(f"Signed release {made.version}", made, COLUMNS, Release, value=made.version)

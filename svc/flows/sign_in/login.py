@@ -41,7 +41,8 @@ from localstore.core.model.auth import Challenge as ChallengeBody
 from localstore.core.names import handle as check_handle
 from svc.api import Api
 from svc.http.checked import argument
-from svc.http.client import Credential, Http
+from svc.http.client import Http
+from svc.http.credential import Credential
 from svc.http.identity import Identity
 from svc.http.origin import same_server
 from svc.http.session import Session, Sessions

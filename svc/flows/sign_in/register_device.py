@@ -6,7 +6,9 @@ import os
 
 import msgspec
 
+from localstore.core.identity.keys import DeviceKey
 from svc.api import Api
+from svc.http.remote import link
 from svc.http.session import TOKEN_VARIABLE, Sessions
 
 
@@ -20,3 +22,11 @@ def ensure_registered(api: Api, sessions: Sessions) -> None:
     register_device(api, sessions.identity, session.device_name if session else "")
     if session is not None:
         sessions.save(msgspec.structs.replace(session, registered=True))
+
+
+def signing_key(api: Api, sessions: Sessions) -> DeviceKey:
+    """The registered key that signs seals: this machine's, or over SSH the one in the forwarded agent. Raises
+    UsageError over SSH without one."""
+    if link() is None:
+        ensure_registered(api, sessions)
+    return sessions.signing_key()

@@ -34,7 +34,8 @@ from relay.base.clock import now_ms
 from relay.db.schema import tables
 from svc.api import Api
 from svc.api.sync import Heard, SyncSocket
-from svc.http.client import Credential, Http
+from svc.http.client import Http
+from svc.http.credential import Credential
 from tests.patience import PATIENCE
 from tests.relay.conftest import Account, Relay
 

@@ -16,7 +16,7 @@ from localstore.core.model.live import UpdateBatch
 from localstore.core.model.sync import Here, Open, Updates
 from scripts.attack.attackers import frame
 from scripts.bench.live import Listener
-from svc.http.client import Credential
+from svc.http.credential import Credential
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository
 from tests.relay.live.copies import Copies, join

@@ -16,7 +16,8 @@ import sys
 import tempfile
 import termios
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,17 +85,35 @@ class Relay:
 
     def register(self, who: str, key: Path) -> str:
         """Register the key with the account of `who`, by an agent. Returns its id."""
-        socket = self.folder / f"{key.name}.sock"
-        agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(socket)], stdout=subprocess.DEVNULL)
+        with self.agent(key) as socket:
+            return self.svc(who, "auth", "device", "ssh", "--jq", ".id", agent=socket).strip()
+
+    @contextmanager
+    def agent(
+        self, *keys: Path, options: tuple[str, ...] = (), environment: dict[str, str] | None = None
+    ) -> Iterator[Path]:
+        """The socket of an ssh-agent that holds these keys. `options` of ssh-add."""
+        folder = Path(tempfile.mkdtemp(dir="/tmp"))
+        socket = folder / "agent"
+        words = ["ssh-agent", "-D", "-a", str(socket)]
+        agent = subprocess.Popen(
+            words,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **(environment or {})},
+        )
         try:
             end = time.monotonic() + PATIENCE
             while not socket.exists() and time.monotonic() < end:
                 time.sleep(0.02)
-            subprocess.run(["ssh-add", "-q", str(key)], env={"SSH_AUTH_SOCK": str(socket)}, check=True)
-            return self.svc(who, "auth", "device", "ssh", "--jq", ".id", agent=socket).strip()
+            for key in keys:
+                add = ["ssh-add", "-q", *options, str(key)]
+                subprocess.run(add, env={"SSH_AUTH_SOCK": str(socket)}, check=True)
+            yield socket
         finally:
             agent.terminate()
             agent.wait()
+            shutil.rmtree(folder, ignore_errors=True)
 
     def words(self, key: Path, *words: str, user: str = "", options: tuple[str, ...] = ()) -> list[str]:
         fixed = {

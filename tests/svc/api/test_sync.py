@@ -27,7 +27,8 @@ from relay.run.server import DRAIN_SECONDS
 from svc.api import Api
 from svc.api.sync import SyncSocket
 from svc.http import websocket
-from svc.http.client import Credential, Http
+from svc.http.client import Http
+from svc.http.credential import Credential
 from tests.patience import PATIENCE
 from tests.relay.conftest import Account, Relay
 from tests.relay.node_fixture import make_repo

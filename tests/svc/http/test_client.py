@@ -29,7 +29,8 @@ from localstore.core.model.node import Version
 from localstore.core.model.ref import StaleHead
 from localstore.core.model.repo import SearchQuery
 from svc.http import client as calling
-from svc.http.client import ATTEMPTS, EMPTY_PAGES, Credential, Http
+from svc.http.client import ATTEMPTS, EMPTY_PAGES, Http
+from svc.http.credential import Credential
 from tests.svc.api.hostile import Hostile, hostile, http
 
 KEY = DeviceKey.generate(b"\x07" * 32)

@@ -1,0 +1,202 @@
+"""The forwarded ssh-agent of a connection, and the one thing that is asked of it: a signature by the key that
+signed in, over bytes of svc's own formats that a person at this session can have meant.
+
+An ssh-agent signs whatever it is given. The confined process may be in the hands of somebody else, so what it
+sends is read here first: requests to this relay from a table, seals and releases of this account and key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import asyncssh
+from asyncssh.stream import SSHUNIXStreamSession
+
+from localstore.core import publication, seal
+from localstore.core.endpoint import Endpoint
+from localstore.core.errors import SvcError
+from localstore.core.identity import keys, request_signature
+from localstore.core.identity.ssh import FORWARD, SIGN_BYTES
+from localstore.core.model import ref as refs
+from localstore.core.model import release as releases
+from localstore.core.model.catalog import publication as publications
+from localstore.core.model.collaboration import issue as issues
+from localstore.core.model.collaboration import label as labels
+from localstore.core.model.collaboration import merge as merges
+from localstore.core.model.collaboration import proposal as proposals
+from localstore.core.model.collaboration import social
+from localstore.core.model.collaboration import thread as threads
+from localstore.core.model.seal import FINALIZE_SEALS
+
+PATIENCE = 60.0  # seconds that an agent has; it may ask its person
+ANSWER_BYTES = 256 * 1024
+REQUESTS: tuple[Endpoint[Any], ...] = (
+    merges.PREPARE,
+    merges.FINALIZE,
+    merges.AUTO,
+    merges.AUTO_OFF,
+    merges.UPDATE_PREPARE,
+    merges.UPDATE_FINALIZE,
+    threads.PREPARE,
+    threads.UPDATE,
+    FINALIZE_SEALS,
+    proposals.CREATE,
+    proposals.UPDATE,
+    proposals.ADD_LABEL,
+    proposals.REMOVE_LABEL,
+    issues.CREATE,
+    issues.UPDATE,
+    issues.ADD_LABEL,
+    issues.REMOVE_LABEL,
+    labels.CREATE,
+    labels.UPDATE,
+    labels.DELETE,
+    refs.CREATE,
+    refs.DELETE,
+    releases.CREATE,
+    releases.EDIT,
+    releases.DELETE,
+    publications.CREATE,
+    social.STAR,
+    social.UNSTAR,
+    social.WATCH,
+    social.UNWATCH,
+)
+"""The changes that are signed over SSH. None is about an account, its keys, who has rights, or file bytes."""
+
+_LIST, _LISTED, _SIGN, _SIGNED = 11, 12, 13, 14
+_ALGORITHM = b"ssh-ed25519"
+_BASE = re.compile(
+    r'"@method": (?P<method>[A-Z]{3,7})\n"@authority": (?P<authority>[!-~]{1,300})\n'
+    r'"@path": (?P<path>[!-~]{1,2000})\n"@query": \?[!-~]{0,2000}\n'
+    r'"content-digest": sha-256=:[A-Za-z0-9+/]{43}=:\n'
+    r'"@signature-params": \("@method" "@authority" "@path" "@query" "content-digest"\)'
+    r';created=[0-9]{10,11};nonce="[A-Za-z0-9_-]{22}";keyid="(?P<key>[A-Za-z0-9_-]{43})"'
+    rf';alg="ed25519";tag="{request_signature.TAG}"'
+)
+
+
+class Refused(Exception):
+    """There is no signature. Its text is a sentence for the person."""
+
+
+def _patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
+    for one in REQUESTS:
+        parts = re.split(r"\{[a-z_]+(\.\.\.)?\}", one.path)  # text, "..." or None, text, …
+        spelled = (
+            (".+" if part else "[^/]+") if index % 2 else re.escape(part or "")
+            for index, part in enumerate(parts)
+        )
+        yield one.method, re.compile("".join(spelled))
+
+
+_REQUESTS = tuple(_patterns())
+
+
+def kind_of(message: bytes, origin: str, account_id: str, key_id: str) -> str:
+    """What this is, in a word, if it may be signed: request, seal or release. Raises Refused."""
+    if message.startswith(seal.PREFIX):
+        try:
+            by = seal.decode(message).provenance
+        except SvcError:
+            raise Refused("this is not a seal; nothing was signed") from None
+        if (by.account_id, by.device_key_id) == (account_id, key_id):
+            return "seal"
+        raise Refused("this seal names another account or key; nothing was signed")
+    if message.startswith(publication.DOMAIN):
+        return "release"
+    base = _BASE.fullmatch(message.decode("ascii", "replace"))
+    if base is None or base["key"] != key_id or base["authority"] != request_signature.authority_of(origin):
+        raise Refused("this is not signed over SSH; use an installed svc")
+    path = base["path"]
+    if not any(base["method"] == method and pattern.fullmatch(path) for method, pattern in _REQUESTS):
+        raise Refused("this change is not signed over SSH; use an installed svc")
+    return "request"
+
+
+class Agent:
+    """The agent behind one connection. `public`: the key that signed in. `forwarded`: the client offered it
+    (`ssh -A`)."""
+
+    def __init__(self, connection: Any, public: bytes) -> None:
+        self._connection, self.public = connection, public
+        self._blob = _text(_ALGORITHM) + _text(public)
+        self._one = asyncio.Lock()  # an agent may ask its person about each
+        self.forwarded = False
+
+    async def sign(self, message: bytes) -> bytes:
+        """The signature (64 bytes) of the key that signed in. Raises Refused."""
+        if not self.forwarded:
+            raise Refused(FORWARD)
+        try:
+            async with asyncio.timeout(PATIENCE), self._one:
+                return await self._signed(message)
+        except TimeoutError:
+            raise Refused(
+                f"your ssh-agent did not answer in {PATIENCE:.0f} s; does it wait for you to confirm? "
+                "Nothing was signed; try again"
+            ) from None
+        except (OSError, asyncssh.Error, asyncio.IncompleteReadError, struct.error):
+            raise Refused(
+                "your ssh-agent does not answer over this connection; see that it runs and holds this key "
+                "(ssh-add -l), connect again with ssh -A. Nothing was signed"
+            ) from None
+
+    async def _signed(self, message: bytes) -> bytes:
+        answer = await self._ask(_SIGN, _text(self._blob) + _text(message) + struct.pack(">I", 0))
+        if answer[:1] != bytes((_SIGNED,)):
+            raise Refused(await self._why())
+        name, rest = _taken(_taken(answer[1:])[0])
+        raw, _ = _taken(rest)
+        if name != _ALGORITHM or not keys.verify(self.public, message, raw):
+            raise Refused("your ssh-agent answered with a signature that does not verify")
+        return raw
+
+    async def _why(self) -> str:
+        answer = await self._ask(_LIST, b"")
+        if answer[:1] == bytes((_LISTED,)) and self._blob not in answer:
+            return (
+                "your ssh-agent does not hold the key that you connected with; add it with ssh-add and try "
+                "again. Nothing was signed"
+            )
+        return "your ssh-agent refused: it is locked, or you did not confirm it. Nothing was signed"
+
+    async def _ask(self, kind: int, body: bytes) -> bytes:
+        """The answer of the agent, on a channel of its own."""
+        channel = self._connection.create_agent_channel()
+        session = await channel.open(SSHUNIXStreamSession)
+        reader = asyncssh.SSHReader[bytes](session, channel)
+        try:
+            asyncssh.SSHWriter[bytes](session, channel).write(_text(bytes((kind,)) + body))
+            (length,) = struct.unpack(">I", await reader.readexactly(4))
+            if not 0 < length <= ANSWER_BYTES:
+                raise OSError("an answer of impossible length")
+            return await reader.readexactly(length)
+        finally:
+            channel.abort()
+
+
+def _text(content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + content
+
+
+def _taken(content: bytes) -> tuple[bytes, bytes]:
+    """The first string, and the rest. Raises OSError."""
+    if len(content) < 4 or len(content) < 4 + (length := struct.unpack(">I", content[:4])[0]):
+        raise OSError("an answer that cannot be read")
+    return content[4 : 4 + length], content[4 + length :]
+
+
+async def read_request(sock: Any) -> bytes:
+    """What is to be signed: everything until the other end stops writing. Raises OSError, TimeoutError."""
+    loop, found = asyncio.get_running_loop(), bytearray()
+    async with asyncio.timeout(10):
+        while piece := await loop.sock_recv(sock, 65536):
+            found += piece
+            if len(found) > SIGN_BYTES:
+                raise OSError("too long")
+    return bytes(found)

@@ -1,0 +1,20 @@
+"""What a client signs in with."""
+
+from __future__ import annotations
+
+import msgspec
+
+from localstore.core.identity.keys import DeviceKey
+
+
+class Credential(msgspec.Struct, frozen=True):
+    """A capability token (base64url text) and the key it is bound to. `alone`: a device key of the account
+    that signs, without the token, what the token may not."""
+
+    token: str
+    key: DeviceKey
+    alone: DeviceKey | None = None
+
+    @property
+    def authorization(self) -> str:
+        return f"Bearer {self.token}"
