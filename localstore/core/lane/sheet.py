@@ -1,8 +1,8 @@
 """A sheet: the text that somebody edits in the app, as a lane between the app and the agent.
 
-Its genesis is the text when it was opened, made alike on both sides. The app writes as APP and the agent, which
-tells what others wrote, as AGENT; both may write at once. The agent's side is a `Lane`, this is the app's. A
-change costs as much as it is long, whatever the text. A sheet belongs to one thread.
+Its genesis is the text when it was opened, made alike on both sides. The app writes as APP, and the agent,
+which tells what others wrote, as AGENT; both may write at once. The agent's side is a `Lane`, this is the
+app's. A change costs as much as it is long, whatever the text. A sheet belongs to one thread.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class Sheet:
         return self._written(apply)[1]
 
     def undo(self) -> tuple[list[bytes], list[Delta]]:
-        """Take back the last edits of the app that are not undone; what others wrote stays. Returns the updates
-        and the text changes; none if there is nothing to undo."""
+        """Take back the last edits of the app that are not undone; what others wrote stays. Returns the
+        updates and the text changes; none if there is nothing to undo."""
         return self._written(self._undoing.undo)
 
     def redo(self) -> tuple[list[bytes], list[Delta]]:
