@@ -8,6 +8,7 @@ import time
 from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,6 +17,7 @@ from localstore.agent.server import Follower
 from localstore.agent.talk import Person, Request, Sheet, Typed
 from localstore.core.errors import Invalid, SvcError, UsageError
 from localstore.core.paths import terminal_safe
+from localstore.errors import CopyBusy
 from localstore.live.sheets import OpenSheet
 from localstore.sync.working_copy import WorkingCopy
 from svc.agent.steps import Steps
@@ -138,7 +140,7 @@ class Editing(Steps):
         """When there is something to do for a text that is edited."""
         moments = []
         if self._edit_waits:
-            moments.append(max(self._typed_at + TYPED_EACH, self._not_before))
+            moments.append(self._typed_at + TYPED_EACH)
         if self._cursor is not None:
             moments.append(self._here_at + (HERE_AGAIN if self._here_told else HERE_EACH))
         return moments
@@ -156,8 +158,21 @@ class Editing(Steps):
         if self._line is not None:
             self._line.here(self.channel, path, line, self._turn, "edit", col)
 
+    def _edit_round(self) -> None:
+        """Own the folder and keep what was typed, while other work has to wait for its next try."""
+        if not self._edit_due():
+            return
+        self._typed_at = time.monotonic()
+        with suppress(CopyBusy), self._owning.round() as copy:
+            self._work.begin(copy, self._turn)
+            self._typed_at = 0.0
+            self._edit_step(copy)
+            self._work.finish(copy)
+            self._end_round(copy)
+            self._flying = len(copy.db.flight_numbers())
+
     def _step(self, copy: WorkingCopy) -> bool:
-        return super()._step(copy) or self._edit_step(copy)
+        return self._edit_step(copy) or super()._step(copy)
 
     def _edit_step(self, copy: WorkingCopy) -> bool:
         """Open a text, or make one edit of what was typed. Returns whether there was something to do."""

@@ -155,9 +155,12 @@ class Watched(Editing):
             self._tell_where()
             if ended is not None:
                 return ended
-            if time.monotonic() < self._not_before or not self._due():
+            if not self._due():
                 continue
             try:
+                if time.monotonic() < self._not_before:
+                    self._edit_round()
+                    continue
                 with naming_link(self._link), within(self._cancel, self._requests, Deadline(REQUEST_SECONDS)):
                     self._round()
                     self._post()

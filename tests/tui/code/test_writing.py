@@ -16,7 +16,9 @@ from tests.tui.code.typist import Typist
 
 
 @pytest.fixture
-def typists(devices: tuple[Device, Device], request: pytest.FixtureRequest) -> Iterator[tuple[Typist, Typist]]:
+def typists(
+    devices: tuple[Device, Device], request: pytest.FixtureRequest
+) -> Iterator[tuple[Typist, Typist]]:
     first, second = devices
     name = f"{request.node.name}.txt"
     for device in devices:
@@ -94,9 +96,11 @@ def test_an_editor_saves_the_file_under_the_open_text(
 
 
 def test_the_agent_is_killed_while_somebody_types(
-    typists: tuple[Typist, Typist], devices: tuple[Device, Device]
+    typists: tuple[Typist, Typist], devices: tuple[Device, Device], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = typists
+    for name in ("SVC_HOME", "SVC_SERVER", "PYTHON_KEYRING_BACKEND"):  # of the agent that the app starts
+        monkeypatch.setenv(name, devices[0].environment[name])
     one.type("alpha", "before ")
     devices[0].end_agent(signal.SIGKILL)
     one.type("alpha", "during ")
@@ -128,7 +132,11 @@ def test_what_cannot_be_written_says_why(devices: tuple[Device, Device], relay: 
     (first.folder / "bytes.bin").write_bytes(b"\x00\x01\x02")
     (first.folder / "large.txt").write_text("a line of text\n" * 100_000)
     first.wait_for("live")
-    for path, why in (("no.txt", "is not in the folder"), ("bytes.bin", "not a text"), ("large.txt", "1 MiB")):
+    for path, why in (
+        ("no.txt", "is not in the folder"),
+        ("bytes.bin", "not a text"),
+        ("large.txt", "1 MiB"),
+    ):
         typist = Typist(first, path)
         until(lambda typist=typist: (typist.hear(), typist.said)[1])  # type: ignore[misc]
         assert why in typist.said[0]
