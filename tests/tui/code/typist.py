@@ -7,7 +7,6 @@ from pathlib import Path
 
 from localstore.core.lane.crdt import Delta
 from localstore.home import Home
-from scripts.live.devices import Device
 from tests.patience import until
 from tui.listening.writing import Heard, Writing
 
@@ -30,12 +29,12 @@ def changed(text: bytes, deltas: list[Delta]) -> bytes:
 class Typist:
     """`shown`: the text as a screen would show it. `said`: the events but changes of the text."""
 
-    def __init__(self, device: Device, path: str, folder: Path | None = None) -> None:
+    def __init__(self, home: Path, folder: Path, path: str) -> None:
         self._heard: queue.SimpleQueue[Heard] = queue.SimpleQueue()
         self.said: list[str] = []
         self.people: list[tuple[str, int, int]] = []
         self.shown = b""
-        self.writing = Writing(Home(device.home), folder or device.folder, path, self._heard.put)
+        self.writing = Writing(Home(home), folder, path, self._heard.put)
 
     def hear(self) -> None:
         """Take in what was heard so far."""
