@@ -3,7 +3,8 @@
 Strict mode (`relay serve`) refuses to start when anything is missing or wrong, with one line that says what
 to do. `--dev` fills in what a first look needs. The variables are those of the service specification,
 Operation, and TR_DATA_DIR, TR_DEVICE_KEY_SIGN_IN, TR_DEVICE_KEY_SIGN_UP, TR_LOCAL_SIGN_UP, TR_SOURCE_URL,
-TR_RATE_LIMITS, TR_PROXY_HOPS, TR_AUDIT_DAYS, TR_OUTBOUND_ALLOW, and those of quotas and of the disk reserve.
+TR_RATE_LIMITS, TR_PROXY_HOPS, TR_AUDIT_DAYS, TR_OUTBOUND_ALLOW, and those of quotas, of the disk
+reserve and of SSH.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from localstore.core.errors import Invalid
 from localstore.core.identity.request_signature import authority_of
 from localstore.core.limits import GIB, MIB
 from relay.base import database_url as urls
-from relay.base import edition
+from relay.base import edition, ssh_settings
 from relay.base.environment import Environment, StartRefused
 from relay.base.flags import ConditionalPut, Flags, switch
 from relay.capacity import creation
@@ -122,6 +123,7 @@ class Config:
     audit_days: int
     client_builds: Path | None
     outbound_allow: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
+    ssh: ssh_settings.SshSettings | None
 
     def at(self, port: int) -> Config:
         """This configuration with the port that was bound; with port 0 the origin of `--dev` is known only
@@ -209,6 +211,7 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
         audit_days=env.number("TR_AUDIT_DAYS", AUDIT_DAYS, 1, 36_500),
         client_builds=_client_builds(env),
         outbound_allow=_networks(env, "TR_OUTBOUND_ALLOW"),
+        ssh=ssh_settings.read(env, host),
     )
 
 

@@ -56,6 +56,12 @@ RELAY: dict[str, Variable] = {
     "TR_PROXY_HOPS": Variable(
         "0", "How many reverse proxies stand in front (0 to 8), whose `X-Forwarded-For` is believed."
     ),
+    "TR_SSH_PORT": Variable("–", "Port on which `ssh` opens the app; unset: off. 0 takes a free one."),
+    "TR_SSH_HOST": Variable("`--host`", "Address of that port."),
+    "TR_SSH_SESSIONS": Variable("50", "Sessions over SSH at once, at most."),
+    "TR_SSH_UIDS": Variable(
+        "2000000000", "First of the uids that sessions over SSH get where the relay is root, one each."
+    ),
     "TR_QUOTA_BYTES": Variable(
         "21474836480", "Bytes that an account may keep (20 GiB), before compression, counted by repository."
     ),
@@ -139,6 +145,7 @@ CLIENT: dict[str, Variable] = {
     "SVC_TURN": Variable(
         "–", "What an agent calls its turn; the events of its changes carry it (header `Svc-Turn`)."
     ),
+    "SVC_SSH": Variable("–", "Set by a relay for the processes of sessions over SSH."),
     "SVC_DEBUG": Variable("–", "`1` shows the traceback of an error."),
     "SVC_COMPLETE": Variable(
         "–", "Set by completion scripts: answer what can stand at the cursor, run nothing."
@@ -205,7 +212,7 @@ def relay_variables() -> tuple[set[str], set[str]]:
     """The variables that the relay's configuration asks for, and those of them that may come from a file."""
     from relay import config
 
-    given = _Asked({"S3_ENDPOINT": "https://s3.example", "S3_BUCKET": "bucket"})
+    given = _Asked({"S3_ENDPOINT": "https://s3.example", "S3_BUCKET": "bucket", "TR_SSH_PORT": "0"})
     config.read(given, dev=True, host="127.0.0.1", port=0, data=None)
     secret = {name.removesuffix("_FILE") for name in given.names if name.endswith("_FILE")}
     return {name for name in given.names if not name.endswith("_FILE")}, secret

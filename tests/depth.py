@@ -20,6 +20,14 @@ def rounds(few: int, many: int) -> int:
     return many if DEEP else few
 
 
+def played(*numbers: int, one_in: int) -> bool:
+    """Whether the combination at these places of its lists is tried: one in so many; all with TEST_DEEP=1.
+
+    Each row and each column of a table of combinations gets its share.
+    """
+    return DEEP or sum(numbers) % one_in == 0
+
+
 def thin(items: list[pytest.Item]) -> list[pytest.Item]:
     """Lessen the examples of these tests, and return those that are not played at this depth."""
     if DEEP:

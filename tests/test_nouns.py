@@ -35,7 +35,15 @@ UNCALLED = {
     "seal.PREPARE_SEALS": "importers",
 }
 # Commands that no transcript shows: what they print depends on the machine, or the ones beside them tell it.
-UNSHOWN = {"auth token revoke", "completions", "repo executable", "repo status", "tui", "version"}
+UNSHOWN = {
+    "auth device ssh",
+    "auth token revoke",
+    "completions",
+    "repo executable",
+    "repo status",
+    "tui",
+    "version",
+}
 # Routes whose tests stand in files of other names.
 TESTED = {
     "auth": "tests/relay/auth/test_session.py",

@@ -26,7 +26,7 @@ from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
 from tui.client import Client, sentence, state_after
 from tui.commands import Commands
-from tui.display import Over
+from tui.display.screen import Over
 from tui.drafts import Drafts
 from tui.images.protocol import Way
 from tui.listening.news import News
@@ -65,15 +65,19 @@ class SvcApp(News, inherit_bindings=False):
         machine: Machine | None = None,
         images: Way = "blocks",
         commands: Commands | None = None,
+        notice: str = "",
     ) -> None:
+        if not os.environ.get("NO_COLOR"):
+            os.environ.pop("NO_COLOR", None)  # an empty one counts for Textual, and means colours
         super().__init__(ansi_color=colours == "terminal")
         self.client, self.place, self.keys, self.clock = client, place, dict(keys or {}), clock
         self.colours = colours
         self.sending, self.machine, self.commands = sending, machine, commands
         self.drafts = Drafts(drafts) if drafts is not None else None
         self.draft = ""  # the one that is being sent
-        self.images = images
+        self.images, self.notice = images, notice
         self.entries: list[QueuedAction] = []  # of the outbox, as of the last change
+        self.pressed = ""  # the key whose action runs
         self._painted = False
         self.broken: Exception | None = None
         self.animation_level = "none"
@@ -93,7 +97,9 @@ class SvcApp(News, inherit_bindings=False):
         taken = next((action for action in self.actions() if key in action.keys), None)
         if taken is None:
             return False
+        self.pressed = key
         self.carry_out(taken)
+        self.pressed = ""
         return True
 
     def carry_out(self, action: Action) -> None:
@@ -241,6 +247,9 @@ class SvcApp(News, inherit_bindings=False):
         saying: Any = self.screen
         if self.drafts is None:
             return
+        if self.is_web:
+            saying.say("a page has no terminal for your editor; type it here with c", "warn")
+            return
         file = self.drafts.file(name)
         try:
             command = editor(os.environ, "type it here with c")
@@ -347,6 +356,8 @@ class SvcApp(News, inherit_bindings=False):
     def _begin_queue(self) -> None:
         """Send the queue left from before; check it periodically, because it is shared."""
         self._painted = True
+        if self.notice:
+            cast("Any", self.screen).say(self.notice)
         self.send_queue()
         self.set_interval(QUEUE_EVERY, self._look_at_queue)
         self.set_interval(TICK, self._tick)

@@ -8,12 +8,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from localstore.core.model.repo import Repo
-from svc.flows.place.rights import refusal
 from tui.actions import Action
 from tui.commands import Field, given, missing, words_of
-from tui.display import LeanApp
 from tui.machine import Place
 from tui.offers import OFFERS
+from tui.screens.order import KeysInOrder
 
 if TYPE_CHECKING:
     from tui.commands import Commands
@@ -23,7 +22,7 @@ SEAL = "seal"
 SHOWN = frozenset({"run", "version", "advisory", "report", "webhook"})  # parameters that screens know by name
 
 
-class Calling(LeanApp, inherit_bindings=False):
+class Calling(KeysInOrder, inherit_bindings=False):
     """`commands`: None where the app was opened without them."""
 
     commands: Commands | None = None
@@ -75,6 +74,8 @@ class Calling(LeanApp, inherit_bindings=False):
 
     def refused(self, action: Action) -> str:
         """Why the role of this account may not do this here; "" if it may."""
+        from svc.flows.place.rights import refusal
+
         repo, mine = self._current.subject() if action.right else (None, False)
         return refusal(action.right, repo, mine) if repo is not None else ""
 

@@ -13,14 +13,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from localstore.agent.talk import ApiResponse
 from svc.agent.invoke.programs import SVC, Programs
 
-_wrapped = msgspec.json.Decoder(ApiResponse[Any])
+if TYPE_CHECKING:
+    from localstore.agent.talk import ApiResponse
+
 Values = Mapping[str, str]
 
 
@@ -59,8 +60,11 @@ class Commands:
     ) -> ApiResponse[Any]:
         """Carry out a command line; `data` has its text and exit code. Raises Cancelled once `stopped()`,
         ClientError if its process fails."""
+        from localstore.agent.talk import ApiResponse  # not before the first paint
+
         body = msgspec.json.encode({"words": words, "width": width})
-        return _wrapped.decode(self._programs.run(SVC, [], body, folder or Path.cwd(), stopped))
+        answer = self._programs.run(SVC, [], body, folder or Path.cwd(), stopped)
+        return msgspec.json.decode(answer, type=ApiResponse[Any])
 
     def path_in(self, words: Sequence[str]) -> str:
         """The command that the words begin with; "" if they name none."""

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from localstore.agent.talk import AgentSilent, ApiResponse, Person, Seen
 from localstore.core.errors import SvcError
 from localstore.folder.link import read_repo
 from localstore.home import Home
-from svc.agent.start import reach
-from tui.listening.looking import Looking
 
 if TYPE_CHECKING:
+    from localstore.agent.talk import ApiResponse, Person, Seen
     from svc.agent.invoke.sync import Status as SyncStatus
+    from tui.listening.looking import Looking
 
 ANSWER_SECONDS = 10.0
 T = TypeVar("T")
@@ -56,6 +55,9 @@ class Machine:
 
     def invoke(self, command: str, shape: type[T], **args: Any) -> ApiResponse[T] | None:
         """What a command answers; None if no agent runs or answers. None is started merely to be asked."""
+        from localstore.agent.talk import AgentSilent, ApiResponse  # not before the first paint
+        from svc.agent.start import reach
+
         try:
             agent = reach(self._home)
             if agent is None:
@@ -70,6 +72,8 @@ class Machine:
 
     def look(self, origin: str, repo_id: str, branch: str, saw: Callable[[Seen], None]) -> Looking:
         """Look at the live state of a branch until it is closed; the agent is started if none runs."""
+        from tui.listening.looking import Looking
+
         return Looking(self._home, origin, repo_id, branch, saw)
 
     def status(self) -> SyncStatus | None:

@@ -20,7 +20,7 @@ from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
 from svc.flows.inbox_words import said
 from svc.flows.place.rights import refusal
-from tui import reads
+from tui import contents, reads
 from tui.filters import WORDS, Filter, parse
 from tui.listed import ListedIssue, ListedProposal
 from tui.reads import Read
@@ -71,7 +71,7 @@ class Pages:
 
     def issues(self, repo: Repo, text: str = "") -> Page:
         asked = parse("issues", text, "all")
-        found: list[ListedIssue] = self._read(reads.issues(repo.id, cast("IssueQuery", asked.query)))
+        found: list[ListedIssue] = self._read(contents.issues(repo.id, cast("IssueQuery", asked.query)))
         choices = [
             Choice(
                 f"#{one.number} {one.state}  {safe(one.title)}  {_who(one)} {self._ago(one.updated_at)}",
@@ -82,19 +82,19 @@ class Pages:
         return _filtered("Issues", repo, asked, choices, partial(self.issues, repo))
 
     def issue(self, repo: Repo, number: int) -> Page:
-        one: Issue = self._read(reads.issue(repo.id, number))
+        one: Issue = self._read(contents.issue(repo.id, number))
         lines = [
             f"{one.state}, by {_who(one)} {self._ago(one.created_at)}",
             *_named("labels", (label.name for label in one.labels)),
             *_named("assigned", (_handle(actor) for actor in one.assignees)),
             *_text(one.body),
-            *self._comments(self._read(reads.comments(repo.id, number))),
+            *self._comments(self._read(contents.comments(repo.id, number))),
         ]
         return Page(f"#{number} {safe(one.title)}", lines)
 
     def proposals(self, repo: Repo, text: str = "") -> Page:
         asked = parse("proposals", text, "all")
-        read = reads.proposals(repo.id, cast("ProposalQuery", asked.query))
+        read = contents.proposals(repo.id, cast("ProposalQuery", asked.query))
         found: list[ListedProposal] = self._read(read)
         choices = [
             Choice(
@@ -107,9 +107,9 @@ class Pages:
         return _filtered("Proposals", repo, asked, choices, partial(self.proposals, repo))
 
     def proposal(self, repo: Repo, number: int) -> Page:
-        one: Proposal = self._read(reads.proposal(repo.id, number))
-        checks = self._read(reads.seal_checks(repo.id, one.head_seal)).items
-        threads: list[Thread] = self._read(reads.threads(repo.id, number))
+        one: Proposal = self._read(contents.proposal(repo.id, number))
+        checks = self._read(contents.seal_checks(repo.id, one.head_seal)).items
+        threads: list[Thread] = self._read(contents.threads(repo.id, number))
         lines = [
             f"{_state(one)}, by {_who(one)} {self._ago(one.created_at)}",
             f"{safe(one.head)} into {safe(one.base)}",
@@ -126,9 +126,9 @@ class Pages:
             *(
                 f"review by {_handle(review.reviewer)}: {review.verdict.replace('_', ' ')}"
                 + (f": {safe(review.body)}" if review.body else "")
-                for review in self._read(reads.reviews(repo.id, number))
+                for review in self._read(contents.reviews(repo.id, number))
             ),
-            *self._comments(self._read(reads.comments(repo.id, number))),
+            *self._comments(self._read(contents.comments(repo.id, number))),
         ]
         choices = [Choice("changed lines", partial(self._changes, repo, one))]
         choices += [
@@ -143,7 +143,7 @@ class Pages:
     def _changes(self, repo: Repo, one: Proposal) -> Page:
         from tui.widgets.patch import Patches
 
-        compare = self._read(reads.changes(repo.id, one.merge_base or one.base_seal, one.head_seal))
+        compare = self._read(contents.changes(repo.id, one.merge_base or one.base_seal, one.head_seal))
         lines = ["".join(text for text, _ in item.left) for item in Patches(compare.files)]
         return Page(f"#{one.number}, {len(compare.files)} files", [line.replace("−", "-") for line in lines])
 
@@ -161,7 +161,7 @@ class Pages:
     def workflows(self, repo: Repo, seal: str | None) -> Page:
         lines = []
         if seal is not None:
-            found = self._read(reads.seal_checks(repo.id, seal))
+            found = self._read(contents.seal_checks(repo.id, seal))
             lines = [f"check {safe(one.name)} on the head: {one.state}" for one in found.items]
         choices = [
             Choice(
@@ -169,7 +169,7 @@ class Pages:
                 f"{run.attempt}  {self._ago(run.created_at)}",
                 partial(self.run, run),
             )
-            for run in self._read(reads.runs(repo.id))
+            for run in self._read(contents.runs(repo.id))
         ]
         return Page(f"Runs of {safe(repo.full_name)}, {len(choices)}", lines, choices)
 
@@ -183,7 +183,7 @@ class Pages:
         return Page(f"run of {safe(run.name)}", lines)
 
     def releases(self, repo: Repo) -> Page:
-        found: list[Release] = self._read(reads.releases(repo.id))
+        found: list[Release] = self._read(contents.releases(repo.id))
         choices = [
             Choice(
                 f"{safe(one.version)}  {safe(one.notes.partition(chr(10))[0])}  {len(one.assets)} files  "
@@ -206,16 +206,16 @@ class Pages:
     # --- what concerns the repository
 
     def security(self, repo: Repo) -> Page:
-        advisories = self._read(reads.advisories(repo.full_name))
-        rules = self._read(reads.protections(repo.id))
+        advisories = self._read(contents.advisories(repo.full_name))
+        rules = self._read(contents.protections(repo.id))
         lines = [f"advisory {safe(one.id)}: {safe(one.summary)}" for one in advisories]
         lines.append("franking evidence: not in this version of svc")
         lines += [f"rule for branches {safe(one.pattern)}" for one in rules]
         return Page(f"Security: {len(advisories)} advisories, {len(rules)} rules", lines)
 
     def insights(self, repo: Repo, seal: str | None) -> Page:
-        found = self._read(reads.dependencies(repo.id, seal)).items if seal is not None else []
-        dependents = self._read(reads.dependents(repo.id))
+        found = self._read(contents.dependencies(repo.id, seal)).items if seal is not None else []
+        dependents = self._read(contents.dependents(repo.id))
         lines = [
             f"depends on {safe(one.name)} {safe(one.requirement)} ({one.ecosystem}, {safe(one.path)})"
             + "".join(f", advisory {safe(matched.id)}" for matched in one.advisories)
@@ -235,7 +235,7 @@ class Pages:
             "Listing",
             *(
                 f"  {safe(one.name)}, {safe(one.category or 'no category')}, {len(one.screenshots)} pictures"
-                for one in self._read(reads.listing(now.id))
+                for one in self._read(contents.listing(now.id))
             ),
             "Access",
             *self._access(now),
@@ -247,7 +247,7 @@ class Pages:
             "Checks",
             *(
                 f"  {safe(one.name)}: {'has to pass' if one.enabled else 'not asked for'}"
-                for one in self._read(reads.checks(now.id))
+                for one in self._read(contents.checks(now.id))
             ),
             "Lifecycle",
             f"  visibility: {now.visibility}",
@@ -257,8 +257,8 @@ class Pages:
         return Page(f"Settings of {safe(now.full_name)}", lines)
 
     def _access(self, repo: Repo) -> list[str]:
-        people = self._allowed(repo, "collaborator.list", reads.collaborators(repo.id))
-        invited = self._allowed(repo, "invite.list", reads.invites(repo.id))
+        people = self._allowed(repo, "collaborator.list", contents.collaborators(repo.id))
+        invited = self._allowed(repo, "invite.list", contents.invites(repo.id))
         lines = [f"  {_handle(one.account)}: {one.role}" for one in people]
         return lines + [
             f"  {_handle(one.account)}: invited as {one.role}" for one in invited if one.state == "pending"

@@ -18,7 +18,7 @@ from typing import TextIO, TypeVar
 from localstore.core.errors import SvcError
 from localstore.core.model.history import SealSummary
 from localstore.core.model.repo import Repo
-from tui import reads
+from tui import contents, reads
 from tui.client import Client, sentence
 from tui.highlight import lines_of
 from tui.pages import Choice, Page, Pages
@@ -86,7 +86,7 @@ class Plain:
 
     def repo(self, repo: Repo) -> Page:
         repo = self._read(reads.repo(repo.id))
-        refs = self._read(reads.refs(repo.id))
+        refs = self._read(contents.refs(repo.id))
         head = next((ref.head for ref in refs if ref.name == repo.default_branch), None)
         if head is None:
             lines = [*self._about(repo), "nothing is sealed yet"]
@@ -103,12 +103,12 @@ class Plain:
         )
 
     def _about(self, repo: Repo) -> list[str]:
-        listings = self._read(reads.listing(repo.id)) if repo.listing_id is not None else []
+        listings = self._read(contents.listing(repo.id)) if repo.listing_id is not None else []
         description = [safe(repo.description)] if repo.description else []
         return [*description, counts(repo), *(f"listing {listed(one)}" for one in listings)]
 
     def folder(self, repo: Repo, seal: str, folder: str) -> Page:
-        tree = self._read(reads.tree(repo.id, seal, folder))
+        tree = self._read(contents.tree(repo.id, seal, folder))
         choices = []
         for entry in sorted(tree.entries, key=lambda entry: (entry.kind != "dir", entry.path)):
             name = safe(entry.path.rsplit("/", 1)[-1])
@@ -119,14 +119,14 @@ class Plain:
         return Page(safe(folder) + "/" if folder else "files", (), choices)
 
     def file(self, repo: Repo, seal: str, path: str) -> Page:
-        blob = self._read(reads.file(repo.id, seal, path))
+        blob = self._read(contents.file(repo.id, seal, path))
         if blob.encoding != "utf-8" or blob.content is None:
             return Page(safe(path), [f"{blob.size:,} bytes, not text"])
         lines = lines_of(blob.content)
         return Page(f"{safe(path)}, {len(lines)} lines", [safe(line) for line in lines])
 
     def history(self, repo: Repo) -> Page:
-        seals = self._read(reads.history(repo.id, repo.default_branch, None))
+        seals = self._read(contents.history(repo.id, repo.default_branch, None))
         choices = [
             Choice(
                 f"{seal.id[:8]} {safe(seal.message.partition(chr(10))[0])}  "
@@ -138,7 +138,7 @@ class Plain:
         return Page("history", (), choices)
 
     def seal(self, repo: Repo, seal: SealSummary) -> Page:
-        compare = self._read(reads.brought(repo.id, seal.id))
+        compare = self._read(contents.brought(repo.id, seal.id))
         lines = ["".join(text for text, _ in item.left) for item in Patches(compare.files)]
         return Page(f"seal {seal.id[:8]}, {len(compare.files)} files", lines)
 

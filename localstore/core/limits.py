@@ -183,3 +183,11 @@ RENAME_BYTES = 16 * MIB  # added and removed files that are compared to find ren
 RENAME_PAIRS = 40_000  # pairs of these files
 BLAME_VERSIONS = 5000  # versions of a file that one blame request reads
 BLAME_LINES = 32_000_000  # lines of all these versions; their owners may be in memory at once
+
+
+def in_words(count: int) -> str:
+    """A number of bytes as a sentence says it: `128 MiB`, `64 KiB`, `1500 bytes`; never rounded."""
+    for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if count >= unit and not count % unit:
+            return f"{count // unit} {name}"
+    return f"{count} bytes"

@@ -22,7 +22,7 @@ import msgspec
 import yaml
 
 from localstore.core.errors import Invalid
-from localstore.core.limits import EXECUTABLE_LIST, MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST
+from localstore.core.limits import EXECUTABLE_LIST, MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST, in_words
 from localstore.core.names import MANIFEST, parse_repo
 from localstore.core.paths import terminal_safe
 from localstore.core.storage.chunks import file_cap
@@ -56,7 +56,7 @@ class RepoManifest(msgspec.Struct, frozen=True, kw_only=True):
 def parse(data: bytes) -> RepoManifest:
     """Parse `.svc.yaml`. Raises Invalid, with one sentence, if a value is wrong."""
     if len(data) > MANIFEST_BYTES:
-        raise Invalid(f"{MANIFEST} is larger than {MANIFEST_BYTES} bytes")
+        raise Invalid(f"{MANIFEST} is larger than {in_words(MANIFEST_BYTES)}")
     top = _load(data)
     if not isinstance(top, dict):
         raise Invalid(f"{MANIFEST} must be a mapping of keys to values")

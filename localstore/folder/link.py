@@ -29,7 +29,7 @@ FileT = TypeVar("FileT", "RepoLink", "SealedState", "_LastSeal")
 class RepoLink(msgspec.Struct, frozen=True, kw_only=True):
     """`repo.json`. `server`: origin; `repo`: OWNER/NAME; `class_` ("class" on disk): the repository class.
     `seal`, absent for a folder on a branch: the folder shows this seal read-only, and `branch` is the one to
-    return to."""
+    return to. `before`: the branch or seal that the folder was on before this one, if there was one."""
 
     server: str
     repo_id: str
@@ -38,6 +38,7 @@ class RepoLink(msgspec.Struct, frozen=True, kw_only=True):
     class_: str = msgspec.field(name="class")
     v: int = 1
     seal: str | msgspec.UnsetType = msgspec.UNSET
+    before: str | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def shown_seal(self) -> str | None:

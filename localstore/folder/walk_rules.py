@@ -9,7 +9,7 @@ from collections.abc import Collection
 from localstore.core import paths
 from localstore.core.errors import PathInvalid, TooLarge
 from localstore.core.ignore.matcher import SOURCES
-from localstore.core.limits import IGNORE_FILE_BYTES
+from localstore.core.limits import IGNORE_FILE_BYTES, in_words
 from localstore.core.paths import terminal_safe
 from localstore.folder.link import FOLDER
 
@@ -53,6 +53,6 @@ def rules_in(folder: int, prefix: str, names: Collection[str]) -> dict[str, str]
             data = file.read(IGNORE_FILE_BYTES + 1)
         if len(data) > IGNORE_FILE_BYTES:
             shown = terminal_safe(prefix + source)
-            raise TooLarge(f"{shown} is larger than {IGNORE_FILE_BYTES} bytes; shorten it")
+            raise TooLarge(f"{shown} is larger than {in_words(IGNORE_FILE_BYTES)}; shorten it")
         texts[source] = data.decode("utf-8", "surrogateescape")
     return texts

@@ -82,12 +82,14 @@ class Rounds:
 
         def placed(path: str, before: bytes | None, new: bytes) -> None:
             note(path, before, new)
+            self.reads.forget(path)  # the file that was watched is gone; this one may be read from now on
             self._placed[path] = 0
 
         copy.placed = placed
 
     def saved(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
         """Capture the saves of these paths and put their updates in flight."""
+        self.reads.look()
         paths = [path for path in paths if not self._is_ours(copy, path)]
         for path in paths:
             self.barred.pop(path, None)
@@ -114,6 +116,7 @@ class Rounds:
     def saved_below(self, copy: WorkingCopy, folders: Iterable[str], heard: bool = False) -> Done:
         """As `saved`, for everything that changed below these folders. `heard`: a watcher names those to
         visit."""
+        self.reads.look()
         scan, paths = _walked(copy, folders, heard)
         self.barred = {path: why for path, why in self.barred.items() if path not in paths}
         return self._send_off(copy, paths, scan)
@@ -124,12 +127,15 @@ class Rounds:
 
     def bring(self, copy: WorkingCopy) -> Done:
         """Write received changes to the folder, and put in flight what was merged with them."""
+        self.reads.look()
         paths = sorted(path for path in self.frames.paths if not self._is_written(copy, path))
         changed = reconcile_paths(copy, Scan(), paths, partial(self.frames.lane, copy))
         self.frames.done(copy, paths)
         for path, why in copy.unreadable.items():
             self.barred[path] = why
-        return self._report(copy, self.again(copy, _pending(copy, paths)), changed)
+        done = self.again(copy, _pending(copy, paths))
+        self._watch_placed(copy)
+        return self._report(copy, done, changed)
 
     def bootstrap(self, copy: WorkingCopy) -> Connected:
         """Read new rows of the branch from the relay; `bring` writes them."""
@@ -163,15 +169,20 @@ class Rounds:
         return sent
 
     def finish(self, copy: WorkingCopy) -> None:
-        """End the round: start detecting reads of the files written in it."""
+        """End the round."""
+        self._watch_placed(copy)
+        while len(self._placed) > 1000:
+            self._placed.pop(next(iter(self._placed)))
+        copy.files.forget()
+
+    def _watch_placed(self, copy: WorkingCopy) -> None:
+        """Start detecting reads of the files that were just written: soon, because a read before counts for
+        nothing, but after svc's own."""
         for path, inode in self._placed.items():
             if inode == 0:
                 self.reads.watch(copy.files, path)
                 info = copy.files.stat(path)
                 self._placed[path] = info.st_ino if info else -1
-        while len(self._placed) > 1000:
-            self._placed.pop(next(iter(self._placed)))
-        copy.files.forget()
 
     def _is_written(self, copy: WorkingCopy, path: str) -> bool:
         """Whether a program has the file open for writing; after WRITING_SECONDS it no longer counts."""

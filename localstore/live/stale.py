@@ -128,7 +128,8 @@ def _held(copy: WorkingCopy, versions: list[Version], data: bytes, since: int) -
     texts = _texts(copy, versions, [*candidates, last])
     if last not in texts:
         return None
-    if not versions[last].read and 0 in texts and not _keeps(texts[0], texts[last], data):
+    older = [text for at, text in texts.items() if at != last]
+    if not versions[last].read and not all(_keeps(text, texts[last], data) for text in older):
         del texts[last]  # unread, so no editor holds it
     costs = {at: _cost(text, data) for at, text in texts.items()}
     best = min(costs, key=lambda at: (costs[at], -at))
@@ -146,8 +147,25 @@ def _texts(copy: WorkingCopy, versions: list[Version], wanted: Iterable[int]) ->
 
 
 def _cost(old: bytes, new: bytes) -> int:
-    """Bytes that the change from one text to the other deletes and inserts."""
-    return sum(edit.deleted + len(edit.inserted) for edit in edits(old, new))
+    """Bytes of the words that the change from one text to the other deletes and inserts. Words count whole,
+    because letters that two words share do not make one an edit of the other."""
+    cost = reached = 0
+    for offset, deleted, inserted in edits(old, new):
+        start, end = offset, offset + deleted
+        if _is_word(old[start:end][:1]) or _is_word(inserted[:1]):
+            while start > reached and _is_word(old[start - 1 : start]):
+                start -= 1
+        reached = end
+        if _is_word(old[start:end][-1:]) or _is_word(inserted[-1:]):
+            while _is_word(old[reached : reached + 1]):
+                reached += 1
+        cost += deleted + len(inserted) + 2 * (offset - start + reached - end)
+    return cost
+
+
+def _is_word(byte: bytes) -> bool:
+    """Whether the byte is part of a word; bytes outside ASCII are."""
+    return byte.isalnum() or byte == b"_" or byte >= b"\x80"
 
 
 def _keeps(old: bytes, arrived: bytes, data: bytes) -> bool:

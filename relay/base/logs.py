@@ -19,7 +19,15 @@ import structlog
 
 DELAY = 0.2  # seconds
 
-_LIBRARIES = ("sanic.root", "sanic.error", "sanic.server", "sanic.websockets", "asyncio", "aiosqlite")
+_LIBRARIES = (
+    "sanic.root",
+    "sanic.error",
+    "sanic.server",
+    "sanic.websockets",
+    "asyncio",
+    "aiosqlite",
+    "asyncssh",
+)
 
 
 def configure(level: str) -> None:

@@ -6,7 +6,7 @@
 A follower reads the events after its cursor, writes their consequences and moves the cursor, all in one
 transaction that holds the lock of its name: after a crash an event was handled completely or not at all. It
 stops at the horizon, below which no new event can appear (`Database.horizon`), so that none is skipped. It is
-woken when the log grows, and polls every few seconds.
+woken when the log has an event of its kinds, and polls every few seconds.
 
 No follower may read `live`: those events are many, are deleted after two days and say nothing that a
 bootstrap does not.
@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from relay.db.engine.database import Database, Tx
@@ -47,6 +47,7 @@ class Followers:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._all: dict[str, Follower] = {}
+        self._wakes: dict[str, asyncio.Event] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
     def register(self, name: str, follow: Follow, kinds: Sequence[str], turn: int = TURN) -> None:
@@ -59,9 +60,14 @@ class Followers:
     async def start(self) -> None:
         for follower in self._all.values():
             await self._begin(follower)
-            wake = asyncio.Event()
-            self._db.on_wake(wake.set)
-            self._tasks.append(asyncio.create_task(self._keep(follower, wake)))
+        grown = asyncio.Event()
+        self._db.on_wake(grown.set)
+        async with self._db.read() as tx:
+            end = await self._end(tx)
+        for name in self._all:
+            self._wakes[name] = wake = asyncio.Event()
+            self._tasks.append(asyncio.create_task(self._keep(name, wake)))
+        self._tasks.append(asyncio.create_task(self._hear(grown, end)))
 
     async def stop(self) -> None:
         """Stop at once; the current transaction is rolled back and its events are handled again later."""
@@ -72,13 +78,13 @@ class Followers:
     async def turn(self, name: str) -> int:
         """Handle the next events; returns how many. Only one process at a time does."""
         follower = self._all[name]
-        async with self._db.read() as tx:  # most wake-ups concern other kinds and end here
+        async with self._db.read() as tx:  # another process may have been faster, and polls find little
             at = await tx.value(rows.CURSOR, name=name)
-            if at is None or not await self._after(tx, follower, at, 1):
+            if at is None or not await self._after(tx, follower.kinds, at, 1):
                 return 0
         async with self._db.write(f"follow {name}") as tx:
             at = await tx.value(rows.CURSOR, name=name)
-            events = await self._after(tx, follower, at, follower.turn)
+            events = await self._after(tx, follower.kinds, at, follower.turn)
             if events:
                 await follower.follow(tx, events)
                 await tx.run(rows.CURSOR_TO, follower=name, to=events[-1].id)
@@ -93,9 +99,12 @@ class Followers:
             if await tx.value(rows.CURSOR, name=follower.name) > end:
                 await tx.run(rows.CURSOR_TO, follower=follower.name, to=end)
 
-    async def _after(self, tx: Tx, follower: Follower, at: int, limit: int) -> list[Logged]:
+    async def _after(self, tx: Tx, kinds: Iterable[str], at: int, limit: int) -> list[Logged]:
         last = await self._end(tx)  # read before the events, so that all up to it are visible
-        found = await tx.all(rows.OF_KINDS, since=at, last=last, kinds=list(follower.kinds), limit=limit)
+        return await self._between(tx, kinds, at, last, limit)
+
+    async def _between(self, tx: Tx, kinds: Iterable[str], at: int, last: int, limit: int) -> list[Logged]:
+        found = await tx.all(rows.OF_KINDS, since=at, last=last, kinds=list(kinds), limit=limit)
         return [log.row(one) for one in found]
 
     async def _end(self, tx: Tx) -> int:
@@ -103,13 +112,40 @@ class Followers:
         horizon = await self._db.horizon(tx)
         return int(await tx.value(rows.LAST)) if horizon is None else horizon - 1
 
-    async def _keep(self, follower: Follower, wake: asyncio.Event) -> None:
+    async def _hear(self, grown: asyncio.Event, at: int) -> None:
+        """Read the log once for all followers when it has grown since `at`, and wake those that have
+        something to do: most commits are live edits, which concern none."""
+        kinds = sorted({kind for follower in self._all.values() for kind in follower.kinds})
+        while True:
+            await grown.wait()
+            grown.clear()
+            try:
+                at = await self._wake_after(kinds, at)
+            except Exception:
+                LOG.exception("the event log could not be read; trying again")
+                await asyncio.sleep(PAUSE)
+                grown.set()
+
+    async def _wake_after(self, kinds: Sequence[str], at: int) -> int:
+        """Wake the followers of events after `at`. Returns up to where the log was read."""
+        async with self._db.read() as tx:
+            last = await self._end(tx)
+            while True:
+                events = await self._between(tx, kinds, at, last, TURN)
+                for follower in self._all.values():
+                    if any(event.kind in follower.kinds for event in events):
+                        self._wakes[follower.name].set()
+                if len(events) < TURN:
+                    return max(at, last)
+                at = events[-1].id
+
+    async def _keep(self, name: str, wake: asyncio.Event) -> None:
         while True:
             wake.clear()
             try:
-                behind = await self.turn(follower.name)
+                behind = await self.turn(name)
             except Exception:
-                LOG.exception("%s could not follow the event log; trying again", follower.name)
+                LOG.exception("%s could not follow the event log; trying again", name)
                 await asyncio.sleep(PAUSE)
                 continue
             if behind:

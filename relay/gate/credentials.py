@@ -17,9 +17,10 @@ from typing import Literal
 from sanic.request import Request
 
 from localstore.core.errors import Forbidden, Invalid, NotBound, Unauthorized
-from localstore.core.identity import bearer, request_signature
+from localstore.core.identity import bearer, request_signature, ssh
 from localstore.core.identity.request_signature import SAFE_METHODS, ParsedSignature
 from localstore.core.limits import MIB, SIGNATURE_MAX_AGE
+from localstore.core.rights.operation import required
 from relay.base.clock import now_ms
 from relay.caller import Caller, Principal, Sight
 from relay.db.identity import device_key as device_keys
@@ -107,8 +108,9 @@ class Credentials:
         public, words, used_at, account_id, kind, handle, phase = found
         await self._verify(caller, request, incoming, body, parsed, public)
         caps = frozenset(words.split())
-        if self._op not in caps:
-            raise Forbidden(f"this device key may not {self._op!r} without a token; run: svc login")
+        needed = required(self._op, caps)
+        if needed not in caps:
+            raise Forbidden(f"this device key may not {needed!r} without a token; run: svc login")
         now = now_ms()
         if now - (used_at or 0) > USED_AGAIN:
             async with self._node.db.write() as tx:
@@ -130,7 +132,11 @@ class Credentials:
         """The verdict on a token that verifies and whose own restrictions allow this request."""
         verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)
         repo = _repo(params["id"]) if self._about_repo else None
-        verdict.token.authorize(self._op, _moment(now_ms() // 1000), repo=repo, audience=self._audience)
+        caps = verdict.token.capability.caps
+        needed = required(self._op, caps)
+        if needed not in caps and "talk" in caps:
+            raise Forbidden(ssh.READS_AND_TALKS)
+        verdict.token.authorize(needed, _moment(now_ms() // 1000), repo=repo, audience=self._audience)
         return verdict
 
     async def _sign_in(

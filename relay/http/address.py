@@ -10,8 +10,9 @@ from sanic.request import Request
 
 def client_address(request: Request, proxy_hops: int) -> str:
     """The caller's IP address. Behind `proxy_hops` reverse proxies it is the entry of X-Forwarded-For that
-    the outermost of them wrote; entries that the client sent are ignored."""
-    if proxy_hops > 0:
+    the outermost of them wrote; entries that the client sent are ignored. A connection that was handed over
+    came through none (`relay.ssh.door`)."""
+    if proxy_hops > 0 and not is_handed(request):
         hops = ",".join(request.headers.getall("x-forwarded-for", [])).split(",")
         if len(hops) >= proxy_hops and (address := _address(hops[-proxy_hops].strip())):
             return address
@@ -31,9 +32,14 @@ def network(address: str) -> str:
     return str(mapped) if mapped else str(ipaddress.ip_network((found.packed, 64), strict=False))
 
 
+def is_handed(request: Request) -> bool:
+    """Whether the request comes from a session over SSH."""
+    return request.conn_info is not None and getattr(request.conn_info.ctx, "handed", False)
+
+
 def is_loopback(request: Request) -> bool:
     """Whether the request comes from this machine and through no proxy."""
-    if request.headers.get("x-forwarded-for") or request.headers.get("forwarded"):
+    if is_handed(request) or request.headers.get("x-forwarded-for") or request.headers.get("forwarded"):
         return False
     address = _address(request.ip or "")
     return address is not None and ipaddress.ip_address(address).is_loopback

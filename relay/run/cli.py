@@ -49,6 +49,11 @@ def _parser() -> argparse.ArgumentParser:
     signer = commands.add_parser("signer", parents=[common], help="serve tokens from the root keys")
     signer.set_defaults(run=_signer)
 
+    ssh_key = commands.add_parser(
+        "ssh-key", parents=[common], help="print the fingerprint of the SSH host key (TR_SSH_PORT)"
+    )
+    ssh_key.set_defaults(run=_ssh_key)
+
     repo = commands.add_parser("repo", parents=[common], help="take a repository offline or back")
     repo.add_argument("action", choices=STATES)
     repo.add_argument("repository", metavar="OWNER/NAME")
@@ -151,6 +156,17 @@ def _signer(asked: argparse.Namespace) -> int:
     folder = (asked.data or Path(os.environ.get("TR_DATA_DIR") or "relay-data")).absolute()
     data_folder.make(folder)
     run(folder)
+    return 0
+
+
+def _ssh_key(asked: argparse.Namespace) -> int:
+    from relay.run import data_folder
+    from relay.ssh import host_key
+
+    host_key.require_asyncssh()
+    folder = (asked.data or Path(os.environ.get("TR_DATA_DIR") or "relay-data")).absolute()
+    data_folder.make(folder)
+    print(host_key.fingerprint(host_key.load(folder)))
     return 0
 
 

@@ -50,6 +50,8 @@ from relay.service.webhook import delivery as webhook_delivery
 from relay.service.webhook import follow as webhooks
 from relay.signing.client import Signer
 from relay.signing.process import Child, listens
+from relay.ssh import host_key
+from relay.ssh.door import Door
 
 NOTICE_SECONDS = 1.0  # strict mode: how long a proxy may see the 503 of /readyz before we stop accepting
 DRAIN_SECONDS = 20.0
@@ -73,18 +75,24 @@ async def serve(config: Config, bound: socket.socket, ready: Callable[[], None])
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with serving(config, bound):
+    lines: list[str] = []
+    async with serving(config, bound, lines.append):
         gc.collect()
         gc.freeze()  # objects that live until the end would cost 50 ms at each full collection
         gc.set_threshold(COLLECTED_AFTER)
         ready()
+        for line in lines:
+            print(line, flush=True)
         await stop.wait()
         logger().info("stopping")
 
 
 @contextlib.asynccontextmanager
-async def serving(config: Config, bound: socket.socket) -> AsyncIterator[Node]:
-    """A node that answers on `bound`, whose data folder exists and whose database is migrated."""
+async def serving(
+    config: Config, bound: socket.socket, say: Callable[[str], None] = lambda line: None
+) -> AsyncIterator[Node]:
+    """A node that answers on `bound`, whose data folder exists and whose database is migrated. `say`
+    gets lines for the operator."""
     async with _open(config) as node:
         app = http.build(node)
         server: Any = await app.create_server(
@@ -100,7 +108,8 @@ async def serving(config: Config, bound: socket.socket) -> AsyncIterator[Node]:
         await server.startup()
         await server.start_serving()
         try:
-            yield node
+            async with _over_ssh(node, app, server.connections, say):
+                yield node
         finally:
             node.stopping = True
             await asyncio.sleep(0 if config.dev else NOTICE_SECONDS)
@@ -161,6 +170,26 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         stack.push_async_callback(admin.stop)
         await admin.start()
         yield node
+
+
+@contextlib.asynccontextmanager
+async def _over_ssh(
+    node: Node, app: Any, connections: set[Any], say: Callable[[str], None]
+) -> AsyncIterator[None]:
+    """The app over SSH, where TR_SSH_PORT is set."""
+    settings = node.config.ssh
+    if settings is None:
+        yield
+        return
+    host_key.require_asyncssh()
+    from relay.ssh.front import Front  # it needs asyncssh
+
+    front = Front(node, Door(app, connections), settings)
+    try:
+        say(await front.start())
+        yield
+    finally:
+        await front.stop()
 
 
 async def _drain(connections: set[Any]) -> None:

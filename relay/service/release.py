@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from localstore.core.encoding import b64u
 from localstore.core.errors import Conflict, Invalid, NotFound, TooLarge
-from localstore.core.limits import ASSETS, NOTES_BYTES, RELEASES
+from localstore.core.limits import ASSETS, NOTES_BYTES, RELEASES, in_words
 from localstore.core.model.base import Actor, Page, PageQuery
 from localstore.core.model.release import (
     UNSIGNED,
@@ -206,7 +206,7 @@ async def _require_free(tx: Tx, of: ReleaseRow, name: str) -> None:
 
 def _check_notes(notes: str) -> None:
     if len(notes.encode("utf-8", "surrogatepass")) > NOTES_BYTES:
-        raise TooLarge(f"notes have at most {NOTES_BYTES} bytes")
+        raise TooLarge(f"notes have at most {in_words(NOTES_BYTES)}")
 
 
 async def _announce(tx: Tx, view: View, kind: str, version: str, **data: Any) -> None:

@@ -41,7 +41,7 @@ from relay.signing.client import (
 )
 
 KEYS_NAME = "signer.keys"
-CAPABILITIES = frozenset({"read", "write", "admin"})
+CAPABILITIES = frozenset({"read", "talk", "write", "admin"})
 LONGEST = REFRESH_TOKEN  # seconds a token may live that is bound to no key
 LONGEST_BOUND = SCRIPT_TOKEN_DAYS * 24 * 3600
 SOCKET_PATH_BYTES = 107  # what the kernel takes

@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from scripts.live.devices import Device, Relay, paired
@@ -159,15 +160,20 @@ def judged(devices: tuple[Device, Device], people: list[Person], rested: bool) -
 
 
 def kill(victim: str, devices: tuple[Device, Device], relay: Relay) -> None:
-    """Kill an agent, the relay, or all, and start again what was killed."""
+    """Kill an agent, the relay, or all, and start again what was killed: together, so that an agent finds the
+    relay away as often as not."""
     hit = [device for device in devices if victim in (device.name, "all")]
     for device in hit:
         device.end_agent(9)
-    if victim in ("relay", "all"):
+    struck = victim in ("relay", "all")
+    if struck:
         relay.kill()
-        relay.start()
-    for device in hit:
-        device.svc("watch", "--detach")
+    with ThreadPoolExecutor() as pool:
+        begun: list[Future[object]] = [pool.submit(device.svc, "watch", "--detach") for device in hit]
+        if struck:
+            begun.append(pool.submit(relay.start))
+    for one in begun:
+        one.result()
 
 
 def run(kills: int, seed: int, queue: bool) -> int:
@@ -184,7 +190,7 @@ def run(kills: int, seed: int, queue: bool) -> int:
         counts: Counter[str] = Counter()
         if queue:
             devices[0].svc("issue", "create", "--title", "Talk", "--body", "Here")
-        busy = [*people, *(commenters if queue else [])]
+        busy: list[Person | Commenter] = [*people, *(commenters if queue else [])]
         try:
             for device in devices:
                 device.svc("watch", "--detach")

@@ -15,6 +15,7 @@ from localstore.core.model.collaboration import protection as protections
 from localstore.core.model.collaboration.protection import matching, refusal
 from localstore.core.paths import terminal_safe
 from localstore.errors import EditsConflict, UnpulledSeal
+from localstore.progress import silent
 from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun
@@ -140,7 +141,11 @@ def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
     """A dry run, before the message is asked for. Raises UsageError if nobody can be asked."""
     if not ctx.out.interactive:
         raise UsageError('a seal needs a message; add -m "What changed"')
-    return _push(ctx, "", no_delete, dry_run=True)
+    shown, ctx.obj.progress = ctx.obj.progress, silent  # nothing is sent before the message is there
+    try:
+        return _push(ctx, "", no_delete, dry_run=True)
+    finally:
+        ctx.obj.progress = shown
 
 
 @contextmanager

@@ -90,6 +90,11 @@ def status(
         return
     ctx.out.rows(_rows(found), ROWS, empty="no edits")
     if found.unresolved and not short:
+        for kept_as, path in found.unresolved.items():
+            if kept_as not in found.new and kept_as not in found.changed:
+                ctx.out.note(
+                    f"{terminal_safe(kept_as)}, your version of {terminal_safe(path)}, is not resolved yet"
+                )
         ctx.out.note("to end a conflict: svc resolve PATH; svc conflicts lists them")
     if found.merging and not short:
         shown = terminal_safe(found.merging)

@@ -29,17 +29,22 @@ def switch(
 
     Edits that were not pushed come along where the file is the same there; else the switch is refused and
     names the files, unless --merge or --force says what becomes of them. A tag or seal is shown to be read:
-    pushes are refused until the folder is on a branch again.
+    pushes are refused until the folder is on a branch again. "svc switch -" returns to where it was before.
 
     Examples:
     svc switch parser
     svc switch main --merge
+    svc switch -
     svc switch v1.0
     """
     if force and merge:
         raise UsageError("--force drops your edits and --merge keeps them; use one of them")
     mode: Mode = "force" if force else "merge" if merge else "plain"
     _, link = ctx.obj.linked_folder()
+    if branch == "-":
+        if not isinstance(link.before, str):
+            raise UsageError("this folder was on no other branch; svc repo branch lists them")
+        branch = link.before
     if branch == link.branch and not link.shown_seal:
         record: dict[str, object] = {
             "branch": branch,

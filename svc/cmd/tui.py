@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, cast
+from urllib.parse import urlsplit
 
 import typer
 
-from localstore.core.errors import UsageError
+from localstore.core.errors import ClientError, UsageError
+from localstore.core.identity.ssh import READS_AND_TALKS
 from svc.cmd.frame.context import Ctx, Run
 from svc.console import answers_text
+from svc.http.remote import link as link_of_ssh
 
 THEMES = ("terminal", "dark", "light", "contrast")
 IMAGES = ("auto", "kitty", "iterm2", "sixel", "blocks")
@@ -26,21 +31,73 @@ def tui(
         str, typer.Option("--images", help="auto, kitty, iterm2, sixel or blocks: how pictures are drawn")
     ] = "auto",
     plain: Annotated[bool, typer.Option("--plain", help="Numbered lines instead of a drawn screen")] = False,
+    web: Annotated[bool, typer.Option("--web", help="In a browser of this machine")] = False,
+    port: Annotated[int, typer.Option("--port", help="With --web: the port; 0 takes a free one")] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="With --web: print the address only")
+    ] = False,
 ) -> None:
     """Open the terminal app
 
     It shows repositories, files, blame and history; ? lists the keys. What was seen before opens without the
-    network. With --plain, or on a terminal that cannot be drawn on, it prints numbered lines instead.
+    network. With --plain, or on a terminal that cannot be drawn on, it prints numbered lines instead. With
+    --web it serves the app to a browser of this machine until ctrl+c, at an address that counts once.
 
     Examples:
     svc tui
     svc tui --theme dark
+    svc tui --web --port 8123
     """
     if theme not in THEMES:
         raise UsageError(f"{theme} is not a theme; use one of: {', '.join(THEMES)}")
     if images not in IMAGES:
         raise UsageError(f"{images} is not a way to draw pictures; use one of: {', '.join(IMAGES)}")
-    _open(ctx.obj, theme, images, plain or not ctx.obj.draws)
+    if web:
+        _serve(ctx, theme, images, plain, port, no_browser)
+        return
+    if port or no_browser:
+        raise UsageError(f"{'--port' if port else '--no-browser'} goes with --web")
+    _open(ctx.obj, theme, images, plain or not (ctx.obj.draws or _in_page(ctx.obj.environment)))
+
+
+def _in_page(environment: Mapping[str, str]) -> bool:
+    """Whether this app was started by the server of `--web`, which draws what it writes."""
+    from tui.web import DRIVER, DRIVER_VARIABLE
+
+    return environment.get(DRIVER_VARIABLE) == DRIVER
+
+
+def _serve(ctx: Ctx, theme: str, images: str, plain: bool, port: int, no_browser: bool) -> None:
+    """Serve the app to browsers of this machine until ctrl+c."""
+    if link_of_ssh(ctx.obj.environment) is not None:
+        raise UsageError("--web needs a browser on this machine; over SSH open the app itself: ssh -t HOST")
+    if plain:
+        raise UsageError("--plain prints numbered lines here, and --web draws in a browser; use one of them")
+    if images not in ("auto", "blocks"):
+        raise UsageError(f"a page draws pictures as blocks; omit --images {images}")
+    if not 0 <= port <= 65535:
+        raise UsageError(f"{port} is not a port; use one from 1 to 65535, or omit --port")
+    if any(find_spec(needed) is None for needed in ("aiohttp", "textual_serve")):
+        raise ClientError(
+            "the app in a browser needs the extra web of svc, which is not installed; "
+            "run in its checkout: pip install '.[web]'"
+        )
+    server = ctx.obj.server
+    from svc.cmd.frame.browser import open_page
+    from tui.web.server import Serving, listen, serve
+
+    words = [sys.executable, "-P", "-m", "svc", "tui", "--server", server]
+    words += ["--theme", theme, "--images", "blocks"]
+
+    def ready(url: str) -> None:
+        if no_browser:
+            ctx.out.link(url)
+        else:
+            open_page(ctx.out, url)
+        ctx.out.draw("")  # the address, also into a pipe
+        ctx.out.note("the address counts once, for one browser; ctrl+c ends the app")
+
+    serve(Serving(words, theme, urlsplit(server).netloc), listen(port), ready, ctx.out.note)
 
 
 def _open(run: Run, theme: str, images: str, plain: bool) -> None:
@@ -77,6 +134,7 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
         from tui.screens.tables import require_keys  # every screen: a third of what starting would cost
 
         require_keys(keys, str(root / "keys.toml"))
+    over_ssh = link_of_ssh() is not None
     sending = Sending(open_outbox(run.home), run.home, session, lambda *named: account_api(run, *named))
     app = SvcApp(
         client,
@@ -85,9 +143,10 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
         theme,
         sending=sending,
         drafts=root / "drafts",
-        machine=Machine(run.home),
+        machine=None if over_ssh else Machine(run.home),  # there is no agent, and no folder
         images=way_of(os.environ) if images == "auto" else cast("Way", images),
         commands=catalogue(run),
+        notice=READS_AND_TALKS if over_ssh else "",
     )
     settle()
     app.run()

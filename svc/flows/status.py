@@ -17,7 +17,7 @@ from localstore.sync.working_copy import WorkingCopy
 from svc.flows.background import BackgroundCall
 from svc.flows.common import missing_branch_error, unwritable, update_file_cap
 from svc.flows.ignored_files import IgnoredFile, ignored, newly_tracked_by_git, tracked_by_git, unportable
-from svc.flows.merge.resolve import unresolved_copies
+from svc.flows.merge.resolve import all_unresolved
 
 BranchState = Literal["here", "gone", "replaced"]
 WAIT_SECONDS = 3.0  # for the server's answer, after the scan
@@ -78,7 +78,7 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
         unsent=len(copy.db.flight_kinds()),
         shown=copy.repo.shown_seal,
     )
-    result.unresolved = unresolved_copies(copy, [*result.new, *result.changed])
+    result.unresolved = all_unresolved(copy)
     merge = open_merge(copy)
     if merge is not None and merge.ours == last:
         result.merging = merge.name

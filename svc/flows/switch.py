@@ -83,7 +83,8 @@ def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
     if not detached:
         copy.detach()
     kept = msgspec.UNSET if target.seal is None else target.seal
-    copy.repo = msgspec.structs.replace(copy.repo, branch=target.branch, seal=kept)
+    before = copy.repo.shown_seal or copy.repo.branch
+    copy.repo = msgspec.structs.replace(copy.repo, branch=target.branch, seal=kept, before=before)
     link.write_repo(copy.folder, copy.repo)
     copy.use_transport(target.transport)
     copy.key = target.key

@@ -15,6 +15,7 @@ import httpcore
 from svc.http import silence
 from svc.http.bounds import Bounds, Deadline, attached, check, current
 from svc.http.connection_limits import ConnectionLimits, NoLimits
+from svc.http.remote import Link
 
 COUNTED = "svc.counted"  # key of the counted stream in the extra info of a stream
 SLICE = 16 * 1024  # bytes written between two checks of the time
@@ -155,11 +156,13 @@ class CountedStream(httpcore.NetworkStream):
 
 class CountingBackend(httpcore.NetworkBackend):
     """Opens counted streams. `proxy`: its address (host, port), named in errors; `works`: asks the server
-    whether it works."""
+    whether it works; `link`: what connects instead of the network."""
 
-    def __init__(self, proxy: tuple[str, int] | None = None, works: Works | None = None) -> None:
+    def __init__(
+        self, proxy: tuple[str, int] | None = None, works: Works | None = None, link: Link | None = None
+    ) -> None:
         self._backend = httpcore.SyncBackend()
-        self._proxy, self._works = proxy, works
+        self._proxy, self._works, self._link = proxy, works, link
 
     def connect_tcp(
         self,
@@ -175,12 +178,23 @@ class CountingBackend(httpcore.NetworkBackend):
             )
 
         bounds = current()
+        if self._link is not None:
+            return CountedStream(_linked(self._link), self._works)
         try:
             return CountedStream(_Connecting(connect).wait(bounds) if bounds else connect(), self._works)
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
             if self._proxy != (host, port):
                 raise
             raise type(error)(f"the proxy {host}:{port}: {error}") from None
+
+
+def _linked(link: Link) -> httpcore.NetworkStream:
+    try:
+        from httpcore._backends.sync import SyncStream  # httpcore exports the backend without its stream
+
+        return SyncStream(link.connect())
+    except OSError as error:
+        raise httpcore.ConnectError(f"the relay took no connection: {error}") from None
 
 
 class _Connecting:

@@ -17,7 +17,7 @@ import msgspec
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import ClientError, Invalid
 from localstore.core.identity.keys import KEY_BYTES, DeviceKey, TransportKey
-from svc.http.private_file import create_private, read_private
+from svc.http.private_file import create_private, read_private, write_private
 
 KEYRING_SERVICE = "svc"
 KEYRING_PATIENCE = 2.0  # seconds
@@ -45,6 +45,12 @@ def load_identity(home: Path) -> Identity:
     """The identity in `home`, created on first use. Raises ClientError if it is damaged or the keyring is
     locked."""
     return find_identity(home) or _make(home)
+
+
+def store_identity(home: Path, device: DeviceKey) -> None:
+    """Store an identity with this device key and a new transport key, in the file."""
+    secrets = f"{b64u(device.seed)}.{b64u(TransportKey.generate().secret)}"
+    write_private(home / FILE, msgspec.json.encode(_KeyFile(v=1, id=device.id, kept="file", secrets=secrets)))
 
 
 def replace_identity(home: Path) -> Identity:

@@ -20,6 +20,7 @@ from svc.http.connection import COUNTED, CountedStream, CountingBackend, Works
 from svc.http.connection_limits import ConnectionLimitExceeded
 from svc.http.origin import is_loopback
 from svc.http.proxy import Proxy, proxy_for
+from svc.http.remote import link
 
 KEPT_SECONDS = 5.0  # for which a connection without requests may be used again
 HEADERS_MAX = 100  # lines of one answer
@@ -38,16 +39,18 @@ class Pool(httpx.BaseTransport):
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
-        self._proxy = None if is_loopback(origin) else proxy_for(origin)
+        found = link()
+        self._link = found if found is not None and found.origin == origin else None
+        self._proxy = None if self._link or is_loopback(origin) else proxy_for(origin)
         self._pool = self._connections(self._works)
 
     def _connections(self, works: Works | None) -> httpcore.ConnectionPool:
         return httpcore.ConnectionPool(
-            ssl_context=_trusting() if self._origin.startswith("https:") else None,
+            ssl_context=_trusting() if self._origin.startswith("https:") and not self._link else None,
             proxy=_proxy(self._proxy),
             max_connections=None,
             keepalive_expiry=KEPT_SECONDS,
-            network_backend=CountingBackend(self._proxy and self._proxy.address, works),
+            network_backend=CountingBackend(self._proxy and self._proxy.address, works, self._link),
         )
 
     def _works(self) -> bool:
@@ -57,18 +60,23 @@ class Pool(httpx.BaseTransport):
             with (
                 within(Deadline(silence.ASKING_SECONDS)),
                 self._connections(None) as asking,
-                asking.stream("GET", self._origin + HEALTH.path, extensions={"timeout": waits}) as answer,
+                asking.stream("GET", self._asked + HEALTH.path, extensions={"timeout": waits}) as answer,
             ):
                 return answer.status < SERVER_FAILED
         except (*FAILURES, httpcore.ProxyError, ConnectionLimitExceeded, Stopped, OSError):
             return False
+
+    @property
+    def _asked(self) -> str:
+        """The origin; a link needs no TLS, since it does not leave the machine."""
+        return self._origin.replace("https:", "http:", 1) if self._link else self._origin
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request. Raises httpx's errors and ConnectionLimitExceeded."""
         asked = httpcore.Request(
             method=request.method.encode("ascii"),
             url=httpcore.URL(
-                scheme=request.url.raw_scheme,
+                scheme=b"http" if self._link else request.url.raw_scheme,
                 host=request.url.raw_host,
                 port=request.url.port,
                 target=request.url.raw_path,

@@ -33,6 +33,13 @@ KEYED = sorted(named for named, route in CHANGING.items() if route.keyed and nam
 # What each request uses, a repeat too; and what a follower of the log or a job writes in its own time.
 USED = ("nonce", "idempotency", "inbox", "merge_trial")
 LATER = {"job": (tables["job"].c.kind.not_in((AGAIN, WEBHOOK, AUTO_MERGE, DEPENDENTS)),)}
+COUNTED = [name for name in tables if name not in USED]
+COUNTS = select(
+    *(
+        select(func.count()).select_from(tables[name]).where(*LATER.get(name, ())).scalar_subquery()
+        for name in COUNTED
+    )
+)
 
 
 def counted(world: World) -> dict[str, int]:
@@ -40,11 +47,9 @@ def counted(world: World) -> dict[str, int]:
 
     async def count() -> dict[str, int]:
         async with world.relay.node.db.read() as tx:
-            return {
-                name: int(await tx.value(select(func.count()).select_from(table).where(*LATER.get(name, ()))))
-                for name, table in tables.items()
-                if name not in USED
-            }
+            row = await tx.one(COUNTS)
+            assert row is not None
+            return dict(zip(COUNTED, row, strict=True))
 
     return world.relay.run(count())
 

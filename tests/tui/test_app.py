@@ -107,7 +107,7 @@ async def test_home_lists_repositories(project: str, open_app: Open) -> None:
 
 
 async def test_a_file_opens_with_its_blame_and_history(project: str, open_app: Open) -> None:
-    async with open_app().run_test(size=(120, 24)) as pilot:
+    async with open_app().run_test(size=(139, 24)) as pilot:
         await settle(pilot)
         assert "src/" in await press(pilot, "enter")
         assert "../" in await press(pilot, "enter")
@@ -119,7 +119,7 @@ async def test_a_file_opens_with_its_blame_and_history(project: str, open_app: O
         assert "First" in text
         text = await press(pilot, "enter")
         assert "+    return 2" in text
-        assert "seal" in text and "  Second" in text and "1 file\n" in text
+        assert "seal" in text and "  Second" in text and "✓ signed  1 file\n" in text
         assert "Second" in await press(pilot, "escape")
         assert "return 2" in await press(pilot, "escape")
         assert "return 1" in await press(pilot, "left_square_bracket")

@@ -12,17 +12,22 @@ from rich.color import ColorSystem
 from rich.segment import Segment
 from rich.style import Style
 
-from tui.display import BLANK, Cell, Looks, Row, Screen
+from tui.display.looks import BLANK, Cell, Looks, Row, switched
+from tui.display.screen import Screen
 from tui.text import ago
 
 WIDTH, HEIGHT = 24, 10
-LOOKS = Looks(ColorSystem.STANDARD)
+LOOKS = Looks(ColorSystem.TRUECOLOR)
 STYLES = [
     None,
     Style(bold=True),
     Style(color="red"),
     Style(color="green", bgcolor="blue"),
     Style(reverse=True),
+    Style(color="default", reverse=True),
+    Style(color="red", bold=True, underline=True),
+    Style(color="#6cb6ff", bgcolor="color(39)", blink=True),
+    Style(color="red", italic=True, strike=True),
 ]
 TEXTS = ["", "abc", "    ", "a longer line of words", "日本語", "x日", "e\u0301te\u0301", "ab  cd", "👍 ok"]
 
@@ -39,17 +44,14 @@ class Terminal:
         self.screen = pyte.Screen(WIDTH, HEIGHT)
         self.stream = pyte.Stream(self.screen)
 
-    def rows(self) -> list[list[tuple[str, str, bool]]]:
+    def rows(self) -> list[list[pyte.screens.Char]]:
         return [
-            [
-                (char.data, f"{char.fg}/{char.bg}/{char.reverse}", char.bold)
-                for char in map(row.__getitem__, range(WIDTH))
-            ]
+            list(map(row.__getitem__, range(WIDTH)))
             for row in map(self.screen.buffer.__getitem__, range(HEIGHT))
         ]
 
 
-def drawn_whole(rows: list[Row]) -> list[list[tuple[str, str, bool]]]:
+def drawn_whole(rows: list[Row]) -> list[list[pyte.screens.Char]]:
     """What a terminal shows to which every cell is sent."""
     terminal = Terminal()
     for y, row in enumerate(rows):
@@ -157,10 +159,47 @@ def test_a_time_that_is_none_is_made_safe() -> None:
     assert ago("\x1b]0;owned\x07", 0.0) == "\\x1b]0;owned\\x07"
 
 
-def test_a_column_of_times_that_move_on_costs_five_bytes_a_row() -> None:
+def test_a_column_of_times_that_move_on_costs_four_bytes_a_row() -> None:
     screen = Screen(WIDTH, HEIGHT)
-    painted = {y: [(0, line((f"row {y}".ljust(14), None), ("5 min ago", None)))] for y in range(HEIGHT)}
-    screen.update(painted)
-    later = {y: [(0, line((f"row {y}".ljust(14), None), ("6 min ago", None)))] for y in range(HEIGHT)}
-    begin_and_end = 2 * len("\x1b[?2026h")
-    assert len(screen.update(later).encode()) <= begin_and_end + 8 + 5 * HEIGHT
+    cursor, dim = Style(color="default", reverse=True), Style(color="bright_black")
+
+    def rows(time: str) -> dict[int, list[tuple[int, Row]]]:
+        styles = [cursor] + [dim] * (HEIGHT - 1)
+        return {y: [(0, line((f"row {y}".ljust(14) + time, style)))] for y, style in enumerate(styles)}
+
+    screen.update(rows("5 min ago"))
+    assert screen.update(rows("6 min ago")) == (
+        "\x1b[1;15H\x1b[7m6" + "\x1bD\b\x1b[0;90m6" + "\x1bD\b6" * (HEIGHT - 2) + "\x1b[m"
+    )
+    assert len(screen.update(rows("7 h ago  "))) <= 20 + HEIGHT * len("\x1bD\x1b[15G7 h ago  ")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        ("none", "bold", "\x1b[1m"),
+        ("bold red", "none", "\x1b[m"),
+        ("red", "bold red", "\x1b[1m"),
+        ("red", "green", "\x1b[32m"),
+        ("red on blue", "green on blue", "\x1b[32m"),
+        ("reverse red on color(200)", "red on color(200)", "\x1b[27m"),
+        ("bold #010203 on #040506", "#010203 on #040506", "\x1b[22m"),
+        ("default reverse", "reverse", ""),
+        ("bold dim red on color(200)", "dim red on color(200)", "\x1b[0;2;31;48;5;200m"),
+        ("underline underline2", "underline2", "\x1b[0;21m"),
+    ],
+)
+def test_a_look_changes_by_what_differs(before: str, after: str, text: str) -> None:
+    assert switched(LOOKS.of(Style.parse(before)), LOOKS.of(Style.parse(after))) == text
+
+
+def test_a_link_is_ended_before_the_next_look() -> None:
+    link, bold = LOOKS.of(Style.parse("link https://x.example")), LOOKS.of(Style(bold=True))
+    assert switched(link, bold) == "\x1b]8;;\x1b\\\x1b[1m"
+
+
+def test_equal_cells_between_two_changes_are_sent_again_only_in_the_same_look() -> None:
+    screen = Screen(WIDTH, HEIGHT)
+    red = Style(color="red")
+    screen.update({0: [(0, line(("a--b", None), ("--", red), ("c", None)))]})
+    assert screen.update({0: [(0, line(("x--y", None), ("--", red), ("z", None)))]}) == ("\x1b[Hx--y\x1b[2Cz")

@@ -20,7 +20,8 @@ from localstore.core.errors import Invalid
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, settle
 from tui.app import SvcApp
-from tui.display import BLANK, Cell, Over, Screen
+from tui.display.looks import BLANK, Cell
+from tui.display.screen import Over, Screen
 from tui.images.protocol import PIXELS, WAYS, Way, cells, pixels, sequence, way_of
 from tui.images.read import decoded
 from tui.widgets.picture import Picture, over

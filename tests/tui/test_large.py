@@ -18,6 +18,7 @@ from localstore.core.model.collaboration.check import Rollup
 from localstore.core.model.collaboration.issue import Reactions
 from localstore.core.model.collaboration.proposal import HeadRepo, Proposal, Reviewer, ThreadCounts
 from localstore.core.model.history import ChangedFile
+from tests.depth import rounds
 from tui.highlight import coloured, lexer_of, lines_of, plain, role_of
 from tui.listed import ListedProposal, Verdict, listed
 from tui.text import WINDOW, safe, starts, windows
@@ -33,9 +34,9 @@ def changed(patch: str, path: str = "a.txt") -> ChangedFile:
     return ChangedFile(path=path, status="modified", binary=False, additions=1, deletions=1, patch=patch)
 
 
-def large() -> ChangedFile:
-    lines = (f"-old {n}\n+new {n}\n" if n % 2 else f" same {n}\n" for n in range(MANY))
-    return changed(f"@@ -1,{MANY} +1,{MANY} @@\n" + "".join(lines))
+def large(count: int = MANY) -> ChangedFile:
+    lines = (f"-old {n}\n+new {n}\n" if n % 2 else f" same {n}\n" for n in range(count))
+    return changed(f"@@ -1,{count} +1,{count} @@\n" + "".join(lines))
 
 
 def shown(rows: Sequence[Item] | Patches | Noted) -> list[str]:
@@ -59,11 +60,12 @@ def test_a_row_of_a_large_comparison_or_file_takes_a_few_bytes() -> None:
 @pytest.mark.parametrize("half", [0, 60])
 @pytest.mark.parametrize("blanks", [True, False])
 def test_the_rows_of_a_large_comparison_are_made_without_all_its_lines(half: int, blanks: bool) -> None:
-    file = large()
+    count = rounds(MANY // 5, MANY)
+    file = large(count)
     tracemalloc.start()
     try:
         Patches([file], half, blanks=blanks)
-        assert tracemalloc.get_traced_memory()[1] < 100 * MANY * 3 // 2
+        assert tracemalloc.get_traced_memory()[1] < 100 * count * 3 // 2
     finally:
         tracemalloc.stop()
 

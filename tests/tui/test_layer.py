@@ -18,7 +18,9 @@ from tests.svc.conftest import Svc
 from tests.tui.proposal.test_proposals import proposal
 from tests.tui.test_app import press, project, settle
 from tui.app import SvcApp
-from tui.display import Looks, Screen, painted
+from tui.display.lean import painted
+from tui.display.looks import Looks
+from tui.display.screen import Screen
 
 __all__ = ["project", "proposal"]
 

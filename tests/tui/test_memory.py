@@ -36,3 +36,21 @@ print(held() - before)
 def test_large_blocks_go_back_to_the_system_when_they_are_freed() -> None:
     done = subprocess.run([sys.executable, "-c", WORK], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 20  # of 60 MB
+
+
+def test_the_first_paint_imports_what_the_first_screen_shows_only() -> None:
+    program = (
+        "import sys, svc.cmd.frame.catalogue, svc.flows.outbox.actions, svc.http.session;"
+        "import tui.app, tui.screens.home;"
+        "print(*(name for name in sys.modules if name.startswith(('localstore.', 'svc.', 'tui.'))))"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    models = {name for name in told.stdout.split() if name.startswith("localstore.core.model.")}
+    assert models <= {
+        "localstore.core.model.base",
+        "localstore.core.model.repo",
+        "localstore.core.model.collaboration",
+        "localstore.core.model.collaboration.inbox",
+    }
+    later = {"tui.contents", "tui.screens.repo", "localstore.agent.talk", "localstore.core.rights"}
+    assert later.isdisjoint(told.stdout.split())

@@ -1,11 +1,14 @@
-"""Every role can be read in every theme with colours of its own, also in the cursor's line."""
+"""Every role can be read in every theme with colours of its own, also in the cursor's line; NO_COLOR."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 from rich.color import Color
 from rich.style import Style
 
+from tui.app import SvcApp
 from tui.theme import BACKGROUNDS, ROLES, THEMES
 
 TEXT, LINES = 4.5, 3.0  # the least contrast, as WCAG 2 counts it
@@ -30,3 +33,11 @@ def test_a_role_stands_out_from_its_background(theme: str, role: str) -> None:
     ground = Style(bgcolor=BACKGROUNDS[theme]) + Style(color=styles["text"].color)
     assert contrast(ground + styles[role]) >= (LINES if role == "line" else TEXT)
     assert contrast(ground + styles[role] + styles["cursor"]) >= TEXT
+
+
+def test_an_empty_no_color_leaves_the_colours(
+    open_app: Callable[..., SvcApp], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for value, coloured in (("", True), ("0", False), ("1", False)):
+        monkeypatch.setenv("NO_COLOR", value)
+        assert open_app().no_color is not coloured, value

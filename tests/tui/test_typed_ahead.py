@@ -17,7 +17,7 @@ from tests.svc.conftest import Svc
 from tests.tui.conftest import shown
 from tests.tui.test_app import NAMES, press, project, sees, settle
 from tests.tui.test_issues import issue, open_issue, waiting
-from tui import reads
+from tui import contents, reads
 from tui.app import SvcApp
 
 __all__ = ["issue", "project"]
@@ -65,7 +65,7 @@ async def test_a_file_is_searched_in_a_repository_that_is_just_opened(
     issue: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its branches are read later than the keys come."""
-    app, refs = open_app(), reads.refs
+    app, refs = open_app(), contents.refs
 
     def late(repo_id: str) -> reads.Read[list[Ref]]:
         def call(api: Api) -> list[Ref]:
@@ -75,7 +75,7 @@ async def test_a_file_is_searched_in_a_repository_that_is_just_opened(
         return refs(repo_id)._replace(call=call)
 
     asked = threading.Event()
-    monkeypatch.setattr(reads, "refs", late)
+    monkeypatch.setattr(contents, "refs", late)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await pilot.press("enter")
@@ -91,6 +91,20 @@ async def test_a_line_typed_at_once_is_the_command_line(issue: str, open_app: Op
         await settle(pilot)
         burst(pilot, ":", *"issue view 1")
         await sees(pilot, "issue view 1")
+
+
+async def test_a_line_that_comes_while_the_screen_opens_keeps_its_order(issue: str, open_app: Open) -> None:
+    line = "issue list -L 20 --state open"
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        for turns in (1, 2, 3, 5, 8, 13, 21):  # of the loop, between two keys
+            for key in (":", *line):
+                burst(pilot, key)
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+            await sees(pilot, line)
+            await press(pilot, "escape")
+            await sees(pilot, "Repositories")
 
 
 async def test_going_back_at_once_leaves_two_screens(issue: str, open_app: Open) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from svc.agent.invoke.picture import Refused, bound, opened
+from svc.agent.invoke.picture import Refused, bound, opened, reason
 
 COLOURS = 48  # of an image that is drawn as cells or as sixels: runs of one colour are short to send
 
@@ -98,7 +98,7 @@ def main(words: list[str]) -> None:
     try:
         found = drawn(raw, words[0], int(words[1]), int(words[2]))
     except Exception as error:  # whatever a decoder raises over bytes of strangers
-        found = Refused(f"{type(error).__name__}: {error}"[:200])
+        found = Refused(reason(error))
     sys.stdout.buffer.write(msgspec.json.encode(found))
 
 

@@ -9,7 +9,7 @@ import sys
 import msgspec
 
 from localstore.core.errors import Invalid, TooLarge
-from localstore.core.limits import MIB
+from localstore.core.limits import MIB, in_words
 from localstore.core.model import history
 from localstore.core.model.history import Blob
 from svc.agent.invoke.picture import Refused
@@ -68,5 +68,7 @@ def _bytes(api: Api, repo_id: str, seal: str, path: str) -> bytes:
     if blob.content is not None:
         return base64.b64decode(blob.content) if blob.encoding == "base64" else blob.content.encode()
     if blob.size > BYTES or blob.kind == "chunked":
-        raise TooLarge(f"{path} has {blob.size:,} bytes; a picture that is shown has at most {BYTES:,}")
+        raise TooLarge(
+            f"{path} has {blob.size:,} bytes; a picture that is shown has at most {in_words(BYTES)}"
+        )
     return api.payload.get(repo_id, bytes.fromhex(blob.blake3), BYTES)

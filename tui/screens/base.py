@@ -42,6 +42,7 @@ class Base(Screen[None], inherit_bindings=False):
     def __init__(self) -> None:
         super().__init__()
         self._said: Part | None = None
+        self._prompt: Prompt | None = None  # while it is open
         self._opening = 0.0  # until when keys wait for a prompt that opens, by the monotonic clock
         self._ahead: list[Key] = []  # the keys that wait
 
@@ -89,9 +90,22 @@ class Base(Screen[None], inherit_bindings=False):
         keys = self.query_one("#keys", Hints)
         if self._said is not None:
             keys.say(self._said)
+        elif self._prompt is not None:
+            keys.offer(self._prompt.hints)
         else:
             shown = [action for action in self.svc.actions() if action.footer and action.keys]
-            keys.offer([(spoken(action.keys[0]), action.label) for action in shown])
+            keys.offer(
+                [
+                    (spoken(action.keys[0]), action.label)
+                    for action in shown
+                    if action.id != "open" or self.opens
+                ]
+            )
+
+    @property
+    def opens(self) -> bool:
+        """Whether something happens when a row is chosen."""
+        return hasattr(self, "on_lines_chosen") or type(self).do_open is not Base.do_open
 
     @property
     def where(self) -> str:
@@ -154,8 +168,11 @@ class Base(Screen[None], inherit_bindings=False):
 
         def leave() -> None:
             self.drop_keys()
+            self._prompt = None
             for prompt in self.query(Prompt):
                 prompt.remove()
+            if self._said is None:
+                self.show_frame()
             if back is not None:
                 self.set_focus(back)
 
@@ -171,7 +188,10 @@ class Base(Screen[None], inherit_bindings=False):
 
         prompt = Prompt(sign, finish, escaped, changed, value, complete, filtered.move if filtered else None)
         self.hold_keys()
+        self._prompt = prompt
         self.mount(prompt, after="#keys")
+        if self._said is None:
+            self.show_frame()
 
         def focus() -> None:
             if not prompt.is_attached:
@@ -238,9 +258,6 @@ class Base(Screen[None], inherit_bindings=False):
         for key in ahead:
             self._type_again(key)
 
-    def on_screen_suspend(self) -> None:
-        self.release_keys()
-
     def on_key(self, event: Key) -> None:
         if self._typed_ahead(event):
             event.stop()
@@ -258,6 +275,7 @@ class Base(Screen[None], inherit_bindings=False):
     def _typed_ahead(self, event: Key) -> bool:
         """Whether the key was typed for a prompt or screen that an earlier key opens; it gets there."""
         if self.app.screen is not self:
+            self.release_keys()
             self._type_again(event)
             return True
         if time.monotonic() < self._opening:
@@ -266,6 +284,10 @@ class Base(Screen[None], inherit_bindings=False):
         self.drop_keys()
         return False
 
+    def on_passed(self) -> None:
+        self.release_keys()
+        self.svc.passed()
+
     def on_base_focused(self, event: Focused) -> None:
         while self._ahead and self._ahead[0].is_printable:
             event.prompt.insert_text_at_cursor(self._ahead.pop(0).character or "")
@@ -273,7 +295,9 @@ class Base(Screen[None], inherit_bindings=False):
         self.release_keys()
 
     def _type_again(self, event: Key) -> None:
-        """Have the key come as one that is typed now."""
+        """Have the key come as one that is typed now, or in its order if a screen opens."""
+        if self.svc.came_below(event):
+            return
         key = Key(event.key, event.character)
         key.set_sender(self.app)  # what a screen sends does not bubble up to it, where enter is bound
         self.app.post_message(key)

@@ -11,25 +11,30 @@ from localstore.core.model.repo import Repo
 from tui import reads
 from tui.screens.base import Base
 from tui.text import Part, safe
+from tui.widgets.fuzzy import Fuzzy
 from tui.widgets.lines import Item, Lines, sequence
+from tui.widgets.made import Made
 
 
 class Choose(Base):
     """Calls `chosen` with the key of the item, after it has closed."""
 
-    def __init__(self, what: str, items: Sequence[Item], chosen: Callable[[Any], None]) -> None:
+    LINES: type[Lines] = Lines
+
+    def __init__(self, what: str, items: Sequence[Item] | Made[Any], chosen: Callable[[Any], None]) -> None:
         super().__init__()
         self._what, self._items, self._chosen = what, items, chosen
 
     def content(self) -> ComposeResult:
-        yield Lines(empty="nothing to choose", id="choices")
+        yield self.LINES(empty="nothing to choose", id="choices")
 
     def title_parts(self) -> Sequence[Part]:
         return ((f" {self._what}", "title"),)
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.query_one("#choices", Lines).show(sequence(self._items))
+        items = self._items
+        self.query_one("#choices", Lines).show(items if isinstance(items, Made) else sequence(items))
         self.open_prompt(self.do_filter)
 
     def do_filter(self, typed: str = "") -> None:
@@ -38,6 +43,7 @@ class Choose(Base):
         self.ask(sign, lambda text: self._choose(lines, text), lines.filter, typed, filtered=lines)
 
     def _choose(self, lines: Lines, typed: str) -> None:
+        lines.ready()
         if lines.key is not None:
             lines.choose()
             return
@@ -54,6 +60,12 @@ class Choose(Base):
 
     def prompt_left(self) -> None:
         self.do_back()
+
+
+class ChooseFile(Choose):
+    """Choose a path by some of its letters."""
+
+    LINES = Fuzzy
 
 
 class ChooseRepo(Choose):

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from localstore.core.model.collaboration.inbox import InboxItem
 from localstore.core.model.repo import Repo
 from tui import reads
-from tui.actions import Action
+from tui.actions import Action, spoken
 from tui.screens.base import Base
 from tui.screens.lists.inbox import open_subject, row
 from tui.text import Part, ago, safe
@@ -24,6 +24,7 @@ class Home(Base):
     ACTIONS = (
         Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),
         Action("account", ("a",), "account", "svc auth status", footer=True),
+        Action("back", ("q", "escape"), "quit", footer=True),
     )
 
     def __init__(self) -> None:
@@ -107,6 +108,15 @@ class Home(Base):
             items.append(Item(None, (("no repositories yet; make one: svc repo create NAME", "dim"),)))
         cursor = ordered[0].id if first and ordered else None
         self.query_one("#repos", Lines).show(sequence(items), cursor)
+
+    def do_back(self) -> None:
+        """Quit; esc only says how, since it is pressed several times to leave what is open."""
+        if self.svc.pressed == "escape":
+            keys = next(action.keys for action in self.svc.actions() if action.id == "back")
+            other = next((key for key in keys if key != "escape"), "ctrl+c")
+            self.say(f"{spoken(other)} quits", "dim")
+        else:
+            self.svc.exit()
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         from tui.screens.repo import RepoScreen

@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from localstore.core.model.ref import Ref
 from localstore.core.model.repo import Repo
-from tui import reads
+from tui import contents
 from tui.actions import Action
 from tui.screens.base import READING_SECONDS, Base
 from tui.screens.code.code import Code
@@ -103,6 +103,10 @@ class RepoScreen(Base):
         self.show_tab(self._tab)
         self.do_refresh()
 
+    @property
+    def opens(self) -> bool:
+        return hasattr(self.view, "on_lines_chosen")
+
     def queue_changed(self) -> None:
         if self.view is not None and self.view.is_mounted:
             self.view.queue_changed()
@@ -156,7 +160,7 @@ class RepoScreen(Base):
         self.show_frame()
 
     def do_refresh(self) -> None:
-        self.svc.load(reads.refs(self.repo.id), self._paint_refs, lambda _: self._not_read())
+        self.svc.load(contents.refs(self.repo.id), self._paint_refs, lambda _: self._not_read())
 
     def once_read(self, act: Callable[[], None]) -> None:
         """Call `act` when the branches are read, and keep the keys that come until then for what it opens."""

@@ -113,6 +113,13 @@ class Prompt(Input):
         self._done, self._left, self._changed, self._complete = done, left, changed, complete
         self._move = move
 
+    @property
+    def hints(self) -> list[tuple[str, str]]:
+        """The keys that are not typed here, each with what it does."""
+        found = [("enter", "done"), ("↑↓", "move"), ("tab", "complete"), ("esc", "leave")]
+        lacks = {"↑↓": self._move, "tab": self._complete}
+        return [(key, words) for key, words in found if lacks.get(key, self) is not None]
+
     def on_mount(self) -> None:
         colours = getattr(self.app, "colours", "terminal")
         self.styles.background = BACKGROUNDS[colours]

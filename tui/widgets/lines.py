@@ -111,6 +111,9 @@ class Lines(Widget, can_focus=True):
         self.refresh()
         self.post_message(self.Moved(self))
 
+    def ready(self) -> None:
+        """Have what was typed take effect, if it takes long."""
+
     def search(self, step: int) -> bool:
         """Go to the next row that contains what was typed; False if none does."""
         wanted, count = self._filter.casefold(), len(self.rows)
@@ -151,6 +154,16 @@ class Lines(Widget, can_focus=True):
         else:
             self.refresh()
         self.post_message(self.Moved(self))
+
+    def go_within(self, index: int) -> None:
+        """Put the cursor on row `index`, with a quarter of the height above and below it where there is."""
+        self.go(index)
+        around = self.size.height // 4
+        top = max(min(self.top, self.cursor - around), self.cursor + around + 1 - self.size.height)
+        top = max(0, min(top, len(self.rows) - self.size.height))
+        if top != self.top:
+            self.top = top
+            self.refresh()
 
     def go_to(self, key: Hashable) -> None:
         """Put the cursor on the row with this key, if there is one."""
@@ -209,11 +222,11 @@ class Lines(Widget, can_focus=True):
         if not words:
             self._sought = []
             return self._all
-        texts = self._sought = self._sought or _texts(self._all)
+        texts = self._sought = self._sought or texts_of(self._all)
         places: Sequence[int] = range(len(texts))
         for word in words:
             places = [at for at in places if word in texts[at]]
-        return _Left(self._all, places)
+        return Left(self._all, places)
 
     def _place_of(self, key: Hashable | None) -> int | None:
         """The place of the row with this key; None if no row has it."""
@@ -246,9 +259,9 @@ def text_of(item: Item) -> str:
     return item.text or "".join(part for part, _ in (*item.left, *item.right))
 
 
-def _texts(rows: Rows) -> list[str]:
-    """What a filter looks in, of each row; nothing of rows that cannot be chosen."""
-    text, every = getattr(rows, "text_of", None), range(len(rows))
+def texts_of(rows: Rows, begin: int = 0, end: int | None = None) -> list[str]:
+    """What a filter looks in, of the rows from `begin` to `end`; nothing of rows that cannot be chosen."""
+    text, every = getattr(rows, "text_of", None), range(len(rows))[begin:end]
     if text is not None:
         return [text(index).casefold() for index in every]
     return [text_of(item).casefold() if item.key is not None else "" for item in map(rows.__getitem__, every)]
@@ -261,7 +274,7 @@ def _place_in(rows: Rows, key: Hashable) -> int | None:
     return next((index for index in range(len(rows)) if rows[index].key == key), None)
 
 
-class _Left:
+class Left:
     """The rows that a filter leaves. `places`: theirs among all, in order."""
 
     def __init__(self, rows: Rows, places: Sequence[int]) -> None:

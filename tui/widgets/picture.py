@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.display import Over
+from tui.display.screen import Over
 from tui.images.decode import Drawn
 from tui.images.protocol import DELETE_KITTY, Way, cells, sequence
 from tui.text import Part, strip

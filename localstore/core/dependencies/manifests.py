@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from localstore.core import manifest
 from localstore.core.errors import Invalid
-from localstore.core.limits import DEPENDENCIES, MANIFEST_FILE
+from localstore.core.limits import DEPENDENCIES, MANIFEST_FILE, in_words
 from localstore.core.model.catalog.dependency import Ecosystem
 from localstore.core.names import MANIFEST
 
@@ -50,7 +50,7 @@ def read(path: str, data: bytes) -> list[Declared]:
     if reader is None:
         raise Invalid("this is not a manifest of dependencies")
     if len(data) > MANIFEST_FILE:
-        raise Invalid(f"the manifest is larger than {MANIFEST_FILE} bytes")
+        raise Invalid(f"the manifest is larger than {in_words(MANIFEST_FILE)}")
     try:
         found = list(islice(reader(data), DEPENDENCIES))
     except (UnicodeDecodeError, ValueError, RecursionError, AttributeError, TypeError) as error:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from localstore.core.errors import TooLarge
 from localstore.core.ignore.wildmatch import SPECIAL, expression, literal_length, octets
-from localstore.core.limits import IGNORE_FILE_BYTES
+from localstore.core.limits import IGNORE_FILE_BYTES, in_words
 
 Matcher = Callable[[str], object]
 
@@ -110,9 +110,8 @@ class Rules:
         """Parse the text of an ignore file; invalid lines are ignored, as in git. Raises TooLarge above
         IGNORE_FILE_BYTES characters."""
         if len(text) > IGNORE_FILE_BYTES:
-            raise TooLarge(
-                f"{base + '/' if base else ''}{source} is larger than {IGNORE_FILE_BYTES} bytes; shorten it"
-            )
+            most = in_words(IGNORE_FILE_BYTES)
+            raise TooLarge(f"{base + '/' if base else ''}{source} is larger than {most}; shorten it")
         dialect = _stignore_line if source == ".stignore" else _same
         rules: list[Rule] = []
         for number, raw in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):

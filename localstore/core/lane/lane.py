@@ -57,7 +57,8 @@ class Lane:
         """
         text_edits.require_utf8(text)
         if len(text) > limits.TEXT_FILE:
-            raise TooLarge(f"the text has {len(text)} bytes; a text file holds at most {limits.TEXT_FILE}")
+            most = limits.in_words(limits.TEXT_FILE)
+            raise TooLarge(f"the text has {len(text)} bytes; a text file holds at most {most}")
         first, lane = genesis(branch_id, gen, epoch, text), cls(replica)
         with lane._library():
             lane._document.apply(first.state())

@@ -85,10 +85,11 @@ Phase = Literal["ephemeral", "recovery_phrase", "local", "oidc_linked", "webauth
 
 
 class Session(Model, frozen=True):
-    """One session in its owner's list. `kind` script: a token made in the settings."""
+    """One session in its owner's list. `kind` script: a token made in the settings; ssh: the app
+    over SSH."""
 
     id: str
-    kind: Literal["browser", "cli", "device", "guest", "script"]
+    kind: Literal["browser", "cli", "device", "guest", "script", "ssh"]
     label: str
     created_at: str
     expires_at: str

@@ -39,7 +39,7 @@ OPERATIONS: tuple[Operation, ...] = (
     signed_in("member.accept", "admin"),
     signed_in("member.decline", "admin"),
     signed_in("inbox.list", "read"),
-    signed_in("inbox.update"),
+    signed_in("inbox.update", "talk"),
     open_to_all("social.listing"),
     open_to_all("advisory.list"),
     open_to_all("advisory.get"),

@@ -7,12 +7,13 @@ may not import each other, and a client can predict refusals.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal, get_args
 
 import msgspec
 
 Role = Literal["owner", "admin", "write", "triage", "read"]
-Capability = Literal["read", "write", "admin"]
+Capability = Literal["read", "talk", "write", "admin"]
 Edition = Literal["self-hosted-community", "self-hosted-business", "managed"]
 About = Literal["repository", "account", "browser", "node"]
 Who = Literal["owner", "admin", "write", "triage", "read", "author", "stranger", "guest", "anonymous"]
@@ -33,8 +34,8 @@ class Operation(msgspec.Struct, frozen=True):
     `about` account: needs a session; a guest's counts if `guest`. Browser: needs a session by cookie. Node:
     anybody may.
 
-    `needs`: what the credential must include. `edition`: the lowest edition that has it. `grows`: adds data
-    to a repository, which a nearly full node refuses.
+    `needs`: what the credential must include; `talk` is included in `write`. `edition`: the lowest edition
+    that has it. `grows`: adds data to a repository, which a nearly full node refuses.
     """
 
     name: str
@@ -61,6 +62,11 @@ class Operation(msgspec.Struct, frozen=True):
         return EDITIONS.index(edition) >= EDITIONS.index(self.edition)
 
 
+def required(needs: Capability, caps: Collection[str]) -> Capability:
+    """What a credential with these capabilities has to show for an operation: `write` includes `talk`."""
+    return "write" if needs == "talk" and "talk" not in caps else needs
+
+
 def reading(name: str, least: Role = "read", *, anonymous: bool = True, guest: bool = True) -> Operation:
     """Reads a repository. Above the role `read` only roles count."""
     public = least == "read"
@@ -82,10 +88,11 @@ def writing(
     guest: bool = False,
     archived: bool = False,
     grows: bool = False,
+    talk: bool = False,
     edition: Edition = "self-hosted-community",
 ) -> Operation:
     """Changes a repository. With the role `read`, strangers who can read it may too; guests only star and
-    watch."""
+    watch. `talk`: a credential that may only read and talk may do it."""
     return Operation(
         name,
         "repository",
@@ -94,7 +101,7 @@ def writing(
         stranger=least == "read",
         guest=guest,
         archived=archived,
-        needs="admin" if least in ("owner", "admin") else "write",
+        needs="admin" if least in ("owner", "admin") else "talk" if talk else "write",
         edition=edition,
         grows=grows,
     )

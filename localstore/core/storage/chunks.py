@@ -152,16 +152,20 @@ def decode(raw: bytes) -> ChunkManifest:
 
 def _require_short(raw: bytes) -> None:
     if len(raw) > limits.CHUNK_MANIFEST:
-        raise TooLarge(f"a manifest of chunks has at most {limits.CHUNK_MANIFEST} bytes")
+        raise TooLarge(f"a manifest of chunks has at most {limits.in_words(limits.CHUNK_MANIFEST)}")
 
 
 def _check_whole(found: ChunkManifest) -> None:
     if not is_hex_digest(found.blake3):
         raise Invalid("a manifest names its file: blake3 is 64 lowercase hex digits", "/blake3")
     if found.size > limits.CHUNKED_FILE:
-        raise TooLarge(f"a file has at most {limits.CHUNKED_FILE} bytes; this one has {found.size}")
+        raise TooLarge(
+            f"a file has at most {limits.in_words(limits.CHUNKED_FILE)}; this one has {found.size}"
+        )
     if found.size <= limits.BLOB_FILE:
-        raise Invalid(f"files of at most {limits.BLOB_FILE} bytes are stored whole, not in chunks", "/size")
+        raise Invalid(
+            f"files of at most {limits.in_words(limits.BLOB_FILE)} are stored whole, not in chunks", "/size"
+        )
 
 
 def _check_chunks(found: ChunkManifest) -> None:

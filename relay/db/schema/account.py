@@ -27,7 +27,7 @@ session = Table(
     Column("id", String, primary_key=True),  # 32 hex digits: the 16 bytes in the capability token
     Column("account_id", ForeignKey("account.id"), nullable=False, index=True),
     Column("parent_id", ForeignKey("session.id"), index=True),
-    Column("kind", String, nullable=False),  # browser, cli, device, guest, script
+    Column("kind", String, nullable=False),  # browser, cli, device, guest, script, ssh
     Column("label", String, nullable=False),
     Column("device_key_id", String),  # the key that requests of this session are bound to
     Column("caps", String, nullable=False),

@@ -18,6 +18,7 @@ from localstore.core.limits import (
     MANIFEST_LEVELS,
     MANIFESTS,
     MIB,
+    in_words,
 )
 from localstore.core.model.catalog.dependency import Dependencies, Dependency, Manifest
 from localstore.core.model.repo import ParentRepo
@@ -118,7 +119,7 @@ async def _read(view: View, found: _Found) -> tuple[list[Manifest], list[Depende
 
 async def _declared(view: View, path: str, entry: TreeEntry) -> list[Declared]:
     if entry.size > MANIFEST_FILE or entry.kind == "chunked":
-        raise Invalid(f"the manifest is larger than {MANIFEST_FILE} bytes")
+        raise Invalid(f"the manifest is larger than {in_words(MANIFEST_FILE)}")
     data = await sealed.content(view, entry)
     return await asyncio.to_thread(dependencies.read, path, data)
 

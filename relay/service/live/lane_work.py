@@ -88,7 +88,7 @@ class Bench:
             self._worked[key] += lane.looked
         text = lane.text()
         if len(text) > limits.TEXT_FILE:
-            raise TooLarge(f"a text file holds at most {limits.TEXT_FILE} bytes")
+            raise TooLarge(f"a text file holds at most {limits.in_words(limits.TEXT_FILE)}")
         self.lanes[key] = lane
         return Edit(
             digest(text), len(text), b64u(lane.state_vector()), text if row.path == MANIFEST else None

@@ -42,7 +42,7 @@ def over_cap(path: str, size: int, cap: int, kind: str) -> str:
     """The error for a file that is too large for trees of this kind of repository, with what would allow
     it."""
     remedy = f"; {RAISED}" if kind == "app" and size <= limits.APP_FILE_CLAMP else ""
-    return f"{path} has {size} bytes; this repository takes files of {cap} at most{remedy}"
+    return f"{path} has {size} bytes; this repository takes files of {limits.in_words(cap)} at most{remedy}"
 
 
 Asked = tuple[LiveUpdate, list[bytes]]  # an update and its operations, decoded
@@ -290,7 +290,9 @@ class Batch:
             raise Refusal("refused", "digest_mismatch", f"{update.path} has {held} bytes, not {size}")
         if text:
             if size > limits.TEXT_FILE:
-                raise Refusal("refused", "too_large", f"a text file holds at most {limits.TEXT_FILE} bytes")
+                raise Refusal(
+                    "refused", "too_large", f"a text file holds at most {limits.in_words(limits.TEXT_FILE)}"
+                )
             if blob not in self.texts:
                 raise Refusal("refused", "not_text", f"{update.path} is not UTF-8 text")
 

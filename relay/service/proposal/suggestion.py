@@ -9,7 +9,7 @@ from localstore.core import tree
 from localstore.core.diff.suggestions import Suggested, applied, message
 from localstore.core.encoding import b64u, digest
 from localstore.core.errors import Conflict, NotFound, TooLarge
-from localstore.core.limits import TEXT_FILE
+from localstore.core.limits import TEXT_FILE, in_words
 from localstore.core.model.collaboration.merge import NotMergeable
 from localstore.core.model.collaboration.review import HeadMoved
 from localstore.core.model.collaboration.thread import SuggestionMoved, SuggestionsPrepareRequest
@@ -118,7 +118,7 @@ async def _changed(
         ]
         new = applied(text, wanted)
         if len(new) > TEXT_FILE:
-            raise TooLarge(f"{path}: a text file holds at most {TEXT_FILE} bytes")
+            raise TooLarge(f"{path}: a text file holds at most {in_words(TEXT_FILE)}")
         if new != text:
             texts[digest(new)] = new
             changes[path] = TreeEntry("text", digest(new), len(new))

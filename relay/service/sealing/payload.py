@@ -13,7 +13,7 @@ from localstore.core import seal as seals
 from localstore.core import tree
 from localstore.core.encoding import b64u
 from localstore.core.errors import Invalid, TooLarge
-from localstore.core.limits import MESSAGE_BYTES
+from localstore.core.limits import MESSAGE_BYTES, in_words
 from localstore.core.model.seal import PrepareExpired
 from localstore.core.seal import GitOrigin, MergeOrigin, Provenance, SealPayload
 from localstore.core.tree import Built, TreeEntry
@@ -61,7 +61,7 @@ def check_message(message: str) -> None:
     if "\0" in message:
         raise Invalid("the message contains a NUL", pointer="/message")
     if len(message.encode("utf-8", "surrogatepass")) > MESSAGE_BYTES:
-        raise TooLarge(f"a message has at most {MESSAGE_BYTES} bytes")
+        raise TooLarge(f"a message has at most {in_words(MESSAGE_BYTES)}")
 
 
 def capability(view: View) -> str:

@@ -90,9 +90,9 @@ class Chain:
         built: Built = await trees.update(root, changes, key, self.load, known, alike, kept)
         self.size += sum(map(len, built.directories.values()))
         if self.size > DIRECTORIES_AT_ONCE:
+            most = limits.in_words(DIRECTORIES_AT_ONCE)
             raise TooLarge(
-                f"the trees of these seals are more than {DIRECTORIES_AT_ONCE} bytes of directories; "
-                "prepare fewer seals at once"
+                f"the trees of these seals are more than {most} of directories; prepare fewer seals at once"
             )
         self.written.update(built.directories)
         return built.root
@@ -227,7 +227,7 @@ def _entry(view: View, change: SealChange) -> TreeEntry | None:
     if not is_hex_digest(change.digest) or change.size < 0:
         raise Invalid(f"{change.path}: name its BLAKE3 as 64 lowercase hex digits, and its size")
     if change.kind == "text" and change.size > limits.TEXT_FILE:
-        raise TooLarge(f"{change.path}: a text file holds at most {limits.TEXT_FILE} bytes")
+        raise TooLarge(f"{change.path}: a text file holds at most {limits.in_words(limits.TEXT_FILE)}")
     if change.kind != "text":
         if change.size > limits.BLOB_FILE and view.repo.kind not in chunks.KINDS:
             raise TooLarge(over_cap(change.path, change.size, limits.BLOB_FILE, view.repo.kind))

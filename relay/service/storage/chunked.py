@@ -47,7 +47,7 @@ async def put(view: View, name: str, upload: Upload) -> tuple[ChunkedStored, boo
     Unavailable while they are still being read.
     """
     if view.repo.kind not in kernel.KINDS:
-        raise TooLarge(f"files of this repository have at most {limits.BLOB_FILE} bytes")
+        raise TooLarge(f"files of this repository have at most {limits.in_words(limits.BLOB_FILE)}")
     digest = unhex(name)
     raw = await upload.whole()
     manifest = await asyncio.to_thread(kernel.decode, raw)

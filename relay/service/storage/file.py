@@ -17,7 +17,7 @@ from blake3 import blake3
 
 from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import BadRequest, NotFound, TooLarge
-from localstore.core.limits import ASSET_FILE, BLOB_FILE, CHUNK_MANIFEST
+from localstore.core.limits import ASSET_FILE, BLOB_FILE, CHUNK_MANIFEST, in_words
 from localstore.core.storage import chunks as kernel
 from localstore.core.storage.chunks import Chunker
 from relay.base.clock import now_ms
@@ -83,11 +83,11 @@ async def listed(view: View, upload: Upload) -> Taken:
     if upload.length is None:
         raise BadRequest("a manifest is sent with a Content-Length")
     if upload.length > CHUNK_MANIFEST:
-        raise TooLarge(f"a manifest of chunks has at most {CHUNK_MANIFEST} bytes")
+        raise TooLarge(f"a manifest of chunks has at most {in_words(CHUNK_MANIFEST)}")
     raw = await upload.whole()
     wanted = await asyncio.to_thread(kernel.decode, raw)
     if wanted.size > ASSET_FILE:
-        raise TooLarge(f"an asset has at most {ASSET_FILE} bytes")
+        raise TooLarge(f"an asset has at most {in_words(ASSET_FILE)}")
     await upload.finish()
     key = (view.repo.id, view.me.account_id.encode() + blake3_digest(raw))
     await view.node.checks.join(key, chunked.admit(view, wanted, raw))

@@ -21,7 +21,7 @@ from localstore.core import paths
 from localstore.core.errors import ClientError, Invalid, NotFound, TooLarge, UsageError
 from localstore.core.ignore import matcher
 from localstore.core.ignore.matcher import SOURCES
-from localstore.core.limits import MIB
+from localstore.core.limits import MIB, in_words
 from localstore.core.model import history, ref
 from localstore.core.model.history import TreeQuery
 from localstore.core.model.repo import Repo
@@ -256,7 +256,7 @@ def _from_disk(folder: str, path: str) -> bytes:
             raise ClientError(f"there is no file {path} in {folder}")
         raw = files.read_up_to(path, IMAGE_BYTES)
     if raw is None:
-        raise TooLarge(f"{path} is not a file, or has more than {IMAGE_BYTES // MIB} MiB")
+        raise TooLarge(f"{path} is not a file, or has more than {in_words(IMAGE_BYTES)}")
     return raw
 
 
@@ -268,5 +268,5 @@ def _from_server(asked: Asked, place: str, path: str) -> bytes:
         if blob.content is not None:
             return base64.b64decode(blob.content) if blob.encoding == "base64" else blob.content.encode()
         if blob.size > IMAGE_BYTES or blob.kind == "chunked":
-            raise TooLarge(f"{path} has {blob.size} bytes; an image has at most {IMAGE_BYTES}")
+            raise TooLarge(f"{path} has {blob.size} bytes; an image has at most {in_words(IMAGE_BYTES)}")
         return api.payload.get(repo.id, bytes.fromhex(blob.blake3), IMAGE_BYTES)

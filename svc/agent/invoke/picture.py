@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import io
+import re
 import sys
 import warnings
 from typing import Any
@@ -49,6 +50,16 @@ class Refused(msgspec.Struct):
     """The bytes are not an image of FORMATS, or a damaged or too large one."""
 
     error: str
+
+
+def reason(error: BaseException) -> str:
+    """Why an image cannot be read. What the decoder says of its own objects is left out."""
+    from PIL import UnidentifiedImageError
+
+    if isinstance(error, UnidentifiedImageError):
+        return f"it is none of {', '.join(FORMATS)}"
+    said = re.sub(r"<[^<>]*>", "the file", str(error))
+    return f"{type(error).__name__}: {said}"[:200] if said else type(error).__name__
 
 
 def metadata(raw: bytes) -> Metadata:
@@ -113,7 +124,7 @@ def main(words: list[str]) -> None:
     try:
         found = metadata(raw) if words[0] == "metadata" else thumbnail(raw, int(words[1]))
     except Exception as error:  # whatever a decoder raises over bytes of strangers
-        found = Refused(f"{type(error).__name__}: {error}"[:200])
+        found = Refused(reason(error))
     sys.stdout.buffer.write(msgspec.json.encode(found))
 
 

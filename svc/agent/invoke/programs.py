@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localstore.core.errors import Cancelled, ClientError
+from svc.http.remote import inherited
 
 if TYPE_CHECKING:
     from localstore.agent.server import HungUp
@@ -61,6 +62,7 @@ class Programs:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
+            pass_fds=inherited(),
         )
         left: bytes | None = given
         try:

@@ -24,6 +24,7 @@ COLUMNS = (
     Column("sender", handle_of("sender")),
     Column("to", handle_of("to")),
     Column("state", kind="state"),
+    Column("org", spare=2),
     Column("expires_at", kind="time", spare=1),
 )
 Which = Annotated[str, typer.Argument(metavar="[ID|OWNER/NAME]", help="Which one; omit if there is one")]

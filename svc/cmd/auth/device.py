@@ -7,12 +7,17 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import NotFound
+from localstore.core.identity.keys import TransportKey
+from localstore.core.limits import LABEL_CHARS
 from localstore.core.model import auth
 from localstore.core.model.auth import DeviceKey, DeviceKeyPatch, PairingCode
 from svc.cmd.auth.login import device_name
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
+from svc.flows.sign_in import ssh_agent
+from svc.flows.sign_in.login import register_device
+from svc.http.identity import Identity
 
 COLUMNS = (
     Column("id", kind="id"),
@@ -46,6 +51,28 @@ def add(ctx: Ctx) -> None:
         PairingCode,
         value=made.code,
     )
+
+
+@answers(COLUMNS, DeviceKey)
+def ssh(
+    ctx: Ctx,
+    key: Annotated[str, typer.Argument(help="Its fingerprint or comment; of one key, that")] = "",
+    name: Annotated[str, typer.Option("--name", help="What the device list calls it")] = "",
+) -> None:
+    """Register a key of your ssh-agent as a device key
+
+    The agent signs that the Ed25519 key is yours. From then on it opens the app, where the node offers that:
+    ssh NODE -p PORT. svc auth device revoke revokes it.
+
+    Examples:
+    svc auth device ssh
+    svc auth device ssh SHA256:uV3k… --name "Alice's tablet"
+    """
+    chosen = ssh_agent.choose(ssh_agent.keys(ctx.obj.environment), key)
+    called = device_name(name) if name else device_name(f"ssh {chosen.comment}".strip()[:LABEL_CHARS])
+    identity = Identity(chosen.key(ctx.obj.environment), TransportKey.generate(), "file")
+    made = register_device(ctx.api, identity, called)
+    ctx.out.done(f"Registered {chosen.fingerprint} as {made.name}", made, COLUMNS, DeviceKey, value=made.id)
 
 
 @answers((*COLUMNS, Column("this")), DeviceKey)

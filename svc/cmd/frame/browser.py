@@ -1,4 +1,4 @@
-"""Opens pages in a browser, if the user sits at this machine."""
+"""Opens pages in a browser, if the user sits at this machine; says where there is no page."""
 
 from __future__ import annotations
 
@@ -29,3 +29,8 @@ def open_page(out: Out, url: str) -> None:
             out.note(f"opened {url}")
             return
     out.link(url)
+
+
+def note_pages(out: Out) -> None:
+    """Say that `--web` opens nothing yet; the command goes on in the terminal."""
+    out.note("pages are not in this version of svc; it is shown here instead")

@@ -10,7 +10,9 @@ from typing import Any
 
 from svc.agent.invoke.programs import Programs
 from svc.cmd.frame.context import Run
+from svc.cmd.frame.over_ssh import OFFERED
 from svc.cmd.frame.table import COMMANDS
+from svc.http.remote import link
 from tui.commands import Commands, Field
 
 NOT_INSIDE = ("tui", "invoke", "completions")  # which make no sense inside the app
@@ -19,7 +21,10 @@ NOT_INSIDE = ("tui", "invoke", "completions")  # which make no sense inside the 
 def catalogue(run: Run) -> Commands:
     """Every command that the app offers. They run at the server of this one; the screen or the folder says in
     which repository, never SVC_REPO, which may name another one than the screen shows."""
-    summaries = {path: one.summary for path, one in COMMANDS.items() if path not in NOT_INSIDE}
+    inside = COMMANDS.keys() if link() is None else OFFERED
+    summaries = {
+        path: one.summary for path, one in COMMANDS.items() if path in inside and path not in NOT_INSIDE
+    }
     inherited = {name: value for name, value in os.environ.items() if name != "SVC_REPO"}
     environment = {**inherited, "SVC_SERVER": run.server, "NO_COLOR": "1"}
     complete = partial(_complete, environment)

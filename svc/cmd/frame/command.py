@@ -19,9 +19,11 @@ from svc import __version__
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.foreign_commands import INSTEAD, OTHER_NAMES, WORDS
 from svc.cmd.frame.json_option import is_list_of, with_fields
+from svc.cmd.frame.over_ssh import require_offered
 from svc.cmd.frame.queueing import catching_queued, is_queueable, queue_option
 from svc.cmd.frame.table import COMMANDS, GROUPS, children
 from svc.console import Answers, Format, answers_of
+from svc.http.remote import link
 
 EXAMPLES = "\nExamples:\n"
 HELP = {"help_option_names": ["-h", "--help"]}
@@ -110,6 +112,8 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         given, out = ctx.obj.given, ctx.obj.out
         ctx.obj.command = ctx.command_path
+        if link(ctx.obj.environment) is not None:
+            require_offered(ctx.command_path.partition(" ")[2], given.get("server"))
         _require_format(ctx.command_path, given.get("template"), self.own_params)
         wanted = Format.of(given.get("json"), given.get("jq"), given.get("template"))
         self.answers.check(wanted)

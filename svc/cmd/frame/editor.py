@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from localstore.core.errors import Interrupted
+from localstore.core.errors import ClientError
 from svc.flows.editor import editor, run
 
 NAME = "COMMIT_EDITMSG"  # editors know by this name that lines with # are remarks
@@ -19,7 +19,7 @@ def written(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tupl
     """A context with the text that the user wrote above `remarks`, and its file. The file is deleted unless
     the block raises.
 
-    Raises UsageError without an editor, ClientError if it fails, Interrupted if the text is empty.
+    Raises UsageError without an editor, ClientError if it fails or the text is empty.
     """
     command = editor(environment, "say the message with -m")
     folder = Path(tempfile.mkdtemp(prefix="svc-"))
@@ -30,7 +30,7 @@ def written(remarks: list[str], environment: Mapping[str, str]) -> Iterator[tupl
         run(command, file, "nothing was sent; use -m")
         text = _without_remarks(file.read_text("utf-8", "replace"))
         if not text:
-            raise Interrupted("the message is empty; nothing was sent")
+            raise ClientError("the message is empty; nothing was sent")
         yield text, file
         text = ""
     finally:
@@ -55,7 +55,7 @@ def composed(initial: str, remarks: list[str], environment: Mapping[str, str]) -
         run(command, file, "nothing was sent; use -b")
         text = file.read_text("utf-8", "replace").partition(CUT)[0].strip()
         if not text:
-            raise Interrupted("the text is empty; nothing was sent")
+            raise ClientError("the text is empty; nothing was sent")
         yield text, file
         text = ""
     finally:

@@ -30,7 +30,7 @@ from svc.cmd.frame.table import COMMANDS
 from svc.console import Out
 
 GLOBAL = ("repo", "server", "yes", "json")
-NEVER_ENDS = {"watch": ("detach", True), "watcher start": ("foreground", False)}
+NEVER_ENDS = {"watch": ("detach", True), "watcher start": ("foreground", False), "tui": ("web", False)}
 """Command → the flag that it needs to end by itself."""
 OWN = "invoke"  # which is not a command of `invoke`
 

@@ -136,7 +136,7 @@ def add_label(
     if not create:
         made = _change(ctx, repo, n, IssuePatch(add_labels=names))
     else:
-        with known_issue(repo, n):
+        with known_issue(ctx, repo, n):
             for name in names:
                 query = LabelAddQuery(create="1")
                 made = ctx.api.send(issues.ADD_LABEL, query=query, id=repo.id, n=n, name=name)
@@ -153,7 +153,7 @@ def remove_label(ctx: Ctx, number: Number, labels: Names) -> None:
     n, names = number_of(number), names_of(labels)
     checked(IssuePatch(remove_labels=names))
     repo = ctx.repo
-    with known_issue(repo, n):
+    with known_issue(ctx, repo, n):
         on = {one.name.casefold() for one in ctx.api.send(issues.GET, id=repo.id, n=n).labels}
         for name in names:
             if name.casefold() not in on:
@@ -165,7 +165,7 @@ def remove_label(ctx: Ctx, number: Number, labels: Names) -> None:
 
 
 def _change(ctx: Ctx, repo: Repo, number: str, patch: IssuePatch) -> Issue:
-    with known_issue(repo, number):
+    with known_issue(ctx, repo, number):
         return ctx.api.send(issues.UPDATE, patch, id=repo.id, n=number)
 
 
@@ -176,7 +176,7 @@ def _rewritten(ctx: Ctx, number: str) -> Issue:
     if not ctx.out.interactive:
         raise UsageError("say what to change: -t TITLE, -b TEXT, --add-label NAME …")
     repo = ctx.repo
-    with known_issue(repo, number):
+    with known_issue(ctx, repo, number):
         old = ctx.api.send(issues.GET, id=repo.id, n=number)
     remarks = ["The first line is the title, the rest the text."]
     with composed(f"{old.title}\n\n{old.body}".rstrip(), remarks, ctx.obj.environment) as (typed, file):

@@ -127,7 +127,7 @@ def reaction_of(typed: str) -> Reaction:
 
 def reacted(ctx: Ctx, repo: Repo, n: str, name: Reaction, comment: str, remove: bool) -> None:
     """React to an issue or proposal, or to a comment of it."""
-    with known_issue(repo, n):
+    with known_issue(ctx, repo, n):
         if comment:
             route = issues.UNREACT_TO_COMMENT if remove else issues.REACT_TO_COMMENT
             ctx.api.send(route, id=repo.id, n=n, comment=comment, reaction=name)
@@ -141,7 +141,7 @@ def reacted(ctx: Ctx, repo: Repo, n: str, name: Reaction, comment: str, remove: 
 
 def _send(ctx: Ctx, repo: Repo, number: str, text: str, last: Comment | None) -> Comment:
     body = checked(CommentBody(body=text))
-    with known_issue(repo, number):
+    with known_issue(ctx, repo, number):
         if last is None:
             return ctx.api.send(issues.COMMENT, body, id=repo.id, n=number)
         return ctx.api.send(issues.EDIT_COMMENT, body, id=repo.id, n=number, comment=last.id)
@@ -151,7 +151,7 @@ def _written(ctx: Ctx, repo: Repo, number: str, last: Comment | None) -> Comment
     """The comment that the user writes in an editor; if it is refused the text stays in its file."""
     from svc.cmd.frame.editor import composed
 
-    with known_issue(repo, number):
+    with known_issue(ctx, repo, number):
         about = ctx.api.send(issues.GET, id=repo.id, n=number)
     remarks = [f"A comment on #{number}: {about.title}"]
     with composed(last.body if last else "", remarks, ctx.obj.environment) as (typed, file):
@@ -165,7 +165,7 @@ def _written(ctx: Ctx, repo: Repo, number: str, last: Comment | None) -> Comment
 def _last(ctx: Ctx, repo: Repo, number: str) -> Comment:
     """The caller's last comment. Raises NotFound without one."""
     me, found = ctx.api.send(auth.USER_INFO).user_id, None
-    with known_issue(repo, number):
+    with known_issue(ctx, repo, number):
         for one in ctx.api.items(issues.COMMENTS, PageQuery(), id=repo.id, n=number):
             found = one if one.author.id == me else found
     if found is None:

@@ -30,7 +30,6 @@ from svc.cmd.issue.words import (
     names_of,
     note_qualifier,
     number_of,
-    page_of,
     prose,
     titled,
 )
@@ -129,10 +128,9 @@ def list_issues(
     )
     repo = ctx.repo if "@me" in (author, assignee) else ctx.readable_repo
     if web:
-        from svc.cmd.frame.browser import open_page
+        from svc.cmd.frame.browser import note_pages
 
-        open_page(ctx.out, page_of(ctx, repo))
-        return
+        note_pages(ctx.out)
     found = ctx.reader.items(issues.LIST, query, limit=limit, id=repo.id)
     note_qualifier(ctx, search)
     empty = f"no issues match in {repo.full_name}; open one: svc issue create"
@@ -179,11 +177,10 @@ def view(
     n = number_of(number)
     repo = ctx.readable_repo
     if web:
-        from svc.cmd.frame.browser import open_page
+        from svc.cmd.frame.browser import note_pages
 
-        open_page(ctx.out, page_of(ctx, repo, n))
-        return
-    with known_issue(repo, n):
+        note_pages(ctx.out)
+    with known_issue(ctx, repo, n):
         found = ctx.reader.send(issues.GET, id=repo.id, n=n)
         thread = list(ctx.reader.items(issues.COMMENTS, PageQuery(), id=repo.id, n=n)) if comments else []
     list(listing(ctx.obj.home, repo.id, [found]))

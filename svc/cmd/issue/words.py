@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated, Any
 
 import typer
 
-from localstore.core.errors import UsageError
+from localstore.core.errors import NotFound, SvcError, UsageError
+from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.collaboration.issue import REACTIONS, Issue
 from localstore.core.model.repo import Repo
 from localstore.core.paths import PROSE, terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.console import Column
-from svc.flows.place.refs import explained_not_found
 
 LIST = "svc issue list"
 QUALIFIER = r"(?<!\S)(?:label|author|assignee|state|is|in|sort|base|head|draft|reviewer):\S+"
@@ -27,7 +27,10 @@ Assignees = Annotated[
     list[str] | None,
     typer.Option("-a", "--assignee", metavar="HANDLE", help="Who is to do it; @me is you"),
 ]
-Web = Annotated[bool, typer.Option("-w", "--web", help="Open it in the browser")]
+Web = Annotated[
+    bool,
+    typer.Option("-w", "--web", help="Open its page (not in this version)"),
+]
 
 
 def author(record: dict[str, Any]) -> str:
@@ -97,10 +100,24 @@ def alone(ctx: Ctx, beside: str) -> None:
 
 
 @contextmanager
-def known_issue(repo: Repo, number: str) -> Iterator[None]:
-    """Raise NotFound with a sentence about the issue for a bare 404 of the server."""
-    with explained_not_found(repo, f"issue #{number}", LIST):
+def known_issue(ctx: Ctx, repo: Repo, number: str) -> Iterator[None]:
+    """Raise NotFound with a sentence about the issue, or the proposal of this number, for a bare 404 of the
+    server."""
+    try:
         yield
+    except NotFound:
+        if _is_proposal(ctx, repo, number):
+            raise NotFound(
+                f"#{number} of {repo.full_name} is a proposal; see: svc pr view {number}"
+            ) from None
+        raise NotFound(f"{repo.full_name} has no issue #{number}; see: {LIST}") from None
+
+
+def _is_proposal(ctx: Ctx, repo: Repo, number: str) -> bool:
+    with suppress(SvcError):
+        ctx.reader.send(proposals.GET, id=repo.id, n=number)
+        return True
+    return False
 
 
 def titled(issue: Issue) -> str:

@@ -20,7 +20,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
 from svc.cmd.frame.working_copy import count
 from svc.cmd.issue.words import Assignees, Labels, Web, handles_of, names_of
-from svc.cmd.pr.words import COLUMNS, Reviewers, page_of, place_of, titled
+from svc.cmd.pr.words import COLUMNS, Reviewers, place_of, titled
 from svc.console import answers
 from svc.flows.place.known_subjects import listing
 from svc.http.checked import checked
@@ -66,14 +66,13 @@ def create(
     svc pr create --head parser --base main -t "Parse dates" -R alice/notes
     svc pr create --head bob:parser -t "Parse dates" -R alice/notes
     """
+    if web:
+        raise UsageError(
+            "pages are not in this version of svc; without --web your editor opens, or: -t TITLE -b TEXT"
+        )
     text = body_of(body, body_file)
     place = place_of(ctx)
     repo, fork = place.repo, place.fork
-    if web:
-        from svc.cmd.frame.browser import open_page
-
-        open_page(ctx.out, page_of(ctx, repo))
-        return
     mine = f"{fork.full_name}:" if fork else ""
     start, end = base or repo.default_branch, head or f"{mine}{ctx.obj.branch_of(fork or repo)}"
     if start == end:

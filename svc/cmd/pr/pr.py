@@ -23,7 +23,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.cmd.issue.words import Web, note_qualifier, prose
 from svc.cmd.pr.threads import told
-from svc.cmd.pr.words import COLUMNS, ONE, Number, find, page_of, person, place_of, say_place
+from svc.cmd.pr.words import COLUMNS, ONE, Number, find, person, place_of, say_place
 from svc.console import Column, answers
 from svc.flows.place.known_subjects import listing
 from svc.flows.proposal.finding import Owned, from_branch
@@ -83,10 +83,9 @@ def list_proposals(
     place = place_of(ctx, session="@me" in (author, assignee, reviewer))
     repo = place.repo
     if web:
-        from svc.cmd.frame.browser import open_page
+        from svc.cmd.frame.browser import note_pages
 
-        open_page(ctx.out, page_of(ctx, repo))
-        return
+        note_pages(ctx.out)
     found = ctx.reader.items(proposals.LIST, query, limit=limit, id=repo.id)
     note_qualifier(ctx, search)
     say_place(ctx, place)
@@ -152,10 +151,9 @@ def view(
     repo, found = find(ctx, number, session=False)
     n = str(found.number)
     if web:
-        from svc.cmd.frame.browser import open_page
+        from svc.cmd.frame.browser import note_pages
 
-        open_page(ctx.out, page_of(ctx, repo, n))
-        return
+        note_pages(ctx.out)
     thread: list[Comment | Review] = []
     on_lines: list[Thread] = []
     if comments:

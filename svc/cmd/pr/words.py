@@ -141,11 +141,5 @@ def titled(one: Proposal) -> str:
     return f"#{one.number} ({terminal_safe(one.title)})"
 
 
-def page_of(ctx: Ctx, repo: Repo, number: str = "") -> str:
-    """The address of the page of a proposal, or of the list."""
-    where = f"{ctx.reader.origin}/apps/{repo.full_name}/dev?tab=issues"
-    return f"{where}&n={number}" if number else where
-
-
 def person(typed: str) -> str | None:
     return (typed if typed == "@me" else typed.removeprefix("@")) or None

@@ -64,14 +64,17 @@ def rename(
 ) -> None:
     """Rename a repository; its old name leads to it for 90 days
 
-    Linked folders go on working.
+    Linked folders go on working. On a terminal it asks first; --yes answers.
 
     Examples:
     svc repo rename journal
     svc repo rename alice/notes journal
     """
     name = _beside_repository(ctx, words, "svc repo rename [OWNER/NAME] NEW")
-    changed = _patch(ctx, RepoPatch(name=argument(repository_name, name)), "Renamed to {0}")
+    changes, repo = RepoPatch(name=argument(repository_name, name)), ctx.repo
+    if ctx.out.interactive:
+        ctx.confirm(f"Renaming {repo.full_name} to {name}")
+    changed = _patch(ctx, changes, "Renamed to {0}", repo)
     linked = ctx.obj.linked
     if linked is not None and linked[1].repo_id == changed.id:
         write_repo(linked[0], msgspec.structs.replace(linked[1], repo=changed.full_name))
@@ -110,11 +113,16 @@ def visibility(
 def archive(ctx: Ctx, repository: Repository = "") -> None:
     """Refuse every write until it is unarchived
 
+    It asks first; --yes answers.
+
     Examples:
     svc repo archive alice/notes
+    svc repo archive alice/notes --yes
     """
     ctx.obj.set_repository(repository)
-    _patch(ctx, RepoPatch(archived=True), "Archived {0}; svc repo unarchive opens it again")
+    repo = ctx.repo
+    ctx.confirm(f"Archiving {repo.full_name}, which then refuses every write,")
+    _patch(ctx, RepoPatch(archived=True), "Archived {0}; svc repo unarchive opens it again", repo)
 
 
 @answers(COLUMNS, Repo)

@@ -53,8 +53,7 @@ def view(
     ctx.obj.set_repository(repository)
     repo = ctx.readable_repo
     if web:
-        from svc.cmd.frame.browser import open_page
+        from svc.cmd.frame.browser import note_pages
 
-        open_page(ctx.out, f"{ctx.reader.origin}/apps/{repo.full_name}")
-        return
+        note_pages(ctx.out)
     ctx.out.record(repo, COLUMNS, Repo)

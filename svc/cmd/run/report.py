@@ -34,6 +34,7 @@ def create(
         str,
         typer.Option("--seal", "--commit", metavar="SEAL", help="The seal, or a branch or tag"),
     ] = "",
+    branch: Annotated[str, typer.Option("--branch", "-b", metavar="BRANCH", help="Its newest seal")] = "",
     status: Stands = None,
     conclusion: Ended = None,
     summary: Text = None,
@@ -41,20 +42,23 @@ def create(
 ) -> None:
     """Record a run of a check on a seal
 
-    Without --seal it is the last seal of this folder. The first run of a check on a seal is its first
-    attempt, each further one the next. Without --status and --conclusion it is queued.
+    Without --seal and --branch it is the last seal of this folder. The first run of a check on a seal is its
+    first attempt, each further one the next. Without --status and --conclusion it is queued.
 
     Examples:
     svc repo run create ci/test --details-url https://ci.example/42
+    svc repo run create ci/test --branch main
     svc repo run create ci/lint --conclusion success --summary "0 findings"
     """
+    if seal and branch:
+        raise UsageError("--seal and --branch both name a seal; use one of them")
     _require_possible(status, conclusion)
     checked(RunPatch(summary=summary, details_url=details_url))
     checked(runs.RunQuery(name=name))
     repo = ctx.repo
     body = RunCreate(
         name=name,
-        seal_id=_seal(ctx, repo, seal),
+        seal_id=_seal(ctx, repo, seal or branch),
         status=status,
         conclusion=conclusion,
         summary=summary,

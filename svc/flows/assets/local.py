@@ -12,7 +12,7 @@ import msgspec
 from blake3 import blake3
 
 from localstore.core.errors import Invalid, UsageError
-from localstore.core.limits import ASSET_FILE, MIB
+from localstore.core.limits import ASSET_FILE, MIB, in_words
 from localstore.core.model.release import BYTES, check_asset_name
 from localstore.core.paths import case_key, terminal_safe
 
@@ -50,7 +50,9 @@ def _local(path: Path) -> LocalFile:
             if not stat.S_ISREG(info.st_mode):
                 raise UsageError(f"{shown} is not a file")
             if info.st_size > ASSET_FILE:
-                raise UsageError(f"{shown} has {info.st_size} bytes; an asset has at most {ASSET_FILE}")
+                raise UsageError(
+                    f"{shown} has {info.st_size} bytes; an asset has at most {in_words(ASSET_FILE)}"
+                )
             whole, size = blake3(), 0
             while piece := file.read(PIECE):
                 whole.update(piece)

@@ -62,6 +62,11 @@ def conflicts(copy: WorkingCopy) -> tuple[list[RecordedConflict], list[RecordedC
     return [record for record in found if record not in over], over
 
 
+def all_unresolved(copy: WorkingCopy) -> dict[str, str]:
+    """The copies in the folder of unresolved conflicts → the path that each conflicts with."""
+    return {one.kept_as: one.path for one in copy.db.conflicts.list() if copy.exists(one.kept_as)}
+
+
 def unresolved_copies(copy: WorkingCopy, paths: Iterable[str]) -> dict[str, str]:
     """Those of the paths that are copies of unresolved conflicts → the path that each conflicts with."""
     recorded = {record.kept_as: record.path for record in copy.db.conflicts.list()}

@@ -1,8 +1,8 @@
 """Queues actions and sends them later, in order.
 
-Each action that can be queued is an endpoint of ACTIONS. Its path is the endpoint's without `/api/v1`, with
-`/+` at the end where something is added; its value is the body, True without one, None where something is
-removed.
+Each action that can be queued is an endpoint of `queueable.ACTIONS`. Its path is the endpoint's without
+`/api/v1`, with `/+` at the end where something is added; its value is the body, True without one, None where
+something is removed.
 
     outbox = open_outbox(home)
     queue = Queue(outbox, session, about="alice/notes")
@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
@@ -33,23 +33,6 @@ from localstore.core.errors import (
     Unauthorized,
     UsageError,
 )
-from localstore.core.model import repo
-from localstore.core.model.catalog import listing
-from localstore.core.model.collaboration import (
-    access,
-    check,
-    inbox,
-    issue,
-    label,
-    organisation,
-    path,
-    proposal,
-    protection,
-    review,
-    run,
-    thread,
-    webhook,
-)
 from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
 from localstore.outbox import Folding, Outbox, QueuedAction
@@ -58,69 +41,11 @@ from svc.http.checked import checked
 from svc.http.session import Session
 from svc.http.target import full_target
 
+if TYPE_CHECKING:
+    from svc.flows.outbox.queueable import Action
+
 API = "/api/v1"
 ADDS = "/+"
-
-
-class Action(NamedTuple):
-    """An endpoint whose requests can be queued, and a description of their effect; `{name}` is a parameter of
-    its path or query, or a member of its body. `apart`: requests at one path are about several things."""
-
-    endpoint: Endpoint[Any]
-    words: str
-    apart: bool = False
-
-
-ACTIONS: tuple[Action, ...] = (
-    Action(repo.UPDATE, "change settings"),
-    Action(label.CREATE, "create label {name}"),
-    Action(label.UPDATE, "change label {name}"),
-    Action(label.DELETE, "delete label {name}"),
-    Action(issue.CREATE, "open issue {title}"),
-    Action(issue.UPDATE, "change #{n}"),
-    Action(issue.ADD_LABEL, "label #{n} {name}"),
-    Action(issue.REMOVE_LABEL, "remove label {name} from #{n}"),
-    Action(issue.COMMENT, "comment on #{n}"),
-    Action(issue.EDIT_COMMENT, "change a comment on #{n}"),
-    Action(issue.DELETE_COMMENT, "delete a comment on #{n}"),
-    Action(issue.REACT, "react to #{n} with {reaction}"),
-    Action(issue.UNREACT, "take back {reaction} on #{n}"),
-    Action(issue.REACT_TO_COMMENT, "react to a comment on #{n} with {reaction}"),
-    Action(issue.UNREACT_TO_COMMENT, "take back {reaction} on a comment on #{n}"),
-    Action(proposal.CREATE, "propose {head}: {title}"),
-    Action(proposal.UPDATE, "change proposal #{n}"),
-    Action(proposal.ADD_LABEL, "label proposal #{n} {name}"),
-    Action(proposal.REMOVE_LABEL, "remove label {name} from proposal #{n}"),
-    Action(review.CREATE, "review #{n}: {verdict}"),
-    Action(thread.CREATE, "comment on {path} in #{n}"),
-    Action(thread.COMMENT, "answer on lines of #{n}"),
-    Action(thread.UPDATE, "mark a comment on lines of #{n} as {state}"),
-    Action(inbox.UPDATE, "mark as {state} in the inbox"),
-    Action(inbox.UPDATE_ALL, "mark all in the inbox as {state}"),
-    Action(run.RERUN, "run a check again"),
-    Action(run.CANCEL, "cancel a run"),
-    Action(check.ENABLE, "enable check {name}"),
-    Action(check.DISABLE, "disable check {name}"),
-    Action(access.INVITE, "invite {handle} as {role}"),
-    Action(access.CANCEL_INVITE, "cancel an invitation"),
-    Action(access.SET_ROLE, "give {handle} the role {role}"),
-    Action(access.REMOVE, "remove collaborator {handle}"),
-    Action(access.GRANT, "grant a request for access"),
-    Action(access.DECLINE_REQUEST, "decline a request for access"),
-    Action(access.CANCEL_TRANSFER, "take a transfer back"),
-    Action(organisation.INVITE, "invite {handle} into {org} as {role}"),
-    Action(organisation.SET_ROLE, "give {handle} the role {role} in {org}"),
-    Action(organisation.REMOVE, "remove {handle} from {org}"),
-    Action(path.SET, "show «{path}» as {visibility}", apart=True),
-    Action(path.REMOVE, "remove the rule for «{path}»"),
-    Action(listing.SET, "list as {name}"),
-    Action(listing.REMOVE, "remove the listing"),
-    Action(protection.SET, "protect branches {pattern}"),
-    Action(protection.CLEAR, "remove the rule for branches {pattern}"),
-    Action(webhook.EDIT, "change a webhook"),
-    Action(webhook.DELETE, "delete a webhook"),
-    Action(webhook.PING, "ping a webhook"),
-)
 
 
 class Call(NamedTuple):
@@ -156,6 +81,8 @@ class Queue:
     ) -> QueuedAction:
         """Queue an action. Raises UsageError for one that cannot be queued or is invalid, ClientError if the
         outbox is full."""
+        from svc.flows.outbox.queueable import ACTIONS  # the models of all that can be queued
+
         action = next((one for one in ACTIONS if one.endpoint == endpoint), None)
         if action is None:
             raise UsageError("this cannot be queued; run it without --queue")
@@ -204,6 +131,8 @@ def has_entries(home: Home) -> bool:
 
 def call_of(entry: QueuedAction) -> Call:
     """The request of an entry. Raises ClientError for an entry of a later version of svc."""
+    from svc.flows.outbox.queueable import ACTIONS
+
     place, _, query = entry.path.partition("?")
     adds = place.endswith(ADDS)
     target = API + place.removesuffix(ADDS)

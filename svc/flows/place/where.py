@@ -19,6 +19,7 @@ from localstore.core.errors import NotFound, SvcError, Unauthorized, UsageError
 from localstore.core.names import SCHEME, RepoAddress, parse_repo
 from localstore.errors import NotLinked
 from localstore.progress import Progress, silent
+from svc.http.remote import link as link_of_ssh
 
 if TYPE_CHECKING:
     from localstore.core.model.repo import Repo
@@ -254,6 +255,8 @@ class Where:
             )
         address = self.named_repo or self._git_remote()
         if address is None:
+            if link_of_ssh(self.environment) is not None:  # where there are no folders
+                raise UsageError("which repository? Name it with -R OWNER/NAME")
             raise UsageError(
                 "which repository? Name it with -R OWNER/NAME, or work in a linked folder "
                 "(svc repo init, svc repo clone)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from tests import depth
 from tests.campaign.app_screens import STOPS, App, furnish
 from tests.campaign.cable import Cable
-from tests.campaign.conftest import Place
+from tests.campaign.conftest import Place, handle_of
 from tests.campaign.world import Machine, Node
 
 SVC = [sys.executable, "-m", "svc"]
@@ -20,8 +19,8 @@ FEW = ("issue", "settings", "palette", "sync")
 SCREENS = {name: stop for name, stop in STOPS.items() if depth.DEEP or name in FEW}
 
 
-@pytest.fixture
-def road(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cable, Node]]:
+@pytest.fixture(scope="module")
+def _road(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cable, Node]]:
     cable = Cable()
     node = Node(tmp_path_factory.mktemp("app"), cable.address)
     cable.upstream = node.port
@@ -31,8 +30,17 @@ def road(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cable, Node
 
 
 @pytest.fixture
-def place(road: tuple[Cable, Node], tmp_path: Path) -> Place:
-    found = Place(tmp_path, road[1], f"t{os.getpid()}")
+def road(_road: tuple[Cable, Node]) -> tuple[Cable, Node]:
+    """The same relay for all tests, and the cable as it was."""
+    cable, _ = _road
+    cable.silent = cable.refuse_sockets = False
+    cable.mend()
+    return _road
+
+
+@pytest.fixture
+def place(road: tuple[Cable, Node], tmp_path: Path, request: pytest.FixtureRequest) -> Place:
+    found = Place(tmp_path, road[1], handle_of(request))
     furnish(found)
     return found
 

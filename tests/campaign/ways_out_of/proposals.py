@@ -118,6 +118,7 @@ def _a_proposal_that_was_not_reviewed(place: Place) -> None:
 def _a_verdict_of_nobody(place: Place) -> None:
     proposed(place)
     refused(place.ann, "pr", "review", "1", "--dismiss", "nobody", says="pr view 1")
+    refused(place.ann, "issue", "view", "1", says="pr view 1")
     assert place.ann.ok("pr", "view", "1", "--json", "reviewers").json() == {"reviewers": []}
 
 

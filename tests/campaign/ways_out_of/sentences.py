@@ -20,6 +20,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "say which: svc inbox": ROW,
         "names no row of the inbox": ROW,
     },
+    ("not_found", "pr view"): {"no verdict of": ROW, "is a proposal": ROW},
     ("not_found", "pr threads"): {
         "has no thread": ROW,
         "waits for a review": "an id that names nothing that waits, as in the row; the list shows what does",
@@ -119,6 +120,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "--from needs the name": ROW,
         "svc repo branch lists branches": "said in the row of repo branch-delete",
         "is git's": "svc repo branch lists the branches, as in the row of repo branch-delete",
+        "was on no other branch": "svc repo branch lists the branches, as in the row of repo branch-delete",
     },
     ("usage", "repo clone"): {
         "Name it with -R": "said in the row of repo init",

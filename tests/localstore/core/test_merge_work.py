@@ -14,6 +14,7 @@ from localstore.core import limits
 from localstore.core.diff import alignment
 from localstore.core.diff.alignment import Hunk
 from localstore.core.diff.text_merge import Conflict, Merged, merge
+from tests.depth import rounds
 
 
 class Work:
@@ -69,12 +70,13 @@ def hostile(size: int) -> dict[str, tuple[bytes, bytes, bytes]]:
 
 @pytest.mark.parametrize("kind", hostile(10))
 def test_the_work_grows_no_faster_than_the_text(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten times the bytes cost ten times the steps, or less where a bound bites, and not a hundred."""
+    """Four times the bytes cost four times the steps, or less where a bound bites, and not sixteen."""
     small, large = Work(monkeypatch), Work(monkeypatch)
+    times = rounds(4, 10)
     small.of(*hostile(6_000)[kind])
-    large.of(*hostile(60_000)[kind])
-    assert large.lines <= 11 * max(small.lines, 300_000)
-    assert large.cells <= 11 * max(small.cells, 300_000)
+    large.of(*hostile(6_000 * times)[kind])
+    assert large.lines <= 1.1 * times * max(small.lines, 300_000)
+    assert large.cells <= 1.1 * times * max(small.cells, 300_000)
 
 
 def test_one_line_as_long_as_a_text_may_be() -> None:

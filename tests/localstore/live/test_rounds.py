@@ -124,6 +124,39 @@ def test_an_editor_that_reloaded_once_keeps_what_came_later(sides: tuple[Side, S
     assert all(word in bob.text("a.txt") for word in ("by ann 3", "by ann 7", "by bob 10"))
 
 
+def test_shared_letters_do_not_make_one_word_an_edit_of_another(sides: tuple[Side, Side]) -> None:
+    ann, bob = sides
+    ann.save("a.txt", TEXT.replace("line 3", "line 3 w361"))
+    bob.bring()
+    assert "w361" in bob.text("a.txt")  # read, so that likeness alone decides
+    done = bob.save("a.txt", TEXT.replace("line 3", "line 3 w362"))
+    assert [one.lines for one in done.kept] == [1]
+    assert all(word in bob.text("a.txt") for word in ("w361", "w362"))
+
+
+def test_a_text_that_was_read_is_remembered_when_two_arrive_in_one_round(sides: tuple[Side, Side]) -> None:
+    ann, bob = sides
+    bob.save("a.txt", TEXT.replace("line 11", "by bob 11"))
+    ann.bring()
+    ann.save("a.txt", ann.text("a.txt").replace("line 1\n", "line 1\n" + "by ann, a long line\n" * 9))
+    bob.bring()  # watched from here: nobody reads this one
+    read = ""
+
+    def work(copy: WorkingCopy) -> Done:
+        nonlocal read
+        for change in (("line 3", "by ann 3, a long line"), ("line 5", "w5")):
+            ann.save("a.txt", ann.text("a.txt").replace(*change))
+            bob.rounds.bootstrap(copy)
+            bob.rounds.bring(copy)
+            read = read or bob.text("a.txt")
+        bob.place.write("a.txt", read.replace("line 9", "by bob 9"))
+        return bob.rounds.saved(copy, ["a.txt"])
+
+    done = bob.run(work)
+    assert [one.lines for one in done.kept] == [1]
+    assert all(word in bob.text("a.txt") for word in ("by ann 3", "w5", "by bob 9"))
+
+
 def test_after_ten_minutes_a_save_means_what_it_says(
     sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from relay.base import clock
+from relay.events.jobs import Jobs
 from tests.relay.auth.people import Browser, Device, Terminal
 
 
@@ -51,11 +53,18 @@ def terminal(device, name) -> Callable[[], Terminal]:
 
 
 @pytest.fixture
-def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+def later(relay) -> Iterator[Callable[[int], None]]:
     """Move the relay's clock on, to so many seconds after now."""
+    with pytest.MonkeyPatch.context() as patch:
 
-    def move(seconds: int) -> None:
-        shifted = SimpleNamespace(time_ns=lambda: time.time_ns() + seconds * 10**9)
-        monkeypatch.setattr(clock, "time", shifted)
+        def move(seconds: int) -> None:
+            shifted = SimpleNamespace(time_ns=lambda: time.time_ns() + seconds * 10**9)
+            patch.setattr(clock, "time", shifted)
 
-    return move
+        yield move
+    # A sweep that began in the future deletes what expires until then, also that of the test that comes next.
+    relay.run(_ended(relay.node.jobs))
+
+
+async def _ended(jobs: Jobs) -> None:
+    await asyncio.gather(*jobs._runs, return_exceptions=True)

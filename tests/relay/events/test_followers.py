@@ -14,7 +14,7 @@ from sqlalchemy import func, insert, select, update
 
 from relay.db.engine import connect
 from relay.db.schema import tables
-from relay.events import log
+from relay.events import followers, log
 from relay.events.followers import Followers
 from relay.events.hub import Hub
 from relay.events.jobs import Jobs
@@ -182,6 +182,34 @@ async def test_what_happens_after_a_restore_is_followed(tmp_path):
             fresh = await log.append(tx, KINDS[0], repo_id=repo, data={})
         assert await following.turn("note") == 1
         assert await written(db) == Counter([str(fresh)])
+
+
+async def test_live_edits_wake_no_follower(tmp_path, monkeypatch):
+    monkeypatch.setattr(followers, "POLL", 2 * PATIENCE)
+    async with ledger(tmp_path) as (_, db):
+        repo = await make_repo(db, await make_account(db, "ann"))
+        following, turns = Followers(db), []
+        turn = following.turn
+
+        async def counted(name):
+            turns.append(name)
+            return await turn(name)
+
+        monkeypatch.setattr(following, "turn", counted)
+        following.register("note", note, KINDS)
+        following.register("other", note, ("repo.update",))
+        await following.start()
+        for _ in range(20):
+            async with db.write() as tx:
+                await log.append(tx, log.LIVE, repo_id=repo, data={"branch_id": "b", "seq": 1})
+            await asyncio.sleep(0)
+        async with db.write() as tx:
+            await log.append(tx, KINDS[0], repo_id=repo, data={})
+        await until(db, 1)
+        await following.stop()
+        # each looks when it starts; one is woken, and looks again after what it found
+        assert turns.count("other") == 1
+        assert turns.count("note") <= 3
 
 
 def test_nobody_follows_live_edits():

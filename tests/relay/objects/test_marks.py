@@ -6,6 +6,7 @@ import asyncio
 import os
 
 from relay.objects.marks import Marks
+from tests.depth import rounds
 
 
 def digests(count: int) -> list[bytes]:
@@ -36,7 +37,7 @@ def test_a_collection_that_is_cancelled_closes_nothing_beneath_a_running_stateme
 
     async def work() -> None:
         some = digests(60_000)
-        for pause in range(20):
+        for pause in range(0, 20, rounds(4, 1)):
             task = asyncio.create_task(collect(some))
             await asyncio.sleep(0.002 * (pause + 1))
             task.cancel()

@@ -20,6 +20,7 @@ from localstore.core.storage.pack import PackReader
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.http.routing import Route
+from tests.depth import played
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import create, ok
 from tests.relay.mutations import QUESTIONS
@@ -32,6 +33,7 @@ RULES = {
     "folded": "private",  # a file, though a rule speaks of what could be below it
     "folded/part": "public",
 }
+FEW = 4
 Request = tuple[str, dict[str, Any], bytes | None]
 """Path with query, JSON body, raw body."""
 
@@ -272,6 +274,12 @@ def _inner(value: Any) -> bytes:
         except ValueError:
             return b""
     return b""
+
+
+def tried(requests: list[Request], number: int) -> list[Request]:
+    """What the caller of this number asks of a route: a few, and of the others one in three, which the next
+    caller does not ask."""
+    return [one for at, one in enumerate(requests) if at < FEW or played(at, number, one_in=3)]
 
 
 def _get(paths: Any) -> Iterator[Request]:

@@ -45,6 +45,7 @@ ROWS = (
     Row("device_list", keep="id as device"),
     Row("auth_device_rename", {"id": "$device", "name": "desk"}),
     Row("auth_device_add"),
+    Row("auth_device_ssh", {"key": "not in the agent"}, refused="usage"),
     Row("auth_token_list", {}, "bob", keep="id as token"),
     # machine
     Row("system_info"),

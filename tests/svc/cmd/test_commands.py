@@ -135,7 +135,7 @@ def test_every_list_and_change_speaks_json(alice: Svc) -> None:
         ["repo", "search", "j"],
         ["repo", "edit", "-R", repo, "-d", "x"],
         ["repo", "visibility", "private", "-R", repo],
-        ["repo", "archive", "-R", repo],
+        ["repo", "archive", "-R", repo, "--yes"],
         ["repo", "unarchive", "-R", repo],
         ["repo", "branch", "-R", repo],
         ["repo", "tag", "list", "-R", repo],
@@ -328,7 +328,7 @@ def test_an_archived_repository_takes_no_push(alice: Svc) -> None:
     assert alice("repo", "create", "shut").code == 0
     assert alice("repo", "init", "--repo", f"{handle}/shut").code == 0
     Path("a.txt").write_text("a\n")
-    assert alice("repo", "archive").code == 0
+    assert alice("repo", "archive", "--yes").code == 0
     refused = alice("push", "-m", "one")
     assert refused.code == 1
     assert "archived" in refused.err

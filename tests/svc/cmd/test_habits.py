@@ -78,10 +78,21 @@ def test_a_range_of_gits_head_is_not_answered_with_commands_that_refuse_it(linke
         assert "svc diff" not in told.err
 
 
-def test_the_branch_before_is_not_looked_up_by_a_dash(linked: Svc) -> None:
+def test_a_dash_is_the_branch_before_for_switch_alone(linked: Svc) -> None:
     told = linked("switch", "-")
     assert (told.code, told.out) == (2, "")
+    assert "this folder was on no other branch; svc repo branch lists them" in told.err
+    told = linked("log", "-")
+    assert (told.code, told.out) == (2, "")
     assert "- is git's; svc repo branch lists the branches to name" in told.err
+    assert linked("repo", "branch", "side").code == 0
+    assert linked("switch", "side").code == 0
+    for branch in ("main", "side"):
+        assert linked("switch", "-", "--json", "branch").out == f'{{"branch":"{branch}"}}\n'
+    seal = json.loads(linked("log", "--json", "id").out)[-1]["id"]
+    assert linked("switch", seal).code == 0
+    assert linked("switch", "-", "--json", "branch").out == '{"branch":"side"}\n'
+    assert linked("switch", "-", "--json", "seal").out == f'{{"seal":"{seal}"}}\n'
 
 
 def test_an_answer_names_no_other_options(svc: Svc) -> None:

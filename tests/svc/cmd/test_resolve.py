@@ -91,7 +91,12 @@ def test_status_and_push_say_which_file_is_the_copy_of_a_conflict(alice: Svc, ke
     assert json.loads(alice("status", "--json", "unresolved").out) == {"unresolved": {str(kept): str(FILE)}}
     told = alice("push", "-m", "Both")
     assert f"{kept} is sent too: your version of {FILE}, whose conflict is not resolved" in told.err
-    assert "svc resolve" not in alice("status").out
+    told = alice("status")
+    assert "svc resolve" not in told.out
+    assert f"{kept}, your version of {FILE}, is not resolved yet" in told.err
+    assert json.loads(alice("status", "--json", "unresolved").out) == {"unresolved": {str(kept): str(FILE)}}
+    assert alice("resolve", str(FILE), "--theirs").code == 0
+    assert "not resolved" not in alice("status").err
 
 
 def test_theirs_keeps_the_file_and_trashes_the_copy(alice: Svc, kept: Path, tmp_path: Path) -> None:

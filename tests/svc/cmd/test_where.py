@@ -26,7 +26,7 @@ OF_THE_FOLDER = [
 OF_THE_REPOSITORY = [
     ["repo", "view"],
     ["repo", "delete", "--yes"],
-    ["repo", "archive"],
+    ["repo", "archive", "--yes"],
     ["repo", "branch", "x"],
     ["repo", "tag", "list"],
     ["log"],
@@ -122,7 +122,7 @@ def test_a_repository_is_named_by_position_or_by_flag(alice: Svc) -> None:
         return dict(json.loads(told.out))
 
     assert seen("view", one)["full_name"] == one
-    assert seen("archive", one)["state"] == "archived"
+    assert seen("archive", one, "--yes")["state"] == "archived"
     assert seen("unarchive", one)["state"] == "active"
     assert seen("edit", one, "-d", "First")["description"] == "First"
     assert seen("visibility", one, "public", "--yes")["visibility"] == "public"

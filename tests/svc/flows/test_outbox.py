@@ -20,7 +20,8 @@ from localstore.core.model.collaboration import path
 from localstore.home import Home
 from localstore.outbox import Outbox, QueuedAction
 from svc.flows.outbox import actions as flows
-from svc.flows.outbox.actions import ACTIONS, Queue, call_of, described, open_outbox
+from svc.flows.outbox.actions import Queue, call_of, described, open_outbox
+from svc.flows.outbox.queueable import ACTIONS
 from svc.http.session import Session
 from tests.patience import PATIENCE
 from tests.svc.conftest import ROOT, Svc

@@ -79,13 +79,15 @@ async def test_it_plays_by_itself_to_its_end_and_stops(
         await press(pilot, "enter", "t")
         await press(pilot, *"main", "enter")
         await pilot.press("p")
-        await sees(pilot, "❚❚ 4/4", "+2 −0  sealed")
+        await sees(pilot, "❚❚ 4/4", "just now  +2")
         monkeypatch.setattr(screen, "EACH", 3600.0)
         await pilot.press("p")
         await sees(pilot, "▶ 1/4")
         await pilot.press("p")
         await sees(pilot, "❚❚")
-        assert len(shown(pilot.app).split("\n")) == 24  # type: ignore[arg-type]
+        text = shown(pilot.app)  # type: ignore[arg-type]
+        assert len(text.split("\n")) == 24
+        assert "p, [ ], esc" in text
 
 
 async def test_without_a_file_it_says_what_to_do(project: str, open_app: Open) -> None:
@@ -102,9 +104,9 @@ def test_updates_that_do_not_lead_to_the_seal_are_left_out(
     api = connect(node, Sessions(Path(os.environ["SVC_HOME"])))
     owner, name = edited.split("/")
     repo = api.repo.find(owner, name)
-    from tui import reads
+    from tui import contents
 
-    seals = reads.history(repo.id, "main", "src/main.py").call(api)
+    seals = contents.history(repo.id, "main", "src/main.py").call(api)
     before = b"def main():\n    return 2\n"
     whole = replay.steps_of(api, repo.id, "src/main.py", seals[0], before)
     assert [step.live for step in whole] == [True, False]

@@ -98,6 +98,10 @@ async def test_a_review_of_several_lines_goes_out_with_its_verdict(
         text = await press(pilot, "X")
         assert "2 comments with it" in text
         await press(pilot, *"See below", "enter")
+        await press(pilot, "enter")
+        text = await sees(pilot, "#1 files")
+        assert "pending" not in text and "comments wait" not in text
+        await press(pilot, "escape")
         text = await press(pilot, "G")
         assert "X requests changes" in text
         assert "See below" in text

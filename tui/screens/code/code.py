@@ -10,10 +10,11 @@ from textual.containers import Horizontal, Vertical
 
 from localstore.agent.talk import Person
 from localstore.core.model.history import Blame, Blob, Tree
-from tui import reads
+from tui import contents
 from tui.actions import Action
 from tui.highlight import coloured, plain
 from tui.screens.base import READING_SECONDS, THREE_PANES, TWO_PANES
+from tui.screens.code.clipboard import NOT_IN_TMUX, in_tmux, into_tmux
 from tui.screens.code.differing import DIFF_ACTIONS
 from tui.screens.code.history import History
 from tui.screens.code.live import HERE_EVERY, Live, who_is_in
@@ -126,7 +127,7 @@ class Code(History, Live, Replay, Pictured):
             self.folder, self._tree = folder, tree
             self._paint_tree(cursor)
 
-        self.svc.load(reads.tree(repo.id, seal, folder), paint)
+        self.svc.load(contents.tree(repo.id, seal, folder), paint)
 
     def _paint_tree(self, cursor: Hashable | None = None) -> None:
         """The entries of the folder, with the people who are in them."""
@@ -190,7 +191,7 @@ class Code(History, Live, Replay, Pictured):
         self._tell_here()
         if self.live_file(path):
             return
-        self.svc.load(reads.file(repo.id, seal, path), self._paint_file)
+        self.svc.load(contents.file(repo.id, seal, path), self._paint_file)
         if self._blaming:
             self._load_blame()
 
@@ -259,7 +260,7 @@ class Code(History, Live, Replay, Pictured):
                 self._blame = blame
                 self._show_text(self._text)
 
-        self.svc.load(reads.blame(repo.id, seal, path), paint)
+        self.svc.load(contents.blame(repo.id, seal, path), paint)
 
     def do_find_file(self) -> None:
         """Choose among all files of the seal."""
@@ -279,13 +280,15 @@ class Code(History, Live, Replay, Pictured):
 
         asked: list[bool] = []
         self.of.hold_keys(READING_SECONDS)
-        self.svc.load(reads.tree(repo.id, seal, recursive=True), paint, lambda _: self.of.drop_keys())
+        self.svc.load(contents.tree(repo.id, seal, recursive=True), paint, lambda _: self.of.drop_keys())
 
     def _find_file_in(self, tree: Tree) -> None:
-        from tui.screens.choose import Choose
+        from tui.screens.choose import ChooseFile
+        from tui.widgets.made import Made
 
-        items = [Item(entry.path, ((safe(entry.path), "text"),)) for entry in tree.entries]
-        self.app.push_screen(Choose("find file", items, self._go_to_file))
+        paths = [entry.path for entry in tree.entries]
+        rows = Made(paths, lambda path: Item(path, ((safe(path), "text"),)), lambda path: path, str)
+        self.app.push_screen(ChooseFile("find file", rows, self._go_to_file))
 
     def _go_to_file(self, path: str) -> None:
         self._load_folder(path.rpartition("/")[0], ("file", path))
@@ -305,7 +308,15 @@ class Code(History, Live, Replay, Pictured):
         else:
             text = self.path
         self.app.copy_to_clipboard(text)
-        self.of.say("copied", "dim")
+        if not in_tmux():
+            self.of.say("copied", "dim")
+            return
+
+        def work() -> None:
+            said = "copied" if into_tmux(text) else NOT_IN_TMUX
+            self.svc.later(lambda: self.of.say(said, "dim" if said == "copied" else "warn"))
+
+        self.app.run_worker(work, thread=True, group="copy", exit_on_error=False)
 
     def do_older(self) -> None:
         if not self.by_hand(-1):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localstore.core.model.history import Compare, SealSummary
-from tui import reads
+from tui import contents
 from tui.screens.code.differing import Differing
 from tui.screens.code.file_view import FileView
 from tui.text import Part, ago, safe
@@ -49,7 +49,7 @@ class History(Differing, FileView):
             self._title("history")
             self._focus("file")
 
-        self.svc.load(reads.history(repo.id, ref, path), paint)
+        self.svc.load(contents.history(repo.id, ref, path), paint)
 
     def show_diff(self, seal: str) -> None:
         """Show the changes of one seal."""
@@ -70,15 +70,17 @@ class History(Differing, FileView):
                 right.append((f"  {count} file{'' if count == 1 else 's'}", "dim"))
                 head()
 
-        def paint_seal(found: SealSummary, at: float) -> None:
+        def paint_seal(known: contents.CheckedSeal, at: float) -> None:
             if self._mode == "diff" and self._diff_of == seal:
+                found = known.seal
                 who = f"@{safe(found.provenance.who.handle or '?')} {ago(found.created_at, self.svc.clock())}"
                 left.append((f"  {safe(found.message.partition(chr(10))[0])}", "text"))
-                right.insert(0, (who, "dim"))
+                signed: Part = ("  X does not verify", "bad") if known.fault else ("  ✓ signed", "good")
+                right[:0] = [(who, "dim"), signed]
                 head()
 
-        self.svc.load(reads.seal(repo.id, seal), paint_seal)
-        self.svc.load(reads.brought(repo.id, seal), paint)
+        self.svc.load(contents.checked_seal(repo, seal), paint_seal)
+        self.svc.load(contents.brought(repo.id, seal), paint)
 
     def do_older(self) -> None:
         self._step(1)
@@ -103,4 +105,4 @@ class History(Differing, FileView):
             self.of.go_to(ref, ids[wanted])
 
         stepped: list[bool] = []
-        self.svc.load(reads.history(repo.id, ref, path), paint)
+        self.svc.load(contents.history(repo.id, ref, path), paint)

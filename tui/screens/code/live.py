@@ -296,7 +296,7 @@ class Live(FileView):
         lines = self.query_one("#file", Lines)
         if self._goto and len(lines.rows) >= self._goto:
             line, self._goto = self._goto, 0
-            lines.go(line - 1)
+            lines.go_within(line - 1)
 
     def acting(self, action: str) -> None:
         """Any movement of the user ends following."""

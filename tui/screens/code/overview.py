@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from localstore.core.model.catalog.listing import Listing
 from localstore.core.model.history import Blob, SealSummary, Tree
 from localstore.core.model.repo import Repo
-from tui import reads
+from tui import contents, reads
 from tui.highlight import coloured, plain
 from tui.screens.code.words import counts, listed
 from tui.screens.view import View
@@ -51,7 +51,7 @@ class Overview(View):
         if repo.listing_id is None:
             self._listing = None
         else:
-            self.svc.load(reads.listing(repo.id), self._paint_listing)
+            self.svc.load(contents.listing(repo.id), self._paint_listing)
         self.paint()
 
     def _paint_listing(self, found: list[Listing], at: float) -> None:
@@ -63,8 +63,8 @@ class Overview(View):
         self.paint()
         if seal is None:
             return
-        self.svc.load(reads.seal(repo.id, seal), self._paint_seal)
-        self.svc.load(reads.tree(repo.id, seal), self._paint_tree)
+        self.svc.load(contents.seal(repo.id, seal), self._paint_seal)
+        self.svc.load(contents.tree(repo.id, seal), self._paint_tree)
 
     def _paint_seal(self, seal: SealSummary, at: float) -> None:
         self._seal = seal
@@ -77,7 +77,7 @@ class Overview(View):
             self._lines = ()
             self._fold()
             return
-        self.svc.load(reads.file(repo.id, seal, readme.path), self._paint_readme)
+        self.svc.load(contents.file(repo.id, seal, readme.path), self._paint_readme)
 
     def _paint_readme(self, blob: Blob, at: float) -> None:
         text = blob.content if blob.encoding == "utf-8" and blob.content else ""

@@ -9,7 +9,7 @@ from textual.timer import Timer
 from localstore.core.errors import SvcError
 from localstore.core.model.history import SealSummary
 from svc.flows.history.replay import Step, steps_of
-from tui import reads
+from tui import contents
 from tui.client import sentence
 from tui.highlight import coloured, plain
 from tui.screens.code.file_view import FileView
@@ -73,7 +73,7 @@ class Replay(FileView):
             self._arrange()
             self._go_on()
 
-        self.svc.load(reads.history(self.of.repo.id, self.of.ref_name, path), paint)
+        self.svc.load(contents.history(self.of.repo.id, self.of.ref_name, path), paint)
 
     def _go_on(self) -> None:
         playing = self._playing
@@ -172,7 +172,7 @@ class Replay(FileView):
         if playing is None or not self.is_attached:
             return
         step, lines = playing.step, self.query_one("#file", Lines)
-        self.query_one("#bar", Line).put(self._told(playing))
+        self.query_one("#bar", Line).put(self._told(playing), (("p, [ ], esc ", "dim"),))
         if step is None:
             lines.show([Item(1, (("reading …", "dim"),))])
             return
@@ -184,7 +184,7 @@ class Replay(FileView):
             shown = coloured(text, playing.path) or plain(text)
             lines.show(Source(shown, now=self.svc.clock(), changed=step.lines))
             if step.lines:
-                lines.go(step.lines[0] - 1)
+                lines.go_within(step.lines[0] - 1)
         self._title(f"replay, step {playing.at + 1}")
 
     def _told(self, playing: Playing) -> list[Part]:
@@ -201,4 +201,4 @@ class Replay(FileView):
         if step.lines or step.removed:
             told += [(f"+{len(step.lines)} ", "good"), (f"−{step.removed}  ", "bad")]
         what = "edited live" if step.live else f"sealed {step.seal[:8]} «{safe(step.message)}»"
-        return [*told, (what, "text"), ("  p, [ ], esc", "dim")]
+        return [*told, (what, "text")]

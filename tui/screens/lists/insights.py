@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 
 from localstore.core.model.catalog.dependency import Dependencies, Dependency, Dependent
-from tui import reads
+from tui import contents
 from tui.actions import Action
 from tui.screens.view import View
 from tui.text import Part, safe
@@ -38,8 +38,8 @@ class Insights(View):
     def do_refresh(self) -> None:
         repo = self.of.repo.id
         if self.of.seal is not None:
-            self.svc.load(reads.dependencies(repo, self.of.seal), self._depends)
-        self.svc.load(reads.dependents(repo), self._needed)
+            self.svc.load(contents.dependencies(repo, self.of.seal), self._depends)
+        self.svc.load(contents.dependents(repo), self._needed)
 
     def _depends(self, found: Dependencies, at: float) -> None:
         if found.seal_id == self.of.seal:

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from localstore.core.model.release import Release
 from localstore.core.model.repo import Repo
 from svc.console.table import size
-from tui import reads
+from tui import contents
 from tui.actions import Action
 from tui.screens.lists.moving import Moving
 from tui.screens.lists.signature import signature
@@ -47,14 +47,14 @@ class Releases(View):
         self.do_refresh()
 
     def do_refresh(self) -> None:
-        self.svc.load(reads.releases(self.of.repo.id), self._paint)
+        self.svc.load(contents.releases(self.of.repo.id), self._paint)
 
     def _paint(self, found: list[Release], at: float) -> None:
         self._releases = {release.version: release for release in found}
         rows = [Item(None, (("Releases ", "title"), (str(len(found)), "dim")))]
         rows += [self._row(release) for release in found]
         if not found:
-            rows.append(Item(None, (("no releases; make one: svc repo release create VERSION", "dim"),)))
+            rows.append(Item(None, (("no releases; a makes one", "dim"),)))
         self.query_one("#releases", Lines).show(sequence(rows))
 
     def _row(self, release: Release) -> Item:
@@ -133,7 +133,7 @@ class ReleaseScreen(Moving):
         self.paint()
 
     def do_refresh(self) -> None:
-        self.svc.load(reads.release(self.repo.id, self.release.version), self._arrived)
+        self.svc.load(contents.release(self.repo.id, self.release.version), self._arrived)
 
     def _arrived(self, release: Release, at: float) -> None:
         self.release = release

@@ -11,7 +11,7 @@ from localstore.core.model.collaboration import run as runs
 from localstore.core.model.collaboration.check import SealChecks
 from localstore.core.model.collaboration.run import Run, state_of
 from localstore.core.model.repo import Repo
-from tui import reads
+from tui import contents
 from tui.actions import Action
 from tui.screens.base import Base
 from tui.screens.proposal.words import CHECKS, checks_of
@@ -67,9 +67,9 @@ class Workflows(View):
 
     def do_refresh(self) -> None:
         repo, seal = self.of.repo, self.of.seal
-        self.svc.load(reads.runs(repo.id), self._paint_runs)
+        self.svc.load(contents.runs(repo.id), self._paint_runs)
         if seal is not None:
-            self.svc.load(reads.seal_checks(repo.id, seal), self._paint_head)
+            self.svc.load(contents.seal_checks(repo.id, seal), self._paint_head)
 
     def _paint_runs(self, found: list[Run], at: float) -> None:
         self._runs = {run.id: run for run in found}
@@ -170,7 +170,7 @@ class RunScreen(Base):
         self.paint()
 
     def do_refresh(self) -> None:
-        self.svc.load(reads.run(self.repo.id, self._run_id), self._paint)
+        self.svc.load(contents.run(self.repo.id, self._run_id), self._paint)
 
     def _paint(self, run: Run, at: float) -> None:
         self._run = run

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 
 from localstore.core.model.catalog.advisory import Advisory
 from localstore.core.model.collaboration.protection import Protection
-from tui import reads
+from tui import contents
 from tui.actions import Action
 from tui.screens.view import View
 from tui.text import Part, ago, safe
@@ -44,8 +44,8 @@ class Security(View):
         self.do_refresh()
 
     def do_refresh(self) -> None:
-        self.svc.load(reads.advisories(self.of.repo.full_name), self._advised)
-        self.svc.load(reads.protections(self.of.repo.id), self._protected)
+        self.svc.load(contents.advisories(self.of.repo.full_name), self._advised)
+        self.svc.load(contents.protections(self.of.repo.id), self._protected)
 
     def _advised(self, found: list[Advisory], at: float) -> None:
         self._advisories = found
@@ -68,7 +68,7 @@ class Security(View):
             rows += [Item(None, (("", "text"),)), _heading("Protection rules", len(self._rules))]
             rows += [_rule(one) for one in self._rules]
             if not self._rules:
-                rows.append(Item(None, (("no rules; make one: svc repo protect set BRANCH", "dim"),)))
+                rows.append(Item(None, (("no rules; 8 opens Settings, where Checks makes one", "dim"),)))
         self.query_one("#security", Lines).show(sequence(rows))
 
     def _advisory(self, one: Advisory) -> Item:

@@ -14,7 +14,7 @@ from localstore.core.model.collaboration.thread import State, Thread, ThreadComm
 from localstore.core.model.history import Compare
 from localstore.core.model.repo import Repo
 from localstore.core.paths import terminal_safe
-from tui import reads
+from tui import contents
 from tui.actions import Action
 from tui.drafts import named
 from tui.screens.code.differing import DIFF_ACTIONS, Differing
@@ -80,7 +80,8 @@ class Files(Differing, Reviewing):
 
     def title_parts(self) -> Sequence[Part]:
         files = f"{self._count} file{'' if self._count == 1 else 's'}  "
-        kept = f"{self.pending()} pending  " if self._keeps or self.pending() else ""
+        count = self.pending()
+        kept = f"{count} pending  " if count else "comments wait for A, X or S  " if self._keeps else ""
         named = f" {safe(self.repo.full_name)} #{self._one.number} files"
         return ((named, "title"), (f"  {files}", "dim"), (kept, "warn"), (safe(self._one.title), "text"))
 
@@ -91,12 +92,12 @@ class Files(Differing, Reviewing):
     def do_refresh(self) -> None:
         one = self._one
         self._load_changes()
-        self.svc.load(reads.proposal(self.repo.id, one.number), self._paint_one)
-        self.svc.load(reads.threads(self.repo.id, one.number), self._paint_threads)
+        self.svc.load(contents.proposal(self.repo.id, one.number), self._paint_one)
+        self.svc.load(contents.threads(self.repo.id, one.number), self._paint_threads)
 
     def _load_changes(self) -> None:
         one = self._one
-        self.svc.load(reads.changes(self.repo.id, one.base_seal, one.head_seal), self._paint)
+        self.svc.load(contents.changes(self.repo.id, one.base_seal, one.head_seal), self._paint)
 
     def _paint_one(self, one: Proposal, at: float) -> None:
         before, self._one = self._one, one
@@ -115,8 +116,9 @@ class Files(Differing, Reviewing):
         self.show_frame()
 
     def _paint_threads(self, found: list[Thread], at: float) -> None:
-        self._threads = found
-        self._keeps = self._keeps or self.pending() > 0
+        before, self._threads = self.pending(), found
+        self._keeps = self.pending() > 0 or (self._keeps and not before)  # a review ends the keeping
+        self.show_frame()
         self.diff.show_notes(notes(found, max(20, self.size.width - 16), self.svc.clock()))
 
     def reviewed(self) -> Proposal | None:

@@ -14,7 +14,7 @@ from localstore.core.model.collaboration.review import Review
 from localstore.core.model.collaboration.thread import Thread
 from localstore.core.model.history import ChangedFile, Compare
 from localstore.core.model.repo import Repo
-from tui import reads
+from tui import contents
 from tui.actions import Action
 from tui.screens.proposal.files import Files
 from tui.screens.proposal.review import VERDICTS, Reviewing, waiting
@@ -97,19 +97,19 @@ class ProposalScreen(Reviewing, Talk):
         self.paint()
 
     def do_refresh(self) -> None:
-        self.svc.load(reads.proposal(self.repo.id, self.number), self._paint_one)
-        self.svc.load(reads.comments(self.repo.id, self.number), self._paint_comments)
-        self.svc.load(reads.reviews(self.repo.id, self.number), self._paint_reviews)
-        self.svc.load(reads.versions(self.repo.id, self.number), self._paint_versions)
-        self.svc.load(reads.threads(self.repo.id, self.number), self._paint_threads)
+        self.svc.load(contents.proposal(self.repo.id, self.number), self._paint_one)
+        self.svc.load(contents.comments(self.repo.id, self.number), self._paint_comments)
+        self.svc.load(contents.reviews(self.repo.id, self.number), self._paint_reviews)
+        self.svc.load(contents.versions(self.repo.id, self.number), self._paint_versions)
+        self.svc.load(contents.threads(self.repo.id, self.number), self._paint_threads)
 
     def _paint_one(self, one: Proposal, at: float) -> None:
         self.one = one
         self.paint()
         self.show_frame()
         if self.app.screen is self:
-            self.svc.load(reads.seal_checks(self.repo.id, one.head_seal), self._paint_checks)
-            self.svc.load(reads.changes(self.repo.id, one.base_seal, one.head_seal), self._paint_files)
+            self.svc.load(contents.seal_checks(self.repo.id, one.head_seal), self._paint_checks)
+            self.svc.load(contents.changes(self.repo.id, one.base_seal, one.head_seal), self._paint_files)
 
     def _paint_comments(self, found: list[Comment], at: float) -> None:
         self.comments = found

@@ -26,7 +26,7 @@ from localstore.core.model.collaboration.organisation import (
 )
 from localstore.core.model.collaboration.path import PathRule, PathRuleSet
 from localstore.core.rights.policy import Visibility
-from tui import reads as app_reads
+from tui import contents
 from tui.screens.settings import reads
 from tui.screens.settings.panel import Panel
 from tui.text import safe
@@ -58,10 +58,10 @@ class Access(Panel):
     def load(self) -> None:
         repo, load = self.repo, self.svc.load
         if self.may_read("collaborator.list"):
-            load(app_reads.collaborators(repo.id), self._paint_people)
+            load(contents.collaborators(repo.id), self._paint_people)
         if self.may_read("invite.list"):
-            load(app_reads.invites(repo.id), self._paint_invites)
-            load(app_reads.access_requests(repo.id), self._paint_requests)
+            load(contents.invites(repo.id), self._paint_invites)
+            load(contents.access_requests(repo.id), self._paint_requests)
         if self.may_read("path.list"):
             load(reads.path_rules(repo.id), self._paint_rules)
         if self.svc.client.account and repo.owner != self.svc.client.account:

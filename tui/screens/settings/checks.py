@@ -7,7 +7,7 @@ from typing import ClassVar
 from localstore.core.model.collaboration import check
 from localstore.core.model.collaboration.check import Check
 from localstore.core.model.collaboration.protection import Protection, ProtectionSet
-from tui import reads
+from tui import contents
 from tui.screens.settings.panel import Panel
 from tui.screens.settings.rule import RuleScreen, in_words
 from tui.widgets.lines import Item
@@ -21,8 +21,8 @@ class Checks(Panel):
     _rules: tuple[Protection, ...] = ()
 
     def load(self) -> None:
-        self.svc.load(reads.checks(self.repo.id), self._paint_checks)
-        self.svc.load(reads.protections(self.repo.id), self._paint_rules)
+        self.svc.load(contents.checks(self.repo.id), self._paint_checks)
+        self.svc.load(contents.protections(self.repo.id), self._paint_rules)
 
     def _paint_checks(self, found: list[Check], at: float) -> None:
         self._checks = tuple(found)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from localstore.core.model.catalog import listing as listings
 from localstore.core.model.catalog.listing import IMAGE_ENDINGS, Images, Listing, ListingSet
-from tui import reads
+from tui import contents
 from tui.screens.settings.form import Field, Form, fault_of
 from tui.screens.settings.panel import FormPanel
 from tui.widgets.lines import Item
@@ -34,9 +34,9 @@ class ListingPanel(FormPanel):
         self.form = Form(FIELDS, self._fault)
 
     def load(self) -> None:
-        self.svc.load(reads.listing(self.repo.id), self._arrived)
+        self.svc.load(contents.listing(self.repo.id), self._arrived)
         if self.of.of.seal is not None:
-            tree = reads.tree(self.repo.id, self.of.of.seal, recursive=True)
+            tree = contents.tree(self.repo.id, self.of.of.seal, recursive=True)
             self.svc.load(tree, self._found_pictures)
 
     def _arrived(self, found: list[Listing], at: float) -> None:

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from localstore.core.model.collaboration import protection
 from localstore.core.model.collaboration.protection import Protection, ProtectionSet
 from localstore.core.model.repo import Repo
-from tui import reads
+from tui import contents
 from tui.actions import Action
 from tui.screens.base import Base
 from tui.screens.settings.form import Field, Form, Kept, fault_of
@@ -77,7 +77,7 @@ class RuleScreen(Base):
         self.paint()
 
     def do_refresh(self) -> None:
-        self.svc.load(reads.protections(self.repo.id), self._arrived)
+        self.svc.load(contents.protections(self.repo.id), self._arrived)
 
     def _arrived(self, found: list[Protection], at: float) -> None:
         self._rule = next((one for one in found if one.pattern == self.pattern), ProtectionSet())

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 
 from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration.issue import Comment, Issue, IssuePatch
-from tui import reads
+from tui import contents
 from tui.actions import Action
 from tui.screens.talk.issues import SIGNS
 from tui.screens.talk.talk import Talk
@@ -82,8 +82,8 @@ class IssueScreen(Talk):
         self.paint()
 
     def do_refresh(self) -> None:
-        self.svc.load(reads.issue(self.repo.id, self.number), self._paint_issue)
-        self.svc.load(reads.comments(self.repo.id, self.number), self._paint_comments)
+        self.svc.load(contents.issue(self.repo.id, self.number), self._paint_issue)
+        self.svc.load(contents.comments(self.repo.id, self.number), self._paint_comments)
 
     def _paint_issue(self, issue: Issue, at: float) -> None:
         self.one = issue

@@ -14,7 +14,7 @@ from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.collaboration.issue import IssueCreate, IssueQuery
 from localstore.core.model.collaboration.proposal import ProposalCreate
-from tui import reads
+from tui import contents
 from tui.actions import Action
 from tui.drafts import named
 from tui.filters import STATES, Kind, complete, parse
@@ -66,7 +66,7 @@ class Issues(View):
 
     def shown(self) -> None:
         self.do_refresh()
-        self.svc.load(reads.labels(self.of.repo.id), lambda labels, at: None)  # for the filter
+        self.svc.load(contents.labels(self.of.repo.id), lambda labels, at: None)  # for the filter
 
     def do_refresh(self) -> None:
         repo_id, asked = self.of.repo.id, self._filter
@@ -77,9 +77,9 @@ class Issues(View):
                 self.paint()
 
         if isinstance(asked.query, IssueQuery):
-            self.svc.load(reads.issues(repo_id, asked.query), paint)
+            self.svc.load(contents.issues(repo_id, asked.query), paint)
         else:
-            self.svc.load(reads.proposals(repo_id, asked.query), paint)
+            self.svc.load(contents.proposals(repo_id, asked.query), paint)
 
     def queue_changed(self) -> None:
         self.paint()
@@ -189,7 +189,7 @@ class Issues(View):
             return [ref.name for ref in self.of.refs if ref.type == "branch"]
         found = self._found
         if word == "label":
-            known = self.svc.client.known(reads.labels(self.of.repo.id))
+            known = self.svc.client.known(contents.labels(self.of.repo.id))
             names = [label.name for label in known[0]] if known is not None else []
             return [*names, *(label.name for one in found for label in one.labels)]
         people = [actor for one in found for actor in (one.author, *one.assignees)]

@@ -17,7 +17,7 @@ from localstore.core.model.collaboration.issue import (
 from localstore.core.model.collaboration.label import Label
 from localstore.core.model.collaboration.proposal import Proposal, ProposalPatch
 from localstore.core.model.repo import Repo
-from tui import reads
+from tui import contents
 from tui.drafts import named
 from tui.screens.base import Base
 from tui.text import Part, ago, safe, wrapped
@@ -130,7 +130,7 @@ class Talk(Base):
                 ]
                 self.app.push_screen(Choose("labels", items, toggle))
 
-        self.svc.load(reads.labels(self.repo.id), choose)
+        self.svc.load(contents.labels(self.repo.id), choose)
 
     def do_react(self) -> None:
         from tui.screens.choose import Choose

@@ -1,65 +1,28 @@
-"""Sends a terminal only the cells that changed.
+"""What a terminal shows, cell by cell.
 
-Textual repaints whole widgets; over a slow line that is 5 to 20 KB for a key. `Screen` remembers what the
-terminal shows, cell by cell, and answers the shortest text that turns it into what it must show:
+`Screen` answers the shortest text that turns it into what it must show:
 
     screen = Screen(80, 24)
     text = screen.update(painted)      # "" if nothing changed
 
 An update that moved most rows by the same distance becomes a scroll; of the rest only the runs that differ
-are sent. `LeanApp` is a Textual app that draws through it.
+are sent.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import NamedTuple
 
 from rich.cells import split_graphemes
-from rich.color import ColorSystem
-from rich.console import RenderableType
-from rich.segment import Segment
-from rich.style import Style
-from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
-from textual.app import App
-from textual.screen import Screen as TextualScreen
-from textual.strip import Strip
 
-from tui.text import safe
+from tui.display.looks import BLANK, PLAIN, UNKNOWN, Cell, Look, Row, switched
 
-GAP = 5  # equal cells between two runs that are sent again rather than jumped over
+GAP = 4  # equal cells between two runs that are sent again rather than jumped over
 SCROLLED_ROWS = 4  # fewest rows that are worth a scroll
 BLANKS = 4  # fewest blank cells at the end of a row that are worth erasing instead
-
-_SYSTEMS = {
-    "standard": ColorSystem.STANDARD,
-    "256": ColorSystem.EIGHT_BIT,
-    "truecolor": ColorSystem.TRUECOLOR,
-    "windows": ColorSystem.WINDOWS,
-}
-_DEFAULTS = ("\x1b[39m", "\x1b[49m", "\x1b[39;49m")  # what a terminal does by itself
-_SYNC_START, _SYNC_END = "\x1b[?2026h", "\x1b[?2026l"
-
-
-class Look(NamedTuple):
-    """How a style is switched on and off: escape sequences."""
-
-    on: str
-    off: str
-
-
-class Cell(NamedTuple):
-    """What one column shows: a character with what combines with it, "" for the right half of a wide one."""
-
-    text: str
-    look: Look
-
-
-PLAIN = Look("", "")
-BLANK = Cell(" ", PLAIN)
-UNKNOWN = Cell(" ", Look("\x1b[0m", "\x1b[0m"))  # a blank that equals no cell that is painted
-Row = list[Cell]
 
 
 class Over(NamedTuple):
@@ -72,41 +35,6 @@ class Over(NamedTuple):
     height: int
     draw: str
     erase: str
-
-
-class Looks:
-    """The escape sequences of styles in one colour system."""
-
-    def __init__(self, system: ColorSystem) -> None:
-        self._system = system
-        self._known: dict[Style | None, Look] = {None: PLAIN}
-
-    def of(self, style: Style | None) -> Look:
-        if style not in self._known:
-            on, _, off = Strip.render_style(style or Style(), "\0", self._system).partition("\0")
-            self._known[style] = PLAIN if on in _DEFAULTS else Look(on, off)
-        return self._known[style]
-
-    def cells(self, segments: Iterable[Segment]) -> Row:
-        """The cells of one line. Characters that could steer the terminal take no cell: whatever a screen
-        forgot to make safe ends here."""
-        row: Row = []
-        for text, style, control in segments:
-            if control:
-                continue
-            look = self.of(style)
-            if not text.isprintable():
-                text = "".join(one for one in text if one.isprintable() or safe(one) == one)
-            if text.isascii():
-                row += [Cell(character, look) for character in text]
-                continue
-            for start, end, width in split_graphemes(text)[0]:
-                if width:
-                    row.append(Cell(text[start:end], look))
-                    row += [Cell("", look)] * (width - 1)
-                elif row and row[-1].text:
-                    row[-1] = Cell(row[-1].text + text[start:end], row[-1].look)
-        return row
 
 
 class Screen:
@@ -255,25 +183,26 @@ class _Pen:
     def _go(self, x: int, y: int) -> None:
         if self._at == (x, y):
             return
-        ways = [f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H"]
-        if self._at is not None:
-            right, down = x - self._at[0], y - self._at[1]
-            if (x, down) == (0, 1):
-                ways.append("\r\n")
-            if down in (0, 1):  # such as a column of times
-                ways.append("\x1b[B" * down + (f"\x1b[{right}C" if right > 0 else "\b" * -right))
+        ways = [at(x, y)]
+        if self._at is not None and (down := y - self._at[1]) >= 0:
+            right = x - self._at[0]
+            below = min("\x1bD" * down, f"\x1b[{down}B", key=len)
+            steps = f"\x1b[{right}C" if right > 1 else "\x1b[C" if right else ""
+            ways += [below + (steps if right >= 0 else "\b" * -right), f"{below}\x1b[{x + 1}G"]
+            if not x:
+                ways.append("\r" + "\n" * down)
         self._parts.append(min(ways, key=len))
         self._at = (x, y)
 
     def _switch(self, look: Look) -> None:
-        if look == self._look:
-            return
-        on, off = look.on, self._look.off
-        if off == "\x1b[0m" and on.startswith("\x1b["):
-            self._parts.append("\x1b[0;" + on[2:])
-        else:
-            self._parts.append(off + on)
-        self._look = look
+        if look != self._look:
+            self._parts.append(switched(self._look, look))
+            self._look = look
+
+
+def at(x: int, y: int) -> str:
+    """Put the cursor there."""
+    return f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H" if y else "\x1b[H"
 
 
 def _wide(cell: Cell) -> bool:
@@ -286,7 +215,7 @@ def _runs(shown: Row, wanted: Row, end: int) -> Iterator[tuple[int, int]]:
     for x in range(end):
         if shown[x] == wanted[x]:
             continue
-        if start >= 0 and x - stop > GAP:
+        if start >= 0 and (x - stop > GAP or _coloured(wanted[stop - 1 : x + 1])):
             yield _whole(shown, wanted, start, stop)
             start = -1
         if start < 0:
@@ -296,6 +225,12 @@ def _runs(shown: Row, wanted: Row, end: int) -> Iterator[tuple[int, int]]:
         yield _whole(shown, wanted, start, stop)
 
 
+def _coloured(cells: Row) -> bool:
+    """Whether the cells between the first and the last change the look, beside these two."""
+    changes = sum(one.look != other.look for one, other in pairwise(cells))
+    return changes > (cells[0].look != cells[-1].look)
+
+
 def _whole(shown: Row, wanted: Row, start: int, stop: int) -> tuple[int, int]:
     """The range without cutting a wide character of either row in two."""
     while start and (shown[start].text == "" or wanted[start].text == ""):
@@ -303,85 +238,3 @@ def _whole(shown: Row, wanted: Row, start: int, stop: int) -> tuple[int, int]:
     while stop < len(wanted) and (shown[stop].text == "" or wanted[stop].text == ""):
         stop += 1
     return start, stop
-
-
-class LeanApp(App[None]):
-    """A Textual app that sends changed cells only."""
-
-    _shown: Screen | None = None
-    _looks: Looks | None = None
-    _over: Over | None = None
-
-    def over(self) -> Over | None:
-        """The pixels that are to be over the cells now."""
-        return None
-
-    def forget_display(self) -> None:
-        """The terminal may show anything now: the next update paints all of it."""
-        self._shown = None
-
-    def on_resize(self) -> None:
-        """Paint everything, also at the size that is known: a terminal that was small for a moment has lost
-        cells."""
-        self.forget_display()
-        self.refresh(layout=True)
-
-    def _display(self, screen: TextualScreen[Any], renderable: RenderableType | None) -> None:
-        driver = self._driver
-        if driver is None or self.is_headless or driver.is_inline:
-            super()._display(screen, renderable)
-            return
-        if not isinstance(renderable, (LayoutUpdate, ChopsUpdate)):
-            if renderable is not None:
-                self.forget_display()
-            super()._display(screen, renderable)
-            return
-        if self._batch_count or not self._running or self._closed:
-            return
-        text = self._changed(renderable)
-        if text:
-            x, y = self.screen.outer_size.clamp_offset(self.cursor_position)
-            text += f"\x1b[{y + 1};{x + 1}H"
-            if self._sync_available:
-                text = f"{_SYNC_START}{text}{_SYNC_END}"
-            driver.write(text)
-            driver.flush()
-        self.post_display_hook()
-
-    def _changed(self, update: CompositorUpdate) -> str:
-        width, height = self.size
-        cleared = ""
-        if self._looks is None:
-            self._looks = Looks(_SYSTEMS.get(self.console.color_system or "", ColorSystem.TRUECOLOR))
-        over = self.over()
-        if self._over is not None and self._over != over:
-            cleared = self._over.erase
-            if self._shown is not None:
-                self._shown.forget(self._over)
-            self._over = None
-        if self._shown is None or (self._shown.width, self._shown.height) != (width, height):
-            self._shown = Screen(width, height)
-            cleared += self._shown.clear()
-            self._over = None
-        text = cleared + self._shown.update(painted(update, self._looks), scrolls=over is None)
-        if over is not None and self._over is None:
-            self._over = over
-            text += f"\x1b[{over.y + 1};{over.x + 1}H{over.draw}"
-        return text
-
-
-def painted(update: CompositorUpdate, looks: Looks) -> dict[int, list[tuple[int, Row]]]:
-    """The cells that an update paints: for each line the runs with their first column."""
-    found: dict[int, list[tuple[int, Row]]] = {}
-    if isinstance(update, LayoutUpdate):
-        for y, strips in enumerate(update.strips, update.region.y):
-            found[y] = [(update.region.x, [cell for strip in strips for cell in looks.cells(strip)])]
-    elif isinstance(update, ChopsUpdate):
-        for y, left, right in update.spans:
-            for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
-                if strip is None or x >= right or end <= left:
-                    continue
-                cells = looks.cells(strip)
-                first = max(0, left - x)
-                found.setdefault(y, []).append((x + first, cells[first : min(end, right) - x]))
-    return found

@@ -1,0 +1,33 @@
+"""The settings of the app over SSH: TR_SSH_PORT, TR_SSH_HOST, TR_SSH_SESSIONS, TR_SSH_UIDS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay.base.environment import Environment
+
+SESSIONS = 50
+UIDS = 2_000_000_000  # unused by what distributions and systemd hand out
+
+
+@dataclass(frozen=True, slots=True)
+class SshSettings:
+    """Port 0 takes a free one. `sessions`: at once, at most. `uids`: the first of those that sessions get
+    where the relay is root."""
+
+    host: str
+    port: int
+    sessions: int
+    uids: int
+
+
+def read(env: Environment, host: str) -> SshSettings | None:
+    """None unless TR_SSH_PORT is set: SSH is off. Raises StartRefused."""
+    if env.get("TR_SSH_PORT") is None:
+        return None
+    return SshSettings(
+        host=env.get("TR_SSH_HOST") or host,
+        port=env.number("TR_SSH_PORT", 0, 0, 65535),
+        sessions=env.number("TR_SSH_SESSIONS", SESSIONS, 1, 10_000),
+        uids=env.number("TR_SSH_UIDS", UIDS, 1000, 2**31 - 20_000),
+    )

@@ -1,0 +1,1 @@
+"""The app over SSH (docs/design/017-ssh.md)."""

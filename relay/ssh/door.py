@@ -1,0 +1,60 @@
+"""Connections that were not accepted from a network: a process of a session over SSH has the other end."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+
+from sanic.models.server_types import Signal
+from sanic.server.runners import _build_protocol_kwargs
+
+from relay.http.wire import StrictProtocol
+
+
+class _Handed(StrictProtocol):
+    """`address`: who is counted for its requests."""
+
+    __slots__ = ("_address", "_counted")
+
+    def __init__(self, address: str, counted: set[Any], **named: Any) -> None:
+        super().__init__(**named)
+        self._address, self._counted = address, counted
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)  # type: ignore[no-untyped-call]
+        assert self.conn_info is not None  # noqa: S101 - it was just made
+        self._counted.add(self)
+        self.conn_info.client_ip = self._address
+        self.conn_info.ctx.handed = True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._counted.discard(self)
+        super().connection_lost(exc)  # type: ignore[no-untyped-call]
+
+
+class Door:
+    """Where such connections enter the relay. `connections`: all of its server."""
+
+    def __init__(self, app: Any, connections: set[Any]) -> None:
+        self._app, self._connections = app, connections
+        self._named = _build_protocol_kwargs(StrictProtocol, app.config)
+
+    async def enter(self, sock: socket.socket, address: str, counted: set[Any]) -> None:
+        """Answer the requests on this socket. It is in `counted` until it closes. Raises OSError."""
+        loop = asyncio.get_running_loop()
+
+        def made() -> _Handed:
+            return _Handed(
+                address,
+                counted,
+                loop=loop,
+                connections=self._connections,
+                signal=Signal(),
+                app=self._app,
+                state={},
+                unix=None,
+                **self._named,
+            )
+
+        await loop.connect_accepted_socket(made, sock)

@@ -1,0 +1,206 @@
+"""The listener of the app over SSH: who may come in, by which key, and how many."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import asyncssh
+
+from localstore.core.errors import RateLimited
+from localstore.core.identity.keys import key_id
+from relay.base.environment import StartRefused
+from relay.base.ssh_settings import SshSettings
+from relay.http.address import network
+from relay.http.limiter import Attempts
+from relay.node import Node
+from relay.ssh import host_key, people
+from relay.ssh.door import Door
+from relay.ssh.people import Person
+from relay.ssh.process import Processes
+from relay.ssh.session import Session
+
+LOGIN_SECONDS = 20
+ALIVE_SECONDS, ALIVE_COUNT = 30, 3  # between two signs of life; how many may be missing
+KEYS_OFFERED = 10
+OF_ACCOUNT, OF_ADDRESS = 10, 20  # sessions; connections
+UNKNOWN = (
+    "svc: this key is not one of an account here. On a device that is signed in, with the key in your "
+    "ssh-agent, run: svc auth device ssh\r\n"
+)
+_CONNECTIONS = Attempts("ssh.address", 300, 600)
+_ALGORITHM, _BLOB = "ssh-ed25519", 51  # bytes of a public key on the wire, of which the last 32 are the point
+_KEX = ("curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256")
+
+
+class Front:
+    """Use `start`, then `stop`."""
+
+    def __init__(self, node: Node, door: Door, settings: SshSettings) -> None:
+        self.node, self.door, self.settings = node, door, settings
+        self.processes = Processes(settings)
+        self.sessions = 0
+        self._of_account: Counter[str] = Counter()
+        self._of_address: Counter[str] = Counter()
+        self._guests: set[_Guest] = set()
+        self._listener: Any = None
+
+    def now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def start(self) -> str:
+        """Listen. Returns a line about it for the operator. Raises StartRefused."""
+        data, settings = self.node.config.data, self.settings
+        key = host_key.load(data)
+        await self.processes.require_confinement(data)
+        try:
+            self._listener = await asyncssh.listen(
+                settings.host,
+                settings.port,
+                server_factory=lambda: _Guest(self),
+                server_host_keys=[key],
+                server_version="svc",
+                config=None,
+                encoding=None,
+                line_editor=False,
+                password_auth=False,
+                kbdint_auth=False,
+                host_based_auth=False,
+                gss_kex=False,
+                gss_auth=False,
+                public_key_auth=True,
+                signature_algs=[_ALGORITHM],
+                kex_algs=list(_KEX),
+                compression_algs=None,
+                agent_forwarding=False,
+                x11_forwarding=False,
+                allow_scp=False,
+                login_timeout=LOGIN_SECONDS,
+                keepalive_interval=ALIVE_SECONDS,
+                keepalive_count_max=ALIVE_COUNT,
+            )
+        except OSError as error:
+            raise StartRefused(
+                f"cannot listen for SSH on {settings.host} port {settings.port}: {error.strerror}"
+            ) from None
+        port = self._listener.get_port()
+        return (
+            f"relay: the app answers ssh on {settings.host} port {port}, host key {host_key.fingerprint(key)}"
+        )
+
+    async def stop(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+            await self._listener.wait_closed()
+        for guest in list(self._guests):
+            guest.close()
+        for _ in range(100):
+            if not self._guests and not self.sessions:
+                break
+            await asyncio.sleep(0.05)
+
+    def take(self, guest: _Guest) -> bool:
+        """Whether this connection may try to sign in."""
+        node = self.node
+        if len(self._guests) >= 4 * self.settings.sessions or node.stopping:
+            return False
+        if node.config.rate_limits and self._of_address[guest.network] >= OF_ADDRESS:
+            return False
+        try:
+            _CONNECTIONS.count(node.limiter, guest.network)
+        except RateLimited:
+            return False
+        self._of_address[guest.network] += 1
+        self._guests.add(guest)
+        return True
+
+    def leave(self, guest: _Guest) -> None:
+        if guest in self._guests:
+            self._guests.discard(guest)
+            self._of_address[guest.network] -= 1
+
+    def seat(self, person: Person) -> str:
+        """Count a session. Returns why it may not be; "" otherwise."""
+        if self.sessions >= self.settings.sessions:
+            return "too many people are here over SSH; try again later"
+        if self.node.config.rate_limits and self._of_account[person.account_id] >= OF_ACCOUNT:
+            return f"you have {OF_ACCOUNT} sessions over SSH already; close one"
+        self.sessions += 1
+        self._of_account[person.account_id] += 1
+        return ""
+
+    def rise(self, person: Person) -> None:
+        self.sessions -= 1
+        self._of_account[person.account_id] -= 1
+
+
+class _Guest(asyncssh.SSHServer):
+    """One connection. `person`: the holder of the key whose signature was verified."""
+
+    def __init__(self, front: Front) -> None:
+        self._front = front
+        self._connection: Any = None
+        self.network = self._address = ""
+        self._user = ""
+        self._offered = 0
+        self._told = False
+        self._session: Session | None = None
+        self._candidate: Person | None = None
+        self.person: Person | None = None
+
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        self._connection = conn
+        peer = conn.get_extra_info("peername")
+        self._address = str(peer[0]) if peer else "unknown"
+        self.network = network(self._address)
+        if not self._front.take(self):
+            conn.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._front.leave(self)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def auth_completed(self) -> None:
+        """Know who it is. A connection that runs nothing ends."""
+        self.person = self._candidate
+        asyncio.get_running_loop().call_later(LOGIN_SECONDS, self._require_work)
+
+    def _require_work(self) -> None:
+        if self._session is None or not self._session.begun:
+            self._connection.abort()
+
+    def begin_auth(self, username: str) -> bool:
+        self._user = username[:64]
+        return True
+
+    def public_key_auth_supported(self) -> bool:
+        return True
+
+    async def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
+        """Whether this key is one of an account. Clients ask this of keys that they may not have. The key of
+        the request that succeeds is the last that is asked here: asyncssh waits for nothing between this
+        answer, the look at the signature, and `auth_completed`."""
+        self._offered += 1
+        if self._offered > 2 * KEYS_OFFERED:
+            self._connection.abort()
+            return False
+        blob = key.public_data
+        if key.get_algorithm() != _ALGORITHM or len(blob) != _BLOB:
+            return False
+        person = await people.find(self._front.node, key_id(blob[-32:]))
+        if person is None:
+            if not self._told:
+                self._told = True
+                self._connection.send_auth_banner(UNKNOWN)
+            return False
+        self._candidate = person
+        return True
+
+    def session_requested(self) -> asyncssh.SSHServerSession[bytes] | bool:
+        if self.person is None or self._session is not None:
+            return False
+        self._session = Session(self._front, self.person, self._user, self._address, self.close)
+        return self._session

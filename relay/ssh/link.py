@@ -1,0 +1,88 @@
+"""The link to a confined process: what the relay tells it, and the connections that it asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from localstore.core.identity.ssh import CONNECT, TOLD_BYTES, Told
+from relay.ssh.door import Door
+
+CONNECTIONS = 64  # open at once, of one session
+BURST, PER_SECOND = 64.0, 8.0  # requests on the link
+AT_ONCE = 16  # requests that are read without looking at anything else
+
+
+class Link:
+    """One end; `theirs` is inherited by the process and then closed here."""
+
+    def __init__(self, door: Door, address: str) -> None:
+        self._door, self._address = door, address
+        self._ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._ours.setblocking(False)
+        self._open: set[Any] = set()
+        self._entering: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.get_running_loop()
+        self._tokens, self._at = BURST, self._loop.time()
+
+    def begin(self, told: Told) -> None:
+        """Say the first message, and listen."""
+        message = msgspec.json.encode(told)
+        if len(message) > TOLD_BYTES:
+            raise ValueError("a command line is too long")
+        self._ours.send(message)
+        self._loop.add_reader(self._ours.fileno(), self._read)
+
+    def close(self) -> None:
+        """Close the link and the connections that came over it."""
+        if self._ours.fileno() >= 0:
+            self._loop.remove_reader(self._ours.fileno())
+        self._ours.close()
+        self.theirs.close()
+        for connection in list(self._open):
+            connection.abort()
+
+    def _read(self) -> None:
+        for _ in range(AT_ONCE):
+            try:
+                data, fds, _, _ = socket.recv_fds(self._ours, 16, 1)
+            except BlockingIOError:
+                return
+            except OSError:
+                data, fds = b"", []
+            if not data:
+                for fd in fds:
+                    os.close(fd)
+                self._loop.remove_reader(self._ours.fileno())
+                return
+            for fd in fds:
+                self._take(data, fd)
+
+    def _take(self, data: bytes, fd: int) -> None:
+        now = self._loop.time()
+        self._tokens = min(BURST, self._tokens + (now - self._at) * PER_SECOND) - 1
+        self._at = now
+        too_many = self._tokens < 0 or len(self._open) + len(self._entering) >= CONNECTIONS
+        self._tokens = max(self._tokens, 0.0)
+        try:
+            sock = socket.socket(fileno=fd)
+        except OSError:
+            os.close(fd)
+            return
+        pair = sock.family == socket.AF_UNIX and sock.type == socket.SOCK_STREAM
+        if data != CONNECT or too_many or not pair:
+            sock.close()
+            return
+        sock.setblocking(False)
+        task = self._loop.create_task(self._enter(sock))
+        self._entering.add(task)
+        task.add_done_callback(self._entering.discard)
+
+    async def _enter(self, sock: socket.socket) -> None:
+        with suppress(OSError):
+            await self._door.enter(sock, self._address, self._open)

@@ -1,0 +1,119 @@
+"""Who comes over SSH, and the session that they get."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from localstore.core import limits
+from localstore.core.identity.keys import DeviceKey
+from localstore.core.identity.ssh import Told
+from relay.base.clock import now_ms, rfc3339
+from relay.caller import account_name
+from relay.db.engine.database import Author
+from relay.db.identity import account as accounts
+from relay.db.identity import device_key as device_keys
+from relay.db.identity import ssh as rows
+from relay.node import Node
+from relay.service.identity import audit
+from relay.service.identity import session as sessions
+
+CAPS = ("read", "talk")
+REVOKED = "this device key was revoked; use another one, or make a new one: svc auth device ssh"
+SUSPENDED = "this account is suspended; ask who runs this relay"
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """The holder of a registered key. `refusal`: why they get no session; "" if they do."""
+
+    account_id: str
+    handle: str | None
+    key_id: str
+    refusal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """An open session of the kind ssh."""
+
+    person: Person
+    session_id: str
+    token: str
+    seed: bytes
+    expires_at: int
+
+    def told(self, node: Node, words: list[str], terminal: bool, own_user: bool) -> Told:
+        return Told(
+            origin=node.config.public_url,
+            token=self.token,
+            seed=self.seed,
+            user_id=self.person.account_id,
+            session_id=self.session_id,
+            handle=self.person.handle,
+            expires_at=rfc3339(self.expires_at),
+            words=words,
+            terminal=terminal,
+            own_user=own_user,
+        )
+
+
+async def find(node: Node, key_id: str) -> Person | None:
+    """The account of a key; None if no account has it, or if it works beside a script token only."""
+    found = await node.db.lookup(rows.KEY, id=key_id)
+    if found is None:
+        return None
+    account_id, kind, handle, caps, revoked_at, disabled_at = found
+    if kind != "user" or not {"read", "write"} <= set(caps.split()):
+        return None
+    refusal = REVOKED if revoked_at is not None else SUSPENDED if disabled_at is not None else ""
+    return Person(account_id, handle, key_id, refusal)
+
+
+async def is_somebody_else(node: Node, person: Person, name: str) -> bool:
+    """Whether the user name of the connection is the handle of another account."""
+    owner = await node.db.lookup(accounts.HANDLE_OWNER, handle=name.lower())
+    return owner is not None and owner[0] != person.account_id
+
+
+async def begin(node: Node, person: Person, address: str) -> Visit:
+    """Start a session. Its token is bound to a new key, which this process forgets once it has told it."""
+    binding = DeviceKey.generate()
+    plan = await sessions.plan(
+        node,
+        person.account_id,
+        "ssh",
+        f"ssh from {address}"[: limits.LABEL_CHARS],
+        now_ms() + limits.CLI_SESSION * 1000,
+        bound_key=binding.public,
+        caps=CAPS,
+    )
+    async with node.db.write(account_name(person.account_id)) as tx:
+        tx.author = Author(person.account_id, person.key_id)
+        await plan.write(tx)
+        await tx.run(device_keys.TOUCH, key_id=person.key_id, used_at=now_ms())
+        await audit.record(tx, person.account_id, "session.start", plan.id, how="ssh", address=address)
+    return Visit(person, plan.id, plan.token, binding.seed, plan.expires_at)
+
+
+async def end(node: Node, visit: Visit) -> None:
+    """End the session, unless it ended before."""
+    account_id = visit.person.account_id
+    async with node.db.write(account_name(account_id)) as tx:
+        tx.author = Author(account_id, visit.person.key_id)
+        if await sessions.end(tx, node, account_id, visit.session_id):
+            await audit.record(tx, account_id, "session.end", visit.session_id, how="ssh")
+
+
+async def why_ended(node: Node, visit: Visit) -> str:
+    """Why this session has to end now; "" if it goes on."""
+    found = await node.db.lookup(
+        rows.STATE, session_id=visit.session_id, key_id=visit.person.key_id, now=now_ms()
+    )
+    if found is None:
+        return "this session is a day old; connect again"
+    session_ended, key_revoked, suspended = found
+    if key_revoked is not None:
+        return REVOKED
+    if suspended is not None:
+        return SUSPENDED
+    return "this session was revoked" if session_ended is not None else ""

@@ -1,0 +1,58 @@
+"""What a client says of its terminal and asks to run, checked; and the pseudo-terminal that it gets."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shlex
+import struct
+import termios
+from collections.abc import Mapping
+
+from localstore.core.errors import UsageError
+
+SIDE_MAX = 1000  # rows and columns
+LINE_CHARS = 16 * 1024  # of a command
+_TERM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,31}")
+_CHECKED = {
+    "COLORTERM": re.compile(r"truecolor|24bit"),
+    "LANG": re.compile(r"[A-Za-z]{1,8}(_[A-Za-z]{2})?(\.[A-Za-z0-9-]{1,12})?(@[a-z]{1,12})?"),
+    "NO_COLOR": re.compile(r"[ -~]{1,8}"),
+    "TERM_PROGRAM": re.compile(r"[A-Za-z0-9._-]{1,32}"),
+}
+
+
+def environment(asked: Mapping[bytes, bytes], term: str | None) -> dict[str, str]:
+    """The variables of a session: those of the client's that an app reads, if well formed."""
+    found = {"TERM": term if term and _TERM.fullmatch(term) else "dumb", "LANG": "C.UTF-8"}
+    for name, shape in _CHECKED.items():
+        value = asked.get(name.encode(), b"").decode("ascii", "replace")
+        if shape.fullmatch(value):
+            found[name] = value
+    return {**found, "SSH_CONNECTION": "ssh"}  # pages are then shown as links, not opened
+
+
+def words_of(line: str) -> list[str]:
+    """The words of a command line; a leading `svc` is left out. No shell reads it. Raises UsageError."""
+    if len(line) > LINE_CHARS or "\0" in line:
+        raise UsageError(f"a command line has at most {LINE_CHARS} characters")
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        raise UsageError("the command line has an open quote") from None
+    return words[1:] if words[:1] == ["svc"] else words
+
+
+def open_terminal(columns: int, rows: int) -> tuple[int, int]:
+    """A new pseudo-terminal: (our end, its end)."""
+    ours, theirs = os.openpty()
+    resize(ours, columns, rows)
+    os.set_blocking(ours, False)
+    return ours, theirs
+
+
+def resize(ours: int, columns: int, rows: int) -> None:
+    """Tell the terminal its size; its processes get SIGWINCH. 0 or too large: 80 columns, 24 rows."""
+    size = (rows if 0 < rows <= SIDE_MAX else 24, columns if 0 < columns <= SIDE_MAX else 80)
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))

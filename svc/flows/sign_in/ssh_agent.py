@@ -1,0 +1,129 @@
+"""The user's ssh-agent: Ed25519 keys that sign without leaving it (draft-ietf-sshm-ssh-agent).
+
+A signature of `ssh-ed25519` is plain Ed25519 over the data, so a key of the agent can be a device key.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import socket
+import struct
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from localstore.core.errors import ClientError, UsageError
+from localstore.core.identity.keys import KEY_BYTES, SIGNATURE_BYTES, DeviceKey
+from localstore.core.paths import terminal_safe
+
+VARIABLE = "SSH_AUTH_SOCK"
+ALGORITHM = b"ssh-ed25519"
+_LIST, _LISTED, _SIGN, _SIGNED = 11, 12, 13, 14
+_MESSAGE_BYTES = 256 * 1024
+_PATIENCE = 120.0  # seconds: the agent may ask its user
+
+
+class AgentKey(DeviceKey, frozen=True):
+    """A device key whose secret is in an agent. `ask` answers a message with a signature."""
+
+    ask: Callable[[bytes], bytes]
+
+    def sign(self, message: bytes) -> bytes:
+        return self.ask(message)
+
+
+class Listed(NamedTuple):
+    """A key of the agent. `public`: 32 bytes; `comment`: what its user calls it."""
+
+    public: bytes
+    comment: str
+
+    @property
+    def blob(self) -> bytes:
+        return _text(ALGORITHM) + _text(self.public)
+
+    @property
+    def fingerprint(self) -> str:
+        digest = base64.b64encode(hashlib.sha256(self.blob).digest()).decode("ascii")
+        return f"SHA256:{digest.rstrip('=')}"
+
+    def key(self, environment: Mapping[str, str]) -> AgentKey:
+        return AgentKey(b"", self.public, b"", lambda message: _sign(environment, self.blob, message))
+
+
+def keys(environment: Mapping[str, str]) -> list[Listed]:
+    """The Ed25519 keys of the agent. Raises UsageError without an agent, ClientError if it fails."""
+    answer = _ask(environment, _LIST, b"", _LISTED)
+    found = []
+    (count,), rest = struct.unpack(">I", answer[:4]), answer[4:]
+    for _ in range(min(count, 1000)):
+        blob, rest = _taken(rest)
+        comment, rest = _taken(rest)
+        name, point = _taken(blob)
+        if name == ALGORITHM and len(point) == 4 + KEY_BYTES:
+            found.append(Listed(point[4:], terminal_safe(comment.decode("utf-8", "replace")[:100])))
+    return found
+
+
+def choose(known: list[Listed], named: str) -> Listed:
+    """The key with this fingerprint or comment; of one key, that. Raises UsageError."""
+    fitting = [key for key in known if not named or named in (key.fingerprint, key.comment)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not known:
+        raise UsageError(
+            "your ssh-agent holds no Ed25519 key; make and add one: ssh-keygen -t ed25519; ssh-add"
+        )
+    shown = ", ".join(f"{key.fingerprint} ({key.comment})" for key in known)
+    raise UsageError(f"name one of the keys of your ssh-agent by fingerprint or comment: {shown}")
+
+
+def _sign(environment: Mapping[str, str], blob: bytes, message: bytes) -> bytes:
+    answer = _ask(environment, _SIGN, _text(blob) + _text(message) + struct.pack(">I", 0), _SIGNED)
+    signature, _ = _taken(answer)
+    name, rest = _taken(signature)
+    raw, _ = _taken(rest)
+    if name != ALGORITHM or len(raw) != SIGNATURE_BYTES:
+        raise ClientError("your ssh-agent answered with another kind of signature")
+    return raw
+
+
+def _ask(environment: Mapping[str, str], kind: int, body: bytes, expected: int) -> bytes:
+    path = environment.get(VARIABLE)
+    if not path:
+        raise UsageError(f"there is no ssh-agent ({VARIABLE} is not set); run: eval $(ssh-agent); ssh-add")
+    try:
+        with socket.socket(socket.AF_UNIX) as agent:
+            agent.settimeout(_PATIENCE)
+            agent.connect(path)
+            agent.sendall(_text(bytes((kind,)) + body))
+            (length,) = struct.unpack(">I", _exactly(agent, 4))
+            if not 0 < length <= _MESSAGE_BYTES:
+                raise ClientError("your ssh-agent sent an answer of impossible length")
+            answer = _exactly(agent, length)
+    except OSError as error:
+        raise ClientError(f"your ssh-agent at {path} does not answer: {error}") from None
+    if answer[0] != expected:
+        raise ClientError("your ssh-agent refused; is the key locked, or does it ask for confirmation?")
+    return answer[1:]
+
+
+def _exactly(agent: socket.socket, length: int) -> bytes:
+    found = bytearray()
+    while len(found) < length:
+        piece = agent.recv(length - len(found))
+        if not piece:
+            raise ClientError("your ssh-agent hung up")
+        found += piece
+    return bytes(found)
+
+
+def _text(content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + content
+
+
+def _taken(content: bytes) -> tuple[bytes, bytes]:
+    """The first string, and the rest. Raises ClientError."""
+    if len(content) < 4 or len(content) < 4 + (length := struct.unpack(">I", content[:4])[0]):
+        raise ClientError("your ssh-agent sent an answer that cannot be read")
+    return content[4 : 4 + length], content[4 + length :]

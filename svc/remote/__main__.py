@@ -1,0 +1,89 @@
+"""`python -m svc.remote FD FOLDER`, started by a relay: the app, or one command, for a visitor over SSH.
+
+FD is the link (`svc.http.remote`); its first message is a `Told`. FOLDER is this session's own, private and
+empty. `python -m svc.remote --try FOLDER DATA` confines itself and exits with 0 if it then reaches neither
+DATA nor a network; the relay does that before it listens.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib
+import os
+import socket
+import sys
+import termios
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+
+from localstore.core.errors import EXIT_FAILED, ClientError
+from localstore.core.identity.keys import DeviceKey
+from localstore.core.identity.ssh import TOLD_BYTES, Told
+from svc.http.identity import store_identity
+from svc.http.remote import VARIABLE, Link
+from svc.http.session import Session, Sessions
+from svc.remote.confine import confine
+
+EARLY = ("svc.cmd.frame.app", "svc.cmd.tui", "tui.app")
+"""Loaded before the process confines itself, so that what the system does for an import is done."""
+
+
+def main() -> NoReturn:
+    from svc.__main__ import answer, leave
+
+    try:
+        if sys.argv[1] == "--try":
+            leave(_try(Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4:] == ["--own-user"]))
+        words = _begin(int(sys.argv[1]), Path(sys.argv[2]))
+    except ClientError as error:
+        sys.stderr.write(f"svc: {error.detail}\n")
+        leave(EXIT_FAILED)
+    leave(answer(words))
+
+
+def _begin(fd: int, folder: Path) -> list[str]:
+    """Take what the relay says, confine this process, and sign in. Returns the words of the command line."""
+    with socket.socket(fileno=os.dup(fd)) as link:
+        told = msgspec.json.decode(link.recv(TOLD_BYTES), type=Told)
+    if told.terminal:
+        with suppress(OSError):
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    for name in ("svc", "tui", "localstore", *(EARLY[:1] if told.words else EARLY)):
+        importlib.import_module(name)
+    confine(folder, told.own_user)
+    home = folder / "home"
+    os.environ |= {VARIABLE: Link(fd, told.origin).variable, "SVC_HOME": str(home)}
+    home.mkdir(mode=0o700)
+    key = DeviceKey.generate(told.seed)
+    store_identity(home, key)
+    Sessions(home).save(
+        Session(
+            origin=told.origin,
+            token=told.token,
+            user_id=told.user_id,
+            session_id=told.session_id,
+            handle=told.handle,
+            expires_at=told.expires_at,
+        )
+    )
+    return told.words or ["tui"]
+
+
+def _try(folder: Path, data: Path, own_user: bool) -> int:
+    """Confine this process and look whether it holds. Returns the exit code."""
+    for name in ("svc", "tui", "localstore", *EARLY):
+        importlib.import_module(name)
+    confine(folder, own_user)
+    (folder / "kept").write_text("")
+    for name, reach in (("the data folder", lambda: list(data.iterdir())), ("a network", socket.socket)):
+        with suppress(PermissionError):
+            reach()
+            raise ClientError(f"a confined process reaches {name}")
+    return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Confines this process for good: files, system calls, amounts (docs/design, the app over SSH)."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import resource
+import site
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+from localstore.core.errors import ClientError
+from localstore.core.limits import GIB, MIB
+from svc.remote import calls, files
+
+PACKAGES = ("svc", "tui", "localstore")
+ADDRESSES, DATA, FILE = 4 * GIB, 768 * MIB, 64 * MIB  # bytes
+OPEN, PROCESSES = 256, 256  # descriptors; processes and threads
+_SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo")
+_FILES = ("/etc/localtime", "/etc/ld.so.cache", "/etc/mime.types", "/dev/urandom", "/dev/zero")
+_LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib/ld-musl-x86_64.so.1")
+
+
+def confine(own: Path, own_user: bool) -> None:
+    """Leave this process the installation to read, the folder `own` to write, and nothing of the network or
+    of other processes. `own_user`: no other process has its uid.
+
+    Raises ClientError where the kernel cannot do that.
+    """
+    _limit(own_user)
+    here = files.version()
+    if os.geteuid() == 0:
+        raise ClientError("a session over SSH does not run as root")
+    if not here:
+        raise ClientError("the kernel has no Landlock (Linux 5.13)")
+    if here < files.SCOPED and not own_user:
+        raise ClientError(
+            "without root, sessions over SSH need a kernel with Landlock and its scopes (Linux 6.12)"
+        )
+    try:
+        files.restrict(_rules(), own)
+        calls.refuse()
+    except OSError as error:
+        raise ClientError(f"the kernel does not confine processes: {error}") from None
+
+
+def _limit(own_user: bool) -> None:
+    limits = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_AS: ADDRESSES,
+        resource.RLIMIT_DATA: DATA,
+        resource.RLIMIT_FSIZE: FILE,
+        resource.RLIMIT_NOFILE: OPEN,
+    }
+    if own_user:  # the number counts for all processes of the uid
+        limits[resource.RLIMIT_NPROC] = PROCESSES
+    for kind, most in limits.items():
+        _, hard = resource.getrlimit(kind)
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (most, most))
+
+
+def _rules() -> Iterator[tuple[Path, int]]:
+    """What may be read, and the one program."""
+    for folder in _libraries():
+        yield folder, files.READ
+    for name in _FILES:
+        yield Path(name), files.READ_FILE
+    yield Path("/dev/null"), files.READ_FILE | files.WRITE_FILE
+    for entry in sys.path:  # names alone: below the entry of a checkout there is more than packages
+        if entry and Path(entry).is_dir():
+            yield Path(entry), files.READ_DIR
+    for program in {sys.executable, os.path.realpath(sys.executable), *_LOADERS}:
+        yield Path(program), files.EXECUTE | files.READ_FILE
+    yield Path(sys.prefix) / "pyvenv.cfg", files.READ_FILE
+
+
+def _libraries() -> Iterator[Path]:
+    yield from map(Path, _SYSTEM)
+    for name in ("stdlib", "platstdlib", "purelib", "platlib"):
+        yield Path(sysconfig.get_path(name))
+    yield from map(Path, site.getsitepackages())
+    yield Path(sys.base_prefix) / "lib"
+    for name in PACKAGES:
+        found = importlib.util.find_spec(name)
+        if found is not None:
+            yield from map(Path, found.submodule_search_locations or ())

@@ -1,0 +1,23 @@
+"""System calls that Python has no function for."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from functools import cache
+from typing import Any
+
+
+@cache
+def libc() -> Any:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def call(number: int, *arguments: Any) -> int:
+    """The result of a system call. Raises OSError."""
+    whole = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
+    result = int(libc().syscall(ctypes.c_long(number), *whole))
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return result

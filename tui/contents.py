@@ -1,0 +1,348 @@
+"""Reads of what is in a repository, like those of `tui.reads`. The first screen needs none of them.
+
+client.fetch(contents.tree(repo_id, seal, "src"))
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from localstore.core.errors import NotFound
+from localstore.core.model import history as histories
+from localstore.core.model import ref as refs_
+from localstore.core.model import release as releases_
+from localstore.core.model.catalog import advisory as advisories_
+from localstore.core.model.catalog import dependency as dependencies_
+from localstore.core.model.catalog import listing as listings_
+from localstore.core.model.catalog.advisory import Advisory, AdvisoryQuery
+from localstore.core.model.catalog.dependency import Dependencies, DependencyQuery, Dependent
+from localstore.core.model.catalog.listing import Listing
+from localstore.core.model.collaboration import access as access_
+from localstore.core.model.collaboration import check as checks_
+from localstore.core.model.collaboration import issue as issues_
+from localstore.core.model.collaboration import label as labels_
+from localstore.core.model.collaboration import proposal as proposals_
+from localstore.core.model.collaboration import protection as protections_
+from localstore.core.model.collaboration import review as reviews_
+from localstore.core.model.collaboration import run as runs_
+from localstore.core.model.collaboration import thread as threads_
+from localstore.core.model.collaboration.access import AccessRequest, Collaborator, Invite
+from localstore.core.model.collaboration.check import Check, SealChecks
+from localstore.core.model.collaboration.issue import Comment, Issue, IssueQuery
+from localstore.core.model.collaboration.label import Label
+from localstore.core.model.collaboration.proposal import Proposal, ProposalQuery, Version
+from localstore.core.model.collaboration.protection import Protection
+from localstore.core.model.collaboration.review import Review
+from localstore.core.model.collaboration.run import Run
+from localstore.core.model.collaboration.thread import Thread
+from localstore.core.model.history import (
+    Blame,
+    Blob,
+    CommitsQuery,
+    Compare,
+    CompareQuery,
+    SealSummary,
+    Tree,
+    TreeQuery,
+)
+from localstore.core.model.ref import Ref
+from localstore.core.model.release import Release
+from localstore.core.model.repo import Repo
+from svc.api import Api
+from tui.listed import ListedIssue, ListedProposal, listed
+from tui.reads import Read
+
+HISTORY = 200  # seals that a history lists
+ISSUES = 10_000  # issues that a list holds
+COMMENTS = 1_000  # of one issue
+RELEASES, LABELS = 200, 1_000
+RUNS = 500
+PEOPLE, VERSIONS = 500, 100
+ADVISORIES, PROTECTIONS, DEPENDENTS = 200, 50, 200
+
+
+def refs(repo_id: str) -> Read[list[Ref]]:
+    return Read(f"repos/{repo_id}/refs", list[Ref], lambda api: list(api.items(refs_.LIST, id=repo_id)))
+
+
+def seal(repo_id: str, seal_id: str) -> Read[SealSummary]:
+    query = CommitsQuery(sha=seal_id)
+    return Read(
+        f"repos/{repo_id}/seal/{seal_id}",
+        SealSummary,
+        lambda api: next(iter(api.items(histories.COMMITS, query, limit=1, id=repo_id))),
+        final=True,
+    )
+
+
+class CheckedSeal(msgspec.Struct, frozen=True):
+    """`fault`: why the signature does not hold, checked on this machine; "" if it does."""
+
+    seal: SealSummary
+    fault: str
+
+
+def checked_seal(repo: Repo, seal_id: str) -> Read[CheckedSeal]:
+    def call(api: Api) -> CheckedSeal:
+        from svc.flows.history.show import fault_of
+
+        found = api.history.seal(repo.id, seal_id)
+        summary = SealSummary(**{name: getattr(found, name) for name in SealSummary.__struct_fields__})
+        return CheckedSeal(summary, fault_of(repo, found, seal_id) or "")
+
+    return Read(f"repos/{repo.id}/checked_seal/{seal_id}", CheckedSeal, call, final=True)
+
+
+def tree(repo_id: str, seal_id: str, folder: str = "", *, recursive: bool = False) -> Read[Tree]:
+    """The entries of a folder, or with `recursive` every file below it."""
+    query = TreeQuery(path=folder, recursive=recursive)
+    kind = "files" if recursive else "tree"
+    return Read(
+        f"repos/{repo_id}/{kind}/{seal_id}/{folder}",
+        Tree,
+        lambda api: api.send(histories.TREE, query=query, id=repo_id, sha=seal_id),
+        final=True,
+    )
+
+
+def file(repo_id: str, seal_id: str, path: str) -> Read[Blob]:
+    return Read(
+        f"repos/{repo_id}/file/{seal_id}/{path}",
+        Blob,
+        lambda api: api.send(histories.BLOB, id=repo_id, sha=seal_id, path=path),
+        final=True,
+    )
+
+
+def blame(repo_id: str, seal_id: str, path: str) -> Read[Blame]:
+    return Read(
+        f"repos/{repo_id}/blame/{seal_id}/{path}",
+        Blame,
+        lambda api: api.send(histories.BLAME, id=repo_id, seal_id=seal_id, path=path),
+        final=True,
+    )
+
+
+def history(repo_id: str, ref: str, path: str | None) -> Read[list[SealSummary]]:
+    """Seals of a branch or tag; with a path those that changed the file, under former names too."""
+    query = CommitsQuery(ref=ref, path=path, follow=bool(path))
+    return Read(
+        f"repos/{repo_id}/history/{ref}/{path or ''}",
+        list[SealSummary],
+        lambda api: list(api.items(histories.COMMITS, query, limit=HISTORY, id=repo_id)),
+    )
+
+
+def brought(repo_id: str, seal_id: str) -> Read[Compare]:
+    """The changes of a seal."""
+    query = CompareQuery(head=seal_id)
+    return Read(
+        f"repos/{repo_id}/brought/{seal_id}",
+        Compare,
+        lambda api: api.send(histories.COMPARE, query=query, id=repo_id),
+        final=True,
+    )
+
+
+def issues(repo_id: str, query: IssueQuery) -> Read[list[ListedIssue]]:
+    return Read(
+        f"repos/{repo_id}/issues/{_named(query)}",
+        list[ListedIssue],
+        lambda api: listed(api.items(issues_.LIST, query, limit=ISSUES, id=repo_id), ListedIssue),
+    )
+
+
+def _named(query: msgspec.Struct) -> str:
+    """The key of a query: its state alone, or all that it asks for."""
+    asked = {name: value for name, value in msgspec.structs.asdict(query).items() if value is not None}
+    return str(asked["state"]) if len(asked) == 1 else msgspec.json.encode(asked).decode()
+
+
+def issue(repo_id: str, number: int) -> Read[Issue]:
+    return Read(
+        f"repos/{repo_id}/issue/{number}",
+        Issue,
+        lambda api: api.send(issues_.GET, id=repo_id, n=str(number)),
+    )
+
+
+def comments(repo_id: str, number: int) -> Read[list[Comment]]:
+    return Read(
+        f"repos/{repo_id}/comments/{number}",
+        list[Comment],
+        lambda api: list(api.items(issues_.COMMENTS, limit=COMMENTS, id=repo_id, n=str(number))),
+    )
+
+
+def threads(repo_id: str, number: int) -> Read[list[Thread]]:
+    return Read(
+        f"repos/{repo_id}/threads/{number}",
+        list[Thread],
+        lambda api: list(api.items(threads_.LIST, limit=COMMENTS, id=repo_id, n=str(number))),
+    )
+
+
+def labels(repo_id: str) -> Read[list[Label]]:
+    return Read(
+        f"repos/{repo_id}/labels",
+        list[Label],
+        lambda api: list(api.items(labels_.LIST, limit=LABELS, id=repo_id)),
+    )
+
+
+def listing(repo_id: str) -> Read[list[Listing]]:
+    """One, or none: a repository may have no listing."""
+
+    def call(api: Api) -> list[Listing]:
+        try:
+            return [api.send(listings_.GET, id=repo_id)]
+        except NotFound:
+            return []
+
+    return Read(f"repos/{repo_id}/listing", list[Listing], call)
+
+
+def releases(repo_id: str) -> Read[list[Release]]:
+    return Read(
+        f"repos/{repo_id}/releases",
+        list[Release],
+        lambda api: list(api.items(releases_.LIST, limit=RELEASES, id=repo_id)),
+    )
+
+
+def release(repo_id: str, version: str) -> Read[Release]:
+    return Read(
+        f"repos/{repo_id}/release/{version}",
+        Release,
+        lambda api: api.send(releases_.GET, id=repo_id, v=version),
+    )
+
+
+def advisories(full_name: str) -> Read[list[Advisory]]:
+    query = AdvisoryQuery(repo=full_name)
+    return Read(
+        f"advisories/{full_name}",
+        list[Advisory],
+        lambda api: list(api.items(advisories_.LIST, query, limit=ADVISORIES)),
+    )
+
+
+def protections(repo_id: str) -> Read[list[Protection]]:
+    return Read(
+        f"repos/{repo_id}/protections",
+        list[Protection],
+        lambda api: list(api.items(protections_.LIST, limit=PROTECTIONS, id=repo_id)),
+    )
+
+
+def dependencies(repo_id: str, seal_id: str) -> Read[Dependencies]:
+    """Not final: advisories come, and who sees which repository changes."""
+    query = DependencyQuery(ref=seal_id)
+    return Read(
+        f"repos/{repo_id}/dependencies/{seal_id}",
+        Dependencies,
+        lambda api: api.send(dependencies_.LIST, query=query, id=repo_id),
+    )
+
+
+def dependents(repo_id: str) -> Read[list[Dependent]]:
+    return Read(
+        f"repos/{repo_id}/dependents",
+        list[Dependent],
+        lambda api: list(api.items(dependencies_.DEPENDENTS, limit=DEPENDENTS, id=repo_id)),
+    )
+
+
+def proposals(repo_id: str, query: ProposalQuery) -> Read[list[ListedProposal]]:
+    return Read(
+        f"repos/{repo_id}/proposals/{_named(query)}",
+        list[ListedProposal],
+        lambda api: listed(api.items(proposals_.LIST, query, limit=ISSUES, id=repo_id), ListedProposal),
+    )
+
+
+def proposal(repo_id: str, number: int) -> Read[Proposal]:
+    return Read(
+        f"repos/{repo_id}/proposal/{number}",
+        Proposal,
+        lambda api: api.send(proposals_.GET, id=repo_id, n=str(number)),
+    )
+
+
+def versions(repo_id: str, number: int) -> Read[list[Version]]:
+    return Read(
+        f"repos/{repo_id}/versions/{number}",
+        list[Version],
+        lambda api: list(api.items(proposals_.VERSIONS, limit=VERSIONS, id=repo_id, n=str(number))),
+    )
+
+
+def reviews(repo_id: str, number: int) -> Read[list[Review]]:
+    return Read(
+        f"repos/{repo_id}/reviews/{number}",
+        list[Review],
+        lambda api: list(api.items(reviews_.LIST, limit=COMMENTS, id=repo_id, n=str(number))),
+    )
+
+
+def changes(repo_id: str, base: str, head: str) -> Read[Compare]:
+    """The changes of `head` since its merge base with `base`; both are seals."""
+    query = CompareQuery(base=base, head=head)
+    return Read(
+        f"repos/{repo_id}/changes/{base}/{head}",
+        Compare,
+        lambda api: api.send(histories.COMPARE, query=query, id=repo_id),
+        final=True,
+    )
+
+
+def seal_checks(repo_id: str, seal_id: str) -> Read[SealChecks]:
+    return Read(
+        f"repos/{repo_id}/seal_checks/{seal_id}",
+        SealChecks,
+        lambda api: api.send(checks_.OF_SEAL, id=repo_id, seal_id=seal_id),
+    )
+
+
+def checks(repo_id: str) -> Read[list[Check]]:
+    return Read(
+        f"repos/{repo_id}/checks",
+        list[Check],
+        lambda api: list(api.items(checks_.LIST, limit=RUNS, id=repo_id)),
+    )
+
+
+def runs(repo_id: str) -> Read[list[Run]]:
+    return Read(
+        f"repos/{repo_id}/runs",
+        list[Run],
+        lambda api: list(api.items(runs_.LIST, limit=RUNS, id=repo_id)),
+    )
+
+
+def run(repo_id: str, run_id: str) -> Read[Run]:
+    return Read(f"repos/{repo_id}/run/{run_id}", Run, lambda api: api.send(runs_.GET, id=repo_id, run=run_id))
+
+
+def collaborators(repo_id: str) -> Read[list[Collaborator]]:
+    return Read(
+        f"repos/{repo_id}/collaborators",
+        list[Collaborator],
+        lambda api: list(api.items(access_.COLLABORATORS, limit=PEOPLE, id=repo_id)),
+    )
+
+
+def invites(repo_id: str) -> Read[list[Invite]]:
+    return Read(
+        f"repos/{repo_id}/invites",
+        list[Invite],
+        lambda api: list(api.items(access_.INVITES, limit=PEOPLE, id=repo_id)),
+    )
+
+
+def access_requests(repo_id: str) -> Read[list[AccessRequest]]:
+    return Read(
+        f"repos/{repo_id}/access_requests",
+        list[AccessRequest],
+        lambda api: list(api.items(access_.REQUESTS, limit=PEOPLE, id=repo_id)),
+    )

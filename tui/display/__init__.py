@@ -1,0 +1,1 @@
+"""Sends a terminal only the cells that changed."""

@@ -1,0 +1,107 @@
+"""A Textual app that draws through the layer.
+
+Textual repaints whole widgets; over a slow line that is 5 to 20 KB for a key.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.color import ColorSystem
+from rich.console import RenderableType
+from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
+from textual.app import App
+from textual.screen import Screen as TextualScreen
+
+from tui.display.looks import Looks, Row
+from tui.display.screen import Over, Screen, at
+
+_SYSTEMS = {
+    "standard": ColorSystem.STANDARD,
+    "256": ColorSystem.EIGHT_BIT,
+    "truecolor": ColorSystem.TRUECOLOR,
+    "windows": ColorSystem.WINDOWS,
+}
+_SYNC_START, _SYNC_END = "\x1b[?2026h", "\x1b[?2026l"
+
+
+class LeanApp(App[None]):
+    """A Textual app that sends changed cells only."""
+
+    _shown: Screen | None = None
+    _looks: Looks | None = None
+    _over: Over | None = None
+
+    def over(self) -> Over | None:
+        """The pixels that are to be over the cells now."""
+        return None
+
+    def forget_display(self) -> None:
+        """The terminal may show anything now: the next update paints all of it."""
+        self._shown = None
+
+    def on_resize(self) -> None:
+        """Paint everything, also at the size that is known: a terminal that was small for a moment has lost
+        cells."""
+        self.forget_display()
+        self.refresh(layout=True)
+
+    def _display(self, screen: TextualScreen[Any], renderable: RenderableType | None) -> None:
+        driver = self._driver
+        if driver is None or self.is_headless or driver.is_inline:
+            super()._display(screen, renderable)
+            return
+        if not isinstance(renderable, (LayoutUpdate, ChopsUpdate)):
+            if renderable is not None:
+                self.forget_display()
+            super()._display(screen, renderable)
+            return
+        if self._batch_count or not self._running or self._closed:
+            return
+        text = self._changed(renderable)
+        if text:
+            x, y = self.screen.outer_size.clamp_offset(self.cursor_position)
+            text += at(x, y)
+            if self._sync_available:
+                text = f"{_SYNC_START}{text}{_SYNC_END}"
+            driver.write(text)
+            driver.flush()
+        self.post_display_hook()
+
+    def _changed(self, update: CompositorUpdate) -> str:
+        width, height = self.size
+        cleared = ""
+        if self._looks is None:
+            self._looks = Looks(_SYSTEMS.get(self.console.color_system or "", ColorSystem.TRUECOLOR))
+        over = self.over()
+        if self._over is not None and self._over != over:
+            cleared = self._over.erase
+            if self._shown is not None:
+                self._shown.forget(self._over)
+            self._over = None
+        if self._shown is None or (self._shown.width, self._shown.height) != (width, height):
+            self._shown = Screen(width, height)
+            cleared += self._shown.clear()
+            self._over = None
+        text = cleared + self._shown.update(painted(update, self._looks), scrolls=over is None)
+        if over is not None and self._over is None:
+            self._over = over
+            text += f"{at(over.x, over.y)}{over.draw}"
+        return text
+
+
+def painted(update: CompositorUpdate, looks: Looks) -> dict[int, list[tuple[int, Row]]]:
+    """The cells that an update paints: for each line the runs with their first column."""
+    found: dict[int, list[tuple[int, Row]]] = {}
+    if isinstance(update, LayoutUpdate):
+        for y, strips in enumerate(update.strips, update.region.y):
+            found[y] = [(update.region.x, [cell for strip in strips for cell in looks.cells(strip)])]
+    elif isinstance(update, ChopsUpdate):
+        for y, left, right in update.spans:
+            for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
+                if strip is None or x >= right or end <= left:
+                    continue
+                cells = looks.cells(strip)
+                first = max(0, left - x)
+                found.setdefault(y, []).append((x + first, cells[first : min(end, right) - x]))
+    return found

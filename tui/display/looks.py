@@ -1,0 +1,110 @@
+"""Cells of a terminal and their looks.
+
+looks = Looks(ColorSystem.STANDARD)
+row = looks.cells(segments)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from rich.cells import split_graphemes
+from rich.color import ColorSystem
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from tui.text import safe
+
+_DEFAULTS = ("\x1b[39m", "\x1b[49m", "\x1b[39;49m")  # what a terminal does by itself
+_SGR = re.compile(r"\x1b\[[\d;]+m")
+_CODE = re.compile(r"[34]8;(?:5;\d+|2;\d+;\d+;\d+)|\d+")
+_OFF = {"colour": "39", "ground": "49", "1": "22", "3": "23", "4": "24", "5": "25", "7": "27", "9": "29"}
+_SHARED = {"2", "6", "21"}  # faint, fast, double: what switches them off switches off others too
+
+
+class Look(NamedTuple):
+    """How a style is switched on and off: escape sequences."""
+
+    on: str
+    off: str
+
+
+class Cell(NamedTuple):
+    """What one column shows: a character with what combines with it, "" for the right half of a wide one."""
+
+    text: str
+    look: Look
+
+
+PLAIN = Look("", "")
+BLANK = Cell(" ", PLAIN)
+UNKNOWN = Cell(" ", Look("\x1b[0m", "\x1b[0m"))  # a blank that equals no cell that is painted
+Row = list[Cell]
+
+
+class Looks:
+    """The escape sequences of styles in one colour system."""
+
+    def __init__(self, system: ColorSystem) -> None:
+        self._system = system
+        self._known: dict[Style | None, Look] = {None: PLAIN}
+
+    def of(self, style: Style | None) -> Look:
+        if style not in self._known:
+            on, _, off = Strip.render_style(style or Style(), "\0", self._system).partition("\0")
+            self._known[style] = PLAIN if on in _DEFAULTS else Look(on, off)
+        return self._known[style]
+
+    def cells(self, segments: Iterable[Segment]) -> Row:
+        """The cells of one line. Characters that could steer the terminal take no cell: whatever a screen
+        forgot to make safe ends here."""
+        row: Row = []
+        for text, style, control in segments:
+            if control:
+                continue
+            look = self.of(style)
+            if not text.isprintable():
+                text = "".join(one for one in text if one.isprintable() or safe(one) == one)
+            if text.isascii():
+                row += [Cell(character, look) for character in text]
+                continue
+            for start, end, width in split_graphemes(text)[0]:
+                if width:
+                    row.append(Cell(text[start:end], look))
+                    row += [Cell("", look)] * (width - 1)
+                elif row and row[-1].text:
+                    row[-1] = Cell(row[-1].text + text[start:end], row[-1].look)
+        return row
+
+
+@lru_cache(1024)
+def switched(before: Look, after: Look) -> str:
+    """The shortest text that changes one look into another."""
+    old, new = _codes(before), _codes(after)
+    if old is None or new is None:
+        return before.off + after.on
+    if not new:
+        return "\x1b[m"
+    if old == new:
+        return ""
+    gone = [_OFF.get(kind, "") for kind in old if kind not in new]
+    fresh = [code for kind, code in new.items() if old.get(kind) != code]
+    ways = [["0", *new.values()]]
+    if all(gone) and _SHARED.isdisjoint([*old, *new]):
+        ways.append([*gone, *fresh])
+    return min((f"\x1b[{';'.join(codes)}m" for codes in ways if codes), key=len)
+
+
+def _codes(look: Look) -> dict[str, str] | None:
+    """What a look sets: `colour`, `ground` or a code of its own, to its code. None: not by codes alone."""
+    if look.on and not (_SGR.fullmatch(look.on) and look.off == "\x1b[0m"):
+        return None
+    found = {}
+    for code in _CODE.findall(look.on):
+        kind = "colour" if re.match(r"3\d|9\d", code) else "ground" if re.match(r"4\d|10\d", code) else code
+        found[kind] = code
+    return {kind: code for kind, code in found.items() if code not in ("39", "49")}

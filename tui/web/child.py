@@ -1,0 +1,133 @@
+"""One app that runs for one page, in a process of its own.
+
+A message on the pipes is a letter, a length in four bytes and that many bytes. D holds what a terminal is
+sent, or sends; M an object in JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from asyncio.subprocess import PIPE, Process
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from typing import Any, cast
+
+from localstore.core.paths import terminal_safe
+from tui.web import DRIVER, DRIVER_VARIABLE
+
+BEGINS = b"__GANGLION__\n"  # the line after which messages come
+DATA, META = b"D", b"M"
+LARGEST = 16 * 1024 * 1024  # bytes of one message; a picture in a large window has a tenth
+END_SECONDS = 5.0  # that an app has to end by itself, and again before it is killed
+CELLS = 1000  # columns and rows at most: what a window of any screen holds
+_HEAD = 5
+
+
+class Child:
+    """`words`: the command line of the app. Start it with `start`, read it with `output` to the end, then
+    call `end`."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = list(words)
+        self._process: Process | None = None
+        self._said: deque[bytes] = deque(maxlen=20)
+        self._errors: asyncio.Task[None] | None = None
+
+    async def start(self, width: int, height: int) -> None:
+        """Raises OSError if the program cannot be started."""
+        size = {"COLUMNS": str(_cells(width)), "ROWS": str(_cells(height))}
+        drawing = {DRIVER_VARIABLE: DRIVER, "TEXTUAL_COLOR_SYSTEM": "truecolor", "TERM": "xterm-256color"}
+        self._process = await asyncio.create_subprocess_exec(
+            *self._words,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env={**os.environ, **size, **drawing},
+            start_new_session=True,  # ctrl+c in the terminal is the server's, which ends this one
+        )
+        if self._process.stderr is not None:
+            self._errors = asyncio.create_task(self._read_errors(self._process.stderr))
+
+    async def output(self) -> AsyncIterator[bytes]:
+        """What the terminal is sent, until the app ends."""
+        reader = self._reader
+        try:
+            while (line := await reader.readline()) != BEGINS:
+                if not line:
+                    return
+            while True:
+                head = await reader.readexactly(_HEAD)
+                size = int.from_bytes(head[1:], "big")
+                if size > LARGEST:
+                    return
+                payload = await reader.readexactly(size)
+                if head[:1] == DATA:
+                    yield payload
+                elif head[:1] == META and json.loads(payload).get("type") == "exit":
+                    return
+        except (asyncio.IncompleteReadError, ValueError):  # it died, or what it writes are no messages
+            return
+
+    async def typed(self, text: str) -> None:
+        """Send what was typed or clicked."""
+        await self._send(DATA, text.encode("utf-8", "replace"))
+
+    async def tell(self, kind: str, **more: Any) -> None:
+        """Send an object about the page, such as `blur`."""
+        await self._send(META, json.dumps({"type": kind, **more}).encode())
+
+    async def resize(self, width: int, height: int) -> None:
+        await self.tell("resize", width=_cells(width), height=_cells(height))
+
+    async def end(self) -> str:
+        """End the app, whatever it does. Returns its last sentence if it failed, "" else."""
+        process = self._running
+        await self.tell("quit")
+        for harder in (process.terminate, process.kill, lambda: None):
+            try:
+                await asyncio.wait_for(self._gone(), END_SECONDS)
+                break
+            except TimeoutError:
+                with suppress(ProcessLookupError):
+                    harder()
+        if self._errors is not None:
+            await asyncio.wait((self._errors,), timeout=1)  # a program that it started may hold the pipe open
+            self._errors.cancel()
+        lines = b"".join(self._said).decode("utf-8", "replace").splitlines()
+        last = next((line for line in reversed(lines) if line.strip()), "")
+        return terminal_safe(last) if process.returncode else ""
+
+    @property
+    def _running(self) -> Process:
+        if self._process is None:
+            raise RuntimeError("start() comes first")
+        return self._process
+
+    @property
+    def _reader(self) -> asyncio.StreamReader:
+        return cast("asyncio.StreamReader", self._running.stdout)
+
+    async def _gone(self) -> None:
+        """Wait for the end of the process. What it still writes is read, since it may wait for that."""
+        while await self._reader.read(65536):
+            pass
+        await self._running.wait()
+
+    async def _send(self, letter: bytes, payload: bytes) -> None:
+        writer = self._running.stdin
+        with suppress(OSError, RuntimeError):  # it has ended, which `output` says
+            if writer is None:
+                return
+            writer.write(letter + len(payload).to_bytes(4, "big") + payload)
+            await writer.drain()
+
+    async def _read_errors(self, reader: asyncio.StreamReader) -> None:
+        while piece := await reader.read(4096):
+            self._said.append(piece)
+
+
+def _cells(wanted: int) -> int:
+    return max(1, min(wanted, CELLS))

@@ -1,0 +1,161 @@
+"""A list of paths that some of their letters find, in order: `shp` finds `shape.py`, the best match first."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Hashable, Iterator, Sequence
+from functools import cache
+
+from tui.widgets.lines import Left, Lines, Rows, texts_of
+
+SLICE = 0.008  # seconds of work between two keys
+MADE = 8192  # texts that are made at once
+EACH = 64  # paths between two looks at the clock
+STARTS = "/_- "  # what a word begins after; endings of files count for no word
+RUN, STEP, PREFIX, START = 20, 10, 4, 6
+
+
+class Fuzzy(Lines):
+    """A long list is searched in slices, so that keys are taken meanwhile; enter and arrows await its end."""
+
+    _search: Iterator[list[int] | None] | None = None
+    _done: tuple[str, Sequence[int]] = ("", ())  # the last search that ended, and what it found
+
+    def show(self, rows: Rows, cursor: Hashable | None = None) -> None:
+        self._search, self._done = None, ("", ())
+        super().show(rows, cursor)
+
+    def filter(self, text: str) -> None:
+        self._filter = text
+        self._search = self._slices(text) if text.strip() else None
+        if self._search is None:
+            self._found(range(len(self._all)))
+        else:
+            self._go_on(self._search)
+
+    def ready(self) -> None:
+        while self._search is not None:
+            self._advance()
+
+    def move(self, by: int) -> None:
+        self.ready()
+        super().move(by)
+
+    def choose(self) -> None:
+        self.ready()
+        super().choose()
+
+    def _filtered(self) -> Rows:
+        if not self._filter.strip():
+            return self._all
+        found = next(places for places in self._slices(self._filter) if places is not None)
+        return _Best(self._all, found)
+
+    def _go_on(self, search: Iterator[list[int] | None]) -> None:
+        if self._search is search and self.is_attached:
+            self._advance()
+            if self._search is search:
+                self.call_later(self._go_on, search)
+
+    def _advance(self) -> None:
+        found = next(self._search) if self._search is not None else None
+        if found is not None:
+            self._search, self._done = None, (self._filter, found)
+            self._found(found)
+
+    def _found(self, places: Sequence[int]) -> None:
+        self.rows = _Best(self._all, places)
+        self.cursor = self.top = 0
+        self._settle()
+        self.refresh()
+        self.post_message(self.Moved(self))
+
+    def _slices(self, typed: str) -> Iterator[list[int] | None]:
+        """The places that are found, best first, after a None for each slice of the work."""
+        texts = self._sought
+        while len(texts) < len(self._all):
+            texts += texts_of(self._all, len(texts), len(texts) + MADE)
+            yield None
+        words = typed.casefold().split()
+        before, places = self._done
+        if not before or not typed.startswith(before):
+            places = range(len(texts))
+        until, kept = time.perf_counter() + SLICE, list[int]()
+        for nth, at in enumerate(places):
+            text = texts[at]
+            cost = 0
+            for word in words:
+                one = distance(text, word)
+                if one is None:
+                    break
+                cost += one
+            else:
+                kept.append(cost << 64 | len(text) << 32 | at)  # one number sorts in half the time
+            if not nth % EACH and time.perf_counter() > until:
+                yield None
+                until = time.perf_counter() + SLICE
+        yield None
+        kept.sort()
+        yield [one & 0xFFFFFFFF for one in kept]
+
+
+class _Best(Left):
+    """The rows that a search found, in its order."""
+
+    def place_of(self, key: Hashable) -> int | None:
+        return next((at for at in range(len(self)) if self[at].key == key), None)
+
+
+def distance(path: str, word: str) -> int | None:
+    """How far the path is from what was typed; None if it lacks its letters in their order. Both without
+    capitals. Nearest are names that begin with it, then those with a word that does, with it, and with its
+    letters at the begin of words; then the same in the folders."""
+    base = path.rfind("/") + 1
+    at = path.find(word, base)
+    if at == base:
+        end = at + len(word)
+        return 0 if end == len(path) or path[end] == "." else PREFIX
+    if at > 0:
+        return START if path[at - 1] in STARTS else RUN
+    in_base = _apart(path, word, base)
+    if in_base is not None and not in_base:
+        return RUN
+    at = path.find(word)
+    if at >= 0:
+        return 2 * RUN if not at or path[at - 1] in STARTS else 3 * RUN
+    if in_base is not None:
+        return RUN + STEP * in_base
+    anywhere = _apart(path, word, 0)
+    return None if anywhere is None else 3 * RUN + STEP * anywhere
+
+
+def _apart(text: str, word: str, begin: int) -> int | None:
+    """How many letters neither follow the one before nor begin a word; None if they are not all there."""
+    latest, end = [], len(text)
+    for letter in reversed(word):
+        end = text.rfind(letter, begin, end)
+        if end < 0:
+            return None
+        latest.append(end)
+    apart, at = 0, begin - 1
+    for letter in word:
+        last = latest.pop()
+        if at >= begin and at < last and text[at + 1] == letter:
+            at += 1
+            continue
+        if at < begin and text[begin] == letter:
+            at = begin
+            continue
+        found = _start_of(letter).search(text, max(at, begin), last + 1)
+        if found is not None:
+            at = found.end() - 1
+        else:
+            at = text.find(letter, at + 1)
+            apart += 1
+    return apart
+
+
+@cache
+def _start_of(letter: str) -> re.Pattern[str]:
+    return re.compile(f"[{re.escape(STARTS)}]{re.escape(letter)}")
