@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.document._document import Document, EditResult, Location, Selection
 from textual.document._document_navigator import DocumentNavigator
 from textual.document._edit import Edit
@@ -61,9 +61,40 @@ class _Lines(Document):
         return EditResult((row + len(put) - 1, at), replaced)
 
 
+class _Rows(Sequence[Any]):
+    """What `of` makes of the number of each line."""
+
+    def __init__(self, lines: Document, of: Callable[[int], Any]) -> None:
+        self._lines, self._of = lines, of
+
+    def __len__(self) -> int:
+        return self._lines.line_count
+
+    def __getitem__(self, index: Any, /) -> Any:
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self._of(index)
+
+
+class _Flat(WrappedDocument):
+    """Each line as one row. Rows that are kept by number would be made again at each key."""
+
+    def wrap(self, width: int, tab_width: int | None = None) -> None:
+        lines: Any = self.document
+        rows: Any = _Rows(lines, lambda row: (row, 0))
+        self._offset_to_line_info = rows
+        rows = _Rows(lines, lambda row: [row])
+        self._line_index_to_offsets = rows
+        rows = _Rows(lines, lambda row: [])
+        self._wrap_offsets = self._tab_width_cache = rows
+
+    def wrap_range(self, start: Location, old_end: Location, new_end: Location) -> None:
+        """Does nothing: rows follow from lines."""
+
+
 class Use(NamedTuple):
-    """What the screen does for the text. `splice` is called with each change that the user makes: byte offset,
-    bytes deleted, bytes inserted. `undo` and `redo` take back and do again one's own edits and return the
+    """What the screen does for the text. `splice` is called with each change that the user makes: byte
+    offset, bytes deleted, bytes inserted. `undo` and `redo` take back and do again one's own edits and return the
     changes. `ahead`: whether a key is kept for what opens. `copy` puts a text on the clipboard."""
 
     splice: Callable[[int, int, bytes], object]
@@ -76,9 +107,9 @@ class Use(NamedTuple):
     ahead: Callable[[Key], bool]
 
 
-def _bindings() -> list[Binding]:
+def _bindings() -> list[BindingType]:
     """Those of a text area, without the keys that are taken."""
-    found = []
+    found: list[BindingType] = []
     for binding in TextArea.BINDINGS:
         assert isinstance(binding, Binding)  # noqa: S101 - of the pinned library
         keys = ",".join(key for key in binding.key.split(",") if key not in TAKEN)
@@ -128,7 +159,7 @@ class Written(TextArea, inherit_bindings=False):
     def _set_document(self, text: str, language: str | None) -> None:
         super()._set_document("", None)
         self.document = _Lines(text)
-        self.wrapped_document = WrappedDocument(self.document, tab_width=self.indent_width)
+        self.wrapped_document = _Flat(self.document, tab_width=self.indent_width)
         self.navigator = DocumentNavigator(self.wrapped_document)
         self._sizes = [_bytes(line) for line in self.document.lines]
         self._widest = max(map(_cells, self.document.lines))

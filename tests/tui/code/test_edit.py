@@ -79,7 +79,7 @@ async def test_two_write_one_text_and_see_each_other(other: Typist, open_app: Op
         await soon(pilot, lambda: (other.hear(), other.shown.decode() == area.text)[1])
         await soon(pilot, lambda: Path("README.md").read_text() == area.text)
         await pilot.press("escape")
-        await sees(pilot, "saved", "find file")
+        await sees(pilot, " saved", "2Code")
 
 
 async def test_places_are_those_of_the_bytes(other: Typist, open_app: Open) -> None:

@@ -14,8 +14,8 @@ from tui import contents
 from tui.actions import Action
 from tui.highlight import coloured, plain
 from tui.screens.base import READING_SECONDS, THREE_PANES, TWO_PANES
-from tui.screens.code.clipboard import copy
 from tui.screens.code.begin_edit import EDIT, BeginEdit
+from tui.screens.code.clipboard import copy
 from tui.screens.code.differing import DIFF_ACTIONS
 from tui.screens.code.history import History
 from tui.screens.code.live import HERE_EVERY, Live, who_is_in

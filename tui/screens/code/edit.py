@@ -47,7 +47,7 @@ class Edit(Over):
             self._redo,
             self.do_leave,
             self.do_edit_find,
-            lambda text: copy(self, text),
+            lambda chosen: copy(self, chosen),
             lambda why: self.say(why, "warn"),
             self._typed_ahead,
         )
