@@ -38,7 +38,7 @@ class OpenSheet:
             raise Conflict(f"{terminal_safe(path)} is not on the branch yet; try again when it was sent")
         if entry.size > SHEET_TEXT:
             raise TooLarge(
-                f"{terminal_safe(path)} has more than {SHEET_TEXT >> 20} MiB; E opens it in your editor"
+                f"{terminal_safe(path)} has more than {SHEET_TEXT >> 20} MiB; change it with your editor"
             )
         self.text = copy.text(entry.want or b"")
         self._shown = entry.want

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 TYPED_EACH = 0.15  # seconds between two edits that are made of what is typed
 HERE_EACH, HERE_AGAIN = 0.25, 20.0  # seconds between two reports of where the cursor is; of a still one
+LARGER = 2 << 20  # bytes of a text for a second more between them: each costs as much as the text is long
 AT_ONCE = 500  # updates of one edit
 PEOPLE = 50  # that a client is told of
 SESSION_LETTERS = 64
@@ -136,17 +137,22 @@ class Editing(Steps):
         editors = self._editors.values()
         return bool(editors) and (self._relit or any(one.typed or one.sheet is None for one in editors))
 
+    @property
+    def _typed_each(self) -> float:
+        open_ = [len(one.sheet.text) for one in self._editors.values() if one.sheet is not None]
+        return TYPED_EACH + max(open_, default=0) / LARGER
+
     def _edit_moments(self) -> list[float]:
         """When there is something to do for a text that is edited."""
         moments = []
         if self._edit_waits:
-            moments.append(self._typed_at + TYPED_EACH)
+            moments.append(self._typed_at + self._typed_each)
         if self._cursor is not None:
             moments.append(self._here_at + (HERE_AGAIN if self._here_told else HERE_EACH))
         return moments
 
     def _edit_due(self) -> bool:
-        return self._edit_waits and time.monotonic() >= self._typed_at + TYPED_EACH
+        return self._edit_waits and time.monotonic() >= self._typed_at + self._typed_each
 
     def _tell_where(self) -> None:
         """Tell others where the cursor is, at most four times a second."""
@@ -181,7 +187,7 @@ class Editing(Steps):
             if editor.sheet is None:
                 self._open(copy, editor)
                 return True
-            if editor.typed and now >= self._typed_at + TYPED_EACH and not editor.sheet.waits(copy):
+            if editor.typed and now >= self._typed_at + self._typed_each and not editor.sheet.waits(copy):
                 self._take(copy, editor, editor.sheet)
                 return True
         return False

@@ -88,6 +88,10 @@ class _Flat(WrappedDocument):
         rows = _Rows(lines, lambda row: [])
         self._wrap_offsets = self._tab_width_cache = rows
 
+    @property
+    def height(self) -> int:
+        return len(self._offset_to_line_info)
+
     def wrap_range(self, start: Location, old_end: Location, new_end: Location) -> None:
         """Does nothing: rows follow from lines."""
 
@@ -259,6 +263,9 @@ class Written(TextArea, inherit_bindings=False):
             self._line_cache.clear()
             self.refresh()
 
+    def _build_highlight_map(self) -> None:
+        """Does nothing: rows that are painted go by their text, and those that did not change stay."""
+
     def _refresh_size(self) -> None:
         tabs = self.indent_width  # a line of tabs is wider than its characters
         self.virtual_size = Size(self._widest + self.gutter_width + 1 + 4 * tabs, len(self._sizes))
@@ -284,7 +291,9 @@ class Written(TextArea, inherit_bindings=False):
         at = self.scroll_offset.y + y
         end = self.selection.end
         chosen: Any = self.selection if self.selection.contains_line(at) else end[0] == at
-        key = (self.size, self.scroll_offset.x, at, chosen, end if end[0] == at else None, self.has_focus)
+        line = self.document.get_line(at) if at < self.document.line_count else None
+        key: Any = (self.size, self.scroll_offset.x, at, chosen, end if end[0] == at else None)
+        key = (*key, self.has_focus, self.gutter_width, self.virtual_size.width, line)
         found = self._line_cache.get(key)
         if found is None:
             found = self._line_cache[key] = self._render_line(y)
