@@ -98,8 +98,8 @@ class _Flat(WrappedDocument):
 
 class Use(NamedTuple):
     """What the screen does for the text. `splice` is called with each change that the user makes: byte
-    offset, bytes deleted, bytes inserted. `undo` and `redo` take back and do again one's own edits and return the
-    changes. `ahead`: whether a key is kept for what opens. `copy` puts a text on the clipboard."""
+    offset, bytes deleted, bytes inserted. `undo` and `redo` take back and do again one's own edits and return
+    the changes. `ahead`: whether a key is kept for what opens. `copy` puts a text on the clipboard."""
 
     splice: Callable[[int, int, bytes], object]
     undo: Callable[[], list[Delta]]
