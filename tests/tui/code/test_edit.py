@@ -130,3 +130,38 @@ async def test_another_branch_and_no_folder_say_what_to_do(
         await sees(pilot, "README.md")
         await press(pilot, "e")
         await sees(pilot, "svc repo clone")
+
+
+async def test_keys_typed_ahead_find_and_keys_here(other: Typist, open_app: Open) -> None:
+    before = Path("README.md").read_text()
+    async with open_app(place=here()).run_test(size=(80, 24)) as pilot:
+        await open_code(pilot)
+        await press(pilot, "t")
+        await press(pilot, *"README", "enter")
+        await sees(pilot, "README.md")
+        await pilot.press("e", "x", "y", "z")
+        await sees(pilot, "xyz", "saved")
+        await soon(pilot, lambda: Path("README.md").read_text() == f"xyz{before}")
+        await pilot.press("f1")
+        await sees(pilot, "Keys", "undo your own")
+        await pilot.press("escape", "f2")
+        await press(pilot, *"Read", "enter")
+        area = pilot.app.screen.query_one(Written)
+        assert area.selected_text == "Read"
+        await press(pilot, "f2")
+        await press(pilot, *"nowhere", "enter")
+        await sees(pilot, "is not in the text")
+        assert Path("README.md").read_text() == f"xyz{before}"
+
+
+async def test_a_watched_folder_is_found_and_an_old_seal_refused(
+    other: Typist, alice: Svc, open_app: Open
+) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await edit(pilot)
+        await pilot.press("escape")
+        await sees(pilot, "2Code")
+        screen = pilot.app.screen
+        screen.seal = "0" * 64  # type: ignore[attr-defined]
+        await press(pilot, "e")
+        await sees(pilot, "this is an old seal")
