@@ -6,6 +6,7 @@ import random
 
 from textual.app import App, ComposeResult
 
+from localstore.core.lane.crdt import Delta
 from localstore.core.lane.sheet import AGENT, APP, Sheet, of_agent
 from tui.widgets.written import Use, Written
 
@@ -26,12 +27,17 @@ class _App(App[None]):
         def splice(offset: int, deleted: int, inserted: bytes) -> None:
             self.lane.follow(self.sheet.splice(offset, deleted, inserted), APP)
 
+        def again(done: tuple[list[bytes], list[Delta]]) -> list[Delta]:
+            for update in done[0]:
+                self.lane.follow(update, APP)
+            return done[1]
+
         yield Written(
             "a.py",
             Use(
                 splice,
-                lambda: self.sheet.undo()[1],
-                lambda: self.sheet.redo()[1],
+                lambda: again(self.sheet.undo()),
+                lambda: again(self.sheet.redo()),
                 lambda: self.said.append("left"),
                 lambda: self.said.append("find"),
                 self.copied.append,
@@ -57,7 +63,7 @@ async def test_a_random_walk_shows_what_the_sheet_has() -> None:
             app.clock += 300
             if dice.random() < 0.2:
                 area.undo()
-            assert area.text.encode() == app.sheet.text()
+            assert area.text.encode() == app.sheet.text() == app.lane.text()
 
 
 async def test_what_others_write_leaves_the_cursor_at_its_word() -> None:
