@@ -205,6 +205,8 @@ class Written(TextArea, inherit_bindings=False):
 
     def _before_end(self, at: Location) -> Location:
         row, column = at
+        if row >= len(self._sizes):  # the line after the last, when that one is deleted
+            return self.document.end
         line = self.document.get_line(row)
         return (row, column - 1) if column == len(line) and line.endswith("\r") else at
 
