@@ -253,6 +253,8 @@ class SizeCaps:
         if stat.size > cap:
             raisable = kind == "app" and stat.size <= limits.APP_FILE_CLAMP
             remedy = RAISED if raisable else "" if kind in BULK_KINDS else ELSEWHERE
+            if cap < limits.TEXT_FILE < stat.size:  # a text of this size is bytes, with their cap
+                remedy = f"{remedy}; a text may have {limits.in_words(limits.TEXT_FILE)}"
             return Skipped(terminal_safe(path), "over the size cap of a file", stat.size, cap, remedy)
         if kind in BULK_KINDS:
             return None

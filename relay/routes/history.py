@@ -38,9 +38,13 @@ FLAG, SEALING = "TR_REPOS_ENABLED", "TR_REPO_SEALING"
 async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
     """Seals from a ref or seal back"""
     if query.prefix is not None:
-        if query.ref is not None or query.sha is not None or query.path is not None:
-            raise Invalid("prefix searches all seals; omit ref, sha and path", pointer="/prefix")
+        if (query.ref, query.sha, query.path, query.without) != (None, None, None, None):
+            raise Invalid("prefix searches all seals; omit ref, sha, path and without", pointer="/prefix")
         return await history.beginning(view, query.prefix, query.limit)
+    if query.without is not None:
+        if query.path is not None or query.follow:
+            raise Invalid("without lists whole seals; omit path and follow", pointer="/without")
+        return await history.apart(view, query)
     if query.follow:
         return await following.commits(view, query.ref, query.sha, query.path, query.cursor, query.limit)
     return await history.commits(view, query.ref, query.sha, query.path, query.cursor, query.limit)

@@ -47,13 +47,15 @@ def diff(
     """Show what changed, line by line
 
     This folder against its last seal, or against REF. A..B compares two branches, tags or seals as they are;
-    A...B, as --base A --head B, shows what B has since the two parted. A file that moved is shown as moved.
+    A...B, as --base A --head B, shows what B has since the two parted. HEAD is the last seal of this folder,
+    HEAD~1 the one before. A file that moved is shown as moved.
     With -w a file that differs in white space alone is left out.
 
     Examples:
     svc diff
     svc diff --stat v1.0 src
     svc diff -w main..parser
+    svc diff HEAD~1
     svc diff 3f2a..9c01 --name-only
     svc diff src --json path,status,additions,deletions
     svc diff --base main --head parser

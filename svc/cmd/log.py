@@ -42,7 +42,9 @@ def log(
     ctx: Ctx,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[REF] [PATH]...", help="A branch, tag or seal, then files and folders"),
+        typer.Argument(
+            metavar="[REF|REF..REF] [PATH]...", help="A branch, tag or seal, then files and folders"
+        ),
     ] = None,
     path: Annotated[str, typer.Option("--path", metavar="PATH", help="Only seals that changed it")] = "",
     follow: Annotated[
@@ -64,7 +66,8 @@ def log(
 ) -> None:
     """List the seals of a branch, newest first
 
-    A branch, tag or seal goes before a file of the same name; --path is never taken for a branch. Without
+    A..B lists what B has and A has not; HEAD is the last seal of this folder, HEAD~2 two before it. A branch,
+    tag or seal goes before a file of the same name; --path is never taken for a branch. Without
     either, this folder's branch. Patterns such as '*.py' name files of the newest seal. --json files names
     what each seal changed, as -p and --stat do; without one of the three the field is null. A TIME is a day
     (2026-03-01, yesterday), a moment (2026-03-01T12:00) or how long ago ('3 days ago', 2w); it is that of
@@ -74,6 +77,7 @@ def log(
     svc log
     svc log src/main.py
     svc log v1.0 -n 5
+    svc log main..parser
     svc log -p 3f2a91 -n 1
     svc log --author alice --since '2 weeks ago'
     svc log --follow src/main.py --oneline

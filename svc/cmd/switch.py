@@ -11,6 +11,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.working_copy import count, note_conflicts, note_merged, path_list
 from svc.console import Column, answers
 from svc.flows.place.folder import copy_for_pulling
+from svc.flows.place.refs import HEADS
 from svc.flows.place.target import target_of
 from svc.flows.pull import Mode
 from svc.flows.switch import switch as switch_copy
@@ -45,6 +46,8 @@ def switch(
         if not isinstance(link.before, str):
             raise UsageError("this folder was on no other branch; svc repo branch lists them")
         branch = link.before
+    elif branch in HEADS:
+        branch = link.shown_seal or link.branch
     if branch == link.branch and not link.shown_seal:
         record: dict[str, object] = {
             "branch": branch,

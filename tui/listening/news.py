@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -13,6 +14,8 @@ from tui.sending import Sending
 
 NEWS_EVERY = 0.5  # seconds between an event and the request for its changes; events within are one
 RESTS = 4  # times as long as the last request took, before news ask for its like again
+LONG = 0.1  # seconds: a reading that takes longer waits for a pause between keys
+PAUSE, NO_PAUSE = 1.0, 8.0  # seconds without a key that are a pause; that a reading waits for one at most
 NEWS_LATER = (3.0, 10.0, 30.0)  # seconds after which what the server does after an event is asked for
 
 
@@ -30,6 +33,7 @@ class News(Calling, inherit_bindings=False):
         self.following = Following(lambda: self.client.api, self._heard, self._followed)
         self._pushed = ""  # how news come by themselves: live, polling or not
         self._news_due = self._later_due = False
+        self._put_off = 0.0  # since when a reading waits for a pause between keys; 0: none does
         self._asked_later = 0  # times since the last event
         self.took = 0.0  # seconds that the last reading took: a list of 10,000 has a hundred pages
         self._shows: frozenset[str] = frozenset()  # repositories that the screen in front is about
@@ -82,7 +86,13 @@ class News(Calling, inherit_bindings=False):
             self.set_timer(max(NEWS_EVERY, RESTS * self.took), self._ask_for_news)
 
     def _ask_for_news(self) -> None:
-        self._news_due = False
+        now = time.monotonic()
+        self._put_off = self._put_off or now
+        quiet = now - self.key_at
+        if self.took > LONG and quiet < PAUSE and now < self._put_off + NO_PAUSE:
+            self.set_timer(PAUSE - quiet, self._ask_for_news)
+            return
+        self._news_due, self._put_off = False, 0.0
         screen = cast("Any", self.screen)
         screen.news()
         if screen.FOLLOWS_LATER:

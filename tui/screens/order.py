@@ -6,6 +6,7 @@ on their way to the screen below, and later ones would overtake them.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from textual.events import Event, Key
@@ -34,6 +35,7 @@ class KeysInOrder(LeanApp, inherit_bindings=False):
         super().__init__(**options)
         self._early: list[Key] = []  # came to the screen below
         self._late: list[Key] = []  # came after the opening
+        self.key_at = 0.0  # when the last key came, by the monotonic clock
 
     def push_screen(self, *arguments: Any, **options: Any) -> Any:
         below = self.screen_stack[-1] if self.screen_stack else None
@@ -72,6 +74,8 @@ class KeysInOrder(LeanApp, inherit_bindings=False):
             await self.on_event(Key(key.key, key.character))
 
     async def on_event(self, event: Event) -> None:
+        if isinstance(event, Key):
+            self.key_at = time.monotonic()
         if self._passing and isinstance(event, Key) and not event.is_forwarded:
             self._late.append(event)
         else:

@@ -190,14 +190,15 @@ Shortened = Annotated[
 
 class CommitsQuery(PageQuery, frozen=True):
     """Seals from `ref` or seal `sha` (default: the default branch) backwards. `path`: only those that changed
-    it; `follow`: also under the file's earlier names. `prefix`: seals of all branches and tags whose ids
-    begin with it."""
+    it; `follow`: also under the file's earlier names. `without`: leave out this branch, tag or seal and all
+    that it comes from. `prefix`: seals of all branches and tags whose ids begin with it."""
 
     ref: str | None = None
     sha: str | None = None
     path: str | None = None
     prefix: Shortened | None = None
     follow: bool = False
+    without: str | None = None
 
 
 class LogQuery(PageQuery, frozen=True):

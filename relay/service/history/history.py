@@ -13,7 +13,7 @@ from localstore.core.errors import Invalid, NotFound, SvcError
 from localstore.core.identity import keys
 from localstore.core.limits import BLOB_INLINE
 from localstore.core.model.base import Page
-from localstore.core.model.history import Blob, Seal, SealLine, SealSummary, Tree, TreeFile
+from localstore.core.model.history import Blob, CommitsQuery, Seal, SealLine, SealSummary, Tree, TreeFile
 from localstore.core.tree import TreeEntry, check_path
 from localstore.core.tree.directory import join
 from relay.caller import View
@@ -24,10 +24,12 @@ from relay.db.seal import SealRow
 from relay.http.paging import Cursor, page_size
 from relay.http.routing import Reply
 from relay.service.history import sealed
+from relay.service.history.merge_base import only_in_head
 from relay.service.sealing.seal import to_wire
 from relay.service.storage import chunked
 
 PAGE_SKIP_MAX = 2**53
+WRONG_CURSOR = "this cursor does not belong to this list; start again without it"
 PUBLIC_SECONDS = 60  # for which a cache may serve public bytes without asking again
 BEGINNINGS = 1024  # root seals whose trees one page of a path's log may read
 _SNIFFED = (
@@ -52,6 +54,33 @@ async def commits(
         raise NotFound
     found, next_cursor = await _page(view, sha if sha is not None else ref, path, cursor, limit)
     return Page(items=[summary(to_wire(row)) for row in found], next_cursor=next_cursor)
+
+
+async def apart(view: View, query: CommitsQuery) -> Page[SealSummary]:
+    """Seals from the ref or seal of the query back, but for those that `without` has too. The cursor names
+    both ends, so that pages fit together while refs move."""
+    if query.ref is not None and query.sha is not None:
+        raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
+    size = page_size(query.limit)
+    head_then, base_then, skip = cast("tuple[str, str, int]", Cursor.read(query.cursor, "", "", 0))
+    if not 0 <= skip < PAGE_SKIP_MAX or any(at and not is_hex_digest(at) for at in (head_then, base_then)):
+        raise Invalid(WRONG_CURSOR, pointer="/cursor")
+    start = query.sha if query.sha is not None else query.ref
+    async with view.read(snapshot=True) as tx:
+        head = head_then or await sealed.head(view, tx, view.repo.default_branch if start is None else start)
+        base = base_then or await sealed.head(view, tx, query.without or "")
+        if head is None:
+            return Page(items=[], next_cursor=None)
+        for one in (head, base):
+            if one is not None:
+                await _generation(tx, view, one)
+        if base is None:
+            ids = await walk(tx, view, head, skip, size + 1)
+        else:
+            ids = (await only_in_head(tx, base, head))[skip : skip + size + 1]
+        found = await seals(tx, view, ids[:size])
+    more = Cursor.write(head, base or "", skip + size) if len(ids) > size else None
+    return Page(items=[summary(to_wire(row)) for row in found], next_cursor=more)
 
 
 async def beginning(view: View, prefix: str, limit: int | None) -> Page[SealSummary]:
@@ -109,7 +138,7 @@ async def _page(
 def _position(cursor: str | None) -> tuple[str, int]:
     at, skip = cast("tuple[str, int]", Cursor.read(cursor, "", 0))
     if not 0 <= skip < PAGE_SKIP_MAX or (at and not is_hex_digest(at)):
-        raise Invalid("this cursor does not belong to this list; start again without it", pointer="/cursor")
+        raise Invalid(WRONG_CURSOR, pointer="/cursor")
     return at, skip
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+
 from localstore.core.merge.base import Node, Relation, relation
 from relay.db import history as walks
 from relay.db import seal as rows
@@ -22,6 +24,35 @@ async def merge_bases(tx: Tx, ours: str, theirs: str) -> Relation:
         except StopIteration as end:
             found: Relation = end.value
             return found
+
+
+async def only_in_head(tx: Tx, base: str, head: str) -> list[str]:
+    """The seals that the head comes from and the base does not, each before those that it comes from."""
+    known: dict[str, Node] = {}
+    await _load(tx, [base, head], known)
+    in_base, marked = {base}, {base, head}
+    heap = [(-known[one].rank, one) for one in marked]
+    heapq.heapify(heap)
+    open_ = int(base != head)  # seals in the heap that the base is not known to have
+    found: list[str] = []
+    while open_:
+        _, seal_id = heapq.heappop(heap)
+        if seal_id not in in_base:
+            open_ -= 1
+            found.append(seal_id)
+        await _load(tx, [one for one in known[seal_id].above if one not in known], known)
+        for one in known[seal_id].above:
+            if one not in marked:
+                marked.add(one)
+                heapq.heappush(heap, (-known[one].rank, one))
+                open_ += 1
+                if seal_id in in_base:
+                    in_base.add(one)
+                    open_ -= 1
+            elif seal_id in in_base and one not in in_base:
+                in_base.add(one)
+                open_ -= 1
+    return found
 
 
 async def _load(tx: Tx, ids: list[str], known: dict[str, Node]) -> None:

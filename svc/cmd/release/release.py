@@ -18,7 +18,7 @@ from svc.cmd.frame.working_copy import count
 from svc.cmd.release.notes import Notes, NotesFile, notes_of
 from svc.console import Column, answers
 from svc.console.table import size
-from svc.flows.place.refs import abbreviated, explained_not_found, seal_of
+from svc.flows.place.refs import abbreviated, explained_not_found, is_relative, seal_of
 from svc.http.checked import checked
 
 LIST = "svc repo release list"
@@ -198,6 +198,8 @@ def find(ctx: Ctx, repo: Repo, version: str) -> Release:
 
 def _seal(ctx: Ctx, repo: Repo, typed: str) -> str:
     """The full id of a seal. NotFound for what names none."""
+    if is_relative(typed):
+        return seal_of(ctx.obj, repo, typed)
     found = typed if is_hex_digest(typed) else abbreviated(ctx.obj, repo, typed)
     if found is None:
         raise NotFound(f"{repo.full_name} has no seal {typed}; --from takes the names of branches and tags")

@@ -16,7 +16,7 @@ from localstore.core.model.repo import Repo
 from localstore.core.pathspec import matching, without_match
 from svc.flows.diff import diff
 from svc.flows.place.folder import copy_for_reading
-from svc.flows.place.refs import default_ref, find_ref, seal_of
+from svc.flows.place.refs import HEADS, find_ref, seal_of
 from svc.flows.place.where import Where
 
 
@@ -43,7 +43,7 @@ def compare_refs(
     """Changes of the head against the base, below `paths` if given. `space=False`: but for white space.
     Raises NotFound for an unknown ref."""
     repo = where.readable_repo
-    base, head = (seal_of(where, repo, one or default_ref(where, repo)) for one in (span.base, span.head))
+    base, head = (seal_of(where, repo, one or HEADS[0]) for one in (span.base, span.head))
     query = CompareQuery(base=base, head=head, direct=span.direct)
     found = where.reader.send(history.COMPARE, query=query, id=repo.id)
     wanted = [where.path_in_repo(path) for path in paths]

@@ -16,7 +16,8 @@ from localstore.core.model.repo import Repo
 from localstore.core.paths import is_inside
 from localstore.core.pathspec import GLOB, matching
 from localstore.folder.link import read_state
-from svc.flows.place.refs import ResolvedRef, default_ref, find_ref, resolve_ref
+from svc.flows.history.compare import span_of
+from svc.flows.place.refs import HEADS, ResolvedRef, default_ref, find_ref, resolve_ref, seal_of
 from svc.flows.place.where import Where
 
 GLOBBED_MAX = 100  # files that a pattern may name; for more, a folder is the better question
@@ -56,21 +57,22 @@ def _sealed_at(one: SealSummary) -> datetime:
 
 class SealsQuery(msgspec.Struct, frozen=True):
     """The seals to list: from `start` back, those that changed one of `paths` (all if empty), at most
-    `limit`. `which`: only these of them."""
+    `limit`. `which`: only these of them. `without`: but for this seal and all that it comes from."""
 
     start: ResolvedRef
     paths: list[str]
     limit: int
     follow: bool = False
     which: Which = msgspec.field(default_factory=lambda: Which())
+    without: str | None = None
 
 
 def query_of(
     where: Where, repo: Repo, words: list[str], path: str, limit: int, follow: bool, which: Which
 ) -> SealsQuery | None:
-    """The query of the arguments; the first word is a ref or a path. Returns None if the branch has no seal.
-    Raises NotFound, UsageError."""
-    start = _named(where, repo, words[0]) if words else None
+    """The query of the arguments; the first word is a ref, A..B or a path. Returns None if the branch has no
+    seal. Raises NotFound, UsageError."""
+    start, without = _first(where, repo, words[0]) if words else (None, None)
     typed = [*(words[1:] if start else words), *([path] if path else [])]
     if start is None:
         start = resolve_ref(where, repo, default_ref(where, repo))
@@ -83,7 +85,20 @@ def query_of(
     )
     if follow and (len(paths) != 1 or GLOB.search(paths[0])):
         raise UsageError("--follow takes one file: svc log --follow PATH")
-    return SealsQuery(start, _expanded(where, repo, start.head, paths), limit, follow, which)
+    return SealsQuery(start, _expanded(where, repo, start.head, paths), limit, follow, which, without)
+
+
+def _first(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef | None, str | None]:
+    """The ref that the first word names, and the seal A of A..B. Both None if it is a path."""
+    span = None if _is_here(where, word) else span_of(where, word)
+    if span is None:
+        return _named(where, repo, word), None
+    old, new = span.base or HEADS[0], span.head or HEADS[0]
+    if not span.direct:
+        raise UsageError(
+            f"svc log takes two dots: svc log {old}..{new} lists what {new} has and {old} has not"
+        )
+    return resolve_ref(where, repo, new), seal_of(where, repo, old)
 
 
 def _named(where: Where, repo: Repo, word: str) -> ResolvedRef | None:
@@ -161,6 +176,13 @@ def _walked(where: Where, repo: Repo, query: SealsQuery, limit: int | None) -> I
             id=repo.id,
         )
 
+    if query.without is not None:
+        asked = CommitsQuery(sha=head, without=query.without)
+        if not query.paths:
+            return where.reader.items(history.COMMITS, asked, limit=limit, id=repo.id)
+        alone = list(where.reader.items(history.COMMITS, asked, id=repo.id))
+        changed = {one.id for path in query.paths for one in walk(path, None)}
+        return islice((one for one in alone if one.id in changed), limit)
     if len(query.paths) < 2:
         return walk(query.paths[0] if query.paths else None, limit)
     touching = {one.id for path in query.paths for one in walk(path, limit)}

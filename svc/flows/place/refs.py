@@ -23,7 +23,9 @@ from localstore.errors import LinkDamaged, NotLinked
 from svc.flows.place.where import Where
 
 ABBREVIATION = re.compile("[0-9a-f]{4,63}")
-GITS_HEAD = re.compile(r"(HEAD|@)([~^]\d*)*|[^~^]+([~^]\d*)+")  # of git: the newest commit, those before one
+HEADS = ("HEAD", "@")  # the last seal of the folder
+EARLIER = re.compile(r"(?P<name>[^~^]+)(?P<steps>(?:[~^][0-9]{0,9})+)")
+STEP = re.compile("([~^])([0-9]*)")
 GITS_RANGE = re.compile(r"(\S+?)\.{2,3}(\S+)")
 OF_PROPOSAL = re.compile(r"pr:([1-9][0-9]{0,17})")
 KINDS: Final[tuple[RefType, ...]] = ("branch", "tag")
@@ -40,8 +42,9 @@ class ResolvedRef(msgspec.Struct, frozen=True):
 
 def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
     """The branch, tag or seal of this name, in this order; a seal also by the first four or more characters
-    of its id, and as the newest one of a proposal (pr:12). Returns None if there is none. Raises UsageError
-    if several seals match."""
+    of its id, as the newest one of a proposal (pr:12), as HEAD or @, and as one before another (main~2).
+    Returns None if there is none. Raises UsageError if several seals match, NotFound for one before the
+    first."""
     if is_hex_digest(typed):
         return ResolvedRef("seal", typed, typed)
     proposal = OF_PROPOSAL.fullmatch(typed)
@@ -53,14 +56,23 @@ def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
     if typed == "-":
         raise UsageError("- is git's; svc repo branch lists the branches to name")
     between = re.fullmatch(GITS_RANGE, typed)
-    for name in between.groups() if between else (typed,):
-        if re.fullmatch(GITS_HEAD, name) and not (where.folder / typed).exists():
-            raise UsageError(
-                f"{name} is git's; here the name of a branch is its newest seal, and svc log lists older ones"
-            )
     if between and not (where.folder / typed).exists():
         old, new = between.groups()
-        raise UsageError(f"{typed} names two; svc diff {old}..{new} compares them, svc log {new} lists one")
+        raise UsageError(
+            f"{typed} names two; svc diff {old}..{new} compares them, svc log {old}..{new} lists what {new} "
+            "has alone"
+        )
+    if typed in HEADS:
+        return _head(where, repo)
+    earlier = EARLIER.fullmatch(typed)
+    if earlier is not None:
+        start = find_ref(where, repo, earlier["name"])
+        if start is None:
+            return None
+        if start.head is None:
+            raise NotFound(f"{start.name} has no seals yet; make one: svc push -m MESSAGE")
+        found = _before(where, repo, start.head, earlier["steps"], typed)
+        return ResolvedRef("seal", found, found)
     if _may_name_ref(typed):
         for kind in KINDS:
             with suppress(NotFound):
@@ -69,6 +81,11 @@ def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
                 )
     seal = abbreviated(where, repo, typed)
     return ResolvedRef("seal", seal, seal) if seal else None
+
+
+def is_relative(typed: str) -> bool:
+    """Whether it names a seal by where it is: HEAD, @, or one before another."""
+    return typed in HEADS or EARLIER.fullmatch(typed) is not None
 
 
 def resolve_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef:
@@ -82,6 +99,50 @@ def seal_of(where: Where, repo: Repo, ref: str) -> str:
     if found.head is None:
         raise NotFound(f"{ref} has no seals yet; make one: svc push -m MESSAGE")
     return found.head
+
+
+def _head(where: Where, repo: Repo) -> ResolvedRef:
+    """The seal that the folder shows, or the last one that it has; before the first, its branch. Outside of a
+    linked folder of the repository, the default branch."""
+    linked = where.linked
+    if linked is not None and linked[1].repo_id == repo.id:
+        here = linked[1].shown_seal or last_seal(where)
+        if here:
+            return ResolvedRef("seal", here, here)
+    name = default_ref(where, repo)
+    with suppress(NotFound):
+        return ResolvedRef(
+            "branch", name, where.reader.send(refs.GET, id=repo.id, type="branch", name=name).head
+        )
+    raise NotFound(f"{repo.full_name} has no branch {name}; see: svc repo branch")
+
+
+def _before(where: Where, repo: Repo, seal: str, steps: str, typed: str) -> str:
+    """The seal that git's steps lead to: ~N N first parents back, ^N to the N-th parent. Raises NotFound if
+    it is not there."""
+    parents: list[tuple[int, int]] = []  # (which parent, how often)
+    for sign, digits in STEP.findall(steps):
+        number = int(digits or 1)
+        if number:
+            parents.append((0, number) if sign == "~" else (number - 1, 1))
+    if not parents:
+        return seal
+    at, walked = seal, 0
+    which, left = parents.pop(0)
+    for one in where.reader.items(history.COMMITS, CommitsQuery(sha=seal), id=repo.id):
+        if one.id != at:
+            continue  # of another line, which a merge brought
+        if which >= len(one.parents):
+            break
+        at, walked, left = one.parents[which], walked + 1, left - 1
+        if left == 0:
+            if not parents:
+                return at
+            which, left = parents.pop(0)
+    if which:
+        raise NotFound(f"there is no {typed}: the seal {at[:12]} has no parent {which + 1}")
+    have = f"only {walked} before that one" if walked else "none before that one"
+    raise NotFound(f"there is no {typed}: the history begins at {at[:12]}, with {have}; see: svc log")
 
 
 def default_ref(where: Where, repo: Repo) -> str:

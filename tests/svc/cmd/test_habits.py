@@ -53,31 +53,6 @@ def test_an_option_that_nobody_knows_gets_no_advice(svc: Svc) -> None:
     assert svc("push", "--bogus").err.startswith("svc: No such option: --bogus\n")
 
 
-def test_head_of_git_is_answered_with_our_names(linked: Svc) -> None:
-    typed = (("diff", "HEAD"), ("show", "HEAD~1"), ("log", "HEAD^"), ("revert", "@"), ("show", "main~1"))
-    for words in typed:
-        told = linked(*words)
-        assert (told.code, told.out) == (2, ""), (words, told)
-        assert "the name of a branch is its newest seal" in told.err
-    Path("HEAD").write_text("mine\n")
-    assert linked("diff", "HEAD").code == 0
-
-
-def test_a_range_of_git_is_answered_with_the_command_that_compares(linked: Svc) -> None:
-    for words in (("log", "main..side"), ("show", "main...side")):
-        told = linked(*words)
-        assert (told.code, told.out) == (2, ""), (words, told)
-        assert "svc diff main..side compares them, svc log side lists one" in told.err
-
-
-def test_a_range_of_gits_head_is_not_answered_with_commands_that_refuse_it(linked: Svc) -> None:
-    for typed in ("HEAD~2..HEAD", "main..HEAD", "@~1...main"):
-        told = linked("log", typed)
-        assert (told.code, told.out) == (2, ""), told
-        assert "the name of a branch is its newest seal" in told.err
-        assert "svc diff" not in told.err
-
-
 def test_a_dash_is_the_branch_before_for_switch_alone(linked: Svc) -> None:
     told = linked("switch", "-")
     assert (told.code, told.out) == (2, "")
@@ -252,6 +227,9 @@ def test_a_file_over_the_cap_is_named_with_its_size(linked: Svc) -> None:
         file.truncate(101 * 1024 * 1024)
     elsewhere = "over the size cap of a file (16.0 MiB); a repository of kind dataset or model takes it"
     assert elsewhere in linked("status").out
+    Path("huge.txt").write_text("a line of text\n" * 1_800_000)
+    assert "25.7 MiB, over the size cap of a file (16.0 MiB)" in linked("status").out
+    assert "; a text may have 25 MiB" in linked("status").out
     assert [(one["path"], one["size"], one["cap"]) for one in record["skipped"]] == [
         ("huge.bin", 17 * 1024 * 1024, 16 * 1024 * 1024)
     ]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from textual import events
 
 from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
+from tui.listening import news
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -75,3 +78,29 @@ async def test_what_came_while_another_screen_was_in_front_is_there(
             await pilot.pause(0.05)
         await press(pilot, "escape")
         await sees(pilot, "It stalls")
+
+
+async def test_a_long_reading_waits_for_a_pause_between_keys(
+    project: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(news, "PAUSE", 0.4)
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app, asked = pilot.app, list[bool]()
+        assert isinstance(app, SvcApp)
+        monkeypatch.setattr(app.screen, "news", lambda: asked.append(True))
+        for patience in (60.0, 0.3):
+            monkeypatch.setattr(news, "NO_PAUSE", patience)
+            asked.clear()
+            app.took, app._news_due = 1.0, True
+            app.post_message(events.Key("j", "j"))
+            await pilot.pause()
+            app._ask_for_news()
+            typing = time.monotonic() + 1.0
+            while time.monotonic() < typing:
+                app.post_message(events.Key("j", "j"))
+                await pilot.pause(0.02)
+            assert bool(asked) == (patience < 1.0), "it waits while keys come, but not for ever"
+            async with asyncio.timeout(PATIENCE):
+                while not asked:
+                    await pilot.pause(0.05)

@@ -326,18 +326,37 @@ async def test_what_another_does_is_shown_as_it_happens(
         assert "Broken" in await seen(pilot, "Broken")
 
 
-async def test_the_light_goes_out_when_the_socket_ends(proposal: str, alice: Svc, open_app: Open) -> None:
+async def test_the_light_goes_out_when_the_socket_ends(
+    proposal: str, alice: Svc, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with open_app().run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "enter")
         assert "● live" in await seen(pilot, "● live")
         assert isinstance(pilot.app, SvcApp)
-        socket = pilot.app.following._socket
+        app, lights = pilot.app, list[str]()
+        told = app._set_state
+
+        def state(name: str) -> None:  # "online" lasts no longer than the next try takes
+            told(name)
+            lights.append(app.line_state)
+
+        monkeypatch.setattr(app, "_set_state", state)
+        socket = app.following._socket
         assert socket is not None
         socket._socket._protocol.fail(1011, "gone")
         socket._socket._rouse()
-        assert "● online" in await seen(pilot, "● online")
+        await soon(pilot, lambda: "live" in lights)
+        assert lights[0] in ("online", "offline")
         assert "● live" in await seen(pilot, "● live")
+
+
+async def soon(pilot: Pilot[None], found: Callable[[], bool]) -> None:
+    """Let the app go on until `found` is true."""
+    end = time.monotonic() + PATIENCE
+    while not found():
+        assert time.monotonic() < end
+        await pilot.pause(0.05)
 
 
 async def seen(pilot: Pilot[None], words: str) -> str:
