@@ -93,7 +93,7 @@ async def test_places_are_those_of_the_bytes(other: Typist, open_app: Open) -> N
         await soon(pilot, lambda: (other.hear(), other.shown.decode() == area.text)[1])
         other.type("middle", "ß\n")
         await sees(pilot, "ß")
-        assert other.shown.decode() == area.text == Path("README.md").read_text()
+        await soon(pilot, lambda: other.shown.decode() == area.text == Path("README.md").read_text())
 
 
 async def test_lines_that_end_as_on_windows_keep_their_ends(other: Typist, open_app: Open) -> None:
