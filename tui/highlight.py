@@ -96,15 +96,20 @@ class Coloured(Plain):
         self._at, self._roles = at, roles
 
     def parts(self, index: int) -> tuple[Part, ...]:
-        begins = self._begins[index]
+        line = self.line(index)
+        return tuple((safe(line[start:end]), role) for start, end, role in self.spans(index))
+
+    def spans(self, index: int) -> list[tuple[int, int, str]]:
+        """Where in a line each role begins and ends."""
+        first = begins = self._begins[index]
         end = begins + len(self.line(index))
-        found: list[Part] = []
+        found = []
         place = bisect_right(self._at, begins) - 1
         while begins < end:
             ends = min(end, self._at[place + 1]) if place + 1 < len(self._at) else end
-            found.append((safe(self._text[begins:ends]), NAMES[self._roles[place]]))
+            found.append((begins - first, ends - first, NAMES[self._roles[place]]))
             begins, place = ends, place + 1
-        return tuple(found)
+        return found
 
 
 def plain(text: str) -> Plain:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from localstore.agent.talk import ApiResponse, Person, Seen
     from svc.agent.invoke.sync import Status as SyncStatus
     from tui.listening.looking import Looking
+    from tui.listening.writing import Heard, Writing
 
 ANSWER_SECONDS = 10.0
 T = TypeVar("T")
@@ -75,6 +76,12 @@ class Machine:
         from tui.listening.looking import Looking
 
         return Looking(self._home, origin, repo_id, branch, saw)
+
+    def write(self, folder: Path, path: str, heard: Callable[[Heard], None]) -> Writing:
+        """Write a text of a linked folder, until it is closed; the agent is started if none runs."""
+        from tui.listening.writing import Writing  # not before the first paint
+
+        return Writing(self._home, folder, path, heard)
 
     def status(self) -> SyncStatus | None:
         """The watched folders and what waits."""

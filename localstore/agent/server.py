@@ -18,24 +18,36 @@ from typing import Any, Protocol
 import msgspec
 
 from localstore.agent.place import SOCKET, socket_path
-from localstore.agent.talk import LINE_BYTES, RESPONSE_BYTES, ApiResponse, Reply, Request, Said, Seen, encode
+from localstore.agent.talk import (
+    LINE_BYTES,
+    RESPONSE_BYTES,
+    ApiResponse,
+    Reply,
+    Request,
+    Said,
+    Seen,
+    Sheet,
+    encode,
+)
 
 CONVERSATIONS = 64  # at once; further ones are hung up on
 REQUEST_SECONDS = 30.0  # for a whole request to come
 SEND_SECONDS = 10.0  # for what is said to be taken
-STAYING = ("follow", "look")  # requests after which a client hears until it hangs up
+STAYING = ("follow", "look", "edit")  # requests after which a client hears until it hangs up
 UNREAD = 10_000  # events that wait for one follower
 _requests = msgspec.json.Decoder(Request)
 
 
 class Follower:
-    """A client that hears of events. It is hung up on once UNREAD events wait for it."""
+    """A client that hears of events. It is hung up on once UNREAD events wait for it. `hears`: called with
+    each line that it sends, on a thread of its own."""
 
-    def __init__(self, peer: socket.socket) -> None:
-        self._peer = peer
-        self._waiting: queue.Queue[Said | Seen | None] = queue.Queue(UNREAD)
+    def __init__(self, peer: socket.socket, lines: Lines) -> None:
+        self._peer, self._lines = peer, lines
+        self.hears: Callable[[bytes], None] | None = None
+        self._waiting: queue.Queue[Said | Seen | Sheet | None] = queue.Queue(UNREAD)
 
-    def say(self, said: Said | Seen) -> None:
+    def say(self, said: Said | Seen | Sheet) -> None:
         try:
             self._waiting.put_nowait(said)
         except queue.Full:
@@ -62,9 +74,9 @@ class Follower:
 
     def _until_hung_up(self) -> None:
         with suppress(OSError):
-            self._peer.settimeout(None)
-            while self._peer.recv(1 << 12):
-                pass  # a follower has nothing more to say
+            while (line := self._lines.next(None)) is not None:
+                if self.hears is not None:
+                    self.hears(line)
         with suppress(queue.Full):
             self._waiting.put_nowait(None)
 
@@ -154,7 +166,7 @@ class Server:
             if request.do not in STAYING or reply.error:
                 _send(peer, reply)
                 continue
-            follower = Follower(peer)
+            follower = Follower(peer, lines)
             self._desk.follows(request, follower)
             try:
                 _send(peer, reply)
@@ -171,9 +183,9 @@ class Lines:
         self._peer = peer
         self._received = bytearray()
 
-    def next(self) -> bytes | None:
+    def next(self, seconds: float | None = REQUEST_SECONDS) -> bytes | None:
         """The next line; None once the peer hangs up, is too slow, or sends more than a line may have."""
-        self._peer.settimeout(REQUEST_SECONDS)
+        self._peer.settimeout(seconds)
         searched = 0
         while (end := self._received.find(b"\n", searched)) < 0:
             searched = len(self._received)

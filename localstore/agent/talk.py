@@ -1,7 +1,8 @@
 """What is said on the agent's socket: one JSON object a line. A client's has at most LINE_BYTES.
 
 A client sends a `Request`; `Reply` answers it, and `ApiResponse` an `invoke`. After a `follow`, `Said` lines
-come until somebody hangs up, after a `look` lines of `Seen`.
+come until somebody hangs up, after a `look` lines of `Seen`. After an `edit` the client sends `Typed` lines
+and hears `Sheet` lines.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ LINE_BYTES = 1 << 20
 RESPONSE_BYTES = 16 << 20  # of an ApiResponse
 ANSWER_SECONDS = 30.0  # for the agent to answer
 Light = Literal["live", "polling", "offline"]
-Do = Literal["about", "watch", "follow", "stop", "send", "invoke", "look", "here"]
+Do = Literal["about", "watch", "follow", "stop", "send", "invoke", "look", "here", "edit"]
 T = TypeVar("T")
 
 
@@ -28,7 +29,8 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """`do`: `about` the agent; `watch` the folder; `follow` its events (no folder: all); `stop` watching it
     (no folder: all); `send` what waits in the outbox; `invoke` a `command` with `args`, in the `folder` and
     at the `server`; `look` at the live state of a `branch` of the `repo` (an id) at the `server`; say that
-    the user is `here` on it, in a `path` and `line`, looking. `detach`: the folder is watched when nobody
+    the user is `here` on it, in a `path` and `line`, looking; `edit` the text at a `path` of the `folder`, in
+    a `session` that the client names. `detach`: the folder is watched when nobody
     follows it as well. `turn`: what an agent calls the turn in which it edits; it ends when the follower who
     named it hangs up."""
 
@@ -43,6 +45,17 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     branch: str = ""
     path: str = ""
     line: int = 0
+    session: str = ""
+
+
+class Typed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What was typed: `update` of the sheet in base64, the `n`th of the session (0: none), and where the
+    cursor is now, from 1."""
+
+    n: int = 0
+    update: str = ""
+    line: int = 0
+    col: int = 0
 
 
 class ApiError(msgspec.Struct):
@@ -75,6 +88,7 @@ class Person(msgspec.Struct, omit_defaults=True):
     line: int = 0
     state: str = "view"
     conn: str = ""
+    col: int = 0
 
 
 class Folder(msgspec.Struct, omit_defaults=True):
@@ -176,6 +190,28 @@ class Seen(msgspec.Struct, omit_defaults=True):
     people: list[Person] = msgspec.field(default_factory=list)
 
 
+class Sheet(msgspec.Struct, omit_defaults=True):
+    """What an `edit` hears.
+
+    text      the `text` that the sheet begins with, which has all updates of the session to the `n`th
+    update    others changed the text: `update` of the sheet in base64
+    kept      all updates to the `n`th are in the folder's lane and file; `state`: the light; `queued`: some
+              edits of the file are not on the branch yet; `detail`: why the server refuses them
+    people    who else is in the file
+    notice    `detail` says what is wrong with the folder
+    ended     it is not edited any more, `detail` says why
+    """
+
+    event: Literal["text", "update", "kept", "people", "notice", "ended"]
+    n: int = 0
+    text: str = ""
+    update: str = ""
+    state: str = ""
+    queued: bool = False
+    detail: str = ""
+    people: list[Person] = msgspec.field(default_factory=list)
+
+
 class AgentSilent(Exception):
     """No agent answers."""
 
@@ -184,6 +220,7 @@ encode = msgspec.json.Encoder().encode
 _replies = msgspec.json.Decoder(Reply)
 _said = msgspec.json.Decoder(Said)
 _seen = msgspec.json.Decoder(Seen)
+_sheets = msgspec.json.Decoder(Sheet)
 _responses = msgspec.json.Decoder(ApiResponse[Any])
 
 
@@ -256,6 +293,22 @@ class Conversation:
                 yield _seen.decode(self._line())
             except (OSError, msgspec.MsgspecError, AgentSilent):
                 return
+
+    def sheets(self) -> Iterator[Sheet]:
+        """What is heard after an `edit`, until the agent hangs up."""
+        self._socket.settimeout(None)
+        while True:
+            try:
+                yield _sheets.decode(self._line(RESPONSE_BYTES))
+            except (OSError, msgspec.MsgspecError, AgentSilent):
+                return
+
+    def type(self, typed: Typed) -> None:
+        """Say what was typed, after an `edit`. Raises AgentSilent if the agent has gone."""
+        try:
+            self._socket.sendall(encode(typed) + b"\n")
+        except OSError:
+            raise AgentSilent from None
 
     def _line(self, most: int = LINE_BYTES) -> bytes:
         searched = 0

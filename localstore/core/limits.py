@@ -9,6 +9,7 @@ KIB, MIB, GIB = 1024, 1024**2, 1024**3
 
 # --- files (specification: Limits; Repository file storage constants)
 TEXT_FILE = 25 * MIB  # one text file in history; larger files are bytes
+SHEET_TEXT = MIB  # of a text that the app edits
 BLOB_FILE = 16 * MIB  # one binary file pushed into `app` and `lib` repositories
 BLOB_TREE = 256 * MIB  # sum of blob sizes over the paths of one tree
 APP_FILE_CLAMP = 100 * MIB  # a manifest may raise the per-file cap of `app` up to here

@@ -5,6 +5,7 @@
     stale   saves of old buffers: which lines they would delete
     frames  live frames of the relay: verified, stored, written
     rounds  the steps of one round: from a save to its update, from a frame to its files
+    sheets  texts that are open in the app: what is typed becomes edits of their lanes
     reads   which written files a program has read since
 
 The process that runs this is `svc.agent`.

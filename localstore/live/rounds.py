@@ -17,6 +17,7 @@ from localstore.folder.scan_result import PartialWalk, Scan, Skipped, WatcherMis
 from localstore.folder.stat_cache import ScanSinks
 from localstore.live.frames import Frames
 from localstore.live.reads import Reads
+from localstore.live.sheets import OpenSheet
 from localstore.live.single import examine
 from localstore.live.stale import Buffers, Kept
 from localstore.sync.capture import capture
@@ -93,6 +94,24 @@ class Rounds:
         for path in paths:
             self.barred.pop(path, None)
         return self._send_off(copy, paths, None)
+
+    def typed(self, copy: WorkingCopy, sheet: OpenSheet, updates: list[bytes], last: int) -> Done:
+        """Make what was typed into a sheet an edit of its lane, write the file, and put the edit in flight. A
+        save of the file is captured before. `last`: number of the last update. Raises what `OpenSheet.take`
+        raises; then nothing was taken."""
+        path = sheet.path
+        self.barred.pop(path, None)
+        self.buffers.authors.pop(path, None)
+        with copy.db.step():
+            scan = examine(copy, [path])
+            capture(copy, edited(copy, [path], scan), scan)
+            sheet.follow(copy)
+            sheet.take(copy, updates, last)
+        settle(copy, [path])
+        with copy.db.step():
+            again = examine(copy, [path])
+            composed = self._composed(copy, [path], again)
+        return self._report(copy, _skipped(composed, again), ())
 
     def saved_below(self, copy: WorkingCopy, folders: Iterable[str], heard: bool = False) -> Done:
         """As `saved`, for everything that changed below these folders. `heard`: a watcher names those to

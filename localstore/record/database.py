@@ -101,6 +101,11 @@ class Database:
         self._sql.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (key, value))
         self._values = None
 
+    def drop_value(self, key: str) -> None:
+        if self.get(key) is not None:
+            self._sql.execute("DELETE FROM meta WHERE key = ?", (key,))
+            self._values = None
+
     # --- entries
 
     def entries(self) -> dict[str, PathRecord]:

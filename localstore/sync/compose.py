@@ -19,6 +19,7 @@ from localstore.core.storage.chunks import BULK_KINDS, ELSEWHERE, RAISED
 from localstore.folder.scan_result import Scan, Skipped
 from localstore.folder.stat_cache import Stat
 from localstore.record.entry import PathRecord
+from localstore.record.typed import is_typed
 from localstore.sync.capture import capture
 from localstore.sync.working_copy import WorkingCopy
 
@@ -80,7 +81,7 @@ def compose(
             if stat is not None and marks.remain_in(stat, members["kind"]):
                 done.marked.append(path)
                 continue
-            if members["kind"] == "edit_text" and path in typed:
+            if members["kind"] == "edit_text" and (path in typed or (entry and is_typed(copy.db, entry))):
                 members["typed"] = True
             if stat is not None and members["kind"] == "set_blob":
                 over = caps.over(path, stat)

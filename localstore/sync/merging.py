@@ -10,11 +10,13 @@ from __future__ import annotations
 from localstore.core.diff.overlay import overlay
 from localstore.core.diff.text_merge import merge
 from localstore.core.encoding import digest
-from localstore.core.errors import TooLarge
+from localstore.core.errors import Invalid, TooLarge
+from localstore.core.lane.carry import carry
 from localstore.core.lane.lane import Lane
 from localstore.core.limits import TEXT_FILE
 from localstore.core.storage.file_kind import kind_of
 from localstore.record.entry import PathRecord
+from localstore.record.typed import drop_typed, is_typed, put_typed
 from localstore.sync.conflicts import ConflictingTexts, TextsConflict
 from localstore.sync.remote import Remote
 from localstore.sync.working_copy import WorkingCopy
@@ -27,19 +29,41 @@ def advance(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> None:
     if same_epoch and remote.state is None and entry.touched:
         return  # the relay sent no state, so the confirmed one stays
     if not entry.pending:
-        _adopt(copy, entry, remote, None, None)
+        _adopt(copy, entry, remote, [], None)
     elif same_epoch and remote.row.other <= entry.seen:
         entry.seen = max(entry.seen, remote.row.ver)
         with copy.db.step():
             copy.save(entry)
-    else:
+    elif not (is_typed(copy.db, entry) and _advance_typed(copy, entry, remote, same_epoch)):
         lane = _lane(copy, remote)
         update = merge_edit(
             copy, entry.path, lane, copy.confirmed_lane(entry).text(), copy.lane_with_pending(entry).text()
         )
         text = lane.text()
         copy.objects.add([(digest(text), text)])
-        _adopt(copy, entry, remote, update, text)
+        with copy.db.step():
+            drop_typed(copy.db, entry.path)
+            _adopt(copy, entry, remote, [] if update is None else [update], text)
+
+
+def _advance_typed(copy: WorkingCopy, entry: PathRecord, remote: Remote, same_epoch: bool) -> bool:
+    """As `advance` for edits that were typed, which are merged by characters. Returns False, with nothing
+    changed, if that cannot be, so that they are merged as texts."""
+    lane, pending = _lane(copy, remote), copy.db.pending(entry.path)
+    try:
+        if same_epoch:
+            lane.replay(pending)
+        else:
+            update = carry(copy.confirmed_lane(entry), pending, copy.replica, lane)
+            pending = [] if update is None else [update]
+    except Invalid:
+        return False
+    text = lane.text()
+    copy.objects.add([(digest(text), text)])
+    with copy.db.step():
+        _adopt(copy, entry, remote, pending, text)
+        put_typed(copy.db, entry)
+    return True
 
 
 def merge_edit(copy: WorkingCopy, path: str, lane: Lane, base: bytes, mine: bytes) -> bytes | None:
@@ -75,16 +99,16 @@ def _lane(copy: WorkingCopy, remote: Remote) -> Lane:
 
 
 def _adopt(
-    copy: WorkingCopy, entry: PathRecord, remote: Remote, update: bytes | None, text: bytes | None
+    copy: WorkingCopy, entry: PathRecord, remote: Remote, pending: list[bytes], text: bytes | None
 ) -> None:
-    """Record the relay's lane as confirmed, with at most one pending `update` that makes its text `text`."""
+    """Record the relay's lane as confirmed, with `pending` updates that make its text `text`."""
     entry.epoch, entry.seen = remote.row.epoch, max(entry.seen, remote.row.ver)
     entry.genesis, entry.touched = remote.genesis, remote.state is not None
     entry.want, entry.size = remote.row.digest, remote.row.size
     if text is not None:
         entry.want, entry.size = digest(text), len(text)
-    entry.pending = 0 if update is None else 1
+    entry.pending = len(pending)
     with copy.db.step():
         copy.db.put_lane_state(entry.path, remote.state)
-        copy.db.put_pending(entry.path, [] if update is None else [update])
+        copy.db.put_pending(entry.path, pending)
         copy.save(entry)

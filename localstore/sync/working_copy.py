@@ -28,6 +28,7 @@ from localstore.record.entries import Entries
 from localstore.record.entry import PathRecord, known_by_bytes
 from localstore.record.objects import Objects
 from localstore.record.state_file import StateFile
+from localstore.record.typed import drop_typed
 from localstore.sync.edited_lanes import EditedLanes
 from localstore.sync.transfer.fetch import fetch
 from localstore.sync.transfer.transport import Transport
@@ -162,6 +163,7 @@ class WorkingCopy:
         if self.entries.pop(path, None) is not None:
             self.db.scan_record.put_last_scan(None)
         self.db.drop_entries([path])
+        drop_typed(self.db, path)
 
     def replace(self, entries: Mapping[str, tuple[PathRecord, bytes | None]]) -> None:
         """Store these (entry, lane state) and drop pending updates and older states of their paths. None of

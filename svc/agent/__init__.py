@@ -2,6 +2,7 @@
 
 process  start, lock, socket for clients, end when idle
 folder   one watched folder: a thread that owns it round after round
+editing  texts of a folder that are open in the app
 steps    what a round does and reports
 saves    detects saves: inotify, else watchfiles
 line     the connection to one server: socket or polls, and the light

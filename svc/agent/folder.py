@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from localstore.agent.talk import Folder, Light, Person, Said
 from localstore.core.errors import Cancelled, Forbidden, NotFound, ServerUnreachable, SvcError, Unauthorized
@@ -16,9 +15,10 @@ from localstore.core.model.collaboration.protection import BranchProtected
 from localstore.core.model.sync import Answers, Event, Gap, Live, Opened, People, Refused
 from localstore.core.paths import terminal_safe
 from localstore.errors import CopyBusy
+from svc.agent.editing import Editing
 from svc.agent.line import Heard, Line
 from svc.agent.saves import Ears
-from svc.agent.steps import AGAIN, ANSWER_SECONDS, BARRED_SECONDS, Steps
+from svc.agent.steps import AGAIN, ANSWER_SECONDS, BARRED_SECONDS
 from svc.flows.place.folder import naming_link, rounds
 from svc.flows.place.where import Where
 from svc.http.bounds import Cancel, Deadline, within
@@ -28,7 +28,7 @@ REQUEST_SECONDS = 60.0  # for one round's requests
 HEADS = ("seal.create", "ref.update", "ref.delete")
 
 
-class Watched(Steps):
+class Watched(Editing):
     """A folder that the agent watches. `say` is called with events; `gone` once it is no longer watched, with
     the reason."""
 
@@ -49,12 +49,9 @@ class Watched(Steps):
         super().__init__(root, channel, self._where.linked_folder()[1], rounds(self._where), say)
         self._line_of, self._gone = line_of, gone
         self._ears: Ears | None = None
-        self._inbox: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self._why, self._since = "connecting", int(time.time())
-        self._not_before = 0.0  # of the next round, after one that failed
         self._walk_at = 0.0
         self._trouble = ""
-        self._people: dict[str, Person] = {}
         self._cancel, self._requests = Cancel(), Cancel()  # of the folder, of this round
         self._stopping = False
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"folder {root.name}")
@@ -123,6 +120,7 @@ class Watched(Steps):
             self._walk_at = time.monotonic() + self._ears.walk_seconds
             self._on_pause(self.paused)
             why = self._loop()
+            self._keep_last()
         except Exception as error:  # a bug ends this folder, not the others
             self._log(f"{self.root}: {type(error).__name__}: {error}")
             why = f"something broke inside svc ({type(error).__name__}: {error})"
@@ -154,11 +152,15 @@ class Watched(Steps):
         while True:
             self._requests = Cancel()
             ended = self._listen(self._pause())
+            self._tell_where()
             if ended is not None:
                 return ended
-            if time.monotonic() < self._not_before or not self._due():
+            if not self._due():
                 continue
             try:
+                if time.monotonic() < self._not_before:
+                    self._edit_round()
+                    continue
                 with naming_link(self._link), within(self._cancel, self._requests, Deadline(REQUEST_SECONDS)):
                     self._round()
                     self._post()
@@ -171,7 +173,7 @@ class Watched(Steps):
     def _pause(self) -> float | None:
         """Seconds until the next work is due; None: wait for a message."""
         now = time.monotonic()
-        moments = [self._walk_at, *([self._look_at] if self._waiting else [])]
+        moments = [self._walk_at, *([self._look_at] if self._waiting else []), *self._edit_moments()]
         due = self._saves.next_due()
         if due is not None:
             moments.append(due)
@@ -210,7 +212,7 @@ class Watched(Steps):
     def _due(self) -> bool:
         """Whether a round has work to do."""
         due = self._saves.next_due()
-        if due is not None and due <= time.monotonic():
+        if (due is not None and due <= time.monotonic()) or self._edit_due():
             return True
         if self._light == "offline":
             return False
@@ -253,6 +255,7 @@ class Watched(Steps):
         self._out = None  # sent over a socket that is closed: send again
         if light == self._light and why == self._why:
             return
+        self._relit = True
         if light != self._light:
             self._since = int(time.time())
             self._not_before = 0.0
@@ -318,6 +321,7 @@ class Watched(Steps):
                 terminal_safe(one.path),
                 one.line,
                 one.state,
+                col=one.col,
             )
             self._people[one.conn] = now
             if known is None or known.path != now.path:
@@ -326,6 +330,7 @@ class Watched(Steps):
             left = self._people.pop(conn, None)
             if left is not None:
                 self._said_of(left, gone=True)
+        self._people_moved()
 
     def _said_of(self, one: Person, gone: bool) -> None:
         self._say(
@@ -371,6 +376,7 @@ class Watched(Steps):
         if detail != self._trouble:
             self._trouble = detail
             self._say("trouble", detail=detail)
+            self._notice(detail)
 
     def _mend(self) -> None:
         if not self._barred:

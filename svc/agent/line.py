@@ -146,12 +146,14 @@ class Line:
             return None
         return number
 
-    def here(self, channel: int, path: str, line: int, turn: str | None, state: Doing = "edit") -> bool:
+    def here(
+        self, channel: int, path: str, line: int, turn: str | None, state: Doing = "edit", col: int = 0
+    ) -> bool:
         """Report where the user is. Returns whether there is a socket to say it on."""
         with self._lock:
             socket = self._socket if channel in self._opened else None
         if socket is not None:
-            socket.send_here(channel, path, line, 0, state, turn)
+            socket.send_here(channel, path, line, col, state, turn)
         return socket is not None
 
     # --- the thread

@@ -178,6 +178,7 @@ class Look:
                 one.line,
                 one.state,
                 one.conn,
+                one.col,
             )
         for conn in message.gone:
             self._people.pop(conn, None)

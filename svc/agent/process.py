@@ -21,6 +21,7 @@ from localstore.core.errors import SvcError, UsageError
 from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
 from svc import __version__
+from svc.agent.editing import edit, require_edit
 from svc.agent.folder import Watched
 from svc.agent.invoke import bus
 from svc.agent.invoke.programs import Programs
@@ -123,6 +124,9 @@ class _Agent:
                     return self._reply([self._watch(request.folder or "", request.detach, request.turn)])
                 case "stop":
                     return self._reply(self._stop(request.folder))
+                case "edit":
+                    require_edit(request)
+                    return self._reply([self._watch(request.folder or "", request.detach)])
                 case "look":
                     self._require_server(request)
                     return self._reply([])
@@ -174,9 +178,13 @@ class _Agent:
             self._look(request, follower)
             return
         with self._lock:
-            self._followers[follower] = request.folder
-            for folder in self._followed(request.folder):
+            found = self._followed(request.folder)
+            for folder in found:
                 folder.followers += 1
+            if request.do != "edit":
+                self._followers[follower] = request.folder
+        if request.do == "edit":
+            edit(found, request, follower)
 
     def left(self, request: Request, follower: Follower) -> None:
         """See `Desk`. A folder without followers is no longer watched, unless it is detached."""
@@ -191,6 +199,7 @@ class _Agent:
             found = self._followed(request.folder)
             for folder in found:
                 folder.followers -= 1
+                folder.edit_left(follower)
                 if request.turn is not None:
                     folder.end_turn(request.turn)
             lonely = [one for one in found if not one.followers and not one.detached]

@@ -88,6 +88,7 @@ class Steps:
                 if time.monotonic() >= until or self._owning.wanted():
                     break
             self._work.finish(copy)
+            self._end_round(copy)
             self._flying = len(copy.db.flight_numbers())
             self._waiting = set(self._work.frames.paths)  # for answers, and for programs that write
             self._look_at = time.monotonic() + (
@@ -226,6 +227,9 @@ class Steps:
         self.place = Place(copy.repo.repo_id, copy.repo.branch, copy.replica, copy.device_id, since)
         if self._line is not None:
             self._joins(self._line)
+
+    def _end_round(self, copy: WorkingCopy) -> None:
+        """Called at the end of each round, while the folder is still owned."""
 
     def _joins(self, line: Line) -> None:
         """Make the line serve this folder with its current parameters."""

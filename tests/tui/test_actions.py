@@ -13,6 +13,7 @@ from tui.actions import EVERYWHERE, clashes, read_keys, remap
 from tui.app import SvcApp
 from tui.offers import OFFERS
 from tui.screens.code.code import Code
+from tui.screens.code.edit import Edit
 from tui.screens.code.overview import Overview
 from tui.screens.home import Home
 from tui.screens.lists.inbox import Inbox
@@ -38,6 +39,7 @@ OWNERS = {
     "home": (Home, SvcApp),
     "overview": (Overview, RepoScreen, SvcApp),
     "code": (Code, RepoScreen, SvcApp),
+    "edit": (Edit, SvcApp),
     "issues": (Issues, RepoScreen, SvcApp),
     "issue": (IssueScreen, SvcApp),
     "releases": (Releases, RepoScreen, SvcApp),

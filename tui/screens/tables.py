@@ -8,6 +8,7 @@ from localstore.core.errors import UsageError
 from tui.actions import EVERYWHERE, Action, clashes, remap
 from tui.offers import OFFERS
 from tui.screens.code.code import Code
+from tui.screens.code.edit_keys import EDIT_ACTIONS
 from tui.screens.code.overview import Overview
 from tui.screens.home import Home
 from tui.screens.lists.inbox import Inbox
@@ -29,6 +30,7 @@ PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
     "home": (Home.ACTIONS, EVERYWHERE),
     "overview": (Overview.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "code": (Code.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
+    "edit": (EDIT_ACTIONS,),
     "issues": (Issues.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "issue": (IssueScreen.ACTIONS, EVERYWHERE),
     "releases": (Releases.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),

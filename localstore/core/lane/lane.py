@@ -167,6 +167,18 @@ class Lane:
         self._items, self._halves, self._load = self._items + added, halves, load
         return worked
 
+    def follow(self, update: bytes, replica: int) -> list[Delta]:
+        """As `apply`. Returns the text changes."""
+        self._require_sound()
+        with self._library():
+            return self._document.deltas(lambda: self.apply(update, replica))
+
+    def repeat(self, replica: int, deltas: Sequence[Delta]) -> bytes | None:
+        """Make these text changes as `replica`, one after the other. Returns the update, None if they change
+        nothing."""
+        require_replica(replica)
+        return self._write(replica, lambda: self._replay(deltas)) if any(deltas) else None
+
     def most_work(self, parts: int) -> int:
         """The most steps that `accept` may need for updates with this many items and deletions together."""
         steps = parts * (self._items + parts)

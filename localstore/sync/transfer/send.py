@@ -29,6 +29,7 @@ from localstore.core.storage.file_kind import kind_of
 from localstore.core.storage.pack import Frame, Pack, PackWriter
 from localstore.record.database import Row
 from localstore.record.entry import Kind, PathRecord
+from localstore.record.typed import is_typed, put_typed
 from localstore.sync.remote import state_bytes
 from localstore.sync.transfer.chunked_upload import upload
 from localstore.sync.transfer.lane_states import lane_states
@@ -267,8 +268,11 @@ def _edit_accepted(copy: WorkingCopy, entry: PathRecord, update: LiveUpdate, ans
         copy.db.put_lane_state(entry.path, lane.state())
         text = entry.want if last else lane.digest()
     copy.db.drop_pending(entry.path, len(ops))
+    typed = is_typed(copy.db, entry)
     entry.touched = True
     entry.pending -= len(ops)
+    if typed:
+        put_typed(copy.db, entry)
     as_sent = text is not None and answer.digest == text.hex()
     if as_sent:
         entry.seen = max(entry.seen, answer.seq)

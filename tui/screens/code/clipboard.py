@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tui.screens.base import Base
 
 SECONDS = 5.0  # that tmux may take
 NOT_IN_TMUX = "tmux did not take it; in tmux.conf: set -g set-clipboard on"
@@ -21,3 +25,17 @@ def into_tmux(text: str) -> bool:
     except (OSError, subprocess.TimeoutExpired):
         return False
     return done.returncode == 0
+
+
+def copy(screen: Base, text: str) -> None:
+    """Put the text on the terminal's clipboard, and say on the screen whether it is there."""
+    screen.app.copy_to_clipboard(text)
+    if not in_tmux():
+        screen.say("copied", "dim")
+        return
+
+    def work() -> None:
+        said = "copied" if into_tmux(text) else NOT_IN_TMUX
+        screen.svc.later(lambda: screen.say(said, "dim" if said == "copied" else "warn"))
+
+    screen.app.run_worker(work, thread=True, group="copy", exit_on_error=False)

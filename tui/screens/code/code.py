@@ -14,7 +14,8 @@ from tui import contents
 from tui.actions import Action
 from tui.highlight import coloured, plain
 from tui.screens.base import READING_SECONDS, THREE_PANES, TWO_PANES
-from tui.screens.code.clipboard import NOT_IN_TMUX, in_tmux, into_tmux
+from tui.screens.code.begin_edit import EDIT, BeginEdit
+from tui.screens.code.clipboard import copy
 from tui.screens.code.differing import DIFF_ACTIONS
 from tui.screens.code.history import History
 from tui.screens.code.live import HERE_EVERY, Live, who_is_in
@@ -34,7 +35,7 @@ TREE_WIDTH = 32
 PEOPLE_EVERY = 2.0  # seconds between two questions who is where
 
 
-class Code(History, Live, Replay, Pictured):
+class Code(History, BeginEdit, Live, Replay, Pictured):
     ACTIONS = (
         Action("find_file", ("t",), "find file", footer=True),
         Action("blame", ("B",), "blame", "svc blame {path}", footer=True),
@@ -42,6 +43,7 @@ class Code(History, Live, Replay, Pictured):
         Action("older", ("left_square_bracket",), "older seal or step", "svc log {path}"),
         Action("newer", ("right_square_bracket",), "newer seal or step", "svc log {path}"),
         Action("replay", ("p",), "replay", "svc log {path}", footer=True),
+        EDIT,
         Action("live", ("L",), "live", "svc watch", "signed_in", True, "live.bootstrap"),
         Action("follow", ("f",), "follow", "svc watch", "signed_in", right="live.bootstrap"),
         *DIFF_ACTIONS,
@@ -307,16 +309,7 @@ class Code(History, Live, Replay, Pictured):
             text = "".join(part for part, _ in self._text[lines.key - 1])
         else:
             text = self.path
-        self.app.copy_to_clipboard(text)
-        if not in_tmux():
-            self.of.say("copied", "dim")
-            return
-
-        def work() -> None:
-            said = "copied" if into_tmux(text) else NOT_IN_TMUX
-            self.svc.later(lambda: self.of.say(said, "dim" if said == "copied" else "warn"))
-
-        self.app.run_worker(work, thread=True, group="copy", exit_on_error=False)
+        copy(self.of, text)
 
     def do_older(self) -> None:
         if not self.by_hand(-1):

@@ -21,6 +21,11 @@ class FileView(View):
     _mode: Mode = "file"
     _people: list[Person]
 
+    @property
+    def replaying(self) -> bool:
+        """Whether the history of the open file is played."""
+        raise NotImplementedError
+
     def open_file(self, path: str) -> None:
         raise NotImplementedError
 

@@ -50,6 +50,10 @@ class Replay(FileView):
         self._playing: Playing | None = None
         self._timer: Timer | None = None
 
+    @property
+    def replaying(self) -> bool:
+        return self._playing is not None
+
     def do_replay(self) -> None:
         """Play the history of the open file; stop, or go on from the shown step."""
         if self._playing is not None:

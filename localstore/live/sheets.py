@@ -1,0 +1,112 @@
+"""Texts that are open in the app: what is typed into them becomes edits of their lanes.
+
+The agent's side of a sheet (`localstore.core.lane.sheet`) shows the text that the folder's lane has. What is
+typed is made in the lane at the same places; what the lane gets otherwise, from others or from a save of the
+file, is told to the app as updates of the sheet.
+"""
+
+from __future__ import annotations
+
+from localstore.core.encoding import digest
+from localstore.core.errors import Conflict, Forbidden, NotFound, TooLarge
+from localstore.core.lane.lane import Lane
+from localstore.core.lane.sheet import AGENT, APP, of_agent
+from localstore.core.limits import SHEET_TEXT, TEXT_FILE
+from localstore.core.paths import terminal_safe
+from localstore.record.entry import PathRecord
+from localstore.record.typed import is_typed, put_typed
+from localstore.sync.working_copy import WorkingCopy
+
+SESSIONS = "sheets"  # the sheets that were typed into last, each with the number of its last update
+KEPT = 8
+
+
+class OpenSheet:
+    """One sheet. `path`: its file; `text`: when it was opened. `last`: number of the last update of the app
+    that the lane has. `news`: updates that the app has not been told of."""
+
+    def __init__(self, copy: WorkingCopy, path: str, session: str) -> None:
+        """Open the text of a path. Raises Forbidden, NotFound, TooLarge or Conflict, each with what helps."""
+        self.path, self.session = path, session
+        self._branch_id = copy.branch_id
+        if copy.key is None or not copy.replica or copy.repo.shown_seal:
+            raise Forbidden(
+                "this folder takes no live edits: it was never online with a device key, or shows an old seal"
+            )
+        entry = self._entry(copy)
+        if self.waits(copy):
+            raise Conflict(f"{terminal_safe(path)} is not on the branch yet; try again when it was sent")
+        if entry.size > SHEET_TEXT:
+            raise TooLarge(
+                f"{terminal_safe(path)} has more than {SHEET_TEXT >> 20} MiB; change it with your editor"
+            )
+        self.text = copy.text(entry.want or b"")
+        self._shown = entry.want
+        self._lane = of_agent(self.text)
+        self.news: list[bytes] = []
+        self.last = _sessions(copy).get(session, 0)
+
+    def waits(self, copy: WorkingCopy) -> bool:
+        """Whether the file itself is being sent, so that nothing can be typed into its lane yet."""
+        entry, kind = copy.entries.get(self.path), copy.db.flight_kinds().get(self.path, "edit_text")
+        return entry is not None and (not entry.gen or entry.foreign or kind != "edit_text")
+
+    def follow(self, copy: WorkingCopy) -> None:
+        """Bring the sheet to the text of the lane; the update for the app is added to `news`. Raises NotFound
+        or Conflict if there is no such text any more."""
+        entry = self._entry(copy)
+        if entry.want == self._shown:
+            return
+        update = self._lane.edit(AGENT, copy.text(entry.want or b""))
+        self._shown = entry.want
+        if update is not None:
+            self.news.append(update)
+
+    def take(self, copy: WorkingCopy, updates: list[bytes], last: int) -> None:
+        """Make these updates of the app an edit of the lane. Part of the caller's step, with the sheet at the
+        text of the lane. Raises UpdateInvalid, after which the sheet is of no use."""
+        entry = self._entry(copy)
+        lane = self._lane_of(copy, entry)
+        deltas = [delta for update in updates for delta in self._lane.follow(update, APP)]
+        made = lane.repeat(copy.replica, deltas)
+        if made is not None:
+            text = lane.text()
+            if len(text) > TEXT_FILE:
+                raise TooLarge(f"{terminal_safe(self.path)} would become too large for a text")
+            typed = not entry.pending or is_typed(copy.db, entry)
+            entry.want, entry.size = digest(text), len(text)
+            entry.pending += 1
+            copy.objects.add([(entry.want, text)])
+            copy.db.add_pending(entry.path, made)
+            copy.edited_lanes.keep(entry, lane)
+            copy.save(entry)
+            if typed:
+                put_typed(copy.db, entry)
+            self._shown = entry.want
+        _put_session(copy, self.session, last)
+        self.last = last
+
+    def _lane_of(self, copy: WorkingCopy, entry: PathRecord) -> Lane:
+        held = copy.edited_lanes.pop(entry)
+        return held if isinstance(held, Lane) else copy.lane_with_pending(entry)
+
+    def _entry(self, copy: WorkingCopy) -> PathRecord:
+        if copy.branch_id != self._branch_id:
+            raise Conflict(f"the folder is on the branch {terminal_safe(copy.repo.branch)} now")
+        name, entry = terminal_safe(self.path), copy.entries.get(self.path)
+        if entry is None:
+            raise NotFound(f"{name} is not in the folder any more, or was never saved to the branch")
+        if entry.kind != "text":
+            raise Conflict(f"{name} is not a text")
+        return entry
+
+
+def _sessions(copy: WorkingCopy) -> dict[str, int]:
+    words = (copy.db.text(SESSIONS) or "").split()
+    return {name: int(number) for name, number in zip(words[::2], words[1::2], strict=True)}
+
+
+def _put_session(copy: WorkingCopy, session: str, last: int) -> None:
+    known = {name: number for name, number in _sessions(copy).items() if name != session}
+    kept = [*list(known.items())[1 - KEPT :], (session, last)]
+    copy.db.put(SESSIONS, " ".join(f"{name} {number}" for name, number in kept))

@@ -1,0 +1,30 @@
+"""Which pending edits were typed character by character, not captured from a file (docs/design/011).
+
+A path counts as typed while every pending update of it was. The record keeps their number: any other update
+that joins them makes the numbers differ, and all of them count as captured then.
+"""
+
+from __future__ import annotations
+
+from localstore.record.database import Database
+from localstore.record.entry import PathRecord
+
+TYPED = "typed "  # and a path: the key of the number
+
+
+def is_typed(db: Database, entry: PathRecord) -> bool:
+    """Whether the path has pending updates and all of them were typed."""
+    return entry.pending > 0 and db.number(f"{TYPED}{entry.path}") == entry.pending
+
+
+def put_typed(db: Database, entry: PathRecord) -> None:
+    """Record that all pending updates of the path were typed. Part of the caller's step."""
+    if entry.pending:
+        db.put(f"{TYPED}{entry.path}", entry.pending)
+    else:
+        drop_typed(db, entry.path)
+
+
+def drop_typed(db: Database, path: str) -> None:
+    """Record that the pending updates of the path count as captured."""
+    db.drop_value(f"{TYPED}{path}")

@@ -1,0 +1,167 @@
+"""`e` in the tab Code: a text written by two at once, with a real agent and relay."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from textual.events import Paste
+from textual.pilot import Pilot
+
+from tests.patience import PATIENCE, until
+from tests.svc.conftest import Svc
+from tests.tui.code.test_live import handle, open_code
+from tests.tui.code.typist import Typist
+from tests.tui.test_app import press, project, sees, settle
+from tui.app import SvcApp
+from tui.machine import Place
+from tui.screens.code.edit import Edit
+from tui.widgets.written import Written
+
+__all__ = ["project"]
+Open = Callable[..., SvcApp]
+
+
+@pytest.fixture
+def other(project: str, alice: Svc, tmp_path: Path) -> Iterator[Typist]:
+    """Somebody who writes in README.md of another folder of the repository."""
+    assert alice("repo", "clone", project, str(tmp_path / "other")).code == 0
+    assert alice("watch", "--detach").code == 0
+    typist = Typist(Path(os.environ["SVC_HOME"]), tmp_path / "other", "README.md").opened()
+    yield typist
+    typist.writing.close()
+    assert alice("watch", "stop", "--all").code == 0
+
+
+def here() -> Place:
+    return Place(Path.cwd()).read_again()
+
+
+async def soon(pilot: Pilot[None], found: Callable[[], object]) -> None:
+    """Let the app go on until `found` is true."""
+    end = time.monotonic() + PATIENCE
+    while not found():
+        assert time.monotonic() < end
+        await pilot.pause(0.02)
+
+
+async def edit(pilot: Pilot[None]) -> Written:
+    await open_code(pilot)
+    await press(pilot, "t")
+    await press(pilot, *"README", "enter")
+    await sees(pilot, "README.md")
+    await pilot.press("e")
+    await sees(pilot, "esc leaves", "saved")
+    assert isinstance(pilot.app.screen, Edit)
+    return pilot.app.screen.query_one(Written)
+
+
+async def test_two_write_one_text_and_see_each_other(other: Typist, open_app: Open) -> None:
+    before = Path("README.md").read_text()
+    async with open_app(place=here()).run_test(size=(100, 24)) as pilot:
+        area = await edit(pilot)
+        await pilot.press("home", *"hello ", "enter")
+        await sees(pilot, "hello", "saved")
+        await soon(pilot, lambda: Path("README.md").read_text() == "hello \n" + before)
+        await soon(pilot, lambda: (other.hear(), other.shown.startswith(b"hello"))[1])
+        other.type("hello", "OTHER ")
+        other.writing.here(1, 3)
+        await sees(pilot, "OTHER hello", f"◂ {handle()}", "1:3")
+        assert area.cursor_location == (1, 0)
+        await pilot.press("ctrl+z")
+        text = await sees(pilot, "OTHER")
+        assert "hello" not in text
+        area.post_message(Paste("two\nlines"))
+        await sees(pilot, "two", "lines", "saved")
+        await soon(pilot, lambda: (other.hear(), other.shown.decode() == area.text)[1])
+        await soon(pilot, lambda: Path("README.md").read_text() == area.text)
+        await pilot.press("escape")
+        await sees(pilot, " saved", "2Code")
+
+
+async def test_places_are_those_of_the_bytes(other: Typist, open_app: Open) -> None:
+    async with open_app(place=here()).run_test(size=(80, 24)) as pilot:
+        area = await edit(pilot)
+        area.select_all()
+        await pilot.press("delete", *"aä", "enter", "tab", *"b")
+        area.post_message(Paste("x\r\ny\x0cz\u2028\x00😀"))
+        await pilot.press("left", "backspace", "up", "home", "delete", "ctrl+z", "ctrl+y")
+        area.insert("middle", (1, 0))
+        await soon(pilot, lambda: (other.hear(), other.shown.decode() == area.text)[1])
+        other.type("middle", "ß\n")
+        await sees(pilot, "ß")
+        await soon(pilot, lambda: other.shown.decode() == area.text == Path("README.md").read_text())
+
+
+async def test_lines_that_end_as_on_windows_keep_their_ends(other: Typist, open_app: Open) -> None:
+    Path("README.md").write_bytes(b"one\r\ntwo\r\n")
+    until(lambda: (other.hear(), other.shown == b"one\r\ntwo\r\n")[1])
+    async with open_app(place=here()).run_test(size=(80, 24)) as pilot:
+        area = await edit(pilot)
+        await pilot.press("end", *"!", "enter", *"new", "down", "home", "backspace")
+        await soon(pilot, lambda: (other.hear(), other.shown.decode() == area.text)[1])
+        assert area.text == "one!\r\nnewtwo\r\n"
+
+
+async def test_another_branch_and_no_folder_say_what_to_do(
+    project: str, alice: Svc, open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert alice("repo", "branch", "side").code == 0
+    assert alice("switch", "side").code == 0
+    async with open_app(place=here()).run_test(size=(120, 24)) as pilot:
+        await open_code(pilot)
+        await press(pilot, "e")
+        await sees(pilot, "open a file first")
+        await press(pilot, "t")
+        await press(pilot, *"README", "enter")
+        await sees(pilot, "README.md")
+        pilot.app.screen.go_to("main", pilot.app.screen.seal)  # type: ignore[attr-defined]
+        await settle(pilot)
+        await press(pilot, "e")
+        await sees(pilot, "svc switch main")
+    monkeypatch.chdir(tmp_path)
+    async with open_app(place=here()).run_test(size=(120, 24)) as pilot:
+        await open_code(pilot)
+        await press(pilot, "t")
+        await press(pilot, *"README", "enter")
+        await sees(pilot, "README.md")
+        await press(pilot, "e")
+        await sees(pilot, "svc repo clone")
+
+
+async def test_keys_typed_ahead_find_and_keys_here(other: Typist, open_app: Open) -> None:
+    before = Path("README.md").read_text()
+    async with open_app(place=here()).run_test(size=(80, 24)) as pilot:
+        await open_code(pilot)
+        await press(pilot, "t")
+        await press(pilot, *"README", "enter")
+        await sees(pilot, "README.md")
+        await pilot.press("e", "x", "y", "z")
+        await sees(pilot, "xyz", "saved")
+        await soon(pilot, lambda: Path("README.md").read_text() == f"xyz{before}")
+        await pilot.press("f1")
+        await sees(pilot, "Keys", "undo your own")
+        await pilot.press("escape", "f2")
+        await press(pilot, *"Read", "enter")
+        area = pilot.app.screen.query_one(Written)
+        assert area.selected_text == "Read"
+        await press(pilot, "f2")
+        await press(pilot, *"nowhere", "enter")
+        await sees(pilot, "is not in the text")
+        assert Path("README.md").read_text() == f"xyz{before}"
+
+
+async def test_a_watched_folder_is_found_and_an_old_seal_refused(
+    other: Typist, alice: Svc, open_app: Open
+) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await edit(pilot)
+        await pilot.press("escape")
+        await sees(pilot, "2Code")
+        screen = pilot.app.screen
+        screen.seal = "0" * 64  # type: ignore[attr-defined]
+        await press(pilot, "e")
+        await sees(pilot, "this is an old seal")

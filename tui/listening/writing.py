@@ -1,0 +1,236 @@
+"""A text of a linked folder that is written in the app, through the agent.
+
+    writing = Writing(home, folder, path, heard)     # connects; `heard` is called on this object's thread
+    changes = writing.take(event)                    # on the app's thread, like all that follows
+    writing.splice(offset, deleted, inserted)
+    writing.close()
+
+What is typed while no agent answers waits here, and is sent to the next agent, at the same places.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+from localstore.agent.talk import AgentSilent, Conversation, Request, Typed
+from localstore.agent.talk import Sheet as Event
+from localstore.core.diff import text_edits
+from localstore.core.errors import SvcError
+from localstore.core.lane.crdt import Delta
+from localstore.core.lane.sheet import AGENT, APP, Sheet, of_agent
+from localstore.home import Home
+from svc.agent.start import start
+from tui.listening.backoff import Backoff
+
+LEAVE_SECONDS = 5.0  # that what was typed may take to the server after its text was left
+
+
+class Heard(NamedTuple):
+    """`event` of the agent, and the `talk` in which it was said."""
+
+    event: Event
+    talk: Conversation | None
+
+
+class Writing:
+    """`kept`: number of the last edit that the folder has; `made`: of the last one made here.
+    `state`, `queued` and `refused`: as in the event `kept`."""
+
+    def __init__(self, home: Home, folder: Path, path: str, heard: Callable[[Heard], None]) -> None:
+        self.path, self.kept, self.made = path, 0, 0
+        self.state, self.queued, self.refused = "", False, ""
+        self._home, self._folder, self._tell = home, str(folder.resolve()), heard
+        self._session = uuid4().hex
+        self._sheet: Sheet | None = None
+        self._first = b""
+        self._log: list[tuple[int, bytes]] = []  # updates since; 0: of the agent, else the number of ours
+        self._talk: Conversation | None = None
+        self._newest: Conversation | None = None
+        self._lock, self._ended = threading.Lock(), threading.Event()
+        threading.Thread(target=self._run, name="writing", daemon=True).start()
+
+    # --- on the app's thread
+
+    @property
+    def open(self) -> bool:
+        """Whether the text is known."""
+        return self._sheet is not None
+
+    @property
+    def connected(self) -> bool:
+        return self._talk is not None
+
+    @property
+    def text(self) -> bytes:
+        return self._sheet.text() if self._sheet is not None else b""
+
+    @property
+    def waits(self) -> bool:
+        """Whether something was typed that the folder does not have."""
+        return self.kept < self.made
+
+    def take(self, heard: Heard) -> list[Delta]:
+        """Take in what was heard. Returns the changes of the text that is shown."""
+        event = heard.event
+        if event.event == "text":
+            self._talk = heard.talk
+            return self._begin(event) if self._sheet is None else self._begin_again(event)
+        if heard.talk is not self._talk:
+            return []
+        if event.event == "update" and self._sheet is not None:
+            update = b64decode(event.update)
+            self._log.append((0, update))
+            return self._sheet.hear(update)
+        if event.event == "kept":
+            self.kept = max(self.kept, event.n)
+            self.state, self.queued, self.refused = event.state, event.queued, event.detail
+        elif event.event == "ended":
+            self._talk = None
+        return []
+
+    def splice(self, offset: int, deleted: int, inserted: bytes) -> None:
+        """Replace bytes of the text, as the user typed. One of both is not empty."""
+        if self._sheet is not None:
+            self._send([self._sheet.splice(offset, deleted, inserted)])
+
+    def undo(self) -> list[Delta]:
+        """Take back one's own last edits. Returns the changes of the text."""
+        return self._again(self._sheet.undo()) if self._sheet is not None else []
+
+    def redo(self) -> list[Delta]:
+        return self._again(self._sheet.redo()) if self._sheet is not None else []
+
+    def here(self, line: int, col: int) -> None:
+        """Say where the cursor is, from 1."""
+        self._say(Typed(line=line, col=col))
+
+    def close(self) -> None:
+        """Leave the text. Returns at once; what was typed has LEAVE_SECONDS to get to the server."""
+        self._ended.set()
+
+    def _again(self, done: tuple[list[bytes], list[Delta]]) -> list[Delta]:
+        self._send(done[0])
+        return done[1]
+
+    def _send(self, updates: list[bytes]) -> None:
+        for update in updates:
+            self.made += 1
+            self._log.append((self.made, update))
+            self._say(Typed(self.made, b64encode(update).decode()))
+
+    def _say(self, typed: Typed) -> None:
+        if self._talk is not None:
+            try:
+                self._talk.type(typed)
+            except AgentSilent:
+                self._talk = None  # another agent is being asked
+
+    def _begin(self, event: Event) -> list[Delta]:
+        self._first = event.text.encode()
+        self._sheet, self._log = Sheet(self._first, _now), []
+        return [[{"insert": event.text}]] if event.text else []
+
+    def _begin_again(self, event: Event) -> list[Delta]:
+        """Go on with another agent, whose text has our edits to the `n`th: make the others in it."""
+        last = max(event.n, self.kept)
+        before, waiting = self._known_to(last)
+        lane, mine, text = of_agent(before), Sheet(before, _now), event.text.encode()
+        lane.edit(AGENT, text)
+        deltas = [
+            one for delta in waiting for update in _spliced(mine, delta) for one in lane.follow(update, APP)
+        ]
+        shown = self.text
+        self._first, self._log, self._sheet = text, [], Sheet(text, _now)
+        self.kept = self.made = last
+        for delta in deltas:
+            self._send(_spliced(self._sheet, delta))
+        return _delta(shown, self.text)
+
+    def _known_to(self, last: int) -> tuple[bytes, list[Delta]]:
+        """The text with our edits to the `last`th, and the changes that the others make to it."""
+        lane = of_agent(self._first)
+        for number, update in self._log:
+            if number <= last:
+                lane.replay([update])
+        before = lane.text()
+        return before, [one for n, update in self._log if n > last for one in lane.follow(update, APP)]
+
+    # --- on a thread
+
+    def _run(self) -> None:
+        backoff = Backoff()
+        threading.Thread(target=self._leave, name="leaving", daemon=True).start()
+        while not self._ended.is_set():
+            try:
+                if self._listen():
+                    return
+                backoff.worked()
+            except AgentSilent:
+                backoff.failed()
+            except SvcError as error:
+                self._tell(Heard(Event("ended", detail=str(error.detail or error.title)), self._talk))
+                return
+            backoff.wait(self._ended)
+
+    def _listen(self) -> bool:
+        """Hear until the agent ends. Returns whether the text cannot be written any more."""
+        talk = start(self._home)
+        with self._lock:
+            self._newest = talk
+        with talk:
+            reply = talk.ask(Request("edit", self._folder, path=self.path, session=self._session))
+            if reply.error:
+                self._tell(Heard(Event("ended", detail=reply.error), self._talk))
+                return True
+            for event in talk.sheets():
+                self._tell(Heard(event, talk))
+                if event.event == "ended":
+                    return True
+        return False
+
+    def _leave(self) -> None:
+        """Hang up once the text was left and what was typed is on the branch."""
+        self._ended.wait()
+        until = time.monotonic() + LEAVE_SECONDS
+        while time.monotonic() < until and (self.waits or (self.queued and self.state != "offline")):
+            time.sleep(0.05)
+        with self._lock:
+            if self._newest is not None:
+                self._newest.close()
+
+
+def _now() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+def _spliced(sheet: Sheet, delta: Delta) -> list[bytes]:
+    """Make a change in a sheet. Returns the updates."""
+    updates, at = [], 0
+    for step in delta:
+        if "retain" in step:
+            at += step["retain"]
+        elif "delete" in step:
+            updates.append(sheet.splice(at, step["delete"], b""))
+        else:
+            word = step["insert"].encode()
+            updates.append(sheet.splice(at, 0, word))
+            at += len(word)
+    return updates
+
+
+def _delta(old: bytes, new: bytes) -> list[Delta]:
+    """The change from one text to the other; [] for none."""
+    delta: Delta = []
+    at = 0
+    for edit in text_edits.edits(old, new):
+        delta += [{"retain": edit.offset - at}] if edit.offset > at else []
+        delta += [{"delete": edit.deleted}] if edit.deleted else []
+        delta += [{"insert": edit.inserted.decode()}] if edit.inserted else []
+        at = edit.offset + edit.deleted
+    return [delta] if delta else []

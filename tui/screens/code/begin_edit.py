@@ -1,0 +1,84 @@
+"""Begins to edit the open text of the tab Code, or says why it cannot and what helps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from localstore.agent.talk import Folder
+from localstore.core.limits import SHEET_TEXT
+from localstore.core.model.history import Blob
+from tui.actions import Action
+from tui.screens.base import READING_SECONDS
+from tui.screens.code.file_view import FileView
+from tui.widgets.lines import Lines
+
+EDIT = Action("edit", ("e",), "edit live", "svc watch", "signed_in", True, "live.updates")
+
+
+class BeginEdit(FileView):
+    _blob: Blob | None
+
+    def do_edit(self) -> None:
+        """Write in the open text, with others."""
+        why = self._why_not()
+        if why:
+            self.of.say(why, "warn")
+            return
+        place, repo, machine = self.svc.place.read_again(), self.of.repo, self.svc.machine
+        if place.folder is not None and place.repo_id == repo.id:
+            self._edit_in(place.folder, place.branch)
+            return
+        if machine is None:
+            return
+        origin = self.svc.client.origin
+
+        def work() -> None:
+            status = machine.status()
+            watched = status.folders if status is not None else []
+            found = [one for one in watched if (one.repo, one.server) == (repo.full_name, origin)]
+            self.svc.later(lambda: self._choose_folder(found))
+
+        self.of.hold_keys(READING_SECONDS)
+        self.app.run_worker(work, thread=True, group="edit", exclusive=True, exit_on_error=False)
+
+    def _why_not(self) -> str:
+        blob, path, ref = self._blob, self.path, self.of.ref_name
+        at = next((one for one in self.of.refs if one.name == ref), None)
+        size = blob.size if blob is not None and blob.path == path else 0
+        if path is None or self._mode != "file" or self.replaying:
+            return "open a file first: enter"
+        if blob is not None and blob.path == path and blob.encoding != "utf-8":
+            return "this is not a text: svc pull brings it, any program changes it"
+        if size > SHEET_TEXT:
+            return f"more than {SHEET_TEXT >> 20} MiB: change it with your editor, in the folder"
+        if at is not None and at.type != "branch":
+            return f"{ref} is a tag, and edits are of a branch: b"
+        if at is not None and at.head != self.of.seal:
+            return "this is an old seal, and edits are of the branch: b"
+        if self.svc.machine is None:
+            return "the app has no folders here: start it on your machine"
+        return ""
+
+    def _choose_folder(self, found: list[Folder]) -> None:
+        if not (self.is_attached and self.of.is_current):
+            return
+        self.of.drop_keys()
+        ref = self.of.ref_name
+        best = next((one for one in found if one.branch == ref), found[0] if found else None)
+        if best is None:
+            name = self.of.repo.full_name
+            self.of.say(f"it has no folder here: svc repo clone {name}, or svc watch in its folder", "warn")
+        else:
+            self._edit_in(Path(best.folder), best.branch)
+
+    def _edit_in(self, folder: Path, branch: str) -> None:
+        machine, ref = self.svc.machine, self.of.ref_name
+        if machine is None or self.path is None:
+            return
+        if branch != ref:
+            self.of.say(f"{folder} is on {branch}; there: svc switch {ref}", "warn")
+            return
+        from tui.screens.code.edit import Edit
+
+        line = self.query_one("#file", Lines).key
+        self.app.push_screen(Edit(machine, folder, branch, self.path, line if isinstance(line, int) else 1))

@@ -1,0 +1,249 @@
+"""Writes a text of the linked folder together with others, live."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from textual.app import ComposeResult
+from textual.events import Key
+
+from localstore.agent.talk import Person
+from localstore.core.lane.crdt import Delta
+from tui.actions import spoken
+from tui.listening.writing import Heard, Writing
+from tui.machine import Machine
+from tui.screens.base import READING_SECONDS, Over
+from tui.screens.code.clipboard import copy
+from tui.screens.code.edit_keys import EDIT_ACTIONS
+from tui.text import Part, safe
+from tui.widgets.frame import LIGHTS, Hints, Line, Prompt
+from tui.widgets.written import Cursors, Use, Written
+
+OWN = frozenset(action.id for action in EDIT_ACTIONS)
+HERE_EACH = 0.25  # seconds between two reports of where the cursor is
+
+
+class Edit(Over):
+    """`line`: where the reader was, from 1."""
+
+    ACTIONS = EDIT_ACTIONS
+    AUTO_FOCUS = "Written"
+    where = "edit"
+
+    def __init__(self, machine: Machine, folder: Path, branch: str, path: str, line: int) -> None:
+        super().__init__()
+        self._machine, self._folder, self._branch = machine, folder, branch
+        self._path, self._line, self._sought = path, line, ""
+        self._writing: Writing | None = None
+        self._people: list[Person] = []
+        self._ended = self._notice = ""
+        self._here: tuple[int, int] | None = None
+
+    def content(self) -> ComposeResult:
+        use = Use(
+            self._splice,
+            self._undo,
+            self._redo,
+            self.do_leave,
+            self.do_edit_find,
+            lambda chosen: copy(self, chosen),
+            lambda why: self.say(why, "warn"),
+            self._typed_ahead,
+        )
+        yield Written(self._path, use)
+        yield Line(id="bar")
+
+    def title_parts(self) -> Sequence[Part]:
+        return (
+            (f" {safe(self._path)}", "title"),
+            (f"  {safe(self._branch)}, live; esc leaves, f1 keys", "dim"),
+        )
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.hold_keys(READING_SECONDS)
+        self._writing = self._machine.write(self._folder, self._path, self._heard)
+        self.set_interval(HERE_EACH, self._tell_here)
+        self._paint()
+
+    def on_unmount(self) -> None:
+        if self._writing is not None:
+            self._writing.close()
+
+    def news(self) -> None:
+        """Does nothing: what others write comes by itself."""
+
+    def on_key(self, event: Key) -> None:
+        """Letters are text here; other keys may be those of actions."""
+        if isinstance(self.focused, Prompt):
+            return
+        event.prevent_default()
+        if self._said is not None:
+            self._said = None
+            self.show_frame()
+        action = next((one for one in self.svc.actions() if event.key in one.keys), None)
+        if action is not None and action.id in OWN and not event.is_printable:
+            event.stop()
+            self.svc.carry_out(action)
+
+    def show_frame(self) -> None:
+        super().show_frame()
+        if self._said is None and self._prompt is None:
+            shown = [action for action in self.svc.actions() if action.id in OWN and action.footer]
+            hints = [(spoken(action.keys[0]), action.label) for action in shown if action.keys]
+            self.query_one("#keys", Hints).offer(hints)
+
+    @property
+    def _area(self) -> Written:
+        return self.query_one(Written)
+
+    # --- what is heard
+
+    def _heard(self, heard: Heard) -> None:
+        self.svc.later(lambda: self._take(heard))
+
+    def _take(self, heard: Heard) -> None:
+        writing = self._writing
+        if writing is None or not self.is_attached:
+            return
+        begins, event = not writing.open, heard.event
+        changes = writing.take(heard)
+        if event.event == "text" and begins:
+            self._area.begin(event.text)
+            self._area.move_cursor((min(self._line, self._area.document.line_count) - 1, 0), center=True)
+            self.release_keys()
+        else:
+            self._area.take(changes)
+        if event.event == "people":
+            self._people = event.people
+            self._show_people()
+        elif event.event == "notice":
+            self._notice = event.detail
+        elif event.event == "ended":
+            self._ended = event.detail or "it ended"
+            self._area.read_only = True
+            if not writing.open and self.is_current:
+                self.do_leave()
+                return
+        elif event.event == "kept" and not event.queued:
+            self._notice = ""
+        self._paint()
+
+    def _show_people(self) -> None:
+        cursors: Cursors = {}
+        for one in self._people:
+            if one.line > 0:
+                column = one.col - 1 if one.col > 0 else None
+                cursors.setdefault(one.line - 1, []).append((column, _named(one), _role(one)))
+        self._area.show_cursors(cursors)
+
+    def _paint(self) -> None:
+        parts: list[Part] = [(" ", "text"), self.state(), ("  ", "text")]
+        if self._ended or self._notice:
+            parts += [(safe(self._ended or self._notice), "warn"), ("  ", "text")]
+        for one in self._people:
+            parts += [
+                (f"◂ {_named(one)}", _role(one)),
+                (f" {one.line}:{one.col}  " if one.line else "  ", "dim"),
+            ]
+        writing = self._writing
+        light = LIGHTS[writing.state] if writing is not None and writing.state in LIGHTS else ()
+        self.query_one("#bar", Line).put(parts, (*light, (" ", "text")))
+
+    def state(self) -> Part:
+        """What became of the text so far."""
+        writing = self._writing
+        if self._ended:
+            return (
+                ("not written any more: what is here that the folder lacks is lost", "bad")
+                if (writing is not None and writing.waits)
+                else ("saved", "good")
+            )
+        if writing is None or not writing.open:
+            return "opening", "dim"
+        if writing.waits:
+            return "⋯ on its way to the folder", "warn"
+        if writing.refused:
+            return f"saved here, refused by the server: {safe(writing.refused)}", "bad"
+        if writing.queued:
+            return ("⋯ queued offline", "warn") if writing.state == "offline" else ("⋯ sending", "dim")
+        return "saved", "good"
+
+    # --- what is typed
+
+    def _splice(self, offset: int, deleted: int, inserted: bytes) -> None:
+        if self._writing is not None:
+            self._writing.splice(offset, deleted, inserted)
+            self._paint()
+
+    def _undo(self) -> list[Delta]:
+        return self._writing.undo() if self._writing is not None else []
+
+    def _redo(self) -> list[Delta]:
+        return self._writing.redo() if self._writing is not None else []
+
+    def _tell_here(self) -> None:
+        row, column = self._area.cursor_location
+        if self._writing is not None and self._writing.connected and self._here != (row, column):
+            self._here = (row, column)
+            self._writing.here(row + 1, column + 1)
+
+    # --- actions
+
+    def do_edit_help(self) -> None:
+        from tui.screens.command.palette import Help
+
+        shown = [action for action in self.svc.actions() if action.id in OWN]
+        self.app.push_screen(Help(shown, self.where, self.svc.refused))
+
+    def do_edit_find(self) -> None:
+        self.ask("find", self._find, value=self._sought)
+
+    def _find(self, typed: str) -> None:
+        self._sought = typed or self._sought
+        self._seek(1)
+
+    def do_edit_next(self) -> None:
+        self._seek(1)
+
+    def do_edit_previous(self) -> None:
+        self._seek(-1)
+
+    def _seek(self, step: int) -> None:
+        if not self._sought:
+            self.do_edit_find()
+        elif not self._area.seek(self._sought, step):
+            self.say(f"{self._sought} is not in the text", "warn")
+
+    def do_edit_undo(self) -> None:
+        self._area.undo()
+
+    def do_edit_redo(self) -> None:
+        self._area.redo()
+
+    def do_edit_copy(self) -> None:
+        self._area.action_copy()
+
+    def do_edit_all(self) -> None:
+        self._area.select_all()
+
+    def do_leave(self) -> None:
+        """Go back. What was typed is saved, or on its way."""
+        text, role = self.state()
+        opened = self._writing is not None and self._writing.open
+        below = self.below
+        self.drop_keys()
+        self.app.pop_screen()
+        if self._ended and not opened:
+            below.say(self._ended, "warn")
+        elif opened:
+            below.say(text, role)
+
+
+def _named(one: Person) -> str:
+    return f"@{safe(one.who)}{' (agent)' if one.kind == 'agent' else ''}"
+
+
+def _role(one: Person) -> str:
+    return "agent" if one.kind == "agent" else "person"

@@ -1,0 +1,52 @@
+"""Roles of a text that changes while it is shown."""
+
+from __future__ import annotations
+
+from pygments import lex
+
+from tui.highlight import LINE_MAX, Coloured, lexer_of, role_of
+
+Span = tuple[int, int, str]
+
+
+class Colours:
+    """Roles by line. A line that changed is coloured for itself until `learn` brings the colours of the whole
+    text, which are made elsewhere because they take longer than a key may."""
+
+    def __init__(self, path: str) -> None:
+        self._lexer = lexer_of(path)
+        self._whole: Coloured | None = None
+        self._of: list[int] = []  # line → its line in `_whole`, or -1
+        self._alone: dict[str, list[Span]] = {}
+        self.version = 0
+
+    def learn(self, whole: Coloured, version: int) -> bool:
+        """Take the colours of the text as it was at `version`. Returns whether it still is."""
+        if version != self.version:
+            return False
+        self._whole, self._of = whole, list(range(len(whole)))
+        return True
+
+    def changed(self, first: int, last: int, now: int) -> None:
+        """The lines from `first` to `last` are `now` other lines."""
+        self.version += 1
+        if self._of:
+            self._of[first : last + 1] = [-1] * now
+
+    def spans(self, row: int, line: str) -> list[Span]:
+        """The roles of a line: from, to, role."""
+        at = self._of[row] if row < len(self._of) else -1
+        if self._whole is not None and at >= 0 and self._whole.line(at) == line:
+            return self._whole.spans(at)
+        if self._lexer is None or len(line) > LINE_MAX:
+            return []
+        found = self._alone.get(line)
+        if found is None:
+            found, begins = [], 0
+            for token, piece in lex(line, self._lexer):
+                found.append((begins, begins + len(piece), role_of(token)))
+                begins += len(piece)
+            if len(self._alone) > 1000:
+                self._alone.clear()
+            self._alone[line] = found
+        return found

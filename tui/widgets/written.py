@@ -1,0 +1,375 @@
+"""A text that is written together with others: what is typed goes out as splices, theirs comes as changes."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from rich.cells import cell_len
+from rich.style import Style
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.document._document import Document, EditResult, Location, Selection
+from textual.document._document_navigator import DocumentNavigator
+from textual.document._edit import Edit
+from textual.document._wrapped_document import WrappedDocument
+from textual.events import Key
+from textual.geometry import Size
+from textual.strip import Strip
+from textual.timer import Timer
+from textual.widgets import TextArea
+from textual.widgets.text_area import TextAreaTheme
+
+from localstore.core.lane.crdt import Delta
+from tui.highlight import Coloured, coloured
+from tui.theme import THEMES
+from tui.widgets.colours import Colours
+
+PASTE_BYTES = 256 * 1024  # that are pasted at once
+COLOUR_AFTER = 0.7  # seconds without a change, after which the whole text is coloured again
+TAKEN = frozenset(("ctrl+a", "ctrl+f", "f6", "f7"))  # by screen, by find, by the actions of the screen
+Cursors = dict[int, list[tuple[int | None, str, str]]]
+_ENDS = re.compile("\r\n|\r|\n")
+_SHOWN: Mapping[int, str] = {
+    **{code: chr(0x2400 + code) for code in range(32) if code != 9},
+    127: "\u2421",
+    **dict.fromkeys([*range(0x80, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F)], "\ufffd"),
+    **dict.fromkeys([*range(0x2066, 0x206A), 0xFEFF], "\ufffd"),
+}
+"""Characters that could steer a terminal, each as one that stands for it."""
+
+
+class _Lines(Document):
+    """A text whose lines end at each newline and nowhere else, so that places are those of the bytes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("")
+        self._lines = text.split("\n")
+
+    def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
+        (row, column), (last, until) = sorted((start, end))
+        replaced = self.get_text_range((row, column), (last, until))
+        put = text.split("\n")
+        put[0] = self._lines[row][:column] + put[0]
+        at = len(put[-1])
+        put[-1] += self._lines[last][until:]
+        self._lines[row : last + 1] = put
+        return EditResult((row + len(put) - 1, at), replaced)
+
+
+class _Rows(Sequence[Any]):
+    """What `of` makes of the number of each line."""
+
+    def __init__(self, lines: Document, of: Callable[[int], Any]) -> None:
+        self._lines, self._of = lines, of
+
+    def __len__(self) -> int:
+        return self._lines.line_count
+
+    def __getitem__(self, index: Any, /) -> Any:
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self._of(index)
+
+
+class _Flat(WrappedDocument):
+    """Each line as one row. Rows that are kept by number would be made again at each key."""
+
+    def wrap(self, width: int, tab_width: int | None = None) -> None:
+        lines: Any = self.document
+        rows: Any = _Rows(lines, lambda row: (row, 0))
+        self._offset_to_line_info = rows
+        rows = _Rows(lines, lambda row: [row])
+        self._line_index_to_offsets = rows
+        rows = _Rows(lines, lambda row: [])
+        self._wrap_offsets = self._tab_width_cache = rows
+
+    @property
+    def height(self) -> int:
+        return len(self._offset_to_line_info)
+
+    def wrap_range(self, start: Location, old_end: Location, new_end: Location) -> None:
+        """Does nothing: rows follow from lines."""
+
+
+class Use(NamedTuple):
+    """What the screen does for the text. `splice` is called with each change that the user makes: byte
+    offset, bytes deleted, bytes inserted. `undo` and `redo` take back and do again one's own edits and return
+    the changes. `ahead`: whether a key is kept for what opens. `copy` puts a text on the clipboard."""
+
+    splice: Callable[[int, int, bytes], object]
+    undo: Callable[[], list[Delta]]
+    redo: Callable[[], list[Delta]]
+    leave: Callable[[], None]
+    find: Callable[[], None]
+    copy: Callable[[str], None]
+    say: Callable[[str], None]
+    ahead: Callable[[Key], bool]
+
+
+def _bindings() -> list[BindingType]:
+    """Those of a text area, without the keys that are taken."""
+    found: list[BindingType] = []
+    for binding in TextArea.BINDINGS:
+        assert isinstance(binding, Binding)  # noqa: S101 - of the pinned library
+        keys = ",".join(key for key in binding.key.split(",") if key not in TAKEN)
+        if keys:
+            found.append(replace(binding, key=keys))
+    return [*found, Binding("ctrl+f", "find", "find", show=False)]
+
+
+class Written(TextArea, inherit_bindings=False):
+    """A text that is typed into. `cursors`: by line from 0, where others write: column from 0, or None, what
+    they are called, and their role."""
+
+    BINDINGS = _bindings()
+    DEFAULT_CSS = """
+    Written { border: none; padding: 0; height: 1fr; background: ansi_default; color: ansi_default; }
+    Written:focus { border: none; }
+    """
+
+    def __init__(self, path: str, use: Use) -> None:
+        self.cursors: Cursors = {}
+        self._sizes = [0]  # bytes of each line without its end
+        self._widest = 0
+        self._ending = "\n"
+        self._use, self._path = use, path
+        self._colours = Colours(path)
+        self._recolour: Timer | None = None
+        super().__init__(
+            soft_wrap=False, tab_behavior="indent", show_line_numbers=True, highlight_cursor_line=False
+        )
+        self.cursor_blink = False
+        self.match_cursor_bracket = False
+        self.read_only = True  # until the text is there
+
+    def on_mount(self) -> None:
+        styles = THEMES[getattr(self.app, "colours", "terminal")]
+        self.register_theme(
+            TextAreaTheme(
+                "svc",
+                base_style=styles["text"],
+                gutter_style=styles["gutter"],
+                cursor_style=Style(reverse=True),
+                selection_style=styles["cursor"],
+            )
+        )
+        self.theme = "svc"
+
+    def _set_document(self, text: str, language: str | None) -> None:
+        super()._set_document("", None)
+        self.document = _Lines(text)
+        self.wrapped_document = _Flat(self.document, tab_width=self.indent_width)
+        self.navigator = DocumentNavigator(self.wrapped_document)
+        self._sizes = [_bytes(line) for line in self.document.lines]
+        self._widest = max(map(_cells, self.document.lines))
+        self._rewrap_and_refresh_virtual_size()
+
+    def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
+        """None: a bracket without a partner would be looked for in the whole text at each key."""
+        return None
+
+    def begin(self, text: str) -> None:
+        """Show the text and let the user write."""
+        self._ending = "\r\n" if "\r\n" in text else "\n"
+        self.indent_type = "tabs" if "\n\t" in text else "spaces"
+        self.load_text(text)
+        self.read_only = False
+        self._colour()
+
+    # --- changes
+
+    def edit(self, edit: Edit) -> EditResult:
+        """Make a change of the user."""
+        top, bottom = self._range(edit)
+        text = _ENDS.sub(self._ending, edit.text).replace("\0", "").encode("utf-8", "replace")
+        if len(text) > PASTE_BYTES:
+            self._use.say("that is too much to paste at once: 256 KiB at most")
+            text, bottom = b"", top
+        start, end = self._offset(top), self._offset(bottom)
+        if start == end and not text:
+            return EditResult(edit.top, "")
+        self._use.splice(start, end - start, text)
+        return self._change(Edit(text.decode(), top, bottom, edit.maintain_selection_offset))
+
+    def _range(self, edit: Edit) -> tuple[Location, Location]:
+        """Where the edit begins and ends. A carriage return is part of the end of its line."""
+        top, bottom = self._before_end(edit.top), self._before_end(edit.bottom)
+        if top == bottom and edit.top != edit.bottom and bottom[0] + 1 < len(self._sizes):
+            bottom = (bottom[0] + 1, 0)
+        return top, bottom
+
+    def _before_end(self, at: Location) -> Location:
+        row, column = at
+        if row >= len(self._sizes):  # the line after the last, when that one is deleted
+            return self.document.end
+        line = self.document.get_line(row)
+        return (row, column - 1) if column == len(line) and line.endswith("\r") else at
+
+    def take(self, deltas: Sequence[Delta], move: bool = False) -> None:
+        """Make changes of others, or of an undo. `move`: the cursor goes there."""
+        for delta in deltas:
+            offset = 0
+            for step in delta:
+                if "retain" in step:
+                    offset += step["retain"]
+                    continue
+                text = step.get("insert", "")
+                start = self._location(offset)
+                end = self._location(offset + step["delete"]) if "delete" in step else start
+                result = self._change(Edit(text, start, end, maintain_selection_offset=True))
+                offset += len(text.encode())
+                if move:
+                    self.move_cursor(result.end_location)
+
+    def _change(self, edit: Edit) -> EditResult:
+        (row, _), (last, _) = edit.top, edit.bottom
+        result = super().edit(edit)
+        self.history.clear()  # undo goes by what each has written, not by places
+        lines = [self.document.get_line(at) for at in range(row, result.end_location[0] + 1)]
+        self._sizes[row : last + 1] = [_bytes(line) for line in lines]
+        self._widest = max(self._widest, *map(_cells, lines))
+        self._colours.changed(row, last, len(lines))
+        self._colour_later()
+        self._refresh_size()
+        return result
+
+    def undo(self) -> None:
+        if not self.read_only:
+            self.take(self._use.undo(), move=True)
+
+    def redo(self) -> None:
+        if not self.read_only:
+            self.take(self._use.redo(), move=True)
+
+    def _offset(self, at: Location) -> int:
+        row, column = at
+        return sum(self._sizes[:row]) + row + len(self.document.get_line(row)[:column].encode())
+
+    def _location(self, offset: int) -> Location:
+        begins = list(accumulate((size + 1 for size in self._sizes), initial=0))
+        row = min(bisect_right(begins, offset) - 1, len(self._sizes) - 1)
+        before = self.document.get_line(row).encode()[: offset - begins[row]]
+        return row, len(before.decode(errors="ignore"))
+
+    # --- what is shown
+
+    def show_cursors(self, cursors: Cursors) -> None:
+        """Show where others write."""
+        if cursors != self.cursors:
+            self.cursors = cursors
+            self._line_cache.clear()
+            self.refresh()
+
+    def _build_highlight_map(self) -> None:
+        """Does nothing: rows that are painted go by their text, and those that did not change stay."""
+
+    def _refresh_size(self) -> None:
+        tabs = self.indent_width  # a line of tabs is wider than its characters
+        self.virtual_size = Size(self._widest + self.gutter_width + 1 + 4 * tabs, len(self._sizes))
+        self._refresh_scrollbars()
+
+    def get_line(self, line_index: int) -> Text:
+        line = self.document.get_line(line_index)
+        text = Text(line.removesuffix("\r").translate(_SHOWN), end="", no_wrap=True)
+        styles = THEMES[getattr(self.app, "colours", "terminal")]
+        for start, end, role in self._colours.spans(line_index, line):
+            if role != "text":
+                text.stylize(styles[role], start, end)
+        there = self.cursors.get(line_index, ())
+        for column, _, role in there:
+            if column is not None:
+                text.append(" " * (column + 1 - len(text)))
+                text.stylize(styles[role] + Style(reverse=True), column, column + 1)
+        for _, name, role in there:
+            text.append(f"  ◂ {name}", styles[role])
+        return text
+
+    def render_line(self, y: int) -> Strip:
+        at = self.scroll_offset.y + y
+        end = self.selection.end
+        chosen: Any = self.selection if self.selection.contains_line(at) else end[0] == at
+        line = self.document.get_line(at) if at < self.document.line_count else None
+        key: Any = (self.size, self.scroll_offset.x, at, chosen, end if end[0] == at else None)
+        key = (*key, self.has_focus, self.gutter_width, self.virtual_size.width, line)
+        found = self._line_cache.get(key)
+        if found is None:
+            found = self._line_cache[key] = self._render_line(y)
+        return found
+
+    async def _on_key(self, event: Key) -> None:
+        if event.key == "escape":
+            self._use.leave()
+        elif not self._use.ahead(event):
+            return
+        event.stop()
+        event.prevent_default()
+
+    def action_find(self) -> None:
+        self._use.find()
+
+    def action_copy(self) -> None:
+        if self.selected_text:
+            self._use.copy(self.selected_text)
+        else:
+            self._use.say("select with shift and arrows first; esc leaves")
+
+    def action_cut(self) -> None:
+        chosen = self.selected_text
+        if chosen and not self.read_only:
+            self._use.copy(chosen)
+            self.delete(*self.selection)
+
+    def seek(self, word: str, step: int) -> bool:
+        """Select the next place of the word, or with -1 the one before, around the ends of the text. Capital
+        letters count where the word has some. Returns whether there is one."""
+        fold = (lambda line: line) if word != word.lower() else str.lower
+        (row, column), end = sorted(self.selection)
+        lines, count = self.document.lines, self.document.line_count
+        for away in range(count + 1):
+            at = (row + step * away) % count
+            line = fold(lines[at])
+            if away == 0:
+                found = line.find(word, end[1] if end[0] == row and end != (row, column) else column)
+                found = found if step > 0 else line.rfind(word, 0, column)
+            else:
+                found = line.find(word) if step > 0 else line.rfind(word)
+            if found >= 0:
+                self.selection = Selection((at, found), (at, found + len(word)))
+                return True
+        return False
+
+    # --- colours
+
+    def _colour_later(self) -> None:
+        if self._recolour is not None:
+            self._recolour.stop()
+        self._recolour = self.set_timer(COLOUR_AFTER, self._colour)
+
+    def _colour(self) -> None:
+        """Colour the whole text, on a thread."""
+        text, version = self.text, self._colours.version
+
+        def work() -> None:
+            whole = coloured(text, self._path)
+            if whole is not None:
+                self.app.call_from_thread(self._coloured, whole, version)
+
+        self.app.run_worker(work, thread=True, group="highlight", exclusive=True, exit_on_error=False)
+
+    def _coloured(self, whole: Coloured, version: int) -> None:
+        if self.is_attached and self._colours.learn(whole, version):
+            self._line_cache.clear()
+            self.refresh()
+
+
+def _bytes(line: str) -> int:
+    return len(line) if line.isascii() else len(line.encode())
+
+
+def _cells(line: str) -> int:
+    return len(line) if line.isascii() else cell_len(line)
