@@ -34,9 +34,11 @@ def _a_deleted_branch_is_left(place: Place) -> None:
 @row("usage", "diff")
 def _two_branches_are_compared(place: Place) -> None:
     bob = _on_side(place)
-    refused(bob, "log", "main..side", says="diff main..side")
+    refused(bob, "show", "main..side", says="diff main..side")
     assert "+side" in bob.ok("diff", "main..side").out
-    assert bob.ok("log", "side", "--oneline").out
+    assert bob.ok("log", "main..side", "--oneline").out.count("\n") == 1
+    refused(bob, "show", "HEAD~9", says="log")
+    assert bob.ok("log", "--oneline").out
 
 
 @row("branch_gone", "repo branch", "pull")

@@ -68,6 +68,11 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
     ("not_found", "log"): {
         "has no branch, tag or seal": ROW,
         "is not in the seal": "said in another row's scenario",
+        "the history begins at": "said in the row of usage and diff",
+    },
+    ("not_found", "repo branch"): {
+        "has no branch …; see": "a default branch that is gone, as any other name in the row",
+        "has no branch, tag or seal": ROW,
     },
     ("not_found", "status"): {
         "is neither in this folder": ROW,
@@ -113,8 +118,8 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
     },
     ("usage", "log"): {
         "--follow takes one file": ROW,
-        "is git's": "svc log lists the ids that are asked for",
-        "names two; svc diff": "of two names one is listed, as in the row",
+        "names two; svc diff": "said in the row of usage and diff",
+        "takes two dots": "two dots list one side, as in the row of usage and diff",
     },
     ("usage", "repo branch"): {
         "--from needs the name": ROW,
