@@ -8,28 +8,23 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import ClientError, Invalid, UsageError
-from localstore.core.identity.keys import KEY_BYTES, SIGNATURE_BYTES, DeviceKey
 from localstore.core.identity.ssh import CONNECT, FORWARD, SIGN, Signed
+
+if TYPE_CHECKING:
+    from localstore.core.identity.keys import DeviceKey
 
 VARIABLE = "SVC_SSH"
 PATIENCE = 20.0  # seconds until the relay takes a connection
+KEY_BYTES, SIGNATURE_BYTES = 32, 64
 SIGN_PATIENCE = 90.0  # longer than the relay waits for an agent
 ANSWER_BYTES = 16 * 1024
-
-
-class ForwardedKey(DeviceKey, frozen=True):
-    """A device key in the agent of the visitor. `ask` answers a message with a signature, or raises."""
-
-    ask: Callable[[bytes], bytes]
-
-    def sign(self, message: bytes) -> bytes:
-        return self.ask(message)
 
 
 class Link(msgspec.Struct, frozen=True):
@@ -49,6 +44,8 @@ class Link(msgspec.Struct, frozen=True):
         """The key of the visitor. Raises UsageError without a forwarded agent."""
         if not self.agent:
             raise UsageError(FORWARD)
+        from svc.http.forwarded_key import ForwardedKey  # libsodium, which most commands do not need
+
         return ForwardedKey(b"", self.agent, b"", self._sign)
 
     def _sign(self, message: bytes) -> bytes:

@@ -210,6 +210,13 @@ class Screen:
             assert self._read(), f"it ended: {self.raw[-2000:]!r}"
         raise AssertionError(f"{text!r} did not come: {self.screen.display}")
 
+    def until_gone(self, text: str) -> None:
+        """Wait until the screen does not show this."""
+        end = time.monotonic() + PATIENCE
+        while text in "\n".join(self.screen.display):
+            assert time.monotonic() < end
+            assert self._read()
+
     def until_wide(self, columns: int) -> None:
         """Wait until a line reaches behind this column."""
         end = time.monotonic() + PATIENCE

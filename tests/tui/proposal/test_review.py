@@ -63,7 +63,8 @@ async def open_files(pilot: Pilot[None], repo: str) -> str:
     await press(pilot, "enter")
     await press(pilot, "3")
     await press(pilot, "p", "enter")
-    return await press(pilot, "enter")
+    await press(pilot, "enter")
+    return await sees(pilot, "a * c")
 
 
 async def test_a_review_of_several_lines_goes_out_with_its_verdict(
