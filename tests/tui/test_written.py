@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from textual import events
 from textual.app import App, ComposeResult
 
 from localstore.core.lane.crdt import Delta
@@ -43,6 +44,7 @@ class _App(App[None]):
                 self.copied.append,
                 self.said.append,
                 lambda key: False,
+                lambda key: False,
             ),
         )
 
@@ -64,6 +66,17 @@ async def test_a_random_walk_shows_what_the_sheet_has() -> None:
             if dice.random() < 0.2:
                 area.undo()
             assert area.text.encode() == app.sheet.text() == app.lane.text()
+
+
+async def test_keys_that_come_at_once_are_carried_out_in_their_order() -> None:
+    app = _App("one\ntwo\nthree\n")
+    async with app.run_test(size=(60, 12)) as pilot:
+        area = app.area()
+        for key in ("down", "end", "enter", "a", "up", "home", "b", "left", "delete", "c"):
+            app.post_message(events.Key(key, key if len(key) == 1 else "\r" if key == "enter" else None))
+        await pilot.pause()
+        await pilot.pause()
+        assert area.text == "one\nctwo\na\nthree\n"
 
 
 async def test_what_others_write_leaves_the_cursor_at_its_word() -> None:

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from rich.style import Style
@@ -99,7 +99,8 @@ class _Flat(WrappedDocument):
 class Use(NamedTuple):
     """What the screen does for the text. `splice` is called with each change that the user makes: byte
     offset, bytes deleted, bytes inserted. `undo` and `redo` take back and do again one's own edits and return
-    the changes. `ahead`: whether a key is kept for what opens. `copy` puts a text on the clipboard."""
+    the changes. `ahead`: whether a key is kept for what opens; `act`: whether it was one of the screen's.
+    `copy` puts a text on the clipboard."""
 
     splice: Callable[[int, int, bytes], object]
     undo: Callable[[], list[Delta]]
@@ -109,11 +110,12 @@ class Use(NamedTuple):
     copy: Callable[[str], None]
     say: Callable[[str], None]
     ahead: Callable[[Key], bool]
+    act: Callable[[Key], bool]
 
 
-def _bindings() -> list[BindingType]:
+def _bindings() -> list[Binding]:
     """Those of a text area, without the keys that are taken."""
-    found: list[BindingType] = []
+    found: list[Binding] = []
     for binding in TextArea.BINDINGS:
         assert isinstance(binding, Binding)  # noqa: S101 - of the pinned library
         keys = ",".join(key for key in binding.key.split(",") if key not in TAKEN)
@@ -122,11 +124,15 @@ def _bindings() -> list[BindingType]:
     return [*found, Binding("ctrl+f", "find", "find", show=False)]
 
 
+_BINDINGS = _bindings()
+ACTIONS = {key: binding.action for binding in _BINDINGS for key in binding.key.split(",")}
+
+
 class Written(TextArea, inherit_bindings=False):
     """A text that is typed into. `cursors`: by line from 0, where others write: column from 0, or None, what
     they are called, and their role."""
 
-    BINDINGS = _bindings()
+    BINDINGS: ClassVar[list[BindingType]] = [*_BINDINGS]
     DEFAULT_CSS = """
     Written { border: none; padding: 0; height: 1fr; background: ansi_default; color: ansi_default; }
     Written:focus { border: none; }
@@ -302,9 +308,15 @@ class Written(TextArea, inherit_bindings=False):
         return found
 
     async def _on_key(self, event: Key) -> None:
+        """Carry out the key at once. Textual looks for what a key is bound to when it has reached the app,
+        and a letter that was typed after it would be in the text by then."""
         if event.key == "escape":
             self._use.leave()
-        elif not self._use.ahead(event):
+        elif self._use.ahead(event) or self._use.act(event):
+            pass
+        elif event.key in ACTIONS:
+            await self.run_action(ACTIONS[event.key])
+        else:
             return
         event.stop()
         event.prevent_default()

@@ -50,6 +50,7 @@ class Edit(Over):
             lambda chosen: copy(self, chosen),
             lambda why: self.say(why, "warn"),
             self._typed_ahead,
+            self._act,
         )
         yield Written(self._path, use)
         yield Line(id="bar")
@@ -75,17 +76,20 @@ class Edit(Over):
         """Does nothing: what others write comes by itself."""
 
     def on_key(self, event: Key) -> None:
-        """Letters are text here; other keys may be those of actions."""
-        if isinstance(self.focused, Prompt):
-            return
-        event.prevent_default()
+        """Does nothing beyond what the text did with the key."""
+        if not isinstance(self.focused, Prompt):
+            event.prevent_default()
+
+    def _act(self, event: Key) -> bool:
+        """Carry out the action of a key. Letters have none: they are text here."""
         if self._said is not None:
             self._said = None
             self.show_frame()
         action = next((one for one in self.svc.actions() if event.key in one.keys), None)
-        if action is not None and action.id in OWN and not event.is_printable:
-            event.stop()
-            self.svc.carry_out(action)
+        if action is None or action.id not in OWN or event.is_printable:
+            return False
+        self.svc.carry_out(action)
+        return True
 
     def show_frame(self) -> None:
         super().show_frame()
