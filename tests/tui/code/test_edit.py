@@ -165,3 +165,35 @@ async def test_a_watched_folder_is_found_and_an_old_seal_refused(
         screen.seal = "0" * 64  # type: ignore[attr-defined]
         await press(pilot, "e")
         await sees(pilot, "this is an old seal")
+
+
+async def test_a_text_that_goes_while_it_is_open_says_so(other: Typist, alice: Svc, open_app: Open) -> None:
+    async with open_app(place=here()).run_test(size=(120, 24)) as pilot:
+        await edit(pilot)
+        await pilot.press("home", *"kept ")
+        await sees(pilot, "kept", "saved")
+        Path("README.md").unlink()
+        await sees(pilot, "not written any more", "is not in the folder any more")
+        await pilot.press(*"lost", "escape")
+        await sees(pilot, "1Overview")
+        assert not Path("README.md").exists()
+        assert alice("restore", "README.md").code == 0
+        text = Path("README.md").read_text()
+        assert "lost" not in text
+
+
+async def test_a_switch_of_the_folder_ends_the_edit(other: Typist, alice: Svc, open_app: Open) -> None:
+    before = Path("README.md").read_text()
+    assert alice("repo", "branch", "side").code == 0
+    async with open_app(place=here()).run_test(size=(120, 24)) as pilot:
+        await edit(pilot)
+        await pilot.press("home", *"kept ")
+        await sees(pilot, "kept", "saved")
+        await soon(pilot, lambda: (other.hear(), other.shown.startswith(b"kept"))[1])
+        assert alice("switch", "side").code == 0
+        await sees(pilot, "not written any more", "the folder is on the branch side now")
+        await pilot.press(*"lost")
+        await pilot.press("escape")
+    assert Path("README.md").read_text() == before
+    other.hear()
+    assert other.shown.decode() == "kept " + before

@@ -162,7 +162,7 @@ class Edit(Over):
             return (
                 ("not written any more: what is here that the folder lacks is lost", "bad")
                 if (writing is not None and writing.waits)
-                else ("saved", "good")
+                else ("not written any more", "warn")
             )
         if writing is None or not writing.open:
             return "opening", "dim"
