@@ -138,3 +138,15 @@ async def test_what_is_typed_before_the_palette_is_there(open_app: Open, alice: 
         async with asyncio.timeout(PATIENCE):
             while "sync: state and queue" not in (text := await settle(pilot)) or "account" in text:
                 pass
+
+
+async def test_the_light_changes_while_a_screen_opens(issue: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app = pilot.app
+        assert isinstance(app, SvcApp)
+        for _ in range(3):
+            app.do_command()
+            app._set_state("live")  # the new screen is in front and has no widgets yet
+            await sees(pilot, "esc")
+            await press(pilot, "escape")

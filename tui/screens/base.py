@@ -81,8 +81,16 @@ class Base(Screen[None], inherit_bindings=False):
             return self.focused
         return next(iter(self.query(Lines)), None)
 
+    @property
+    def has_widgets(self) -> bool:
+        """Whether the screen has been composed."""
+        return bool(self.query(Hints))
+
     def show_frame(self) -> None:
-        """Paint the current title and keys; only differences are sent."""
+        """Paint the current title and keys; only differences are sent. Does nothing before the screen has its
+        widgets: the light may change while it opens, and `on_mount` paints all."""
+        if not self.has_widgets:
+            return
         waiting = sum(entry.state != "refused" for entry in self.svc.entries)
         queued = (f"⋯ {waiting} queued  ", "warn") if waiting else ("", "text")
         light = (queued, *LIGHTS[self.svc.line_state], (" ", "text"))

@@ -128,6 +128,8 @@ class RepoScreen(Base):
 
     def show_frame(self) -> None:
         super().show_frame()
+        if not self.has_widgets:
+            return
         parts: list[Part] = [(" ", "text")]
         for number, (name, _) in enumerate(TABS, 1):
             role = "title" if number == self._tab else "text"

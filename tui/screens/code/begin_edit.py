@@ -76,7 +76,7 @@ class BeginEdit(FileView):
         if machine is None or self.path is None:
             return
         if branch != ref:
-            self.of.say(f"{folder} is on {branch}; there: svc switch {ref}", "warn")
+            self.of.say(f"svc switch {ref} first: on {branch} is {folder}", "warn")
             return
         from tui.screens.code.edit import Edit
 

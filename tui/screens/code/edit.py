@@ -93,7 +93,7 @@ class Edit(Over):
 
     def show_frame(self) -> None:
         super().show_frame()
-        if self._said is None and self._prompt is None:
+        if self._said is None and self._prompt is None and self.has_widgets:
             shown = [action for action in self.svc.actions() if action.id in OWN and action.footer]
             hints = [(spoken(action.keys[0]), action.label) for action in shown if action.keys]
             self.query_one("#keys", Hints).offer(hints)
