@@ -1,8 +1,8 @@
 """What is said on the agent's socket: one JSON object a line. A client's has at most LINE_BYTES.
 
 A client sends a `Request`; `Reply` answers it, and `ApiResponse` an `invoke`. After a `follow`, `Said` lines
-come until somebody hangs up, after a `look` lines of `Seen`. After an `edit` the client sends `Typed` lines
-and hears `Sheet` lines.
+come until somebody hangs up, after a `look` lines of `Seen`. After an `edit` the client sends lines of
+`Typed`, or of `Spliced` if it named a `unit`, and hears lines of `Sheet`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, Generic, Literal, TypeVar
 import msgspec
 
 from localstore.agent.place import socket_path
+from localstore.core.lane.splice import Splice, Unit
 
 LINE_BYTES = 1 << 20
 RESPONSE_BYTES = 16 << 20  # of an ApiResponse
@@ -30,9 +31,9 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     (no folder: all); `send` what waits in the outbox; `invoke` a `command` with `args`, in the `folder` and
     at the `server`; `look` at the live state of a `branch` of the `repo` (an id) at the `server`; say that
     the user is `here` on it, in a `path` and `line`, looking; `edit` the text at a `path` of the `folder`, in
-    a `session` that the client names. `detach`: the folder is watched when nobody
-    follows it as well. `turn`: what an agent calls the turn in which it edits; it ends when the follower who
-    named it hangs up."""
+    a `session` that the client names, or by splices whose offsets count in `unit`. `detach`: the folder is
+    watched when nobody follows it as well. `turn`: what an agent calls the turn in which it edits; it ends
+    when the follower who named it hangs up."""
 
     do: Do
     folder: str | None = None
@@ -46,6 +47,7 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     path: str = ""
     line: int = 0
     session: str = ""
+    unit: Unit | Literal[""] = ""
 
 
 class Typed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -54,6 +56,17 @@ class Typed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
     n: int = 0
     update: str = ""
+    line: int = 0
+    col: int = 0
+
+
+class Spliced(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What was changed: `splices`, the `n`th change of the client (0: none), which has made all of the
+    agent's to number `seen`; and where its cursor is now, line and character from 1."""
+
+    n: int = 0
+    seen: int = 0
+    splices: list[Splice] = msgspec.field(default_factory=list)
     line: int = 0
     col: int = 0
 
@@ -195,6 +208,8 @@ class Sheet(msgspec.Struct, omit_defaults=True):
 
     text      the `text` that the sheet begins with, which has all updates of the session to the `n`th
     update    others changed the text: `update` of the sheet in base64
+    change    the same by splices: the agent's `change` of this number, with its `splices`; only for a client
+              whose last change is the `n`th, any other drops it and gets it again
     kept      all updates to the `n`th are in the folder's lane and file; `state`: the light; `queued`: some
               edits of the file are not on the branch yet; `detail`: why the server refuses them
     people    who else is in the file
@@ -202,10 +217,12 @@ class Sheet(msgspec.Struct, omit_defaults=True):
     ended     it is not edited any more, `detail` says why
     """
 
-    event: Literal["text", "update", "kept", "people", "notice", "ended"]
+    event: Literal["text", "update", "change", "kept", "people", "notice", "ended"]
     n: int = 0
     text: str = ""
     update: str = ""
+    change: int = 0
+    splices: list[Splice] = msgspec.field(default_factory=list)
     state: str = ""
     queued: bool = False
     detail: str = ""

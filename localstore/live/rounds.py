@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 
 import msgspec
 
 from localstore.core.lane.update import LiveUpdate
 from localstore.core.model.live import UpdateAnswers
+from localstore.folder.files import BeingWritten
 from localstore.folder.scan import scan as walk
 from localstore.folder.scan_result import PartialWalk, Scan, Skipped, WatcherMistaken
 from localstore.folder.stat_cache import ScanSinks
@@ -62,6 +63,7 @@ class Rounds:
         self._costly: set[str] = set()
         self._moved: Counter[str] = Counter()
         self._placed: dict[str, int] = {}  # path → inode of the file that svc wrote
+        self._unseen: set[str] = set()  # paths that were being written when they were to be looked at
         self._writing: dict[str, float] = {}  # path → until when to wait for its writer
         self._copy: WorkingCopy | None = None
 
@@ -90,7 +92,7 @@ class Rounds:
     def saved(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
         """Capture the saves of these paths and put their updates in flight."""
         self.reads.look()
-        paths = [path for path in paths if not self._is_ours(copy, path)]
+        paths = [path for path in paths if path in self._unseen or not self.is_ours(copy, path)]
         for path in paths:
             self.barred.pop(path, None)
         return self._send_off(copy, paths, None)
@@ -102,16 +104,14 @@ class Rounds:
         path = sheet.path
         self.barred.pop(path, None)
         self.buffers.authors.pop(path, None)
-        with copy.db.step():
-            scan = examine(copy, [path])
-            capture(copy, edited(copy, [path], scan), scan)
+        with ExitStack() as held, copy.db.step():
+            if _is_still(copy, path, held):
+                scan = examine(copy, [path])
+                capture(copy, edited(copy, [path], scan), scan)
             sheet.follow(copy)
             sheet.take(copy, updates, last)
         settle(copy, [path])
-        with copy.db.step():
-            again = examine(copy, [path])
-            composed = self._composed(copy, [path], again)
-        return self._report(copy, _skipped(composed, again), ())
+        return self._compose_again(copy, [path])
 
     def saved_below(self, copy: WorkingCopy, folders: Iterable[str], heard: bool = False) -> Done:
         """As `saved`, for everything that changed below these folders. `heard`: a watcher names those to
@@ -191,7 +191,17 @@ class Rounds:
             return False
         return time.monotonic() < self._writing.setdefault(path, time.monotonic() + WRITING_SECONDS)
 
-    def _is_ours(self, copy: WorkingCopy, path: str) -> bool:
+    def _may_capture(self, copy: WorkingCopy, path: str, held: ExitStack) -> bool:
+        """Whether the file may be looked at now. Half of what an editor plugin saves would be an edit, so a
+        file that one has open is looked at while nobody writes it, until `held` is left; else when it was
+        closed."""
+        if not self.buffers.editors.edits(path) or _is_still(copy, path, held):
+            self._unseen.discard(path)
+            return True
+        self._unseen.add(path)
+        return False
+
+    def is_ours(self, copy: WorkingCopy, path: str) -> bool:
         """Whether the file is still the one that svc wrote, by its stat."""
         inode = self._placed.get(path)
         if not inode:
@@ -206,7 +216,9 @@ class Rounds:
         """Capture, write merged texts, and compose updates; in one step if nothing was merged."""
         if not paths:
             return Done()
-        with copy.db.step():
+        with ExitStack() as held, copy.db.step():
+            if scan is None:
+                paths = [path for path in paths if self._may_capture(copy, path, held)]
             scan = scan or examine(copy, paths)
             seen = [path for path in paths if path in copy.entries or scan.find(path) is not None]
             capture(copy, edited(copy, seen, scan), scan)
@@ -215,9 +227,14 @@ class Rounds:
                 composed = self._composed(copy, seen, scan)
                 return self._report(copy, _skipped(composed, scan), ())
         settle(copy, open_)
-        with copy.db.step():
-            again = examine(copy, seen)
-            composed = self._composed(copy, seen, again)
+        return self._compose_again(copy, seen)
+
+    def _compose_again(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
+        """Compose updates after files were written."""
+        with ExitStack() as held, copy.db.step():
+            paths = [path for path in paths if self._may_capture(copy, path, held)]
+            again = examine(copy, paths)
+            composed = self._composed(copy, paths, again)
         return self._report(copy, _skipped(composed, again), ())
 
     def _composed(self, copy: WorkingCopy, paths: Collection[str], scan: Scan) -> Composed:
@@ -247,6 +264,15 @@ class Rounds:
         copy.conflicts, copy.merged, self.buffers.kept = [], set(), []
         copy.unreadable = {}
         return done
+
+
+def _is_still(copy: WorkingCopy, path: str, held: ExitStack) -> bool:
+    """Whether no program has the file open for writing. Then none can until `held` is left."""
+    try:
+        held.enter_context(copy.files.unwritten(path))
+    except BeingWritten:
+        return False
+    return True
 
 
 def _pending(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:

@@ -83,7 +83,8 @@ class OpenSheet:
             if typed:
                 put_typed(copy.db, entry)
             self._shown = entry.want
-        _put_session(copy, self.session, last)
+        if self.session:
+            _put_session(copy, self.session, last)
         self.last = last
 
     def _lane_of(self, copy: WorkingCopy, entry: PathRecord) -> Lane:

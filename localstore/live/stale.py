@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
 import msgspec
 
@@ -37,12 +38,34 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+class Editors(Protocol):
+    """Programs that tell what is typed into a text, and may save it as well."""
+
+    def edits(self, path: str) -> bool:
+        """Whether one of them has this text open."""
+
+    def shows(self, path: str, name: bytes) -> bool:
+        """Whether one of them shows this text of the file, by its BLAKE3, or did so a moment ago."""
+
+
+class NoEditors:
+    """Nobody tells what is typed."""
+
+    def edits(self, path: str) -> bool:
+        return False
+
+    def shows(self, path: str, name: bytes) -> bool:
+        return False
+
+
 class Buffers:
     """The texts that editors may hold of the files of one working copy. `was_read`: whether a program has
     read the file since svc wrote it. `kept` collects lines that saves lacked."""
 
     def __init__(self, was_read: Callable[[str], bool], now: Callable[[], int] = now_ms) -> None:
         self._was_read, self._now = was_read, now
+        self.editors: Editors = NoEditors()
+        self._strange: set[str] = set()  # paths whose last save is nothing that an editor told
         self.authors: dict[str, str] = {}  # path → author of the edit that is being written
         self.kept: list[Kept] = []
 
@@ -78,6 +101,7 @@ class Buffers:
         copy.db.arrivals.put(path, Arrivals(versions))
 
     def _placed(self, copy: WorkingCopy, path: str, before: bytes | None, new: bytes) -> None:
+        self._strange.discard(path)
         entry = copy.entries.get(path)
         if before is None or before == new or entry is None or entry.kind != "text":
             return
@@ -91,11 +115,15 @@ class Buffers:
                 found.versions.pop()
         found.versions.append(Version(new, self._now(), False, self.authors.get(path, "")))
         if len(found.versions) > VERSIONS:
-            found.versions[1:-1:2] = []
+            del found.versions[1:-1:2]
         copy.db.arrivals.put(path, found)
 
     def _saved(self, copy: WorkingCopy, entry: PathRecord, digest: bytes, data: bytes) -> None:
         """Called when a save is captured. Sets the entry's shadow to the text that the save was made from."""
+        if self.editors.edits(entry.path) and self._is_told(entry.path, digest):
+            copy.objects.add([(digest, data)])
+            entry.shadow = digest
+            return
         found = copy.db.arrivals.get(entry.path)
         if found is not None:
             copy.db.arrivals.drop(entry.path)
@@ -112,6 +140,17 @@ class Buffers:
             self._note(copy, entry.path, found.versions, held)
             copy.db.arrivals.put(entry.path, Arrivals([Version(digest, self._now())], said=digest))
         entry.shadow = base.digest
+
+    def _is_told(self, path: str, name: bytes) -> bool:
+        """Whether everything in this save is told as it is typed. After a save of something else, and of half
+        a text, it is an edit of that."""
+        if not self.editors.shows(path, name):
+            self._strange.add(path)
+            return False
+        if path in self._strange:
+            self._strange.discard(path)
+            return False
+        return True
 
     def _note(self, copy: WorkingCopy, path: str, versions: list[Version], held: int) -> None:
         old, new = copy.text(versions[held].digest), copy.text(versions[-1].digest)

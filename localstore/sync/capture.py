@@ -16,6 +16,7 @@ from localstore.core.lane.lane import Lane
 from localstore.core.limits import MIB, TEXT_FILE
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage.file_kind import kind_of
+from localstore.folder.files import BeingWritten
 from localstore.folder.scan_result import Scan
 from localstore.record.entry import PathRecord
 from localstore.sync.conflicts import TextsConflict, record_conflict
@@ -191,7 +192,9 @@ def _on_disk(copy: WorkingCopy, path: str, scan: Scan | None) -> _Text | None:
     held = copy.objects.cached(seen.digest) if seen and seen.kind == "text" else None
     if seen and held is not None:
         return _Text(seen.digest, held)
-    if copy.files.being_written(path):
+    try:
+        with copy.files.unwritten(path):
+            data = copy.files.read_up_to(path, TEXT_FILE)
+    except BeingWritten:
         return None  # half of a save
-    data = copy.files.read_up_to(path, TEXT_FILE)
     return _Text(digest(data), data) if data is not None and kind_of(data) == "text" else None

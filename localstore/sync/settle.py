@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from localstore.core.encoding import unhex
 from localstore.core.errors import Conflict, NotFound, ServerMisbehaved, ServerUnreachable
 from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage.file_kind import kind_of
-from localstore.folder.files import Content
+from localstore.folder.files import BeingWritten, Content
 from localstore.folder.stat_cache import read_stat
 from localstore.folder.walk_rules import NESTED
 from localstore.folder.writer import Change, Outcome, Writer
@@ -120,13 +120,22 @@ def _is_settled(copy: WorkingCopy, path: str) -> bool:
 def _change(copy: WorkingCopy, path: str) -> list[Change]:
     """The write that the path needs, after everything in its way was moved. Empty if the path cannot be
     written."""
-    entry = copy.entries[path]
-    if copy.files.being_written(path) or not _clear_path(copy, path):
+    try:
+        with copy.files.unwritten(path) as awaited:
+            return _change_of(copy, path, awaited) if _clear_path(copy, path) else []
+    except BeingWritten:
         return []
+
+
+def _change_of(copy: WorkingCopy, path: str, awaited: Callable[[], bool]) -> list[Change]:
+    """As `_change`, while nobody writes the file. `awaited`: whether somebody waits to."""
+    entry = copy.entries[path]
     now = copy.digest_on_disk(path)
     if now not in (None, entry.shadow, entry.want):
         capture(copy, [path])  # a save since the last capture
         now = copy.digest_on_disk(path)
+        if awaited():
+            return []  # its save comes next
     if now not in (None, entry.shadow, entry.want) or (now is None and copy.exists(path)):
         _move_aside(copy, entry)
     return [Change(path, entry.want)] if path in copy.entries else []

@@ -134,10 +134,10 @@ def bootstrap(api: Api, repo_id: str, credential: Credential) -> Bootstrap:
     return api.send(live.BOOTSTRAP, body, id=repo_id, branch=BRANCH)
 
 
-def credentials(base: Path, relay: Relay, count: int) -> Iterator[Credential]:
+def credentials(base: Path, relay: Relay, count: int, handle: str = "bench") -> Iterator[Credential]:
     """Sessions of one account and key."""
     environment = {**os.environ, "SVC_HOME": str(base / "home"), "SVC_SERVER": relay.origin}
-    words = [sys.executable, "-m", "svc", "login", "--device-key", "--handle", "bench"]
+    words = [sys.executable, "-m", "svc", "login", "--device-key", "--handle", handle]
     for _ in range(count):
         subprocess.run(words, env=environment, check=True, stdout=subprocess.DEVNULL)
         found = connect(relay.origin, Sessions(base / "home")).http.credential
@@ -147,10 +147,11 @@ def credentials(base: Path, relay: Relay, count: int) -> Iterator[Credential]:
 
 @contextmanager
 def devices(
-    base: Path, relay: Relay, repo_id: str, count: int, subscribed: bool
+    base: Path, relay: Relay, repo_id: str, count: int, subscribed: bool, handle: str = "bench"
 ) -> Iterator[Sequence[Listener]]:
+    """Sockets of this account, whose SVC_HOME is in `base`."""
     found: list[Listener] = []
-    sessions = list(credentials(base, relay, -(-count // SESSIONS)))
+    sessions = list(credentials(base, relay, -(-count // SESSIONS), handle))
     for number in range(count):
         credential = sessions[number // SESSIONS]
         listener = Listener(relay, credential, f"127.0.0.{2 + number // ADDRESSES}")

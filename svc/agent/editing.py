@@ -1,25 +1,22 @@
-"""Texts of a watched folder that are open in the app: what is typed comes in, what others write goes out."""
+"""Texts of a watched folder that are open in the app or an editor: what is typed comes in, what others write
+goes out."""
 
 from __future__ import annotations
 
-import binascii
 import queue
 import time
-from base64 import b64decode, b64encode
-from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from localstore.agent.server import Follower
-from localstore.agent.talk import Person, Request, Sheet, Typed
-from localstore.core.errors import Invalid, SvcError, UsageError
+from localstore.agent.talk import Person, Request, Sheet
+from localstore.core.errors import SvcError
 from localstore.core.paths import terminal_safe
 from localstore.errors import CopyBusy
 from localstore.live.sheets import OpenSheet
 from localstore.sync.working_copy import WorkingCopy
+from svc.agent.editor import Editor, Plugin, editor_of
 from svc.agent.steps import Steps
 
 if TYPE_CHECKING:
@@ -28,55 +25,17 @@ if TYPE_CHECKING:
 TYPED_EACH = 0.15  # seconds between two edits that are made of what is typed
 HERE_EACH, HERE_AGAIN = 0.25, 20.0  # seconds between two reports of where the cursor is; of a still one
 LARGER = 2 << 20  # bytes of a text for a second more between them: each costs as much as the text is long
-AT_ONCE = 500  # updates of one edit
 PEOPLE = 50  # that a client is told of
-SESSION_LETTERS = 64
-_typed = msgspec.json.Decoder(Typed)
-
-
-def require_edit(request: Request) -> None:
-    """Raise UsageError unless the request names a folder, a path and a session."""
-    word = request.session
-    if not (request.folder and request.path and word.isalnum() and len(word) <= SESSION_LETTERS):
-        raise UsageError("an edit names a folder, a path in it, and a session of letters and digits")
+ARRIVING, ARRIVED = 0.05, 0.005  # seconds that what a plugin sent before it saved may take; between looks
 
 
 def edit(found: Sequence[Watched], request: Request, follower: Follower) -> None:
     """Let the client of an `edit` write into the text, in the folder that was found."""
     for folder in found:
-        folder.edit(request.path, request.session, follower)
+        folder.edit(editor_of(request, follower))
     if not found:
         follower.say(Sheet("ended", detail="the folder is not watched any more"))
         follower.hang_up_later()
-
-
-class _Editor:
-    """One client that edits a text. `sheet`: None until it is open. `left`: it has hung up, and what it typed
-    is still to be kept."""
-
-    def __init__(self, path: str, session: str, follower: Follower) -> None:
-        self.path, self.session, self.follower = path, session, follower
-        self.sheet: OpenSheet | None = None
-        self.typed: deque[Typed] = deque()
-        self.told: tuple[Any, ...] = ()
-        self.left = False
-
-    def say(self, event: Sheet) -> None:
-        if not self.left:
-            self.follower.say(event)
-
-    def pop(self) -> tuple[list[bytes], int]:
-        """The next updates and the number of the last one. Raises Invalid if they are not updates."""
-        updates: list[bytes] = []
-        last = 0
-        while self.typed and len(updates) < AT_ONCE:
-            one = self.typed.popleft()
-            try:
-                updates.append(b64decode(one.update, validate=True))
-            except (binascii.Error, ValueError):
-                raise Invalid("what came from the app is not an edit") from None
-            last = one.n
-        return updates, last
 
 
 class Editing(Steps):
@@ -87,19 +46,24 @@ class Editing(Steps):
         self._inbox: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self._people: dict[str, Person] = {}
         self._not_before = 0.0  # of the next round, after one that failed
-        self._editors: dict[Follower, _Editor] = {}
+        self._editors: dict[Follower, Editor] = {}
         self._typed_at = 0.0  # when an edit was made last
         self._cursor: tuple[str, int, int] | None = None  # where somebody edits in the app
         self._here_at, self._here_told = 0.0, False
         self._relit = False  # the light has changed
+        self._work.buffers.editors = self
 
     # --- called from other threads
 
-    def edit(self, path: str, session: str, follower: Follower) -> None:
+    def edit(self, editor: Editor) -> None:
         """Open a text for a client; what it sends from now on was typed."""
-        editor = _Editor(path, session, follower)
         self._inbox.put(("edit", editor))
-        follower.hears = lambda line: self._inbox.put(("typed", (editor, line)))
+
+        def hears(line: bytes) -> None:
+            editor.lines.put(line)
+            self._inbox.put(("typed", editor))
+
+        editor.follower.hears = hears
 
     def edit_left(self, follower: Follower) -> None:
         """The client has hung up."""
@@ -107,7 +71,7 @@ class Editing(Steps):
 
     # --- messages
 
-    def _on_edit(self, editor: _Editor) -> None:
+    def _on_edit(self, editor: Editor) -> None:
         self._editors[editor.follower] = editor
 
     def _on_edit_left(self, follower: Follower) -> None:
@@ -116,19 +80,48 @@ class Editing(Steps):
             editor.left = True
             self._drop_left(editor)
 
-    def _on_typed(self, value: tuple[_Editor, bytes]) -> None:
-        editor, line = value
-        if self._editors.get(editor.follower) is not editor:
-            return
-        try:
-            typed = _typed.decode(line)
-        except msgspec.MsgspecError:
-            self._end_edit(editor, "what came from the app is not an edit")
-            return
-        if typed.n > 0 and typed.update:
-            editor.typed.append(typed)
-        if typed.line > 0:
-            self._cursor, self._here_told = (editor.path, typed.line, max(0, typed.col)), False
+    def _on_typed(self, editor: Editor) -> None:
+        while self._editors.get(editor.follower) is editor and not editor.lines.empty():
+            try:
+                at, col = editor.hear(editor.lines.get_nowait())
+            except SvcError as error:
+                self._end_edit(editor, error.detail or error.title)
+                return
+            if at > 0:
+                self._cursor, self._here_told = (editor.path, at, max(0, col)), False
+
+    def _on_closed(self, value: tuple[str, float]) -> None:
+        self._touched(value[0])
+        self._saves.closed(*value)
+
+    def _on_written(self, value: tuple[str, float]) -> None:
+        self._touched(value[0])
+        self._saves.written(*value)
+
+    def _touched(self, path: str) -> None:
+        """A program or svc itself has written the file."""
+        for plugin in self._plugins(path):
+            plugin.touched = True
+
+    def _plugins(self, path: str) -> list[Plugin]:
+        return [one for one in self._editors.values() if isinstance(one, Plugin) and one.path == path]
+
+    def edits(self, path: str) -> bool:
+        """See `localstore.live.stale.Editors`."""
+        return bool(self._plugins(path))
+
+    def shows(self, path: str, name: bytes) -> bool:
+        """See `localstore.live.stale.Editors`. What a plugin sent before it saved may still arrive."""
+        until = time.monotonic() + ARRIVING
+        while plugins := self._plugins(path):
+            for plugin in plugins:
+                self._on_typed(plugin)
+            if any(plugin.shows(name) for plugin in plugins):
+                return True
+            if time.monotonic() > until:
+                break
+            time.sleep(ARRIVED)
+        return False
 
     # --- in the thread
 
@@ -187,10 +180,19 @@ class Editing(Steps):
             if editor.sheet is None:
                 self._open(copy, editor)
                 return True
-            if editor.typed and now >= self._typed_at + self._typed_each and not editor.sheet.waits(copy):
+            due = now >= self._typed_at + self._typed_each or self._has_saved(copy, editor)
+            if editor.typed and due and not editor.sheet.waits(copy):
                 self._take(copy, editor, editor.sheet)
                 return True
         return False
+
+    def _has_saved(self, copy: WorkingCopy, editor: Editor) -> bool:
+        """Whether the client is a plugin that may have saved the file since this was asked last. What it
+        typed is kept before the save is looked at."""
+        if not isinstance(editor, Plugin) or not editor.touched:
+            return False
+        editor.touched = False
+        return not self._work.is_ours(copy, editor.path)
 
     def _keep_last(self) -> None:
         """Keep what was typed and not taken, before the folder is let go."""
@@ -203,16 +205,17 @@ class Editing(Steps):
                     self._take(copy, editor, editor.sheet)
             self._work.finish(copy)
 
-    def _open(self, copy: WorkingCopy, editor: _Editor) -> None:
+    def _open(self, copy: WorkingCopy, editor: Editor) -> None:
         try:
-            editor.sheet = OpenSheet(copy, editor.path, editor.session)
+            if editor.path in copy.entries:
+                self._tell(copy, self._work.saved(copy, [editor.path]))  # which may not have been heard of
+            editor.open(OpenSheet(copy, editor.path, editor.session))
         except SvcError as error:
             self._end_edit(editor, error.detail or error.title)
             return
-        editor.say(Sheet("text", editor.sheet.last, editor.sheet.text.decode()))
         self._people_moved()
 
-    def _take(self, copy: WorkingCopy, editor: _Editor, sheet: OpenSheet) -> None:
+    def _take(self, copy: WorkingCopy, editor: Editor, sheet: OpenSheet) -> None:
         try:
             updates, last = editor.pop()
             self._tell(copy, self._work.typed(copy, sheet, updates, last))
@@ -236,7 +239,7 @@ class Editing(Steps):
                 self._end_edit(editor, error.detail or error.title)
                 continue
             for update in sheet.news:
-                editor.say(Sheet("update", update=b64encode(update).decode()))
+                editor.tell(update)
             sheet.news.clear()
             entry = copy.entries.get(sheet.path)
             queued = sheet.path in flying or (entry is not None and entry.pending > 0)
@@ -257,16 +260,16 @@ class Editing(Steps):
         for editor in self._editors.values():
             editor.say(Sheet("notice", detail=detail))
 
-    def _end_edit(self, editor: _Editor, why: str) -> None:
+    def _end_edit(self, editor: Editor, why: str) -> None:
         editor.say(Sheet("ended", detail=terminal_safe(why)))
         editor.follower.hang_up_later()
         self._drop(editor)
 
-    def _drop_left(self, editor: _Editor) -> None:
+    def _drop_left(self, editor: Editor) -> None:
         if editor.left and not editor.typed:
             self._drop(editor)
 
-    def _drop(self, editor: _Editor) -> None:
+    def _drop(self, editor: Editor) -> None:
         self._editors.pop(editor.follower, None)
         if self._cursor is not None and self._cursor[0] == editor.path:
             if self._line is not None:

@@ -222,12 +222,6 @@ class Watched(Editing):
 
     # --- messages from other threads
 
-    def _on_closed(self, value: tuple[str, float]) -> None:
-        self._saves.closed(*value)
-
-    def _on_written(self, value: tuple[str, float]) -> None:
-        self._saves.written(*value)
-
     def _on_vanished(self, value: tuple[str, float]) -> None:
         self._saves.vanished(*value)
 

@@ -21,7 +21,8 @@ from localstore.core.errors import SvcError, UsageError
 from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.home import Home
 from svc import __version__
-from svc.agent.editing import edit, require_edit
+from svc.agent.editing import edit
+from svc.agent.editor import require_edit
 from svc.agent.folder import Watched
 from svc.agent.invoke import bus
 from svc.agent.invoke.programs import Programs

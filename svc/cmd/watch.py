@@ -11,6 +11,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from localstore.agent import place
 from localstore.agent.talk import AgentSilent, Conversation, Folder, Reply, Request, Said
 from localstore.core.errors import ClientError
 from localstore.core.paths import terminal_safe
@@ -30,6 +31,7 @@ FOLDERS = (
     Column("detached"),
     Column("since", kind="time"),
 )
+SOCKETS = (Column("socket"), Column("folder"))
 GLYPHS = {"live": "●", "polling": "◐", "offline": "○"}
 COLOURS = {"live": "green", "polling": "cyan", "offline": "yellow"}
 FolderPath = Annotated[str, typer.Argument(metavar="[FOLDER]", help="A linked folder; here if left out")]
@@ -90,6 +92,29 @@ def list_watches(ctx: Ctx) -> None:
         with agent:
             folders = _ask(agent, Request("about")).folders
     ctx.out.rows(map(_record, folders), FOLDERS, Folder, empty="no folder is watched; svc watch watches one")
+
+
+class Socket(msgspec.Struct):
+    """Where the agent listens, and the linked folder that was meant."""
+
+    socket: str
+    folder: str
+
+
+@answers(SOCKETS, Socket)
+def print_socket(ctx: Ctx, folder: FolderPath = "") -> None:
+    """Print the agent's socket, for editor plugins
+
+    The agent is started if none runs. The guide's page on editors says what a plugin sends and hears.
+
+    Examples:
+    svc watch socket
+    svc watch socket src --json socket,folder
+    """
+    root = _root(ctx, folder)
+    start(ctx.obj.home).close()
+    found = Socket(str(ctx.obj.home.root.resolve() / place.SOCKET), str(root))
+    ctx.out.done(f"The agent listens at {found.socket}", found, SOCKETS, Socket, value=found.socket)
 
 
 @answers(FOLDERS, Folder)

@@ -36,6 +36,7 @@ COMMANDS: dict[str, Registration] = {
     "restore": Registration("restore:restore", "Restore files from the last seal, or from another one"),
     "revert": Registration("revert:revert", "Undo the changes of one seal, as edits of this folder"),
     "watch": Registration("watch:watch", "Keep this folder and its branch together, save by save"),
+    "watch socket": Registration("watch:print_socket", "Print the agent's socket, for editor plugins"),
     "watch list": Registration("watch:list_watches", "List the folders that are watched, with their light"),
     "watch stop": Registration("watch:stop", "Stop watching this folder"),
     "watcher start": Registration("watcher:start", "Watch this folder, so that svc status need not walk it"),

@@ -29,7 +29,7 @@ WORDS = {
     "role": "admin",
     "number": "1",
 }
-STAYS = ("tui", "invoke", "watch", "watcher start")  # which start something that stays
+STAYS = ("tui", "invoke", "watch", "watch socket", "watcher start")  # which start something that stays
 WORKS = frozenset(
     {"auth status", "completions", "conflicts", "diff", "logout", "queue list", "queue retry", "status"}
     | {"repo executable", "repo status", "restore", "version", "login"}

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from localstore.core.encoding import digest
 from localstore.live.rounds import Done, Rounds
 from localstore.live.single import left_out
-from localstore.live.stale import MEMORY
+from localstore.live.stale import MEMORY, VERSIONS
 from localstore.sync.transfer.send import batch_of
 from localstore.sync.working_copy import WorkingCopy
 from tests.localstore.model_relay import ModelRelay
@@ -155,6 +156,81 @@ def test_a_text_that_was_read_is_remembered_when_two_arrive_in_one_round(sides: 
     done = bob.run(work)
     assert [one.lines for one in done.kept] == [1]
     assert all(word in bob.text("a.txt") for word in ("by ann 3", "w5", "by bob 9"))
+
+
+def test_a_file_that_changes_more_often_than_texts_are_kept(sides: tuple[Side, Side]) -> None:
+    ann, bob = sides
+    first = bob.text("a.txt")
+    for number in range(VERSIONS + 12):
+        ann.save("a.txt", ann.text("a.txt") + f"by ann {number}\n")
+        bob.bring()
+        bob.text("a.txt")
+    done = bob.save("a.txt", first.replace("line 9", "by bob 9"))
+    assert [one.lines for one in done.kept] == [VERSIONS + 12]
+    assert bob.text("a.txt").count("by ann") == VERSIONS + 12
+
+
+class Shown:
+    """An editor that tells what is typed and shows `text`."""
+
+    text = ""
+
+    def edits(self, path: str) -> bool:
+        return path == "a.txt"
+
+    def shows(self, path: str, name: bytes) -> bool:
+        return name == digest(self.text.encode())
+
+
+def test_a_save_of_what_an_editor_tells_is_not_an_edit_unless_something_else_was_saved_before(
+    sides: tuple[Side, Side],
+) -> None:
+    ann, bob = sides
+    shown = Shown()
+    bob.rounds.buffers.editors = shown
+    shown.text = TEXT.replace("line 2", "typed 2")
+    bob.save("a.txt", shown.text)
+    assert bob.text("a.txt") == TEXT  # what was typed is told, and comes with that
+    bob.save("a.txt", "half a te")
+    bob.save("a.txt", shown.text)
+    assert bob.text("a.txt") == shown.text
+    ann.bring()
+    assert ann.text("a.txt") == shown.text
+
+
+def test_a_file_of_an_editor_that_is_being_written_is_looked_at_when_it_was_closed(
+    sides: tuple[Side, Side],
+) -> None:
+    ann, bob = sides
+    bob.rounds.buffers.editors = Shown()
+    new = TEXT.replace("line 2", "saved 2")
+    with (bob.place.folder / "a.txt").open("r+") as file:
+        file.write(new[:20])
+        file.flush()
+        bob.run(lambda copy: bob.rounds.saved(copy, ["a.txt"]))
+        ann.bring()
+        assert ann.text("a.txt") == TEXT
+        file.seek(0)
+        file.write(new)
+    bob.run(lambda copy: bob.rounds.saved(copy, ["a.txt"]))
+    ann.bring()
+    assert ann.text("a.txt") == bob.text("a.txt") == new
+
+
+def test_what_waits_for_a_file_to_be_closed_is_sent_although_nothing_was_written(
+    sides: tuple[Side, Side],
+) -> None:
+    ann, bob = sides
+    bob.rounds.buffers.editors = Shown()
+    ann.save("a.txt", TEXT.replace("line 2", "by ann 2"))
+    bob.save("a.txt", TEXT.replace("line 9", "by bob 9"))  # merged, and written here by svc
+    with (bob.place.folder / "a.txt").open("r+"):
+        bob.run(lambda copy: bob.rounds.again(copy, ["a.txt"]))
+        assert bob.rounds._unseen == {"a.txt"}
+    bob.run(lambda copy: bob.rounds.saved(copy, ["a.txt"]))
+    assert not bob.rounds._unseen
+    ann.bring()
+    assert all(word in ann.text("a.txt") for word in ("by ann 2", "by bob 9"))
 
 
 def test_after_ten_minutes_a_save_means_what_it_says(

@@ -257,6 +257,7 @@ ROWS = (
     # processes that stay
     Row("watch", {"detach": True}),
     Row("watch_list"),
+    Row("watch_socket"),
     Row("watch_stop", {"all": True}),
     Row("watcher_start"),
     Row("watcher_list"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from scripts.live.devices import Device, Relay, paired
+from tests.patience import until
 
 
 @pytest.fixture(scope="module")
@@ -27,3 +28,16 @@ def devices(relay: Relay, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     yield found
     for device in found:
         device.end_agent()
+
+
+def shared(devices: tuple[Device, Device], name: str, text: str) -> str:
+    """A file with this text, which both devices have in folders that are watched. Returns its name."""
+    first, second = devices
+    for device in devices:
+        device.svc("watch", "--detach")
+        device.wait_for("live")
+    (first.folder / name).write_text(text)
+    until(lambda: (second.folder / name).exists())
+    for device in devices:
+        device.wait_for("live")
+    return name

@@ -1,0 +1,187 @@
+"""The text that an editor plugin shows, kept beside it by the agent.
+
+A plugin sends what it changes as splices, and knows nothing of lanes. It makes a change of the agent only if
+the agent had all of its own changes by then; otherwise it drops that change, and the agent sends it again for
+the text as it has become. So a plugin never moves a place: the lanes here do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from localstore.core.encoding import digest
+from localstore.core.errors import Invalid
+from localstore.core.lane.crdt import Delta
+from localstore.core.lane.lane import Lane
+from localstore.core.lane.sheet import AGENT, APP, BRANCH
+from localstore.core.lane.splice import Splice, Unit
+
+SPLICES = 1000  # of one change
+SHOWN_SECONDS = 3.0  # for which a text that the plugin showed may still be what it saves
+
+
+class Change(NamedTuple):
+    """A change that the plugin is to make. `number` counts the agent's changes from 1; `after`: number of the
+    plugin's last change that the agent has."""
+
+    number: int
+    after: int
+    splices: list[Splice]
+
+
+class EditorText:
+    """The text of one plugin, whose offsets count in `unit`. `made`: number of its last change. `now`:
+    seconds of a monotonic clock."""
+
+    def __init__(self, text: bytes, unit: Unit, now: Callable[[], float] = time.monotonic) -> None:
+        self.made = 0
+        self._unit, self._now = unit, now
+        self._text, self._lane = text, Lane.genesis(BRANCH, 1, 0, text, APP)
+        self._ahead: Lane | None = None  # the lane with what is on its way; None: to be copied
+        self._waiting: list[bytes] = []  # updates of the agent that were not sent
+        self._flying: list[bytes] = []  # those of the change that is on its way
+        self._arriving = text  # the text once it was made
+        self._seen = 0
+        self._left: deque[tuple[float, bytes]] = deque()  # texts that it showed: until when, BLAKE3
+        self._digest: bytes | None = None
+
+    @property
+    def text(self) -> bytes:
+        """What the plugin shows, as far as it has told."""
+        return self._text
+
+    def shows(self, name: bytes) -> bool:
+        """Whether the plugin shows the text with this BLAKE3, or did so a moment ago."""
+        self._forget()
+        return name == self._name() or any(name == known for _, known in self._left)
+
+    def see(self, number: int) -> None:
+        """The plugin has made the agent's change `number`. Raises Invalid unless it was sent that one."""
+        if number == self._seen + 1 and self._flying:
+            self._lane.replay(self._flying)
+            self._flying, self._seen = [], number
+            self._become(self._arriving)
+        elif number != self._seen:
+            raise Invalid(f"the change {number} is not on its way; the last one seen is {self._seen}")
+
+    def change(self, number: int, splices: Sequence[Splice]) -> bytes:
+        """Make the plugin's change `number` of the text that it shows. Returns the update for the agent's
+        sheet. Raises Invalid; then nothing was changed."""
+        if number != self.made + 1:
+            raise Invalid(f"the next change is number {self.made + 1}, not {number}")
+        if len(splices) > SPLICES:
+            raise Invalid(f"a change has at most {SPLICES} splices")
+        deltas, text = [], self._text
+        for splice in splices:
+            delta, text = self._spliced(text, splice)
+            deltas += [delta] if delta else []
+        update = self._lane.repeat(APP, deltas)
+        if update is None:
+            raise Invalid("the change changes nothing")
+        self.made = number
+        self._become(text)
+        if self._flying:  # it drops that one
+            self._waiting, self._flying = [*self._flying, *self._waiting], []
+            self._ahead = None
+        elif self._ahead is not None:
+            self._ahead.replay([update])
+        return update
+
+    def hear(self, update: bytes) -> None:
+        """The agent's sheet has changed."""
+        self._waiting.append(update)
+
+    def next(self) -> Change | None:
+        """What is to be sent now; None while a change is on its way, or nothing waits."""
+        if self._flying or not self._waiting:
+            return None
+        if self._ahead is None:
+            self._ahead = self._lane.copy()
+        ahead = self._ahead
+        deltas = [delta for update in self._waiting for delta in ahead.follow(update, AGENT)]
+        splices, text = self._told(deltas)
+        self._flying, self._waiting = self._waiting, []
+        self._arriving = text
+        if not splices:
+            self._lane.replay(self._flying)
+            self._flying = []
+            return None
+        return Change(self._seen + 1, self.made, splices)
+
+    def _name(self) -> bytes:
+        if self._digest is None:
+            self._digest = digest(self._text)
+        return self._digest
+
+    def _forget(self) -> None:
+        """Drop the texts that were left longer ago."""
+        since = self._now() - SHOWN_SECONDS
+        while self._left and self._left[0][0] < since:
+            self._left.popleft()
+
+    def _become(self, text: bytes) -> None:
+        self._forget()
+        self._left.append((self._now(), self._name()))
+        self._text, self._digest = text, None
+
+    def _spliced(self, text: bytes, splice: Splice) -> tuple[Delta, bytes]:
+        """The delta of a splice, [] for none, and the text after it."""
+        offset, deleted, inserted = splice
+        if offset < 0 or deleted < 0:
+            raise Invalid("a splice has an offset and a number of what is deleted, none below 0")
+        if "\0" in inserted:
+            raise Invalid("a text has no NUL character")
+        start, end = (_bytes_to(text, self._unit, place) for place in (offset, offset + deleted))
+        delta: Delta = [{"retain": start}] if start else []
+        delta += [{"delete": end - start}] if end > start else []
+        delta += [{"insert": inserted}] if inserted else []
+        return delta if deleted or inserted else [], text[:start] + inserted.encode() + text[end:]
+
+    def _told(self, deltas: Sequence[Delta]) -> tuple[list[Splice], bytes]:
+        """Text changes of what the plugin shows as splices, and the text after them."""
+        text, splices = self._text, list[Splice]()
+        for delta in deltas:
+            at = 0
+            for step in delta:
+                if "retain" in step:
+                    at += step["retain"]
+                    continue
+                deleted, inserted = step.get("delete", 0), str(step.get("insert", ""))
+                start = _units_to(text, self._unit, at)
+                gone = _units_to(text[at : at + deleted], self._unit, deleted)
+                splices.append((start, gone, inserted))
+                word = inserted.encode()
+                text = text[:at] + word + text[at + deleted :]
+                at += len(word)
+        return splices, text
+
+
+def _bytes_to(text: bytes, unit: Unit, offset: int) -> int:
+    """The byte at which an offset of this unit is. Raises Invalid if there is none, or it is in the middle of
+    a character."""
+    if unit == "bytes" or text.isascii():
+        if offset == len(text) or (offset < len(text) and text[offset] & 0xC0 != 0x80):
+            return offset
+    elif unit == "characters":
+        characters = text.decode()
+        if offset <= len(characters):
+            return len(characters[:offset].encode())
+    else:
+        units = text.decode().encode("utf-16-le")
+        if 2 * offset <= len(units):
+            try:
+                return len(units[: 2 * offset].decode("utf-16-le").encode())
+            except UnicodeDecodeError:
+                pass
+    raise Invalid(f"the text has no character that begins at {offset} ({unit})")
+
+
+def _units_to(text: bytes, unit: Unit, place: int) -> int:
+    """How much of this unit comes before a byte, at which a character begins."""
+    before = text[:place]
+    if unit == "bytes" or before.isascii():
+        return place
+    return len(before.decode()) if unit == "characters" else len(before.decode().encode("utf-16-le")) // 2

@@ -1,0 +1,136 @@
+"""The clients that edit a text: the app, by updates of its sheet, and editor plugins, by splices."""
+
+from __future__ import annotations
+
+import binascii
+import queue
+from base64 import b64decode, b64encode
+from collections import deque
+from typing import Any, TypeVar
+
+import msgspec
+
+from localstore.agent.server import Follower
+from localstore.agent.talk import Request, Sheet, Spliced, Typed
+from localstore.core.errors import Invalid, UsageError
+from localstore.core.lane.editor_text import EditorText
+from localstore.core.lane.splice import Unit
+from localstore.live.sheets import OpenSheet
+
+AT_ONCE = 500  # updates of one edit
+SESSION_LETTERS = 64
+T = TypeVar("T")
+_typed = msgspec.json.Decoder(Typed)
+_spliced = msgspec.json.Decoder(Spliced)
+
+
+def require_edit(request: Request) -> None:
+    """Raise UsageError unless the request names a folder and a path, and a session or a unit."""
+    if not (request.folder and request.path):
+        raise UsageError("an edit names a folder, and a path in it")
+    word = request.session
+    if request.unit == "" and not (word.isalnum() and len(word) <= SESSION_LETTERS):
+        raise UsageError("an edit names a session of letters and digits, or the unit of its splices")
+
+
+def editor_of(request: Request, follower: Follower) -> Editor:
+    """The client that sent an `edit`."""
+    if request.unit == "":
+        return Editor(request.path, request.session, follower)
+    return Plugin(request.path, request.unit, follower)
+
+
+class Editor:
+    """A client that edits a text by updates of its sheet.
+
+    `sheet`: None until it is open. `lines`: what it sent and nobody took in. `typed`: updates that no edit
+    was made of, with their numbers. `left`: it has hung up, and what it typed is still to be kept."""
+
+    def __init__(self, path: str, session: str, follower: Follower) -> None:
+        self.path, self.session, self.follower = path, session, follower
+        self.sheet: OpenSheet | None = None
+        self.lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self.typed: deque[tuple[int, bytes]] = deque()
+        self.told: tuple[Any, ...] = ()
+        self.left = False
+
+    def say(self, event: Sheet) -> None:
+        if not self.left:
+            self.follower.say(event)
+
+    def open(self, sheet: OpenSheet) -> None:
+        """Begin with the text of a sheet."""
+        self.sheet = sheet
+        self.say(Sheet("text", sheet.last, sheet.text.decode()))
+
+    def hear(self, line: bytes) -> tuple[int, int]:
+        """Take in a line of the client. Returns where its cursor is, 0 if it does not say. Raises Invalid."""
+        typed = _decoded(_typed, line)
+        if typed.n > 0 and typed.update:
+            try:
+                self.typed.append((typed.n, b64decode(typed.update, validate=True)))
+            except (binascii.Error, ValueError):
+                raise Invalid("what came from the app is not an edit") from None
+        return typed.line, typed.col
+
+    def tell(self, update: bytes) -> None:
+        """Tell the client an update of the sheet."""
+        self.say(Sheet("update", update=b64encode(update).decode()))
+
+    def pop(self) -> tuple[list[bytes], int]:
+        """The next updates and the number of the last one."""
+        updates: list[bytes] = []
+        last = 0
+        while self.typed and len(updates) < AT_ONCE:
+            last, update = self.typed.popleft()
+            updates.append(update)
+        return updates, last
+
+
+class Plugin(Editor):
+    """An editor plugin: it edits a text by splices, whose offsets count in `unit`, and may save the file.
+    `touched`: the file was written since this was looked at."""
+
+    def __init__(self, path: str, unit: Unit, follower: Follower) -> None:
+        super().__init__(path, "", follower)
+        self.touched = False
+        self._unit = unit
+        self._text: EditorText | None = None
+
+    def open(self, sheet: OpenSheet) -> None:
+        """See `Editor`."""
+        self._text = EditorText(sheet.text, self._unit)
+        super().open(sheet)
+
+    def hear(self, line: bytes) -> tuple[int, int]:
+        """See `Editor`."""
+        spliced = _decoded(_spliced, line)
+        if self._text is None:
+            raise Invalid("the text was not sent yet; wait for it before you change it")
+        self._text.see(spliced.seen)
+        if spliced.n or spliced.splices:
+            self.typed.append((spliced.n, self._text.change(spliced.n, spliced.splices)))
+        self._say_next()
+        return spliced.line, spliced.col
+
+    def tell(self, update: bytes) -> None:
+        """See `Editor`."""
+        if self._text is not None:
+            self._text.hear(update)
+            self._say_next()
+
+    def shows(self, name: bytes) -> bool:
+        """Whether it shows the text with this BLAKE3, or did so a moment ago."""
+        return self._text is not None and self._text.shows(name)
+
+    def _say_next(self) -> None:
+        change = self._text.next() if self._text is not None else None
+        if change is not None:
+            self.say(Sheet("change", change.after, change=change.number, splices=change.splices))
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], line: bytes) -> T:
+    try:
+        return decoder.decode(line)
+    except msgspec.MsgspecError as error:
+        raise Invalid(f"this is not an edit: {str(error)[:200]}") from None
