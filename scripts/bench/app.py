@@ -52,6 +52,7 @@ def furnish(api: Api, base: Path, env: dict[str, str], count: int) -> Path:
     folder, repo_id = linked(api, base, env, "app")
     source = b"".join(b"def f%d(x):\n    return x + %d\n\n\n" % (n, n) for n in range(200))
     write(folder, {"README.md": b"# Project\n\nRead me.\n", "a.py": source, "long.py": long_file("old")})
+    write(folder, {"dense.py": b"x = 1\n" * LINES})  # as many lines as fit into a text that is edited
     for number in range(40):
         write(folder, {f"src/part{number:02}.py": source[: 200 + number]})
     svc(folder, env, "push", "-m", "First")
@@ -199,10 +200,36 @@ def measure(folder: Path, env: dict[str, str], size: tuple[int, int], count: int
     app.close()
 
 
+def measure_editing(folder: Path, env: dict[str, str], size: tuple[int, int]) -> None:
+    """Keys in texts that are edited live, a small one and one of 100,000 lines."""
+    for keys, lines in (("Gkk", 800), ("Gk", LINES)):
+        print(f"{size[0]} x {size[1]}, editing {lines:,} lines")
+        app = Watched(folder, env, size)
+        app.expect("Repositories")
+        app.still(1.0)
+        app.costs("\r")
+        app.costs("2")
+        app.costs(keys)
+        app.costs("\r")
+        app.still(2.0)
+        row("begin", app.costs("e"))
+        app.expect("saved")
+        app.still(3.0)
+        row("a letter", app.each("a letter and another"))
+        row("a letter taken back", app.each(["\x7f"] * 10))
+        row("a new line", app.each(["\r"] * 5))
+        row("the cursor", app.each(["\x1b[B", "\x1b[C"] * 5))
+        row("a page", app.each(["\x1b[6~", "\x1b[5~"] * 3))
+        row("idle 3 s", (app.read(3.0, 3.1), 0.0))
+        app.memory()
+        app.close()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--proposals", type=int, default=1000)
     parser.add_argument("--size", action="append")
+    parser.add_argument("--editing", action="store_true", help="only texts that are edited")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as made:
         base = Path(made)
@@ -212,7 +239,10 @@ def main() -> None:
             folder = furnish(api, base, env, options.proposals)
             for size in options.size or ["80x24", "200x50"]:
                 width, height = map(int, size.split("x"))
-                measure(folder, env, (width, height), options.proposals)
+                if not options.editing:
+                    measure(folder, env, (width, height), options.proposals)
+                measure_editing(folder, env, (width, height))
+            svc(folder, env, "watch", "stop", "--all")
 
 
 if __name__ == "__main__":

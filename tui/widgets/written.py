@@ -134,7 +134,8 @@ class Written(TextArea, inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = [*_BINDINGS]
     DEFAULT_CSS = """
-    Written { border: none; padding: 0; height: 1fr; background: ansi_default; color: ansi_default; }
+    Written { border: none; padding: 0; height: 1fr; background: ansi_default; color: ansi_default;
+              scrollbar-size: 0 0; }
     Written:focus { border: none; }
     """
 

@@ -11,6 +11,7 @@ from scripts.live.devices import Device, Relay
 from tests.patience import until
 from tests.svc.agent.pair import devices as devices
 from tests.svc.agent.pair import relay as relay
+from tests.svc.agent.pair import shared
 from tests.tui.code.typist import Typist, changed
 
 
@@ -19,14 +20,7 @@ def typists(
     devices: tuple[Device, Device], request: pytest.FixtureRequest
 ) -> Iterator[tuple[Typist, Typist]]:
     first, second = devices
-    name = f"{request.node.name}.txt"
-    for device in devices:
-        device.svc("watch", "--detach")
-        device.wait_for("live")
-    (first.folder / name).write_text("alpha beta gamma\nsecond line\n")
-    until(lambda: (second.folder / name).exists())
-    for device in devices:
-        device.wait_for("live")
+    name = shared(devices, f"{request.node.name}.txt", "alpha beta gamma\nsecond line\n")
     found = (
         Typist(first.home, first.folder, name).opened(),
         Typist(second.home, second.folder, name).opened(),
