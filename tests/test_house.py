@@ -115,7 +115,9 @@ def _pins(lock: str) -> dict[str, str]:
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-test.lock"])
 def test_the_lock_is_what_the_project_asks_for(lock: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    asked = project["dependencies"] + (project["optional-dependencies"]["test"] if "test" in lock else [])
+    extras = ("relay", "test", "web") if "test" in lock else ("relay",)
+    optional = project["optional-dependencies"]
+    asked = project["dependencies"] + [line for extra in extras for line in optional[extra]]
     pins = _pins(lock)
     wrong = [
         f"{line}: {pins.get(canonicalize_name(need.name))}"

@@ -289,3 +289,13 @@ def gone(data):
     while processes(data) and time.monotonic() < until:
         time.sleep(0.02)
     return not processes(data)
+
+
+def test_a_relay_without_its_libraries_says_what_to_install() -> None:
+    """As after `pip install .`, which brings the client alone."""
+    hide = "import sys; sys.modules['sqlalchemy'] = None; from relay.__main__ import main; main()"
+    ended = subprocess.run([sys.executable, "-c", hide], capture_output=True, text=True, timeout=PATIENCE)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == (
+        "relay: the server's libraries are not installed; run: pip install 'svc[relay]'\n"
+    )
