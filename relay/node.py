@@ -14,6 +14,7 @@ from relay.db.engine.database import Database
 from relay.events.followers import Followers
 from relay.events.hub import Hub
 from relay.events.jobs import Jobs
+from relay.events.landings import Landings
 from relay.http.buffers import Buffers
 from relay.http.limiter import Limiter
 from relay.http.websocket import Sockets
@@ -51,6 +52,7 @@ class Node:
     metrics: Metrics
     outbound: Outbound
     stopping: bool = False
+    landings: Landings = field(default_factory=Landings)
     sign_in: SignInState = field(default_factory=SignInState)
     checks: SingleFlight = field(default_factory=SingleFlight)
     buffers: Buffers = field(default_factory=Buffers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import msgspec
 from sqlalchemy import ColumnElement, and_, bindparam, delete, func, insert, or_, select, update
 
 from localstore.core.encoding import HEX_DIGITS
@@ -45,6 +46,18 @@ class SealRow:
     key_revoked_at: int | None
     key_registration: bytes
     signed_root: bytes
+
+
+class SealDraft(msgspec.Struct, frozen=True, array_like=True):
+    """A seal that is not signed yet. `changes`: (path, kind or None, digest, size)."""
+
+    id: str
+    payload: bytes
+    root: bytes
+    parents: list[str]
+    message: str
+    created_at: int
+    changes: list[tuple[str, str | None, bytes, int]]
 
 
 @dataclass(slots=True, frozen=True)

@@ -7,8 +7,8 @@ from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.repo import Deleted, ForkCreate, Repo, RepoCreate, RepoPatch, RepoQuery
 from relay.caller import Caller, View
 from relay.http.routing import Reply, serves
+from relay.service import fork as forks
 from relay.service import repo as repos
-from relay.service.forking import fork as forks
 
 FLAG = "TR_REPOS_ENABLED"
 FORKS = "TR_FORK_ENABLED"

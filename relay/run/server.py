@@ -46,6 +46,7 @@ from relay.service.access import request as access_requests
 from relay.service.attention import follow as attention
 from relay.service.catalog import dependents
 from relay.service.merging import auto
+from relay.service.proposal import branches
 from relay.service.webhook import delivery as webhook_delivery
 from relay.service.webhook import follow as webhooks
 from relay.signing.client import Signer
@@ -153,6 +154,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         maintenance = Maintenance(config.data, db, objects, serving=True)
         stack.push_async_callback(maintenance.stop)
         upkeep.register(node, maintenance.start_daily)
+        branches.register(node)
         access_requests.register(node)
         dependents.register(node)
         auto.register(node)

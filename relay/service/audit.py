@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from localstore.core.model.base import Actor, Page, PageQuery
+from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration.audit import AuditEntry
+from relay.base.actors import actor as actor_of
 from relay.base.clock import rfc3339
 from relay.caller import View
 from relay.db.collaboration import audit as rows
@@ -50,7 +51,7 @@ def _to_wire(row: Row) -> AuditEntry:
     return AuditEntry(
         id=event_id,
         at=rfc3339(created),
-        actor=Actor(id=actor, handle=handle, kind="guest" if kind == "guest" else "user") if kind else None,
+        actor=actor_of(actor, handle, kind) if kind else None,
         action=action,
         subject=about if number is None else f"#{number}",
         device_key_id=device_key_id,

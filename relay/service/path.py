@@ -6,9 +6,10 @@ import secrets
 
 from localstore.core import limits, paths
 from localstore.core.errors import Conflict, EditionLacks, Invalid, NotFound, PathInvalid
-from localstore.core.model.base import Actor, Page, PageQuery
+from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration.path import PathChange, PathRule, PathRuleSet
 from localstore.core.rights.policy import Visibility
+from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import View
@@ -112,5 +113,6 @@ def _rule(found: Row) -> PathRule:
 
 def _change(found: Row) -> PathChange:
     _, path, was, became, created_at, author, handle, kind = found
-    who = Actor(id=author, handle=handle, kind="guest" if kind == "guest" else "user")
-    return PathChange(at=rfc3339(created_at), by=who, path=path, was=was, became=became)
+    return PathChange(
+        at=rfc3339(created_at), by=actor(author, handle, kind), path=path, was=was, became=became
+    )

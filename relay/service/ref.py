@@ -97,7 +97,7 @@ async def _updated(view: View, type: str, name: str, body: RefUpdate, worked: la
         if not moved:
             raise StaleHead(name, ref.head)
         await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
-        await branches.moved(tx, view, ref.id, head)
+        await view.node.landings.moved(tx, view, ref.id, head)
         await holding.adopt(tx, view.node, view.repo.id, [head])
         await _land(tx, view, ref, head, worked)
         await view.node.hub.announce(

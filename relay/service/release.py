@@ -9,7 +9,7 @@ from urllib.parse import quote
 from localstore.core.encoding import b64u
 from localstore.core.errors import Conflict, Invalid, NotFound, TooLarge
 from localstore.core.limits import ASSETS, NOTES_BYTES, RELEASES, in_words
-from localstore.core.model.base import Actor, Page, PageQuery
+from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.release import (
     UNSIGNED,
     Asset,
@@ -21,6 +21,7 @@ from localstore.core.model.release import (
     check_asset_name,
 )
 from localstore.core.paths import case_key
+from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import View
@@ -232,7 +233,7 @@ async def to_wire(tx: Tx, found: Sequence[ReleaseRow]) -> list[Release]:
             version=one.version,
             seal_id=one.seal_id,
             notes=one.notes,
-            author=_actor(one.author_id, one.author_handle, one.author_kind),
+            author=actor(one.author_id, one.author_handle, one.author_kind),
             assets=by_release[one.id],
             created_at=rfc3339(one.created_at),
             publication=signed.get(one.id, UNSIGNED),
@@ -247,7 +248,7 @@ def _publication(found: PublicationRow) -> Publication:
         key_id=found.key_id,
         public_key=b64u(found.key_ed25519),
         signature=b64u(found.signature),
-        signed_by=_actor(found.account_id, found.handle, found.kind),
+        signed_by=actor(found.account_id, found.handle, found.kind),
         signed_at=rfc3339(found.created_at),
     )
 
@@ -262,10 +263,6 @@ def _asset(found: AssetRow) -> Asset:
         size=found.size,
         blake3=bytes(found.digest).hex(),
         content_type=found.content_type,
-        uploaded_by=_actor(found.uploader_id, found.uploader_handle, found.uploader_kind),
+        uploaded_by=actor(found.uploader_id, found.uploader_handle, found.uploader_kind),
         created_at=rfc3339(found.created_at),
     )
-
-
-def _actor(id: str, handle: str | None, kind: str) -> Actor:
-    return Actor(id=id, handle=handle, kind=kind)  # type: ignore[arg-type]

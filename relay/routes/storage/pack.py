@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from localstore.core.encoding import DIGEST_SIZE
 from localstore.core.limits import HAVE_DIGESTS, PACK_BYTES
 from localstore.core.model import payload as endpoints
@@ -9,6 +11,7 @@ from localstore.core.model.payload import AtQuery, HaveAnswer, PackStored
 from relay.caller import View
 from relay.http.routing import Reply, Upload, serves
 from relay.routes.storage.payload import FLAG
+from relay.service.history import proof
 from relay.service.storage import pack as packs
 from relay.service.storage.chunked import BYTES
 
@@ -40,7 +43,9 @@ async def store_pack(view: View, upload: Upload) -> PackStored:
 )
 async def fetch_pack(view: View, query: AtQuery, upload: Upload) -> Reply:
     """A pack of these objects (32 bytes a digest); Svc-Remaining counts those that did not fit"""
-    made = await packs.fetch(view, await packs.read_digests(upload), query.at)
+    made = await packs.fetch(
+        view, await packs.read_digests(upload), partial(proof.require_named, view, query.at)
+    )
     return Reply(
         status=200,
         content_type=BYTES,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from localstore.core.limits import BLOB_FILE, CHUNK_MANIFEST
 from localstore.core.model import payload as endpoints
 from localstore.core.model.payload import AtQuery
 from relay.caller import View
 from relay.http.routing import Reply, Upload, serves
+from relay.service.history import proof
 from relay.service.storage import payload as payloads
 from relay.service.storage.chunked import BYTES
 
@@ -31,7 +34,7 @@ async def put_payload(view: View, blake3: str, upload: Upload) -> Reply:
 @serves(endpoints.GET, operation="payload.get", flag=FLAG, others=(206, 304), errors=(416,), media=BYTES)
 async def get_payload(view: View, blake3: str, query: AtQuery) -> Reply:
     """Bytes by their BLAKE3; with ETag and ranges"""
-    return await payloads.get(view, blake3, query.at)
+    return await payloads.get(view, blake3, partial(proof.require_named, view, query.at))
 
 
 @serves(
@@ -52,4 +55,4 @@ async def put_manifest(view: View, blake3: str, upload: Upload) -> Reply:
 @serves(endpoints.GET_MANIFEST, operation="payload.get_manifest", flag=FLAG, errors=(422,))
 async def get_manifest(view: View, blake3: str, query: AtQuery) -> Reply:
     """The chunks of a large file, in order"""
-    return await payloads.get_manifest(view, blake3, query.at)
+    return await payloads.get_manifest(view, blake3, partial(proof.require_named, view, query.at))

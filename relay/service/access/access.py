@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from localstore.core import limits
 from localstore.core.errors import Conflict, Invalid, NotFound
-from localstore.core.model.base import Actor
 from localstore.core.model.collaboration.access import (
     AlreadyCollaborator,
     AlreadyDecided,
@@ -23,11 +22,6 @@ from relay.db.identity.account import AccountRow
 from relay.service.access import through
 
 OFFER_MS = limits.OFFER * 1000
-
-
-def actor(id: str, handle: str | None, kind: str) -> Actor:
-    known: dict[str, Literal["guest", "org"]] = {"guest": "guest", "org": "org"}
-    return Actor(id=id, handle=handle, kind=known.get(kind, "user"))
 
 
 def repo_name_of(found: Row) -> RepoName:

@@ -9,13 +9,14 @@ from localstore.core.errors import NotFound
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration.access import Collaborator, RoleChange
 from localstore.core.model.collaboration.organisation import ThroughOrganisation
+from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import View
 from relay.db.access import access as rows
 from relay.db.engine.database import Row, Tx
 from relay.http import paging
 from relay.service.access import through
-from relay.service.access.access import account_of, actor, require_room
+from relay.service.access.access import account_of, require_room
 
 
 async def page(view: View, query: PageQuery) -> Page[Collaborator]:

@@ -11,6 +11,7 @@ from localstore.core.model.collaboration.access import (
     InviteCreate,
     InvitePending,
 )
+from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, account_name, repo_name
@@ -21,7 +22,6 @@ from relay.http import paging
 from relay.service.access.access import (
     OFFER_MS,
     account_of,
-    actor,
     add_collaborator,
     repo_name_of,
     require_pending,

@@ -17,6 +17,7 @@ from localstore.core.model.collaboration.access import (
     AlreadyDecided,
 )
 from localstore.core.rights import RANK
+from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, repo_name
@@ -26,7 +27,7 @@ from relay.db.engine.database import Author, Row, Tx
 from relay.http import paging
 from relay.http.limiter import Attempts
 from relay.node import Node
-from relay.service.access.access import actor, add_collaborator
+from relay.service.access.access import add_collaborator
 
 KIND = "access_request"
 _ASKED = Attempts("access_request", limits.ACCESS_REQUESTS_A_DAY, 24 * 3600)

@@ -9,6 +9,7 @@ from localstore.core.errors import Conflict, Invalid, NotFound
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration.access import Transfer, TransferCreate, TransferPending
 from localstore.core.model.repo import NameTaken
+from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, account_name, repo_name
@@ -20,7 +21,7 @@ from relay.db.identity import account as accounts
 from relay.db.repo import RepoRow
 from relay.http import paging
 from relay.service.access import through
-from relay.service.access.access import OFFER_MS, actor, owner_of, repo_name_of, require_pending
+from relay.service.access.access import OFFER_MS, owner_of, repo_name_of, require_pending
 from relay.service.access.through import acts_for
 from relay.service.attention import social
 from relay.service.webhook import webhook as webhooks

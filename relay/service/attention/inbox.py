@@ -16,6 +16,7 @@ from localstore.core.model.collaboration.inbox import (
     InboxState,
     InboxSubject,
 )
+from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
 from relay.db.collaboration import inbox as rows
@@ -23,7 +24,6 @@ from relay.db.collaboration import inbox_offers as offers
 from relay.db.engine.database import Row
 from relay.db.engine.keyset import Keyset
 from relay.http.paging import INT64, Cursor, page_size
-from relay.service.discussion.subject import actor
 
 # In the id of a row about an organisation, where others have a number: an invitation to it, a declined one.
 ORG, DECLINED = "org", "declined"

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from localstore.core.model.base import Actor
 from localstore.core.model.collaboration.run import Run
+from relay.base.actors import actor
 from relay.base.clock import rfc3339, rfc3339_or_none
 from relay.db.collaboration.run import RunRow
 
 
 def to_wire(found: RunRow) -> Run:
-    who = Actor(
-        id=found.reporter_id,
-        handle=found.reporter_handle,
-        kind="guest" if found.reporter_kind == "guest" else "user",
-    )
     return Run(
         id=found.id,
         name=found.name,
@@ -24,7 +19,7 @@ def to_wire(found: RunRow) -> Run:
         conclusion=found.conclusion,
         summary=found.summary,
         details_url=found.details_url,
-        reported_by=who,
+        reported_by=actor(found.reporter_id, found.reporter_handle, found.reporter_kind),
         created_at=rfc3339(found.created_at),
         started_at=rfc3339_or_none(found.started_at),
         completed_at=rfc3339_or_none(found.completed_at),

@@ -8,6 +8,7 @@ from localstore.core import limits
 from localstore.core.errors import Conflict, NotFound
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration.issue import Comment, CommentBody
+from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import View, account_name
@@ -17,10 +18,9 @@ from relay.db.collaboration import thread as threads
 from relay.db.engine.database import Row, Tx
 from relay.http.paging import Cursor, page_size
 from relay.service.attention.mentions import added
-from relay.service.discussion import posting, subject
+from relay.service.discussion import posting, sight, subject
 from relay.service.discussion import reaction_counts as reaction
-from relay.service.discussion.subject import Subject, actor
-from relay.service.proposal import sight
+from relay.service.discussion.subject import Subject
 
 
 async def page(view: View, number: str, query: PageQuery) -> Page[Comment]:

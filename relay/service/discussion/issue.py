@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from localstore.core.errors import Invalid, NotFound
 from localstore.core.model.base import Page
 from localstore.core.model.collaboration.issue import Issue, IssueCreate, IssuePatch, IssueQuery
+from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.caller import View, account_name
 from relay.db.collaboration import issue as rows
@@ -147,7 +148,7 @@ async def _to_wire(tx: Tx, view: View, found: Sequence[Row]) -> list[Issue]:
             body=body,
             state=state,
             state_reason=reason,
-            author=subject.actor(author, handle, kind),
+            author=actor(author, handle, kind),
             assignees=people.get(n, []),
             labels=on.get(n, []),
             reactions=reactions[n],

@@ -11,8 +11,7 @@ from relay.db.collaboration import comment as rows
 from relay.events.log import Audience
 from relay.service.discussion import comment as comments
 from relay.service.discussion import reaction_counts as counts
-from relay.service.discussion import subject
-from relay.service.proposal import sight
+from relay.service.discussion import sight, subject
 
 
 async def put(view: View, number: str, name: str, comment: str | None = None) -> Reacted:

@@ -15,6 +15,7 @@ from localstore.core.model.collaboration.report import (
     ReportQuery,
 )
 from relay.base import edition
+from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.base.ids import new_id
 from relay.caller import View, account_name
@@ -24,7 +25,6 @@ from relay.db.engine.database import Row, Tx
 from relay.http import paging
 from relay.service.catalog import advisory
 from relay.service.discussion import posting
-from relay.service.discussion.subject import actor
 
 _FROM = {"triaged": ("new",), "dismissed": ("new", "triaged"), "published": ("new", "triaged")}
 

@@ -11,6 +11,7 @@ from localstore.core.errors import Conflict, Invalid, NotFound
 from localstore.core.model.base import Actor
 from localstore.core.model.collaboration.label import Label, LabelCreate
 from localstore.core.rights import OPERATIONS
+from relay.base.actors import actor
 from relay.base.clock import now_ms
 from relay.base.words import words
 from relay.caller import View
@@ -45,10 +46,6 @@ def parsed(number: str) -> int:
     if str(n) != number or not 0 < n < INT64:
         raise NotFound
     return n
-
-
-def actor(account_id: str, handle: str | None, kind: str) -> Actor:
-    return Actor(id=account_id, handle=handle, kind="guest" if kind == "guest" else "user")
 
 
 def require(view: View, operation: str, author: str | None = None) -> None:

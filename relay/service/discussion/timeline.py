@@ -6,6 +6,7 @@ import msgspec
 
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration.proposal import TimelineItem
+from relay.base.actors import actor as actor_of
 from relay.base.clock import rfc3339
 from relay.caller import View
 from relay.db.collaboration import proposal as rows
@@ -32,7 +33,7 @@ def _to_wire(row: Row) -> TimelineItem:
     return TimelineItem(
         id=id_,
         kind=kind,
-        actor=subject.actor(actor, handle, actor_kind) if actor_kind else None,
+        actor=actor_of(actor, handle, actor_kind) if actor_kind else None,
         at=rfc3339(created),
         data=msgspec.json.decode(data),
     )

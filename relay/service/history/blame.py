@@ -27,7 +27,7 @@ from relay.db.engine.database import Row
 from relay.db.seal import SealRow
 from relay.service.history import renames, sealed
 from relay.service.history.history import seals as seal_rows
-from relay.service.sealing.seal import to_wire
+from relay.service.history.wire import to_wire
 
 KEEP_EVERY = 64  # versions between cached owners of a long history
 AT_ONCE, AT_ONCE_BYTES = 32, 8 * MIB  # versions whose text is read together

@@ -13,7 +13,7 @@ from relay.caller import View
 from relay.db import seal as seals
 from relay.http.paging import Cursor, page_size
 from relay.service.history import history, renames, sealed
-from relay.service.sealing.seal import to_wire
+from relay.service.history.wire import to_wire
 
 NAMES_MAX = 100  # of one file that a page goes through
 

@@ -25,7 +25,7 @@ from relay.http.paging import Cursor, page_size
 from relay.http.routing import Reply
 from relay.service.history import sealed
 from relay.service.history.merge_base import only_in_head
-from relay.service.sealing.seal import to_wire
+from relay.service.history.wire import to_wire
 from relay.service.storage import chunked
 
 PAGE_SKIP_MAX = 2**53

@@ -35,7 +35,7 @@ from relay.memory.trees import MANY
 from relay.service.history import sealed
 from relay.service.history.archive import end, header, padding
 from relay.service.history.history import seals, walk, wire_entry
-from relay.service.sealing.seal import to_wire
+from relay.service.history.wire import to_wire
 
 PIECE = 256 * 1024
 LEASED, BLOB_BYTES = 10_000, 400  # files to send that are counted together, and bytes in memory of one

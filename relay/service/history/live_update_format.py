@@ -16,6 +16,7 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.lane.update import LiveUpdate, UpdateKind
 from localstore.core.model.live import UpdateAnswer
 
+Asked = tuple[LiveUpdate, list[bytes]]  # an update and its operations, decoded
 SMALL = 256  # bytes that are not worth compressing
 _LEVEL = 1
 

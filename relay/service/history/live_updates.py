@@ -24,8 +24,7 @@ from relay.http.paging import Cursor, page_size
 from relay.node import Node
 from relay.service.history import live_update_format as forms
 from relay.service.history import sealed
-from relay.service.history.live_update_format import Author, Change, Edit
-from relay.service.live.rules import Asked
+from relay.service.history.live_update_format import Asked, Author, Change, Edit
 
 ROWS_AT_ONCE = 4  # of at most about a batch's bytes each
 PAGE_BYTES = 2 * MIB  # of operations, after which a page ends

@@ -23,8 +23,9 @@ from relay.db.live.lane import LaneRow
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
 from relay.events.peers import Frame
+from relay.service.history.live_update_format import Asked
 from relay.service.live.branch_base import row_to_wire
-from relay.service.live.rules import Asked, Frontier
+from relay.service.live.rules import Frontier
 
 
 class _Body(msgspec.Struct):

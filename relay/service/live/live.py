@@ -35,12 +35,13 @@ from relay.db.ref import RefRow
 from relay.memory.lanes import LaneKey, Source
 from relay.service import protection
 from relay.service.history import content, live_updates
+from relay.service.history.live_update_format import Asked
 from relay.service.live import branch_base, frames, frontier, lane_work
 from relay.service.live import checkpoint as checkpoints
 from relay.service.live import replica as replicas
 from relay.service.live.branch_base import Base, Lacking
 from relay.service.live.lane_work import Bench, NotWorkedOut, Replay, Workbench
-from relay.service.live.rules import Asked, Batch, Frontier
+from relay.service.live.rules import Batch, Frontier
 from relay.service.storage import chunked
 
 VERIFIED_AT_ONCE = 4  # updates verified without a thread, whose start costs as much

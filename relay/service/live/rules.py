@@ -24,6 +24,7 @@ from localstore.core.names import MANIFEST
 from localstore.core.storage.chunks import RAISED, kind_of_bytes
 from relay.db.live.lane import LaneRow
 from relay.memory.lanes import LaneKey
+from relay.service.history.live_update_format import Asked
 from relay.service.live.lane_work import Workbench
 
 
@@ -43,9 +44,6 @@ def over_cap(path: str, size: int, cap: int, kind: str) -> str:
     it."""
     remedy = f"; {RAISED}" if kind == "app" and size <= limits.APP_FILE_CLAMP else ""
     return f"{path} has {size} bytes; this repository takes files of {limits.in_words(cap)} at most{remedy}"
-
-
-Asked = tuple[LiveUpdate, list[bytes]]  # an update and its operations, decoded
 
 
 class Refusal(Exception):

@@ -37,8 +37,8 @@ from relay.events.jobs import SECOND, Pace
 from relay.events.log import Logged
 from relay.node import Node
 from relay.service.live import landing
-from relay.service.merging import merge, mergeable
-from relay.service.proposal import auto, states
+from relay.service.merging import merge
+from relay.service.proposal import auto, mergeable, states
 from relay.service.sealing import seal
 
 JOB = NAME = "auto_merge"

@@ -30,20 +30,20 @@ from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
-from relay.db.seal import PrepareRow
+from relay.db.seal import PrepareRow, SealDraft
 from relay.service import protection
 from relay.service import ref as branch_service
 from relay.service.checks import check
 from relay.service.discussion import issue
 from relay.service.forking import holding
+from relay.service.history.wire import to_wire as seal_to_wire
 from relay.service.live import frontier, landing
-from relay.service.merging import mergeable
 from relay.service.merging.subjects import About, Act
-from relay.service.proposal import branches, states, wire
+from relay.service.proposal import branches, mergeable, states, wire
 from relay.service.sealing import heard, seal, trees
-from relay.service.sealing.payload import Draft, record, require_bytes, require_same_capability
+from relay.service.sealing.payload import record, require_bytes, require_same_capability
 
-_DRAFTS = msgspec.msgpack.Decoder(list[Draft])
+_DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
 
 async def merge(view: View, number: str, body: MergeFinalizeRequest) -> Proposal:
@@ -135,7 +135,7 @@ async def _guarded(view: View, body: MergeRequest, worked: landing.Worked | None
             _, head = await mergeable.branches_of(tx, view, row)
             await _settle(tx, view, row, about, head, drafts[-1].id)
         (made,) = await seal.find(tx, view.repo.id, [drafts[-1].id])
-        return seal.to_wire(made)
+        return seal_to_wire(made)
 
 
 async def _landed(
@@ -148,7 +148,7 @@ async def _landed(
     await seal.require_landed_by("merge", tx, known[0])
     seal.require_same(view, known[0], device_key_id)
     await prepared_for(tx, view, prepare_id, act, number)
-    return seal.to_wire(known[0])
+    return seal_to_wire(known[0])
 
 
 async def prepared_for(
@@ -165,7 +165,7 @@ async def prepared_for(
 
 async def signed(
     tx: Tx, view: View, onto: RefRow, prepare_id: str, device_key_id: str, signatures: list[str]
-) -> tuple[KeyRow, list[Draft]]:
+) -> tuple[KeyRow, list[SealDraft]]:
     """The caller's key, and the seals that it signed."""
     prepared = await seal.take_prepared("merge", tx, view, onto, prepare_id, device_key_id)
     key = await seal.signing_key(tx, view, device_key_id)
@@ -183,7 +183,7 @@ async def _land(
     tx: Tx,
     view: View,
     onto: RefRow,
-    drafts: list[Draft],
+    drafts: list[SealDraft],
     signatures: list[str],
     key: KeyRow,
     prepared: PrepareRow,

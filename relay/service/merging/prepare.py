@@ -27,15 +27,15 @@ from relay.db import ref as refs
 from relay.db.engine.database import Tx
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
+from relay.db.seal import SealDraft
 from relay.service import protection
 from relay.service.history import sealed
 from relay.service.live.epochs import Texts
-from relay.service.merging import mergeable
 from relay.service.merging.subjects import About
 from relay.service.merging.work import Sides, Worked, Working, require_few, sides
-from relay.service.proposal import states
+from relay.service.proposal import mergeable, states
 from relay.service.sealing import seal
-from relay.service.sealing.payload import Draft, check_message, draft
+from relay.service.sealing.payload import check_message, draft
 from relay.service.sealing.trees import Chain, Said, require_budget
 
 THREE = "--squash, --rebase or --merge"
@@ -191,7 +191,9 @@ def _require_enabled(view: View, number: int) -> None:
         )
 
 
-async def _drafts(tx: Tx, view: View, task: _Task) -> tuple[Chain, list[Draft], Worked, dict[bytes, bytes]]:
+async def _drafts(
+    tx: Tx, view: View, task: _Task
+) -> tuple[Chain, list[SealDraft], Worked, dict[bytes, bytes]]:
     chain = Chain(view, tx)
     work = Working.onto(chain)
     both = task.sides
@@ -214,10 +216,10 @@ async def _drafts(tx: Tx, view: View, task: _Task) -> tuple[Chain, list[Draft], 
     return chain, drafts, worked, work.texts
 
 
-async def _rebased(task: _Task, chain: Chain, work: Working, root: bytes) -> tuple[list[Draft], Worked]:
+async def _rebased(task: _Task, chain: Chain, work: Working, root: bytes) -> tuple[list[SealDraft], Worked]:
     """Each seal of the branch again, with its own message; those that would change nothing are left out."""
     require_few(task.sides.line)
-    drafts: list[Draft] = []
+    drafts: list[SealDraft] = []
     merged: set[str] = set()
     parent = task.sides.ours
     found = {one.id: one for one in await seal.find(chain.tx, task.onto.repo_id, task.sides.line)}
@@ -250,7 +252,7 @@ async def _seal(
     worked: Worked,
     sources: list[str],
     said: Said | None = None,
-) -> Draft:
+) -> SealDraft:
     made = await work.update(chain, root, worked.changes)  # without changes too: the key may be another one
     origin = MergeOrigin("merge" if task.way == "update" else task.way, sources, task.number)
     said = said or Said(task.message, task.key.id)
@@ -262,7 +264,7 @@ async def _stored(
     task: _Task,
     about: About,
     chain: Chain,
-    drafts: list[Draft],
+    drafts: list[SealDraft],
     texts: dict[bytes, bytes],
     merged: list[str],
 ) -> PreparedMerge:
@@ -284,7 +286,7 @@ async def _stored(
     )
 
 
-def _to_wire(made: Draft) -> MergeSeal:
+def _to_wire(made: SealDraft) -> MergeSeal:
     merge = seals.decode(made.payload).provenance.merge
     return MergeSeal(
         bytes=b64u(made.payload),

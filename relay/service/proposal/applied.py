@@ -6,15 +6,15 @@ from relay.base.clock import now_ms
 from relay.caller import View
 from relay.db.collaboration import thread as rows
 from relay.db.engine.database import Tx
-from relay.service.proposal import sight
+from relay.service.discussion import sight
 
 SUBJECT = "suggestions"
 
 
-async def landed(tx: Tx, view: View, subject: str | None, seal: str) -> None:
+async def landed(tx: Tx, view: View, subject: str, seal: str) -> None:
     """In the transaction that moves the head: the threads that were prepared are resolved, and name the
     seal."""
-    what, *rest = (subject or "").split(" ")
+    what, *rest = subject.split(" ")
     if what != SUBJECT:
         return
     number, *ids = rest

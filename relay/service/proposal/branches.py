@@ -19,10 +19,17 @@ from relay.db.collaboration import proposal as rows
 from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
+from relay.node import Node
 from relay.service.discussion import subject
-from relay.service.proposal import auto, elsewhere, states, versions
+from relay.service.proposal import applied, auto, elsewhere, states, versions
 
 TRIALS = "merge_trials"  # the job that tries the merges into a branch that has moved
+
+
+def register(node: Node) -> None:
+    """Call `moved` and `applied.landed` in the transactions that move heads."""
+    node.landings.on_moved(moved)
+    node.landings.on_landed(applied.landed)
 
 
 async def moved(tx: Tx, view: View, branch_id: str, head: str) -> None:

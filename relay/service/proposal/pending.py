@@ -7,7 +7,7 @@ from relay.caller import View
 from relay.db.collaboration import comment as comments
 from relay.db.collaboration import thread as rows
 from relay.db.engine.database import Tx
-from relay.service.proposal import sight
+from relay.service.discussion import sight
 
 
 async def waiting(tx: Tx, view: View, number: int) -> bool:

@@ -22,10 +22,10 @@ from relay.db.collaboration.thread import ThreadRow
 from relay.db.engine.database import Tx
 from relay.memory import trees
 from relay.service import protection
+from relay.service.discussion import sight
 from relay.service.history import content, sealed
 from relay.service.live.epochs import Texts
-from relay.service.merging import mergeable
-from relay.service.proposal import placing, sight, states
+from relay.service.proposal import mergeable, placing, states
 from relay.service.proposal.applied import SUBJECT
 from relay.service.sealing import seal
 from relay.service.sealing.payload import check_message, draft

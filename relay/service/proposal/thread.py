@@ -26,6 +26,7 @@ from localstore.core.model.collaboration.thread import (
     ThreadPatch,
     ThreadQuery,
 )
+from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import View, account_name
@@ -36,9 +37,9 @@ from relay.db.collaboration.thread import ThreadRow
 from relay.db.engine.database import Tx
 from relay.http.paging import Cursor, page_size
 from relay.service.discussion import comment as posts
-from relay.service.discussion import posting, subject
+from relay.service.discussion import posting, sight, subject
 from relay.service.history import sealed
-from relay.service.proposal import live_places, placing, sight, states, versions
+from relay.service.proposal import live_places, placing, states, versions
 
 LINE_MAX = 1000  # seals of a branch, back from its head, whose lines can be commented on
 
@@ -255,7 +256,7 @@ def _thread(one: ThreadRow, said: Iterable[Comment]) -> Thread:
         suggestion = Suggestion(text=one.suggestion, applied_seal=one.applied_seal)
     return Thread(
         id=one.id,
-        author=subject.actor(one.author_id, one.author_handle, one.author_kind),
+        author=actor(one.author_id, one.author_handle, one.author_kind),
         path=one.path,
         side=one.side,
         start=one.first_line,

@@ -16,6 +16,7 @@ from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration.proposal import Version
 from localstore.core.tree import TreeEntry
 from localstore.core.tree.read import Change
+from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import View, repo_name
 from relay.db import seal as seals
@@ -137,6 +138,6 @@ def _to_wire(view: View, row: Row) -> Version:
         base=base,
         merge_base=merge_base,
         change_id=change if view.policy is None else None,
-        by=subject.actor(who, handle, kind),
+        by=actor(who, handle, kind),
         at=rfc3339(created),
     )

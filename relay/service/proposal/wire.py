@@ -11,6 +11,7 @@ from localstore.core import limits
 from localstore.core.model.collaboration.proposal import AutoMerge, HeadRepo, Proposal, Reviewer
 from localstore.core.model.collaboration.protection import matching
 from localstore.core.model.collaboration.review import Review
+from relay.base.actors import actor
 from relay.base.clock import rfc3339, rfc3339_or_none
 from relay.caller import View
 from relay.db.collaboration import auto_merge as autos
@@ -24,8 +25,8 @@ from relay.db.engine.database import Row, Tx
 from relay.service import protection
 from relay.service.checks import check
 from relay.service.discussion import reaction_counts as reaction
-from relay.service.discussion import subject
-from relay.service.proposal import sight, verdict
+from relay.service.discussion import sight, subject
+from relay.service.proposal import verdict
 
 
 async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Proposal]:
@@ -66,7 +67,7 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
                 body=row.body,
                 state=row.state,  # type: ignore[arg-type]  # the column holds nothing else
                 draft=bool(row.draft),  # a number where the database has no such type
-                author=subject.actor(row.author_id, row.author_handle, row.author_kind),
+                author=actor(row.author_id, row.author_handle, row.author_kind),
                 head=row.head,
                 base=row.base,
                 head_repo=others.get(row.head_repo_id),
@@ -115,7 +116,7 @@ def _auto(found: Sequence[Any] | None) -> AutoMerge | None:
     if found is None:
         return None
     who, handle, kind, strategy, created_at = found
-    return AutoMerge(by=subject.actor(who, handle, kind), strategy=strategy, created_at=rfc3339(created_at))
+    return AutoMerge(by=actor(who, handle, kind), strategy=strategy, created_at=rfc3339(created_at))
 
 
 async def _others(tx: Tx, view: View, found: Sequence[ProposalRow]) -> dict[str | None, HeadRepo]:
@@ -131,7 +132,7 @@ async def _others(tx: Tx, view: View, found: Sequence[ProposalRow]) -> dict[str 
 def review(row: ReviewRow) -> Review:
     return Review(
         id=row.id,
-        reviewer=subject.actor(row.account_id, row.handle, row.kind),
+        reviewer=actor(row.account_id, row.handle, row.kind),
         verdict=row.verdict,
         body=row.body,
         seal_id=row.seal_id,
@@ -148,7 +149,7 @@ def _reviewers(found: Iterable[Row], standing: dict[int, list[Review]]) -> dict[
     by_id = {one.id: one for stand in standing.values() for one in stand}
     made: dict[int, list[Reviewer]] = {}
     for n, who, handle, kind, requested, review_id in found:
-        person, said = subject.actor(who, handle, kind), by_id.get(review_id)
+        person, said = actor(who, handle, kind), by_id.get(review_id)
         if requested or said is None:
             one = Reviewer(who=person, state="requested")
         else:

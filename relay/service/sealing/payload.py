@@ -23,6 +23,7 @@ from relay.db import seal as rows
 from relay.db.engine.database import Tx
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
+from relay.db.seal import SealDraft
 from relay.service.history import content
 from relay.service.storage import chunked
 
@@ -38,20 +39,8 @@ class Wish(Protocol):
     def author(self) -> str | None: ...
 
 
-class Draft(msgspec.Struct, frozen=True, array_like=True):
-    """A seal that is not signed yet. `changes`: (path, kind or None, digest, size)."""
-
-    id: str
-    payload: bytes
-    root: bytes
-    parents: list[str]
-    message: str
-    created_at: int
-    changes: list[tuple[str, str | None, bytes, int]]
-
-
 LARGE = 100_000  # bytes of a prepared seal, about 1,000 changes, whose files are looked for beforehand
-_DRAFTS = msgspec.msgpack.Decoder(list[Draft])
+_DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
 
 def check_message(message: str) -> None:
@@ -73,7 +62,7 @@ def capability(view: View) -> str:
     return f"{view.role or 'none'}/{kind}/{me.session_id}"
 
 
-def require_same_capability(view: View, made: Draft) -> None:
+def require_same_capability(view: View, made: SealDraft) -> None:
     """Raise PrepareExpired unless the caller signs under what the prepared bytes say, and the tree has the
     key that the repository has now."""
     payload = seals.decode(made.payload)
@@ -94,7 +83,7 @@ def draft(
     changes: Mapping[str, TreeEntry | None],
     git: GitOrigin | None = None,
     merge: MergeOrigin | None = None,
-) -> Draft:
+) -> SealDraft:
     """The exact bytes to sign for a tree of this root."""
     now = now_ms()
     payload = SealPayload(
@@ -120,7 +109,7 @@ def draft(
         (path, entry.kind if entry else None, entry.digest if entry else b"", entry.size if entry else 0)
         for path, entry in sorted(changes.items())
     ]
-    return Draft(seals.seal_id(raw), raw, root, parents, body.message, now, listed)
+    return SealDraft(seals.seal_id(raw), raw, root, parents, body.message, now, listed)
 
 
 async def bytes_rest(view: View, prepare_id: str) -> bool:
@@ -138,7 +127,7 @@ async def bytes_rest(view: View, prepare_id: str) -> bool:
         return await content.rests(view.node, tx, view.repo.id, files)
 
 
-async def require_bytes(tx: Tx, view: View, made: Draft) -> None:
+async def require_bytes(tx: Tx, view: View, made: SealDraft) -> None:
     """Check that everything the seal names is still stored, and protect it from the collector."""
     files = {(kind, digest, size) for _, kind, digest, size in made.changes if kind}
     await chunked.touch(tx, view.repo.id, {digest for kind, digest, _ in files if kind == "chunked"})
@@ -155,7 +144,7 @@ async def require_seals(tx: Tx, view: View, named: Sequence[str], pointer: str) 
             raise Invalid(f"no seal {one[:12]} in {view.repo.full_name}", pointer=pointer)
 
 
-async def record(tx: Tx, view: View, ref: RefRow, made: Draft, signature: bytes, key: KeyRow) -> None:
+async def record(tx: Tx, view: View, ref: RefRow, made: SealDraft, signature: bytes, key: KeyRow) -> None:
     """Insert the signed seal with its parents, merge sources and changes."""
     merge = seals.decode(made.payload).provenance.merge
     sources = [one for one in merge.sources if one not in made.parents] if merge is not None else []

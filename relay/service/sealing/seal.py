@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import msgspec
 
@@ -12,7 +11,6 @@ from localstore.core import seal as seals
 from localstore.core.encoding import b64u, is_hex_digest, unb64u
 from localstore.core.errors import Forbidden, NotFound, Unavailable
 from localstore.core.model import history as shapes
-from localstore.core.model.base import Actor
 from localstore.core.model.ref import StaleHead
 from localstore.core.model.seal import (
     FinalizeRequest,
@@ -25,7 +23,7 @@ from localstore.core.model.seal import (
 from localstore.core.seal import MergeOrigin
 from localstore.core.storage.chunks import BULK_KINDS
 from localstore.core.tree import Built, TreeEntry
-from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
+from relay.base.clock import now_ms, rfc3339
 from relay.caller import View
 from relay.db import ref as refs
 from relay.db import repo as repos
@@ -36,17 +34,16 @@ from relay.db.live import live_batch
 from relay.db.live.lane import LaneRow
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
-from relay.db.seal import PrepareRow, Purpose, SealRow
+from relay.db.seal import PrepareRow, Purpose, SealDraft, SealRow
 from relay.memory import trees
 from relay.service import protection
 from relay.service.history import live_updates
+from relay.service.history.wire import to_wire
 from relay.service.live import epochs, frontier
 from relay.service.live import replica as replicas
 from relay.service.live.epochs import Texts
-from relay.service.proposal import branches
 from relay.service.sealing import heard
 from relay.service.sealing.payload import (
-    Draft,
     bytes_of,
     bytes_rest,
     check_message,
@@ -61,7 +58,7 @@ KEEP_PREPARED = 24 * 3600 * 1000  # milliseconds for which finalize of several s
 PREPARED_AT_ONCE = 4  # by one device for one branch: each holds all changes, and a request makes it again
 ATTEMPTS = 5  # to seal while other processes change the lanes
 LOST_RACE = "your edits are live, not sealed; run: svc pull, then push"
-_DRAFTS = msgspec.msgpack.Decoder(list[Draft])
+_DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
 
 async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
@@ -209,58 +206,19 @@ async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
 
 
 async def move(tx: Tx, view: View, ref: RefRow, expected: str | None, head: str, remedy: str) -> None:
-    """Move the head by compare-and-swap, update its proposals, and mark the repository as changed."""
+    """Move the head by compare-and-swap, tell who registered for that, and mark the repository as changed."""
     now = now_ms()
     moved = await tx.run(refs.MOVE, ref_id=ref.id, expected=expected, new_head=head, now=now)
     if not moved:
         raise StaleHead(ref.name, ref.head, remedy)
     await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
-    await branches.moved(tx, view, ref.id, head)
+    await view.node.landings.moved(tx, view, ref.id, head)
 
 
 async def find(tx: Tx, repo_id: str, ids: list[str]) -> list[SealRow]:
     """Seals of the repository by id, in the given order; unknown ones are left out."""
     by_id = {row.id: row for row in map(rows.row, await tx.all(rows.MANY, repo_id=repo_id, ids=ids))}
     return [by_id[one] for one in ids if one in by_id]
-
-
-def to_wire(row: SealRow, here: str | None = None) -> shapes.Seal:
-    """The wire form, with the key and registration that a reader verifies it with. What the payload says is
-    read from the payload itself. `here`: the repository that answers, None: where it was sealed."""
-    payload = seals.decode(row.payload)
-    git = payload.provenance.git
-    return shapes.Seal(
-        id=row.id,
-        sha=row.id,
-        branch=row.branch,
-        parents=payload.parents,
-        content_digest=payload.content_digest,
-        message=row.message,
-        provenance=shapes.SealProvenance(
-            who=Actor(id=row.account_id, handle=row.handle, kind=_actor_kind(row.account_kind)),
-            device_key_id=row.device_key_id,
-            capability=payload.provenance.capability,
-            author=payload.provenance.author,
-            git_id=git.id if git else None,
-        ),
-        created_at=rfc3339(row.created_at),
-        signature=shapes.SealSignature(alg="ed25519", key_id=row.device_key_id, value=b64u(row.signature)),
-        payload=b64u(row.payload),
-        key=shapes.SealKey(
-            id=row.device_key_id,
-            public_key=b64u(row.key_ed25519),
-            account=row.account_id,
-            registered_at=rfc3339(row.key_created_at),
-            revoked_at=rfc3339_or_none(row.key_revoked_at),
-            registration=b64u(row.key_registration),
-        ),
-        verified=None,
-        origin=None if here in (None, payload.repo_id) else payload.repo_id,
-    )
-
-
-def _actor_kind(kind: str) -> Literal["user", "org", "agent", "guest"]:
-    return "guest" if kind == "guest" else "user"
 
 
 def require_same(view: View, row: SealRow, device_key_id: str) -> None:
@@ -346,7 +304,7 @@ class Plan:
     purpose: Purpose
     ref: RefRow
     key: KeyRow
-    drafts: list[Draft]
+    drafts: list[SealDraft]
     at: int | None = None
     subject: str | None = None
 

@@ -36,16 +36,16 @@ from relay.db import ref as refs
 from relay.db import seal as rows
 from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
+from relay.db.seal import SealDraft
 from relay.memory import trees
 from relay.service import protection
 from relay.service.history import content
+from relay.service.history.wire import to_wire
 from relay.service.live import frontier, landing
 from relay.service.live.epochs import Texts
 from relay.service.live.rules import file_cap, over_cap
-from relay.service.proposal import applied
 from relay.service.sealing import heard, seal
 from relay.service.sealing.payload import (
-    Draft,
     Wish,
     check_message,
     draft,
@@ -57,7 +57,7 @@ from relay.service.sealing.payload import (
 
 DIRECTORIES_AT_ONCE = 256 * limits.MIB  # written by the seals of one request: they are held in memory
 _NONE: Mapping[str, bytes] = MappingProxyType({})
-_DRAFTS = msgspec.msgpack.Decoder(list[Draft])
+_DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
 
 @dataclass(slots=True, frozen=True)
@@ -144,7 +144,7 @@ async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Wor
             drafts = await _remembered(tx, body.prepare_id)
             seal.require_same(view, known[0], body.device_key_id)
             found = await seal.find(tx, view.repo.id, [one.id for one in drafts]) or known
-            return Page(items=[seal.to_wire(one) for one in found])
+            return Page(items=[to_wire(one) for one in found])
         ref = await _prepared_branch(tx, view, body.prepare_id)
         prepared = await seal.take_prepared("seals", tx, view, ref, body.prepare_id, body.device_key_id)
         key = await seal.signing_key(tx, view, body.device_key_id)
@@ -165,17 +165,17 @@ async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Wor
             await require_bytes(tx, view, made)
             await record(tx, view, ref, made, signature, key)
         await heard.announce(tx, view, ref, drafts[-1].id, prepared.expected_head)
-        await applied.landed(tx, view, prepared.subject, drafts[-1].id)
+        await view.node.landings.landed(tx, view, prepared.subject, drafts[-1].id)
         found = await seal.find(tx, view.repo.id, [one.id for one in drafts])
-        return Page(items=[seal.to_wire(one) for one in found])
+        return Page(items=[to_wire(one) for one in found])
 
 
 async def _drafts(
     chain: Chain, ref: RefRow, body: PrepareSealsRequest, wanted: list[dict[str, TreeEntry | None]]
-) -> list[Draft]:
+) -> list[SealDraft]:
     root = await rows.root_of(chain.tx, ref.repo_id, ref.head) if ref.head else None
     parent = ref.head
-    made: list[Draft] = []
+    made: list[SealDraft] = []
     for delta, changes in zip(body.seals, wanted, strict=True):
         await _require_caps(chain, root, changes)
         root = await chain.update(root, changes)
@@ -303,6 +303,6 @@ async def _prepared_branch(tx: Tx, view: View, prepare_id: str) -> RefRow:
     return refs.row(branch)
 
 
-async def _remembered(tx: Tx, prepare_id: str) -> list[Draft]:
+async def _remembered(tx: Tx, prepare_id: str) -> list[SealDraft]:
     found = await tx.one(rows.PREPARED, prepare_id=prepare_id)
     return _DRAFTS.decode(rows.prepared(found).seals) if found else []

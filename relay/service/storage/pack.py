@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 
 import msgspec
@@ -23,9 +23,10 @@ from relay.http.buffers import BEGUN_PATIENCE
 from relay.http.routing import Upload
 from relay.objects.export import Export, export
 from relay.objects.store import FrameAt
-from relay.service.history import proof
 from relay.service.storage import chunked
 
+# Raises unless the caller may read all of these digests: `history.proof.require_named` of a seal.
+RequireNamed = Callable[[Collection[bytes]], Awaitable[None]]
 LONG_LIST = 2000
 OBJECTS_AT_ONCE = 1000  # that become reachable in one transaction, in about 10 ms
 STEP = 4 * MIB  # bytes verified at once, off the event loop
@@ -62,14 +63,14 @@ async def store(view: View, upload: Upload) -> PackStored:
     return PackStored(objects=len(intake.digests), stored_bytes=intake.stored_bytes)
 
 
-async def fetch(view: View, digests: Sequence[bytes], at: str | None) -> Export:
+async def fetch(view: View, digests: Sequence[bytes], require_named: RequireNamed) -> Export:
     """One pack with as many of these, from the first on, as it can hold. Raises PayloadMissing if the
     repository lacks one. Tree directories name files that the caller may not see, so they are never handed
-    out here; nor is anything to a caller from whom paths are hidden, but what the seal `at` shows it."""
+    out here; nor is anything to a caller from whom paths are hidden that `require_named` refuses."""
     require_plaintext(view)
     held = await view.lease.wait(len(digests) * PLACE_BYTES)
     async with _turn(view, digests):
-        await proof.require_named(view, at, digests)
+        await require_named(digests)
         asked = list(dict.fromkeys(digests))
         found = await view.node.objects.locate(asked, view.repo.id)
         missing = [one for one in asked if one not in found or found[one].directory]

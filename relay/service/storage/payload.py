@@ -11,10 +11,9 @@ from localstore.core.model.payload import ChunkedStored, PayloadStored
 from relay.caller import View
 from relay.capacity import quota
 from relay.http.routing import Reply, Upload
-from relay.service.history import proof
 from relay.service.storage import chunked
 from relay.service.storage.chunked import BYTES
-from relay.service.storage.pack import require_plaintext
+from relay.service.storage.pack import RequireNamed, require_plaintext
 
 
 async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, bool]:
@@ -35,12 +34,12 @@ async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, boo
     return PayloadStored(blake3=name, size=len(data)), new
 
 
-async def get(view: View, name: str, at: str | None) -> Reply:
+async def get(view: View, name: str, require_named: RequireNamed) -> Reply:
     """The payload's bytes. Raises NotFound for a payload of other repositories only. A digest does not say
-    which path it belongs to, so a filtered view must name a seal, `at`, that shows it the payload."""
+    which path it belongs to, so `require_named` refuses a filtered view that no seal shows the payload."""
     require_plaintext(view)
     digest = unhex(name)
-    await proof.require_named(view, at, [digest])
+    await require_named([digest])
     store = view.node.objects
     found = await store.locate([digest], view.repo.id)
     if digest in found and not found[digest].directory:
@@ -60,10 +59,10 @@ async def put_manifest(view: View, name: str, upload: Upload) -> tuple[ChunkedSt
     return await chunked.put(view, name, upload)
 
 
-async def get_manifest(view: View, name: str, at: str | None) -> Reply:
+async def get_manifest(view: View, name: str, require_named: RequireNamed) -> Reply:
     """Of which chunks the large file `name` is made; for whom it is, as `get`."""
     require_plaintext(view)
-    await proof.require_named(view, at, [unhex(name)])
+    await require_named([unhex(name)])
     raw = await chunked.manifest(view, name)
     await view.lease.wait(len(raw))
     return Reply(raw, content_type="application/json", etag=f'"{hex_digest(raw)}"')

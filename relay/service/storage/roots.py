@@ -21,15 +21,15 @@ from localstore.core.errors import Unavailable
 from localstore.core.limits import MIB
 from relay.base.batches import batches
 from relay.db.engine.database import Database, Tx
+from relay.db.seal import SealDraft
 from relay.db.storage import collect as rows
 from relay.objects.marks import Marks
 from relay.objects.store import ObjectStore
-from relay.service.sealing.payload import Draft
 
 LOT = 5000  # digests marked at once
 DIRECTORIES = 256  # directories looked up at once
 DIRECTORY_BYTES = 8 * MIB  # bytes of them read at once
-_DRAFTS = msgspec.msgpack.Decoder(list[Draft])
+_DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
 
 async def mark(db: Database, objects: ObjectStore, marks: Marks) -> None:

@@ -12,6 +12,7 @@ from localstore.core.limits import WEBHOOK_SEALS
 from localstore.core.model.base import Actor
 from localstore.core.model.collaboration.webhook import EventKind, Message
 from localstore.core.rights.policy import Policy
+from relay.base.actors import actor as actor_of
 from relay.base.clock import rfc3339
 from relay.db import release as releases
 from relay.db import repo as repos
@@ -191,7 +192,7 @@ async def _comment(tx: Tx, repo_id: str, number: int | None, said: Data) -> Data
         id_, author, handle, kind, body, created, updated = row
         told = {
             "id": id_,
-            "author": _person(author, handle, kind),
+            "author": actor_of(author, handle, kind),
             "body": body,
             "created_at": rfc3339(created),
             "updated_at": rfc3339(updated),
@@ -222,7 +223,7 @@ async def _subject(tx: Tx, repo_id: str, number: int | None) -> Data | None:
         "state_reason": why,
         "title": title,
         "body": body,
-        "author": _person(author, handle, author_kind),
+        "author": actor_of(author, handle, author_kind),
         "created_at": rfc3339(created),
         "updated_at": rfc3339(updated),
     }
@@ -238,11 +239,7 @@ async def _touched(tx: Tx, said: Data) -> Data:
 
 async def _actor(tx: Tx, account_id: str) -> Actor | None:
     row = await tx.one(rows.ACTOR, who=account_id)
-    return None if row is None else _person(*row)
-
-
-def _person(account_id: str, handle: str | None, kind: str) -> Actor:
-    return Actor(id=account_id, handle=handle, kind="guest" if kind == "guest" else "user")
+    return None if row is None else actor_of(*row)
 
 
 _TELL: Final[dict[EventKind, Callable[[Tx, str, int | None, Data], Awaitable[Data]]]] = {

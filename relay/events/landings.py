@@ -1,0 +1,42 @@
+"""What other subjects do in the transaction that moves the head of a branch.
+
+Sealing calls them without knowing them; `relay.run.server` registers them before the node serves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from relay.db.engine.database import Tx
+
+# The second argument is the `View` that moves the head, which is declared above this module.
+Moved = Callable[[Tx, Any, str, str], Awaitable[None]]  # the branch's id, its new head
+Landed = Callable[[Tx, Any, str, str], Awaitable[None]]  # what was prepared, the new head
+
+
+class Landings:
+    """The functions of one node, called in the order in which they were registered."""
+
+    def __init__(self) -> None:
+        self._moved: list[Moved] = []
+        self._landed: list[Landed] = []
+
+    def on_moved(self, function: Moved) -> None:
+        """Call `function` each time the head of a branch moves to a seal."""
+        self._moved.append(function)
+
+    def on_landed(self, function: Landed) -> None:
+        """Call `function` when seals land that were prepared for something; their rows are written then."""
+        self._landed.append(function)
+
+    async def moved(self, tx: Tx, view: Any, branch_id: str, head: str) -> None:
+        """The head of this branch is `head` from now on."""
+        for function in self._moved:
+            await function(tx, view, branch_id, head)
+
+    async def landed(self, tx: Tx, view: Any, prepared_for: str | None, head: str) -> None:
+        """Seals that were prepared for this have landed, the last of them `head`; None was for nothing."""
+        if prepared_for is not None:
+            for function in self._landed:
+                await function(tx, view, prepared_for, head)

@@ -1,0 +1,45 @@
+"""A seal as readers see it."""
+
+from __future__ import annotations
+
+from localstore.core import seal as seals
+from localstore.core.encoding import b64u
+from localstore.core.model import history as shapes
+from relay.base.actors import actor
+from relay.base.clock import rfc3339, rfc3339_or_none
+from relay.db.seal import SealRow
+
+
+def to_wire(row: SealRow, here: str | None = None) -> shapes.Seal:
+    """The wire form, with the key and registration that a reader verifies it with. What the payload says is
+    read from the payload itself. `here`: the repository that answers, None: where it was sealed."""
+    payload = seals.decode(row.payload)
+    git = payload.provenance.git
+    return shapes.Seal(
+        id=row.id,
+        sha=row.id,
+        branch=row.branch,
+        parents=payload.parents,
+        content_digest=payload.content_digest,
+        message=row.message,
+        provenance=shapes.SealProvenance(
+            who=actor(row.account_id, row.handle, row.account_kind),
+            device_key_id=row.device_key_id,
+            capability=payload.provenance.capability,
+            author=payload.provenance.author,
+            git_id=git.id if git else None,
+        ),
+        created_at=rfc3339(row.created_at),
+        signature=shapes.SealSignature(alg="ed25519", key_id=row.device_key_id, value=b64u(row.signature)),
+        payload=b64u(row.payload),
+        key=shapes.SealKey(
+            id=row.device_key_id,
+            public_key=b64u(row.key_ed25519),
+            account=row.account_id,
+            registered_at=rfc3339(row.key_created_at),
+            revoked_at=rfc3339_or_none(row.key_revoked_at),
+            registration=b64u(row.key_registration),
+        ),
+        verified=None,
+        origin=None if here in (None, payload.repo_id) else payload.repo_id,
+    )
