@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from localstore.core.errors import ClientError
+from localstore.core.paths import terminal_safe
 
 
 class NotLinked(ClientError):
@@ -235,6 +236,23 @@ class FolderNotEmpty(ClientError):
         self, folder: object, instead: str = "choose another folder, or link it: svc repo init OWNER/NAME"
     ) -> None:
         super().__init__(f"{folder} is not empty; {instead}")
+
+
+class CloneIncomplete(ClientError):
+    """Files of a clone are not as the seal has them. `paths` lists them."""
+
+    code = "clone_incomplete"
+
+    def __init__(self, folder: object, paths: list[str]) -> None:
+        shown = ", ".join(map(terminal_safe, paths[:3])) + (
+            f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+        )
+        super().__init__(
+            f"{folder} does not hold what was cloned: {shown} changed or vanished while it was written. "
+            "Run the same clone again; it writes what is missing, and keeps what you changed under another "
+            "name",
+            paths=paths,
+        )
 
 
 class DiskError(ClientError):

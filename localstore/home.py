@@ -8,33 +8,42 @@
     agent.*                  lock, socket, log and folders of the agent (`localstore.agent`)
     trash/<time>-<n>/        files that `pull --force`, `restore` and `switch --force` replaced
 
-A record is found by device and inode of the folder's `.svc`. A renamed folder keeps its record; one that was
-copied, restored or linked again gets a new one.
+A record is found by the identity of the folder (`localstore.folder.identity`). A renamed folder keeps its
+record; one that was copied, restored or linked again gets a new one.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from localstore.folder.link import FOLDER
+from localstore.folder.identity import Identity, identify, new_id, write_id
 
 VARIABLE = "SVC_HOME"
 RECORD = "copy.json"
+LOCK = ".lock"  # in `copies`, held while a record is made or changed
 
 
 class CopyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The working copy of a record: the folder's canonical path, the repository, and device and inode of
-    `.svc`."""
+    """The working copy of a record: the folder's canonical path, the repository, and the folder's
+    identity."""
 
     folder: str
     repo_id: str
     device: int
     inode: int
+    id: str = ""
+    born: int = 0
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self.id, self.device, self.inode, self.born)
 
 
 class Home:
@@ -55,32 +64,57 @@ class Home:
 
     def record_of(self, folder: Path, repo_id: str) -> Path:
         """The record of the linked `folder`, created if missing."""
-        here = _identify(folder, repo_id)
-        for record, known in self._matching(here):
-            if known.folder != here.folder:
-                _write_record(record, here)
+        found = self._find(folder, repo_id)
+        if found is not None and found[1] == _describe(folder, repo_id):
+            return found[0]
+        with self._changing():
+            found = self._find(folder, repo_id)
+            here = _describe(folder, repo_id)
+            if found is None:
+                record = self.root / "copies" / os.urandom(8).hex()
+                record.mkdir(parents=True, mode=0o700)
+                known = "" if self._is_of_another(here.identity) else here.id
+            else:
+                record, known = found[0], here.id or found[1].id
+            here = msgspec.structs.replace(here, id=known or new_id())
+            _write_record(record, here)
+            write_id(folder, here.id)
+            written = _describe(folder, repo_id)
+            if written != here:  # nothing can be written there
+                _write_record(record, written)
             return record
-        record = self.root / "copies" / os.urandom(8).hex()
-        record.mkdir(parents=True, mode=0o700)
-        _write_record(record, here)
-        return record
 
     def find_record(self, folder: Path, repo_id: str) -> Path | None:
         """The record of the linked `folder`; None if it has none."""
-        return next((record for record, _ in self._matching(_identify(folder, repo_id))), None)
+        found = self._find(folder, repo_id)
+        return found[0] if found is not None else None
 
-    def _matching(self, here: CopyRecord) -> Iterator[tuple[Path, CopyRecord]]:
-        wanted = (here.repo_id, here.device, here.inode)
-        return (one for one in self.records() if (one[1].repo_id, one[1].device, one[1].inode) == wanted)
+    def _find(self, folder: Path, repo_id: str) -> tuple[Path, CopyRecord] | None:
+        here = identify(folder)
+        found = (one for one in self.records() if one[1].repo_id == repo_id and here.is_of(one[1].identity))
+        return next(found, None)
+
+    def _is_of_another(self, here: Identity) -> bool:
+        """Whether the id was another folder's: this one was copied, or is what a backup brought back."""
+        return any(known.id == here.id and not here.is_of(known.identity) for _, known in self.records())
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Keep other processes from changing which record is whose; two would make two of one folder."""
+        copies = self.root / "copies"
+        copies.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with (copies / LOCK).open("wb") as file:
+            with suppress(OSError):  # no locks here: working in the folder is refused by name
+                fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     def previous_records(self, folder: Path) -> list[Path]:
         """Records of this path from earlier links: the folder was unlinked and linked again."""
-        here = _written(folder)
-        current = (folder / FOLDER).stat()
+        written, here = _written(folder), identify(folder)
         return [
             record
             for record, known in self.records()
-            if known.folder == here and (known.device, known.inode) != (current.st_dev, current.st_ino)
+            if known.folder == written and not here.is_of(known.identity)
         ]
 
     def new_trash(self, now: datetime) -> Path:
@@ -107,9 +141,16 @@ class Home:
         return found
 
 
-def _identify(folder: Path, repo_id: str) -> CopyRecord:
-    link = (folder / FOLDER).stat()
-    return CopyRecord(folder=_written(folder), repo_id=repo_id, device=link.st_dev, inode=link.st_ino)
+def _describe(folder: Path, repo_id: str) -> CopyRecord:
+    here = identify(folder)
+    return CopyRecord(
+        folder=_written(folder),
+        repo_id=repo_id,
+        device=here.device,
+        inode=here.inode,
+        id=here.id,
+        born=here.born,
+    )
 
 
 def _written(folder: Path) -> str:

@@ -1,6 +1,7 @@
 """The link of a working copy: `.svc/repo.json` and `.svc/state.json` (service specification, Working copy).
 
-Both are plain JSON that people may read. They are derived: deleting `.svc` only unlinks the folder.
+Both are plain JSON that people may read. They are derived: deleting `.svc` only unlinks the folder. Beside
+them lies `.svc/id`, which `localstore.folder.identity` reads.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from localstore.core.names import parse_repo
 from localstore.errors import FolderTurned, LinkDamaged, NotLinked
 
 FOLDER = ".svc"
-REPO_FILE, STATE_FILE = "repo.json", "state.json"
-_UNFINISHED = re.compile(r"(repo|state)\.json\.[0-9a-f]{8}")  # see `_write`
+REPO_FILE, STATE_FILE, ID_FILE = "repo.json", "state.json", "id"
+_UNFINISHED = re.compile(r"(repo\.json|state\.json|id)\.[0-9a-f]{8}")  # see `_write`
 _CLASS = re.compile("[a-z0-9_]{1,32}")
 FILE_MODE = 0o644
 FileT = TypeVar("FileT", "RepoLink", "SealedState", "_LastSeal")
@@ -152,10 +153,11 @@ def write_encoded(folder: Path, parts: Iterable[bytes | memoryview]) -> None:
 
 
 def is_unfinished(folder: Path) -> bool:
-    """Whether `folder` holds only the temporary files of a link whose writer was killed."""
+    """Whether `folder` holds only what was written of a link before its writer was killed."""
     if [path.name for path in folder.iterdir()] != [FOLDER] or not (folder / FOLDER).is_dir():
         return False
-    return all(_UNFINISHED.fullmatch(path.name) for path in (folder / FOLDER).iterdir())
+    inside = [path.name for path in (folder / FOLDER).iterdir()]
+    return all(name == ID_FILE or _UNFINISHED.fullmatch(name) for name in inside)
 
 
 def sweep(folder: Path) -> None:

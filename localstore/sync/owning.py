@@ -17,8 +17,9 @@ import msgspec
 
 from localstore.core.identity.keys import DeviceKey
 from localstore.disk_errors import translated_disk_errors
-from localstore.errors import CopyBusy, NotLinked
+from localstore.errors import CopyBusy
 from localstore.folder import link, lock
+from localstore.folder.identity import Identity, identify
 from localstore.folder.link import RepoLink
 from localstore.home import Home
 from localstore.progress import Progress, silent
@@ -135,7 +136,7 @@ class Rounds:
         self._now, self._progress = now, progress
         self._copy: WorkingCopy | None = None
         self._version: int | None = None  # of the database as memory has it; None: memory may be wrong
-        self._identity: tuple[int, int] | None = None
+        self._identity: Identity | None = None
         self._bound: tuple[RepoLink, Bound] | None = None
 
     @contextmanager
@@ -170,7 +171,7 @@ class Rounds:
     def _find(self, repo: RepoLink) -> Path:
         """The record of the folder."""
         known = self._copy
-        if known and known.repo.repo_id == repo.repo_id and _identity(self.folder) == self._identity:
+        if known and known.repo.repo_id == repo.repo_id and identify(self.folder) == self._identity:
             return known.record
         return _record(self.folder, self._home, repo)
 
@@ -178,7 +179,7 @@ class Rounds:
         """The working copy as it is now."""
         if self._copy is None or self._copy.record != record:
             self.close()
-            self._identity = _identity(self.folder)
+            self._identity = identify(self.folder)
             self._copy = WorkingCopy(self.folder, repo, self._home, record, *bound, self._now, self._progress)
         copy = self._copy
         transport, copy.key = bound
@@ -196,14 +197,6 @@ class Rounds:
 def _record(folder: Path, home: Home, repo: RepoLink) -> Path:
     with translated_disk_errors(home.root, home.root):
         return home.record_of(folder, repo.repo_id)
-
-
-def _identity(folder: Path) -> tuple[int, int]:
-    try:
-        found = (folder / link.FOLDER).stat()
-    except FileNotFoundError:
-        raise NotLinked(str(folder)) from None
-    return found.st_dev, found.st_ino
 
 
 def _sweep(record: Path) -> None:

@@ -18,6 +18,8 @@ from localstore.core.errors import TooLarge
 from localstore.core.ignore import matcher
 from localstore.core.ignore.matcher import SOURCES, Scope
 from localstore.core.paths import parents
+from localstore.errors import NotLinked
+from localstore.folder.identity import Identity, identify
 from localstore.folder.link import FOLDER
 from localstore.folder.walk_rules import LISTED, NESTED, fault_of, rules_in
 from localstore.watch.inotify import (
@@ -73,7 +75,7 @@ class Tree:
     def __init__(self, folder: Path, inotify: Inotify, hears: Hears | None = None) -> None:
         self._folder, self._inotify, self._hears = folder, inotify, hears
         self._by_watch: dict[int, _Node] = {}
-        self._itself, self._link = _identity(folder), _identity(folder / FOLDER)
+        self._itself, self._link = _identity(folder), _link_of(folder)
         self.serial = 0
         self._floor = 0
         self._stale: set[str] = set()
@@ -130,7 +132,7 @@ class Tree:
 
     def _entry(self, node: _Node, name: str, mask: int) -> None:
         lower = name.lower()  # a case-insensitive file system may report either case
-        if node is self._top and lower == FOLDER and _identity(self._folder / FOLDER) != self._link:
+        if node is self._top and lower == FOLDER and _link_of(self._folder) != self._link:
             raise WatcherEnded("the folder is not linked any more")
         if lower in NESTED and node is not self._top:
             self._stale.add(node.prefix)
@@ -301,3 +303,11 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _link_of(folder: Path) -> Identity | None:
+    """The identity of the folder's link; None if it is not linked."""
+    try:
+        return identify(folder)
+    except (NotLinked, OSError):
+        return None

@@ -14,9 +14,10 @@ import msgspec
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.paths import case_collisions, terminal_safe
-from localstore.errors import FolderNotEmpty
+from localstore.errors import CloneIncomplete, FolderNotEmpty
 from localstore.folder import link
 from localstore.folder.files import Content, Fetched
+from localstore.folder.identity import prepare_link
 from localstore.folder.link import RepoLink
 from localstore.folder.scan_result import Skipped
 from localstore.folder.stat_cache import Stat
@@ -97,6 +98,7 @@ def clone(
             skipped, stats = _write(copy, files, rows, here)
             copy.files.sync()
             clear(copy)
+            _require_written(copy, files, stats)
             copy.record_clone(head, files, stats)
             if key is not None:
                 attach_lanes(copy)
@@ -104,6 +106,28 @@ def clone(
         copy.db.put(CLONING, None)
         size = sum(file.size for file in files.values())
         return Cloned(folder, head, len(files) - len(skipped), size, skipped, conflict_copies(copy))
+
+
+def _require_written(copy: WorkingCopy, files: dict[str, SealedFile], stats: list[Stat]) -> None:
+    """Raise CloneIncomplete unless the folder holds every file of the seal, except those it cannot hold. A
+    push of what is missing would remove it for everybody. A file that is still the one that was written needs
+    no second look at its bytes."""
+    written = {stat.path: stat for stat in stats}
+    left_out = copy.db.unwritable()
+    wrong = []
+    for path in sorted(files.keys() - left_out.keys()):
+        made, now = written.get(path), copy.files.stat(path)
+        if (
+            made is not None
+            and now is not None
+            and (now.st_ino, now.st_size, now.st_mtime_ns) == (made.inode, made.size, made.mtime)
+        ):
+            continue
+        if now is None or copy.digest_on_disk(path) != files[path].digest:
+            wrong.append(path)
+    copy.files.forget()
+    if wrong:
+        raise CloneIncomplete(copy.folder, wrong)
 
 
 def _finish_by_pull(copy: WorkingCopy) -> Cloned:
@@ -122,6 +146,7 @@ def _claim(folder: Path, repo: RepoLink, home: Home) -> None:
     if folder.exists() and any(folder.iterdir()) and not _interrupted(folder, repo, home):
         raise FolderNotEmpty(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    prepare_link(folder)
     link.write_repo(folder, repo)
 
 

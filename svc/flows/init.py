@@ -9,6 +9,7 @@ import msgspec
 from localstore.core.identity.keys import DeviceKey
 from localstore.disk_errors import translated_disk_errors
 from localstore.folder import link
+from localstore.folder.identity import prepare_link
 from localstore.folder.link import RepoLink, SealedState
 from localstore.home import Home
 from localstore.sync.owning import Turn, opened
@@ -38,6 +39,7 @@ def init(
     """Link `folder`. No file in it changes. `kind`: of the repository; it decides which files fit, and a
     branch without seals does not tell it before the first push."""
     with translated_disk_errors(folder, home.root):
+        prepare_link(folder)
         link.write_repo(folder, repo)
         link.write_state(folder, SealedState(last_seal=None, tree={}))
     with opened(folder, home, transport, key, turn=Turn("svc repo init")) as copy:

@@ -12,11 +12,13 @@ import pytest
 from localstore.core.errors import NotFound, ServerMisbehaved
 from localstore.core.model.history import Tree
 from localstore.core.model.seal import Prepared, PrepareRequest
-from localstore.errors import FolderNotEmpty, LocalEdits, UnpulledSeal
+from localstore.errors import CloneIncomplete, FolderNotEmpty, LocalEdits, UnpulledSeal
+from localstore.sync.owning import opened
 from svc.flows import status as status_flow
 from svc.flows.clone import clone
 from svc.flows.diff import diff
 from svc.flows.init import init
+from svc.flows.push import push
 from svc.flows.restore import restore
 from svc.flows.status import status
 from svc.flows.switch import Target, switch
@@ -48,7 +50,7 @@ def test_push_seals_and_state_json_names_it(ann: Place, relay: ModelRelay) -> No
     state = json.loads(ann.read(".svc/state.json"))
     assert state["last_seal"] == pushed.seal == relay.branches["main"].head
     assert sorted(state["tree"]) == ["a.txt", "d/b.bin"]
-    assert sorted(path.name for path in (ann.folder / ".svc").iterdir()) == ["repo.json", "state.json"]
+    assert sorted(path.name for path in (ann.folder / ".svc").iterdir()) == ["id", "repo.json", "state.json"]
     assert ann.push("again").seal is None
 
 
@@ -59,7 +61,7 @@ def test_what_a_killed_command_was_writing_beside_the_link_goes(ann: Place) -> N
         ann.write(f".svc/{name}", "{")
     ann.push("again")
     found = sorted(path.name for path in (ann.folder / ".svc").iterdir())
-    assert found == ["mine.json", "repo.json", "state.json"]
+    assert found == ["id", "mine.json", "repo.json", "state.json"]
 
 
 def test_push_over_an_unpulled_seal_sends_nothing(ann: Place, bob: Place, relay: ModelRelay) -> None:
@@ -236,6 +238,46 @@ def test_an_interrupted_clone_goes_on(ann: Place, relay: ModelRelay, tmp_path: P
     clone(relay.transport("main", cyd.key), cyd.home, LINK, cyd.folder, cyd.key)
     assert ann.files().items() <= cyd.files().items()
     assert b"torn" in cyd.files().values()
+
+
+def test_a_clone_where_an_earlier_one_was_removed_is_whole(
+    ann: Place, bob: Place, relay: ModelRelay, tmp_path: Path
+) -> None:
+    """The file system hands the inode of the removed `.svc` to the new one."""
+    ann.write("a.txt", "one\n")
+    ann.write("b.bin", b"\0")
+    ann.push()
+    for _ in range(10):
+        folder = tmp_path / "copy"
+        shutil.rmtree(folder, ignore_errors=True)
+        done = clone(relay.transport("main", bob.key), bob.home, LINK, folder, bob.key)
+        assert (done.files, sorted(path.name for path in folder.glob("?.*"))) == (2, ["a.txt", "b.bin"])
+        with opened(folder, bob.home, relay.transport("main", bob.key), bob.key) as copy:
+            assert push(copy, "again").seal is None
+
+
+def test_a_clone_that_does_not_hold_the_seal_fails_and_goes_on(
+    ann: Place, relay: ModelRelay, tmp_path: Path
+) -> None:
+    ann.write("a.txt", "one\n")
+    ann.write("b.bin", b"\0b")
+    ann.write("c.txt", "three\n")
+    ann.push()
+    cyd = Place(tmp_path, relay, "cyd")
+    shutil.rmtree(cyd.folder / ".svc")
+
+    class Meddled(ModelTransport):
+        def fetch_pack(self, digests):  # type: ignore[no-untyped-def]
+            yield from super().fetch_pack(digests)
+            for name in ("a.txt", "b.bin"):
+                (cyd.folder / name).unlink(missing_ok=True)  # somebody clears the folder meanwhile
+
+    with pytest.raises(CloneIncomplete, match="changed or vanished") as refused:
+        clone(Meddled(relay, "main"), cyd.home, LINK, cyd.folder, cyd.key)
+    assert "a.txt" in refused.value.extra["paths"]
+    clone(relay.transport("main", cyd.key), cyd.home, LINK, cyd.folder, cyd.key)
+    assert cyd.files() == ann.files()
+    assert cyd.push().seal is None
 
 
 def test_a_lying_tree_writes_nothing(ann: Place, relay: ModelRelay, tmp_path: Path) -> None:
