@@ -20,7 +20,9 @@ from localstore.errors import FolderTurned, LinkDamaged, NotLinked
 
 FOLDER = ".svc"
 REPO_FILE, STATE_FILE = "repo.json", "state.json"
-_UNFINISHED = re.compile(r"(repo|state)\.json\.[0-9a-f]{8}")  # see `_write`
+UNVERSIONED_FILE = ".gitignore"
+UNVERSIONED = b"*\n"  # the link is this machine's: git does not list it, `git add -A` and `git clean` leave it
+_UNFINISHED = re.compile(r"(repo\.json|state\.json|\.gitignore)\.[0-9a-f]{8}")  # see `_write`
 _CLASS = re.compile("[a-z0-9_]{1,32}")
 FILE_MODE = 0o644
 FileT = TypeVar("FileT", "RepoLink", "SealedState", "_LastSeal")
@@ -152,10 +154,11 @@ def write_encoded(folder: Path, parts: Iterable[bytes | memoryview]) -> None:
 
 
 def is_unfinished(folder: Path) -> bool:
-    """Whether `folder` holds only the temporary files of a link whose writer was killed."""
+    """Whether `folder` holds only a link without `repo.json`, whose writer was killed."""
     if [path.name for path in folder.iterdir()] != [FOLDER] or not (folder / FOLDER).is_dir():
         return False
-    return all(_UNFINISHED.fullmatch(path.name) for path in (folder / FOLDER).iterdir())
+    names = {path.name for path in (folder / FOLDER).iterdir()}
+    return all(_UNFINISHED.fullmatch(name) for name in names - {UNVERSIONED_FILE})
 
 
 def sweep(folder: Path) -> None:
@@ -181,6 +184,12 @@ def _read(folder: Path, name: str, kind: type[FileT]) -> FileT:
 def _write(folder: Path, name: str, parts: Iterable[bytes | memoryview]) -> None:
     directory = folder / FOLDER
     directory.mkdir(exist_ok=True)
+    if not os.path.lexists(directory / UNVERSIONED_FILE):
+        _replace(directory, UNVERSIONED_FILE, [UNVERSIONED])
+    _replace(directory, name, parts)
+
+
+def _replace(directory: Path, name: str, parts: Iterable[bytes | memoryview]) -> None:
     temporary = directory / f"{name}.{os.urandom(4).hex()}"
     try:
         with temporary.open("xb") as file:
