@@ -21,7 +21,9 @@ from localstore.errors import FolderTurned, LinkDamaged, NotLinked
 FOLDER = ".svc"
 REPO_FILE, STATE_FILE = "repo.json", "state.json"
 UNVERSIONED_FILE = ".gitignore"
-UNVERSIONED = b"*\n"  # the link is this machine's: git does not list it, `git add -A` and `git clean` leave it
+UNVERSIONED = (
+    b"*\n"  # the link is this machine's: git does not list it, `git add -A` and `git clean` leave it
+)
 _UNFINISHED = re.compile(r"(repo\.json|state\.json|\.gitignore)\.[0-9a-f]{8}")  # see `_write`
 _CLASS = re.compile("[a-z0-9_]{1,32}")
 FILE_MODE = 0o644

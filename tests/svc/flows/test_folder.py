@@ -115,7 +115,11 @@ def test_metadata_folders_are_never_uploaded_nor_written_whatever_the_rules_say(
     assert sorted(sealed(alice)) == [".svcignore", "a.txt"]
     assert alice("repo", "clone", full, str(tmp_path / "b")).code == 0
     assert sorted(path.name for path in (tmp_path / "b").iterdir()) == [".svc", ".svcignore", "a.txt"]
-    assert sorted(path.name for path in (tmp_path / "b" / ".svc").iterdir()) == [".gitignore", "repo.json", "state.json"]
+    assert sorted(path.name for path in (tmp_path / "b" / ".svc").iterdir()) == [
+        ".gitignore",
+        "repo.json",
+        "state.json",
+    ]
 
 
 def test_git_and_svc_take_turns_in_one_folder(alice: Svc, full: str) -> None:

@@ -48,7 +48,8 @@ def test_push_seals_and_state_json_names_it(ann: Place, relay: ModelRelay) -> No
     state = json.loads(ann.read(".svc/state.json"))
     assert state["last_seal"] == pushed.seal == relay.branches["main"].head
     assert sorted(state["tree"]) == ["a.txt", "d/b.bin"]
-    assert sorted(path.name for path in (ann.folder / ".svc").iterdir()) == [".gitignore", "repo.json", "state.json"]
+    link = sorted(path.name for path in (ann.folder / ".svc").iterdir())
+    assert link == [".gitignore", "repo.json", "state.json"]
     assert ann.push("again").seal is None
 
 
