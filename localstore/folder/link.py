@@ -21,7 +21,11 @@ from localstore.errors import FolderTurned, LinkDamaged, NotLinked
 
 FOLDER = ".svc"
 REPO_FILE, STATE_FILE, ID_FILE = "repo.json", "state.json", "id"
-_UNFINISHED = re.compile(r"(repo\.json|state\.json|id)\.[0-9a-f]{8}")  # see `_write`
+UNVERSIONED_FILE = ".gitignore"
+UNVERSIONED = (
+    b"*\n"  # the link is this machine's: git does not list it, `git add -A` and `git clean` leave it
+)
+_UNFINISHED = re.compile(r"(repo\.json|state\.json|id|\.gitignore)\.[0-9a-f]{8}")  # see `_write`
 _CLASS = re.compile("[a-z0-9_]{1,32}")
 FILE_MODE = 0o644
 FileT = TypeVar("FileT", "RepoLink", "SealedState", "_LastSeal")
@@ -156,8 +160,8 @@ def is_unfinished(folder: Path) -> bool:
     """Whether `folder` holds only what was written of a link before its writer was killed."""
     if [path.name for path in folder.iterdir()] != [FOLDER] or not (folder / FOLDER).is_dir():
         return False
-    inside = [path.name for path in (folder / FOLDER).iterdir()]
-    return all(name == ID_FILE or _UNFINISHED.fullmatch(name) for name in inside)
+    names = {path.name for path in (folder / FOLDER).iterdir()}
+    return all(_UNFINISHED.fullmatch(name) for name in names - {ID_FILE, UNVERSIONED_FILE})
 
 
 def sweep(folder: Path) -> None:
@@ -183,6 +187,12 @@ def _read(folder: Path, name: str, kind: type[FileT]) -> FileT:
 def _write(folder: Path, name: str, parts: Iterable[bytes | memoryview]) -> None:
     directory = folder / FOLDER
     directory.mkdir(exist_ok=True)
+    if not os.path.lexists(directory / UNVERSIONED_FILE):
+        _replace(directory, UNVERSIONED_FILE, [UNVERSIONED])
+    _replace(directory, name, parts)
+
+
+def _replace(directory: Path, name: str, parts: Iterable[bytes | memoryview]) -> None:
     temporary = directory / f"{name}.{os.urandom(4).hex()}"
     try:
         with temporary.open("xb") as file:

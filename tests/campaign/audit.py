@@ -50,7 +50,7 @@ def converged(machines: list[Machine], repo: str, branch: str, copy: Path) -> Fi
         if strange:
             raise Broken(f"{machine.name} still has {strange}")
         links = sorted(path.name for path in (machine.folder / ".svc").iterdir())
-        if links != ["id", "repo.json", "state.json"]:
+        if links != [".gitignore", "id", "repo.json", "state.json"]:
             raise Broken(f"{machine.name}: .svc holds {links}")
     return expected
 

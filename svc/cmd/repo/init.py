@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -62,10 +61,6 @@ def init(
     done = link_folder(transport, run.home, link, run.folder, kind=repo.kind)
     if done.unknown:
         ctx.out.note(f"not recognised, kept beside the branch's on pull: {path_list(done.unknown)}")
-    if seen_by_git(done.folder):
-        ctx.out.note(
-            "git sees the link too: add .svc/ to .gitignore, or to .git/info/exclude for yourself only"
-        )
     record = {
         "repo": repo.full_name,
         "branch": chosen,
@@ -81,15 +76,4 @@ def init(
         record,
         COLUMNS,
         value=repo.full_name,
-    )
-
-
-def seen_by_git(folder: Path) -> bool:
-    """Whether the folder is a git repository whose top ignore files do not name `.svc`."""
-    if not (folder / ".git").exists():
-        return False
-    rules = (folder / ".gitignore", folder / ".git" / "info" / "exclude")
-    named = {".svc", ".svc/", "/.svc", "/.svc/"}
-    return not any(
-        named & set(file.read_text("utf-8", "replace").split()) for file in rules if file.is_file()
     )

@@ -116,6 +116,7 @@ def test_metadata_folders_are_never_uploaded_nor_written_whatever_the_rules_say(
     assert alice("repo", "clone", full, str(tmp_path / "b")).code == 0
     assert sorted(path.name for path in (tmp_path / "b").iterdir()) == [".svc", ".svcignore", "a.txt"]
     assert sorted(path.name for path in (tmp_path / "b" / ".svc").iterdir()) == [
+        ".gitignore",
         "id",
         "repo.json",
         "state.json",

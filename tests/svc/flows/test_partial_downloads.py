@@ -16,7 +16,7 @@ from svc.api.sync_transport import BranchTransport
 from tests.svc.conftest import Svc
 from tests.svc.flows.test_large_files import arriving, killed, made, noise, pushed, within
 
-LINK = ["id", "repo.json", "state.json"]
+LINK = [".gitignore", "id", "repo.json", "state.json"]
 
 
 def listed(folder: Path) -> list[str]:

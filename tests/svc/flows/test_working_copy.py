@@ -50,7 +50,8 @@ def test_push_seals_and_state_json_names_it(ann: Place, relay: ModelRelay) -> No
     state = json.loads(ann.read(".svc/state.json"))
     assert state["last_seal"] == pushed.seal == relay.branches["main"].head
     assert sorted(state["tree"]) == ["a.txt", "d/b.bin"]
-    assert sorted(path.name for path in (ann.folder / ".svc").iterdir()) == ["id", "repo.json", "state.json"]
+    link = sorted(path.name for path in (ann.folder / ".svc").iterdir())
+    assert link == [".gitignore", "id", "repo.json", "state.json"]
     assert ann.push("again").seal is None
 
 
@@ -61,7 +62,7 @@ def test_what_a_killed_command_was_writing_beside_the_link_goes(ann: Place) -> N
         ann.write(f".svc/{name}", "{")
     ann.push("again")
     found = sorted(path.name for path in (ann.folder / ".svc").iterdir())
-    assert found == ["id", "mine.json", "repo.json", "state.json"]
+    assert found == [".gitignore", "id", "mine.json", "repo.json", "state.json"]
 
 
 def test_push_over_an_unpulled_seal_sends_nothing(ann: Place, bob: Place, relay: ModelRelay) -> None:
