@@ -1,7 +1,13 @@
-"""The steps of live sync in one working copy. Each is part of a round, in which the folder is owned."""
+"""The steps of live sync in one working copy. Each is part of a round, in which the folder is owned.
+
+At rest the disk is the frontier: with nothing in flight, no received path left to write and no save that has
+to wait, every file is what the branch has at its path, but for what was told of (`Done.skipped`, `barred`).
+So a path that lost its update, or could have none yet, is looked at again once it was brought.
+"""
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -15,12 +21,13 @@ from localstore.core.model.live import UpdateAnswers
 from localstore.folder.files import BeingWritten
 from localstore.folder.scan import scan as walk
 from localstore.folder.scan_result import PartialWalk, Scan, Skipped, WatcherMistaken
-from localstore.folder.stat_cache import ScanSinks
+from localstore.folder.stat_cache import ScanSinks, Stat
 from localstore.live.frames import Frames
 from localstore.live.reads import Reads
 from localstore.live.sheets import OpenSheet
 from localstore.live.single import examine
 from localstore.live.stale import Buffers, Kept
+from localstore.record.entry import PathRecord
 from localstore.sync.capture import capture
 from localstore.sync.compose import Composed, compose, edited
 from localstore.sync.conflicts import author_of
@@ -209,8 +216,7 @@ class Rounds:
         info, known = copy.files.stat(path), copy.db.scan_record.single(path)
         if info is None or known is None or info.st_ino != inode:
             return False
-        seen = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
-        return seen == (known.size, known.mtime, known.ctime, known.inode)
+        return _is_same(known, info)
 
     def _send_off(self, copy: WorkingCopy, paths: Collection[str], scan: Scan | None) -> Done:
         """Capture, write merged texts, and compose updates; in one step if nothing was merged."""
@@ -276,14 +282,29 @@ def _is_still(copy: WorkingCopy, path: str, held: ExitStack) -> bool:
 
 
 def _pending(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
-    """Those of the paths whose record has something to send."""
+    """Those of the paths that have something to send: captured edits, and what no capture takes, which are
+    bytes, a removed file, and another kind of file than before."""
     flying = copy.db.flight_kinds()
     found = []
     for path in paths:
         entry = copy.entries.get(path)
-        if path not in flying and (entry is None or entry.pending or not entry.settled):
+        if path not in flying and (entry is None or entry.pending or not _is_shown(copy, entry)):
             found.append(path)
     return found
+
+
+def _is_shown(copy: WorkingCopy, entry: PathRecord) -> bool:
+    """Whether the file is the lane's text, or its bytes, by its stat: hashing each file that arrived would
+    read it twice."""
+    info, known = copy.files.stat(entry.path), copy.db.scan_record.file(entry.path)
+    if info is None or entry.shadow is None:
+        return entry.settled and info is None and entry.shadow is None
+    return entry.settled and known is not None and known.digest == entry.shadow and _is_same(known, info)
+
+
+def _is_same(known: Stat, info: os.stat_result) -> bool:
+    seen = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+    return seen == (known.size, known.mtime, known.ctime, known.inode)
 
 
 def _skipped(composed: Composed, scan: Scan) -> Done:

@@ -61,6 +61,14 @@ class Device:
             time.sleep(0.1)
         raise SystemExit(f"{self.name}: not {light} within {seconds:g} s: {self.state()}")
 
+    def wait_for_queue(self, length: int, seconds: float = WAIT_SECONDS) -> None:
+        """Wait until the relay cannot be reached and this many edits wait for it."""
+        until = time.monotonic() + seconds
+        while (state := self.state()).get("light") != "offline" or state.get("queued") != length:
+            if time.monotonic() > until:
+                raise SystemExit(f"{self.name}: not {length} edits waiting within {seconds:g} s: {state}")
+            time.sleep(0.1)
+
     def agent_pid(self) -> int | None:
         """The process id of the agent; None if there is none."""
         try:

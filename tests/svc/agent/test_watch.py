@@ -92,6 +92,37 @@ def test_the_relay_goes_and_comes_and_no_edit_is_lost(watched: tuple[Device, Dev
     first.wait_for("live")
 
 
+def test_what_is_saved_twice_removed_or_renamed_while_the_relay_is_away_arrives(
+    watched: tuple[Device, Device], relay: Relay
+) -> None:
+    """Live with nothing queued means that the disk is the frontier, of bytes as well."""
+    first, second = watched
+    names = ("twice.bin", "gone.bin", "gone.txt", "old.bin", "old.txt")
+    start = {name: b"\0" * name.endswith(".bin") + b"start\n" for name in names}
+    for name, data in start.items():
+        (first.folder / name).write_bytes(data)
+    until(lambda: all((second.folder / name).exists() for name in names))
+    relay.kill()
+    first.wait_for_queue(0)
+    for number, (name, data) in enumerate(start.items(), 1):
+        (first.folder / name).write_bytes(data + b"in flight\n")
+        first.wait_for_queue(number)
+    (first.folder / "twice.bin").write_bytes(b"\0 the last\n")
+    for name in ("gone.bin", "gone.txt"):
+        (first.folder / name).unlink()
+    for end in (".bin", ".txt"):
+        (first.folder / f"old{end}").rename(first.folder / f"new{end}")
+    first.wait_for_queue(7)
+    relay.start()
+    until(lambda: (second.folder / "twice.bin").read_bytes() == b"\0 the last\n")
+    until(lambda: not any((second.folder / name).exists() for name in names[1:]))
+    for end in (".bin", ".txt"):
+        until((second.folder / f"new{end}").exists)
+        assert (second.folder / f"new{end}").read_bytes() == start[f"old{end}"] + b"in flight\n"
+    for device in watched:
+        device.wait_for("live")
+
+
 def test_an_agent_that_was_killed_is_started_again(watched: tuple[Device, Device]) -> None:
     first, second = watched
     first.end_agent(signal.SIGKILL)
