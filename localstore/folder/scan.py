@@ -151,11 +151,19 @@ class _Walker:
         part = self._part
         assert part is not None  # noqa: S101 - the caller asked
         if prefix in part.files:
-            self._listing(prefix, _split(listed), scope, ruled)
+            contents = _split(listed)
+            self._listing(prefix, contents, scope, ruled)
+            for name in contents.folders:  # a folder that was entered here may have got this name
+                if not scope.prune(name):
+                    self._nameable(f"{prefix}{name}/", prefix + name, folder=True)
         below = part.on_the_way.get(prefix, set())
-        there = {
-            entry.name for entry in listed if entry.name in below and entry.is_dir(follow_symlinks=False)
-        }
+        there = set()
+        for entry in listed:
+            if entry.name not in below:
+                continue
+            if not entry.is_dir(follow_symlinks=False):
+                raise WatcherMistaken  # what took the folder's place may be what svc cannot carry
+            there.add(entry.name)
         for name in below:
             entered = name in there and self._directory(fd, name, prefix + name, scope, ruled, whole=False)
             if not entered and f"{prefix}{name}/" not in part.all:
@@ -214,7 +222,7 @@ class _Walker:
         if pruned and not self._tracked.tracks_below(path):
             self._ignore(prefix)
             return False
-        if prefix not in self._seen and not self._nameable(prefix, path):
+        if prefix not in self._seen and not self._nameable(prefix, path, folder=True):
             return False
         try:
             fd = os.open(name, LISTED, dir_fd=above)
@@ -248,10 +256,10 @@ class _Walker:
         self.scan.bytes_hashed += found.size
         return found
 
-    def _nameable(self, prefix: str, path: str) -> bool:
+    def _nameable(self, prefix: str, path: str, folder: bool = False) -> bool:
         fault = fault_of(path)
         if fault:
-            self._skip(prefix, path, fault)
+            self._skip(prefix, path, fault, folder)
         return fault is None
 
     # --- what is left out, noted with the folder it belongs to: a folder's own fate with that folder

@@ -13,17 +13,29 @@ from localstore.core import paths
 from localstore.folder.stat_cache import RecordedFolder, Stat
 
 Rescan = Literal["", "files", "all"]
+KEPT_NAMED = 3  # paths that `Skipped.kept_words` names before it counts the rest
 
 
 class Skipped(msgspec.Struct, frozen=True):
     """An entry that the scan left out. `path` is fit for a terminal; `cap`: the limit in bytes that `size`
-    exceeds; `remedy`: how to include it, if possible."""
+    exceeds; `remedy`: how to include it, if possible. `keeps`: files that the branch keeps as they were,
+    because this entry is what became of them here; fit for a terminal."""
 
     path: str
     reason: str
     size: int = 0
     cap: int | None = None
     remedy: str = ""
+    keeps: tuple[str, ...] = ()
+
+    @property
+    def kept_words(self) -> str:
+        """What the branch keeps, to follow the reason; empty if nothing was there."""
+        if not self.keeps:
+            return ""
+        shown, more = ", ".join(self.keeps[:KEPT_NAMED]), len(self.keeps) - KEPT_NAMED
+        also = f" and {more} more" if more > 0 else ""
+        return f"; the branch keeps {shown}{also} as {'it was' if len(self.keeps) == 1 else 'they were'}"
 
 
 class Exclusions(msgspec.Struct, array_like=True):
@@ -101,9 +113,17 @@ class Scan:
 
     def unknown(self, path: str) -> bool:
         """Whether the scan cannot tell if the file exists."""
+        return self.hiding(path) is not None
+
+    def hiding(self, path: str) -> str | None:
+        """What lies at the path, or above it, and could not be read; None if nothing does. A link or a socket
+        where a folder was hides what the folder held, and an unread folder the file whose name it took."""
         if not self.hidden:
-            return False
-        return path in self.hidden or any(f"{above}/" in self.hidden for above in paths.parents(path))
+            return None
+        for one in (*paths.parents(path), path):
+            if one in self.hidden or f"{one}/" in self.hidden:
+                return one
+        return None
 
 
 class PartialWalk:

@@ -22,6 +22,7 @@ from localstore.folder.files import BeingWritten
 from localstore.folder.scan import scan as walk
 from localstore.folder.scan_result import PartialWalk, Scan, Skipped, WatcherMistaken
 from localstore.folder.stat_cache import ScanSinks, Stat
+from localstore.folder.walk_rules import is_utf8
 from localstore.live.frames import Frames
 from localstore.live.reads import Reads
 from localstore.live.sheets import OpenSheet
@@ -35,6 +36,7 @@ from localstore.sync.reconcile import attach_lanes, follow_epochs, reconcile_pat
 from localstore.sync.remote import Connected, connect
 from localstore.sync.settle import settle
 from localstore.sync.transfer.send import NEW_FILES, Sent, batches, record_answers, upload_bytes
+from localstore.sync.uncarried import with_kept
 from localstore.sync.working_copy import WorkingCopy
 
 WRITING_SECONDS = 2.0  # that svc waits for a program that has a file open for writing
@@ -226,7 +228,8 @@ class Rounds:
             if scan is None:
                 paths = [path for path in paths if self._may_capture(copy, path, held)]
             scan = scan or examine(copy, paths)
-            seen = [path for path in paths if path in copy.entries or scan.find(path) is not None]
+            named = filter(is_utf8, paths)  # what svc cannot name, the record cannot look up
+            seen = [path for path in named if path in copy.entries or scan.find(path) is not None]
             capture(copy, edited(copy, seen, scan), scan)
             open_ = [path for path in seen if (entry := copy.entries.get(path)) and not entry.settled]
             if not open_:
@@ -308,7 +311,7 @@ def _is_same(known: Stat, info: os.stat_result) -> bool:
 
 
 def _skipped(composed: Composed, scan: Scan) -> Done:
-    return Done(skipped=[*composed.skipped, *scan.skipped])
+    return Done(skipped=with_kept([*composed.skipped, *scan.skipped], composed.kept))
 
 
 def _walked(copy: WorkingCopy, folders: Iterable[str], heard: bool) -> tuple[Scan, list[str]]:
@@ -317,7 +320,9 @@ def _walked(copy: WorkingCopy, folders: Iterable[str], heard: bool) -> tuple[Sca
     sinks = ScanSinks(copy.chunk_lists, copy.objects.cache)
     if "" not in below:
         with suppress(WatcherMistaken):
-            part = PartialWalk(copy.db.scan_record.single_folders(), below)
+            vanished = (one for one in below if copy.files.stat(one[:-1]) is None)
+            beside = {one[: one[:-1].rfind("/") + 1] for one in vanished}  # what may have become of it
+            part = PartialWalk({*copy.db.scan_record.single_folders(), *beside}, below)
             found, news = walk(copy.files, copy.db.scan_record.folders_in(part), copy.db, sinks, part)
             with copy.db.step():
                 copy.db.put_folders(*news)

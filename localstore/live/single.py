@@ -9,22 +9,28 @@ from collections.abc import Iterable
 from localstore.core.errors import TooLarge
 from localstore.core.ignore import matcher
 from localstore.core.ignore.matcher import SOURCES
-from localstore.core.paths import parents, terminal_safe
+from localstore.core.paths import RESERVED, parents
 from localstore.folder.files import Files
 from localstore.folder.scan_result import Exclusions, Scan, Skipped
 from localstore.folder.stat_cache import ScanSinks, Stat, hash_file
 from localstore.folder.walk_rules import NESTED, fault_of, rules_in
+from localstore.sync.uncarried import readable
 from localstore.sync.working_copy import WorkingCopy
 
 
 def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
     """Scan these paths. Left out: ignored files that the record does not know, and names that no repository
-    accepts."""
+    accepts. Where a file of the record is missing, what may have become of it is skipped as in a walk: links
+    and other repositories in its place, and files of such names beside it."""
     scan, found, gone = Scan(), {}, []
+    aside = _Aside(copy.files, scan)
     by_folder: dict[str, list[Stat]] = {}
     sinks = ScanSinks(copy.chunk_lists, copy.objects.cache)
     for path in paths:
-        if fault_of(path) is not None:
+        fault = fault_of(path)
+        if fault is not None:
+            if copy.files.stat(path) is not None:
+                aside.skip(path, fault)
             continue
         prefix = path[: path.rfind("/") + 1]
         by_folder.setdefault(prefix, [])
@@ -33,11 +39,10 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
         try:
             seen = _read(copy.files, path, sinks)
         except OSError as error:
-            aside = scan.exclusions.setdefault(prefix, Exclusions(skipped=[], hidden=[]))
-            aside.hidden.append(os.fsencode(path))
-            aside.skipped.append(Skipped(terminal_safe(path), f"unreadable: {error.strerror or ''}"))
+            aside.skip(path, f"unreadable: {error.strerror or ''}")
             continue
         if seen is None:
+            aside.look_for(path, path in copy.entries)
             gone.append(path)
         else:
             found[path] = seen
@@ -48,6 +53,56 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
     copy.files.forget()
     copy.db.put_stats(found.values(), gone)
     return scan
+
+
+class _Aside:
+    """What svc cannot carry at the paths of one scan, and around them."""
+
+    def __init__(self, files: Files, scan: Scan) -> None:
+        self._files, self._scan = files, scan
+        self._listed: set[str] = set()
+        self._skipped: set[str] = set()
+
+    def skip(self, path: str, reason: str, folder: bool = False) -> None:
+        if path in self._skipped:
+            return
+        self._skipped.add(path)
+        left = self._scan.exclusions.setdefault(
+            path[: path.rfind("/") + 1], Exclusions(skipped=[], hidden=[])
+        )
+        left.hidden.append(os.fsencode(f"{path}/" if folder else path))
+        left.skipped.append(Skipped(readable(path), reason))
+
+    def look_for(self, path: str, known: bool) -> None:
+        """Skip what is at a path that has no regular file, and above it. `known`: the record has the file, so
+        that it may have got another name."""
+        for one in (*parents(path), path):
+            info = self._files.stat(one)
+            if info is None:
+                break
+            if stat.S_ISDIR(info.st_mode):
+                if any(self._files.stat(f"{one}/{inside}") is not None for inside in NESTED):
+                    return self.skip(one, "nested repository", folder=True)
+            elif not stat.S_ISREG(info.st_mode):
+                return self.skip(one, "symlink" if stat.S_ISLNK(info.st_mode) else "special")
+        if known:
+            self._list(path.rpartition("/")[0])
+        return None
+
+    def _list(self, folder: str) -> None:
+        """Skip the names in a folder that no repository accepts."""
+        if folder in self._listed:
+            return
+        self._listed.add(folder)
+        prefix = f"{folder}/" if folder else ""
+        try:
+            names = self._files.names(folder) if folder else [one.name for one in self._files.root.iterdir()]
+        except OSError:
+            return
+        for name in names:
+            fault = None if name.lower() in RESERVED else fault_of(prefix + name)
+            if fault is not None:
+                self.skip(prefix + name, fault)
 
 
 def _read(files: Files, path: str, sinks: ScanSinks) -> Stat | None:

@@ -21,6 +21,7 @@ from localstore.folder.stat_cache import Stat
 from localstore.record.entry import PathRecord
 from localstore.record.typed import is_typed
 from localstore.sync.capture import capture
+from localstore.sync.uncarried import Uncarried
 from localstore.sync.working_copy import WorkingCopy
 
 OPS_BYTES = limits.UPDATE_BATCH_BYTES * 3 // 4 - 64 * limits.KIB  # raw operations that fit one batch
@@ -28,12 +29,14 @@ OPS_BYTES = limits.UPDATE_BATCH_BYTES * 3 // 4 - 64 * limits.KIB  # raw operatio
 
 class Composed(msgspec.Struct):
     """What `compose` put in flight, by path: `written`, `removed`. `skipped`: files over a size cap.
-    `marked`: files that still hold conflict markers of svc."""
+    `marked`: files that still hold conflict markers of svc. `kept`: path of what svc cannot carry → missing
+    files that the branch keeps because of it."""
 
     written: list[str] = msgspec.field(default_factory=list)
     removed: list[str] = msgspec.field(default_factory=list)
     skipped: list[Skipped] = msgspec.field(default_factory=list)
     marked: list[str] = msgspec.field(default_factory=list)
+    kept: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
 
 class _PathUpdate(NamedTuple):
@@ -68,18 +71,24 @@ def compose(
     too_large = capture(copy, edited(copy, moved, scan), scan)
     caps, marks = SizeCaps(copy, scan, only), MarkerCheck(copy)
     in_flight = copy.db.flight_kinds()
+    uncarried = Uncarried(copy, scan, caps.over)
     departing: list[_PathUpdate] = []
     with copy.db.step():
         for path in moved:
-            if path in in_flight or path in barred or scan.unknown(path):
+            if path in in_flight or path in barred:
                 continue
             stat = scan.find(path)
             entry = copy.entries.get(path)
+            if scan.unknown(path):
+                if stat is None and entry is not None and entry.gen and entry.shadow is not None:
+                    done.kept.setdefault(scan.hiding(path) or path, []).append(path)
+                continue
             members = _members(copy, entry, stat, delete, path in too_large or path in whole)
             if members is None:
                 continue
             if stat is not None and marks.remain_in(stat, members["kind"]):
                 done.marked.append(path)
+                uncarried.leave_out(path, stat.digest, entry is None)
                 continue
             if members["kind"] == "edit_text" and (path in typed or (entry and is_typed(copy.db, entry))):
                 members["typed"] = True
@@ -87,12 +96,26 @@ def compose(
                 over = caps.over(path, stat)
                 if over is not None:
                     done.skipped.append(over)
+                    uncarried.leave_out(path, stat.digest, entry is None)
                     continue
-            (done.removed if members["kind"] == "delete" else done.written).append(path)
             departing.append(_PathUpdate(path, entry, stat, members))
+        departing = [one for one in departing if not _is_kept(done, uncarried, one)]
+        for one in departing:
+            (done.removed if one.members["kind"] == "delete" else done.written).append(one.path)
         if store and departing:
             _put_in_flight(copy, departing)
     return done
+
+
+def _is_kept(done: Composed, uncarried: Uncarried, one: _PathUpdate) -> bool:
+    """Whether the update would remove a file of the branch that is here still, as something that svc cannot
+    carry. It is then noted in `done`."""
+    if one.members["kind"] != "delete" or one.entry is None:
+        return False
+    cause = uncarried.cause(one.path, one.entry.shadow, one.entry.size)
+    if cause is not None:
+        done.kept.setdefault(cause, []).append(one.path)
+    return cause is not None
 
 
 def edited(copy: WorkingCopy, moved: list[str], scan: Scan) -> list[str]:

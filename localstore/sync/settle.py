@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +12,7 @@ from localstore.core.encoding import digest as blake3
 from localstore.core.encoding import unhex
 from localstore.core.errors import Conflict, NotFound, ServerMisbehaved, ServerUnreachable
 from localstore.core.model.seal import PayloadMissing
+from localstore.core.storage.chunks import file_cap
 from localstore.core.storage.file_kind import kind_of
 from localstore.folder.files import BeingWritten, Content
 from localstore.folder.stat_cache import read_stat
@@ -170,21 +172,31 @@ def _conflict_on_disk(copy: WorkingCopy, entry: PathRecord) -> ConflictingTexts 
 
 
 def _clear_path(copy: WorkingCopy, path: str) -> bool:
-    """Move directories and files out of the way of the path. Returns False if a nested repository is
-    there."""
+    """Move directories and files out of the way of the path. Returns False if what is there cannot be in a
+    repository: a nested one, a link, a socket, a file over a cap. It stays, and so does the branch's file."""
     for above in paths.parents(path):
         info = copy.files.stat(above)
         if info is None:
             return True
         if not _is_directory(info.st_mode):
+            if not stat.S_ISREG(info.st_mode):
+                _leave(copy, path, f"{paths.terminal_safe(above)} is {_named(info.st_mode)} here")
+                return False
+            cap = max(copy.file_cap, file_cap(copy.repo_kind))
+            shown = read_stat(copy.files, above) if info.st_size > cap else None
+            if shown is not None and shown.kind != "text":
+                _leave(copy, path, f"{paths.terminal_safe(above)} is a file over the size cap here")
+                return False
             copy.forget_and_move_aside(above)
             return True
     info = copy.files.stat(path)
+    if info is not None and not stat.S_ISREG(info.st_mode) and not _is_directory(info.st_mode):
+        _leave(copy, path, f"{_named(info.st_mode)} lies there")
+        return False
     if info is None or not _is_directory(info.st_mode):
         return True
     if set(NESTED) & set(copy.files.names(path)):
-        with copy.db.step():
-            copy.db.put_unwritable(path, "a nested repository lies there")
+        _leave(copy, path, "a nested repository lies there")
         return False
     with copy.db.step():
         for below in [known for known in copy.entries if known.startswith(path + "/")]:
@@ -193,8 +205,17 @@ def _clear_path(copy: WorkingCopy, path: str) -> bool:
     return True
 
 
+def _leave(copy: WorkingCopy, path: str, reason: str) -> None:
+    with copy.db.step():
+        copy.db.put_unwritable(path, reason)
+
+
+def _named(mode: int) -> str:
+    return "a symlink" if stat.S_ISLNK(mode) else "a special file"
+
+
 def _is_directory(mode: int) -> bool:
-    return (mode & 0o170000) == 0o040000
+    return stat.S_ISDIR(mode)
 
 
 def _batches(copy: WorkingCopy, changes: list[Change]) -> Iterator[list[Change]]:

@@ -16,6 +16,7 @@ from localstore.core.model.live import UpdateAnswers
 from localstore.core.model.sync import Live
 from localstore.core.paths import terminal_safe
 from localstore.folder.link import RepoLink
+from localstore.folder.walk_rules import is_utf8
 from localstore.live.frames import Arrived
 from localstore.live.rounds import Done, Rounds
 from localstore.live.saves import Saves
@@ -118,7 +119,8 @@ class Steps:
             if paths:
                 before = _text_of(copy, paths[-1])
                 self._tell(copy, self._work.saved(copy, paths))
-                self._here = (paths[-1], _line_changed(before, _text_of(copy, paths[-1])))
+                if is_utf8(paths[-1]):
+                    self._here = (paths[-1], _line_changed(before, _text_of(copy, paths[-1])))
             self._try_line(now)
             return True
         if self._work.frames.paths and self._light != "offline":
@@ -276,7 +278,7 @@ class Steps:
         for one in done.skipped:
             if (one.path, one.reason) not in self._skipped:
                 self._skipped.add((one.path, one.reason))
-                self._say("skipped", path=one.path, detail=one.reason)
+                self._say("skipped", path=one.path, detail=one.reason + one.kept_words)
 
     def _say(self, event: str, **members: Any) -> None:
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -285,7 +287,7 @@ class Steps:
 
 def _emptied(copy: WorkingCopy, path: str) -> bool:
     """Whether the file is empty now but was not before, or a program has it open for writing."""
-    info, entry = copy.files.stat(path), copy.entries.get(path)
+    info, entry = copy.files.stat(path), copy.entries.get(path) if is_utf8(path) else None
     if info is None or entry is None:
         return False
     return (info.st_size == 0 and entry.size > 0) or copy.files.being_written(path)
@@ -293,7 +295,7 @@ def _emptied(copy: WorkingCopy, path: str) -> bool:
 
 def _text_of(copy: WorkingCopy, path: str) -> bytes | None:
     """The text that svc knows at the path; None for a large one, and for anything else."""
-    entry = copy.entries.get(path)
+    entry = copy.entries.get(path) if is_utf8(path) else None
     if entry is None or entry.kind != "text" or entry.shadow is None or entry.size > LINED_BYTES:
         return None
     return copy.objects.get(entry.shadow)

@@ -19,6 +19,7 @@ from localstore.sync.dry_run import DryRunCopy, dry_run_copy
 from localstore.sync.open_merge import keep, sources_to_seal
 from localstore.sync.sealing import seal
 from localstore.sync.transfer.send import Sent, send
+from localstore.sync.uncarried import with_kept
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import ConflictCopy, begin, conflict_copies, merged_with, update_file_cap
 from svc.flows.executable import unlisted
@@ -169,7 +170,7 @@ def _send_round(
         resent = bool(copy.db.flight_kinds())
         scan = copy.scan()
         composed = compose(copy, scan, delete, {*lost, *result.refused}, whole=costly, typed=typed)
-        result.skipped = composed.skipped + scan.skipped
+        result.skipped = with_kept(composed.skipped + scan.skipped, composed.kept)
         sent = send(copy)
         _note(copy, result, composed, sent)
         lost.update(sent.lost)

@@ -13,6 +13,7 @@ from localstore.folder.scan_result import Scan, Skipped
 from localstore.sync.compose import SizeCaps
 from localstore.sync.open_merge import open_merge
 from localstore.sync.recognise import changes_since_last_seal
+from localstore.sync.uncarried import Uncarried, with_kept
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.background import BackgroundCall
 from svc.flows.common import missing_branch_error, unwritable, update_file_cap
@@ -82,7 +83,7 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
     merge = open_merge(copy)
     if merge is not None and merge.ours == last:
         result.merging = merge.name
-    _leave_out(copy, scan, result)
+    _leave_out(copy, scan, result, [path for path in removed if scan.unknown(path)])
     result.left_out = list(ignored(copy)) if show_ignored else []
     result.tracked = tracked_by_git(copy) if show_ignored else newly_tracked_by_git(copy)
     if result.new:
@@ -91,18 +92,33 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
     return result
 
 
-def _leave_out(copy: WorkingCopy, scan: Scan, result: Status) -> None:
-    """Move byte files over a size cap from changed and new to skipped."""
+def _leave_out(copy: WorkingCopy, scan: Scan, result: Status, unseen: list[str]) -> None:
+    """Move byte files over a size cap from changed and new to skipped, and leave out of removed what the
+    branch keeps because of what is skipped."""
     update_file_cap(copy)
     caps = SizeCaps(copy, scan)
+    uncarried = Uncarried(copy, scan, caps.over)
     for path in sorted({*result.changed, *result.new}):
         stat = scan.find(path)
         over = caps.over(path, stat) if stat and stat.kind == "blob" else None
-        if over is not None:
+        if stat is not None and over is not None:
             result.skipped.append(over)
+            uncarried.leave_out(path, stat.digest, path in result.new)
             for paths in (result.changed, result.new):
                 if path in paths:
                     paths.remove(path)
+    if not result.skipped:
+        return
+    kept: dict[str, list[str]] = {}
+    for path in result.removed:
+        entry = copy.entries.get(path)
+        cause = uncarried.cause(path, entry.shadow, entry.size) if entry is not None else None
+        if cause is not None:
+            kept.setdefault(cause, []).append(path)
+    result.removed = [path for path in result.removed if not any(path in paths for paths in kept.values())]
+    for path in unseen:
+        kept.setdefault(scan.hiding(path) or path, []).append(path)
+    result.skipped = with_kept(result.skipped, kept)
 
 
 def _compare(copy: WorkingCopy, now: BackgroundCall[Ref] | None, result: Status) -> None:

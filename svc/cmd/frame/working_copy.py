@@ -49,15 +49,21 @@ def note_left_out(ctx: Ctx, tracked: Sequence[IgnoredFile], warnings: Sequence[s
 
 
 def reason_with_sizes(item: Skipped) -> str:
-    """The reason why a file was skipped, with sizes if it is over a cap."""
+    """The reason why a file was skipped, with sizes if it is over a cap, and what the branch keeps."""
     if item.cap is None:
-        return item.reason
+        return item.reason + item.kept_words
     remedy = f"; {item.remedy}" if item.remedy else ""
-    return f"{size(item.size)}, {item.reason} ({size(item.cap)}){remedy}"
+    return f"{size(item.size)}, {item.reason} ({size(item.cap)}){remedy}{item.kept_words}"
 
 
 def skipped_record(item: Skipped) -> dict[str, object]:
-    return {"path": item.path, "reason": item.reason, "size": item.size, "cap": item.cap}
+    return {
+        "path": item.path,
+        "reason": item.reason,
+        "size": item.size,
+        "cap": item.cap,
+        "keeps": list(item.keeps),
+    }
 
 
 def handles(who: Iterable[str]) -> str:

@@ -277,3 +277,21 @@ def test_without_an_inotify_tree_others_hear_and_a_walk_finds_the_rest(
     finally:
         agent.terminate()
         agent.wait(PATIENCE)
+
+
+def test_what_cannot_be_carried_removes_nothing_of_others(
+    watched: tuple[Device, Device], tmp_path: Path
+) -> None:
+    first, second = watched
+    (first.folder / "data").mkdir()
+    for path in ("data/1", "plain.txt"):
+        (first.folder / path).write_text(f"{path}\n")
+    until(lambda: (second.folder / "data/1").exists() and (second.folder / "plain.txt").exists())
+    (first.folder / "data").rename(tmp_path / "disk")
+    (first.folder / "data").symlink_to(tmp_path / "disk")
+    (first.folder / "plain.txt").rename(first.folder / "pl\udce4in.txt")
+    seal = first.svc("push", "-m", "Two").strip()
+    until(lambda: json.loads(second.svc("status", "--json", "last_seal"))["last_seal"] == seal)
+    assert (second.folder / "data/1").read_text() == "data/1\n"
+    assert (second.folder / "plain.txt").read_text() == "plain.txt\n"
+    assert first.state()["light"] == "live"

@@ -1,0 +1,125 @@
+"""Files of the branch that stay as they were, because svc cannot carry what became of them here: a link or a
+socket in their place, a file over a cap, a new name that no repository accepts."""
+
+from __future__ import annotations
+
+import os
+import stat as stat_module
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+
+from localstore.core.paths import parents, terminal_safe
+from localstore.folder.scan_result import Scan, Skipped
+from localstore.folder.stat_cache import Stat, read_stat
+from localstore.folder.walk_rules import fault_of
+from localstore.sync.working_copy import WorkingCopy
+
+NAMED_BADLY = 10_000  # files of unacceptable names that are compared with missing ones
+
+OverCap = Callable[[str, Stat], Skipped | None]
+"""Why a byte file is over a size cap; None if it fits."""
+
+
+class Uncarried:
+    """Says what became of a file that is missing here, where that is something svc cannot carry."""
+
+    def __init__(self, copy: WorkingCopy, scan: Scan, over: OverCap) -> None:
+        self._copy, self._scan, self._over = copy, scan, over
+        self._unsent: dict[bytes, str] = {}
+        self._below: dict[str, str] = {}
+        self._above: dict[str, bool] = {}
+
+    def leave_out(self, path: str, digest: bytes, new: bool) -> None:
+        """The file at `path` is not sent. `new`: the branch has no file there, so that it may be a renamed
+        one."""
+        if new:
+            self._unsent.setdefault(digest, path)
+        for folder in parents(path):
+            self._below.setdefault(folder, path)
+
+    def cause(self, path: str, digest: bytes | None, size: int) -> str | None:
+        """The path of what became of the missing file at `path`; None if it was removed. `digest`, `size`: of
+        the bytes that it had here."""
+        hiding = self._scan.hiding(path)
+        if hiding is not None:
+            return hiding
+        if path in self._below and self._only_unsent(path):
+            return self._below[path]
+        for folder in parents(path):
+            if self._is_over_cap(folder):
+                return folder
+        if digest is None:
+            return None
+        return self._unsent.get(digest) or self._renamed_badly(digest, size)
+
+    def _only_unsent(self, folder: str) -> bool:
+        """Whether no file below the folder can be sent: the file whose name it took may stay on the
+        branch."""
+        unsent = {*self._below.values(), *self._unsent.values()}
+        below = (path for path in self._scan.files if path.startswith(f"{folder}/"))
+        return all(path in unsent for path in below)
+
+    def _is_over_cap(self, folder: str) -> bool:
+        """Whether a file over a cap has the name of this folder."""
+        if folder not in self._above:
+            info = self._copy.files.stat(folder)
+            stat = None
+            if info is not None and stat_module.S_ISREG(info.st_mode) and info.st_size > self._copy.file_cap:
+                stat = self._scan.find(folder) or read_stat(self._copy.files, folder)
+            over = self._over(folder, stat) if stat is not None and stat.kind != "text" else None
+            self._above[folder] = over is not None
+        return self._above[folder]
+
+    def _renamed_badly(self, digest: bytes, size: int) -> str | None:
+        for path in self._named_badly.get(size, ()):
+            stat = read_stat(self._copy.files, path)
+            if stat is not None and stat.digest == digest:
+                return path
+        return None
+
+    @cached_property
+    def _named_badly(self) -> dict[int, list[str]]:
+        """Size → files whose names no repository accepts, and those below folders of such names."""
+        found: dict[int, list[str]] = {}
+        roots = [one for one in sorted(self._scan.hidden) if fault_of(one.rstrip("/")) is not None]
+        for count, (path, size) in enumerate(self._regular_files(roots)):
+            if count == NAMED_BADLY:
+                break
+            found.setdefault(size, []).append(path)
+        return found
+
+    def _regular_files(self, roots: Iterable[str]) -> Iterator[tuple[str, int]]:
+        files = self._copy.files
+        left = [one.rstrip("/") for one in roots]
+        while left:
+            path = left.pop()
+            info = files.stat(path)
+            if info is None:
+                continue
+            if stat_module.S_ISREG(info.st_mode):
+                yield path, info.st_size
+            elif stat_module.S_ISDIR(info.st_mode):
+                try:
+                    left.extend(f"{path}/{name}" for name in files.names(path))
+                except OSError:
+                    continue
+
+
+def with_kept(skipped: Iterable[Skipped], kept: dict[str, list[str]]) -> list[Skipped]:
+    """The skipped entries, with what the branch keeps in the place of each. `kept`: path of an entry → paths
+    of the branch. A path that is not among the entries is added."""
+    left = {readable(cause): tuple(map(terminal_safe, paths)) for cause, paths in kept.items()}
+    named = []
+    for item in skipped:
+        keeps = left.pop(item.path, ())
+        named.append(_keeping(item, keeps) if keeps else item)
+    return named + [Skipped(cause, "not sent", keeps=keeps) for cause, keeps in left.items()]
+
+
+def _keeping(item: Skipped, keeps: tuple[str, ...]) -> Skipped:
+    return Skipped(item.path, item.reason, item.size, item.cap, item.remedy, keeps)
+
+
+def readable(path: str) -> str:
+    """A path fit for a terminal, also where it is not UTF-8."""
+    return terminal_safe(os.fsencode(path).decode("utf-8", "backslashreplace"))
