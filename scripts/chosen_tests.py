@@ -1,0 +1,186 @@
+"""Which test files `./scripts/test` runs without arguments, one a line.
+
+python -m scripts.chosen_tests
+
+After a whole check has passed (`./scripts/check` sets the mark `refs/checked/whole`), they are the files that
+the changes since then can reach, the nearest first, as many as fit the time. Without a mark they are all
+files that are quick. What is left out is said on standard error, with how to run it.
+
+A test file reaches a source file that it imports, directly or through others; one that starts programs
+(`svc`, the relay, the app) reaches all their sources, but from farther away than any import.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import grimp
+
+from tests import schedule
+
+ROOT = Path(__file__).resolve().parent.parent
+MARK = "refs/checked/whole"
+OURS = ("svc", "tui", "relay", "localstore", "llm")
+BUDGET = 600  # seconds of tests, in several processes: about five minutes on two cores
+QUICK = 15  # seconds of a file that is run without a mark
+STARTED = 50  # the distance of a test that starts a program to the program's sources
+# Modules whose users start programs, and the rooms that these run.
+STARTERS = {
+    "tests.relay.conftest": ("relay", "localstore"),
+    "tests.relay.node_fixture": ("relay", "localstore"),
+    "tests.svc.conftest": ("svc", "relay", "localstore"),
+    "tests.svc.forks": ("svc", "localstore"),
+    "tests.campaign.world": OURS,
+    "tests.tui.conftest": ("tui", "svc", "relay", "localstore"),
+}
+ALWAYS = ("tests/test_house.py", "tests/test_nouns.py", "tests/test_docs.py", "tests/test_reference.py")
+# What is read by a test and not imported: the beginning of a path, and the file of tests.
+READ = (
+    ("tests/transcripts/", "tests/svc/test_transcripts.py"),
+    ("docs/", "tests/test_guide_runs.py"),
+    ("README.md", "tests/test_guide_runs.py"),
+    ("editors/", "tests/editors/test_neovim.py"),
+    ("relay/pages/", "tests/test_pages_run.py"),
+    ("relay/migrations/", "tests/relay/run/test_migrations.py"),
+    ("relay/migrations/", "tests/relay/run/test_migrations_postgres.py"),
+)
+
+
+class Choice(NamedTuple):
+    """`files`: to run, the nearest first. `left`: not run, though the changes reach them."""
+
+    files: list[str]
+    left: list[str]
+
+
+def main() -> int:
+    changed = changed_files(ROOT)
+    if changed is None:
+        choice = quick(test_files(ROOT))
+        reason = "no whole check has passed in this checkout"
+    else:
+        choice = choose(changed, distances(changed, test_files(ROOT)))
+        reason = f"{len(changed)} files changed since the last whole check"
+    sys.stdout.write("".join(f"{file}\n" for file in choice.files))
+    rest = (
+        f"; {len(choice.left)} slower ones are left out, ./scripts/test --all runs all" if choice.left else ""
+    )
+    sys.stderr.write(f"{reason}: {len(choice.files)} files of tests{rest}\n")
+    return 0
+
+
+def changed_files(root: Path) -> list[str] | None:
+    """Paths that differ from the mark, with those that git does not track; None without a mark or git."""
+    if _git(root, "rev-parse", "--quiet", "--verify", MARK) is None:
+        return None
+    differing = _git(root, "diff", "--name-only", "-z", MARK) or ""
+    untracked = _git(root, "ls-files", "--others", "--exclude-standard", "-z") or ""
+    return sorted({name for name in (differing + untracked).split("\0") if name})
+
+
+def test_files(root: Path) -> list[str]:
+    return sorted(path.relative_to(root).as_posix() for path in (root / "tests").rglob("test_*.py"))
+
+
+def quick(files: Iterable[str]) -> Choice:
+    """Those that take little time each."""
+    chosen, left = [], []
+    for file in files:
+        (chosen if schedule.seconds(file) <= QUICK else left).append(file)
+    return Choice(chosen, left)
+
+
+def choose(changed: Iterable[str], distance: dict[str, int]) -> Choice:
+    """The files of tests by their distance, until the budget is spent; what changed itself is always run."""
+    spent, files, left = 0, list(ALWAYS), []
+    own = set(changed)
+    for file in sorted(distance, key=lambda name: (distance[name], schedule.seconds(name), name)):
+        if file in ALWAYS:
+            continue
+        cost = schedule.seconds(file)
+        if file in own or spent + cost <= BUDGET:
+            files.append(file)
+            spent += cost
+        else:
+            left.append(file)
+    return Choice(files, left)
+
+
+def distances(changed: Iterable[str], tests: Iterable[str]) -> dict[str, int]:
+    """How far each file of tests is from the nearest changed file; those that reach none are missing."""
+    changed, tests = list(changed), list(tests)
+    graph = _Graph(tests)
+    nearest: dict[str, int] = {}
+
+    def reach(file: str, steps: int) -> None:
+        nearest[file] = min(steps, nearest.get(file, steps))
+
+    for start in {_module(name) for name in changed if name.endswith(".py")}:
+        for file, steps in graph.users(start):
+            reach(file, steps)
+    rooms = {name.partition("/")[0] for name in changed} & set(OURS)
+    for starter in (starter for starter, runs in STARTERS.items() if rooms.intersection(runs)):
+        for file, _ in graph.users(starter):
+            reach(file, STARTED)
+    nouns = {Path(name).stem for name in changed if name.startswith(OURS)}
+    for file in tests:  # a noun has one name in every layer
+        if Path(file).stem.removeprefix("test_") in nouns:
+            reach(file, 1)
+    for beginning, file in READ:
+        if file in tests and any(name.startswith(beginning) for name in changed):
+            reach(file, 1)
+    if any(_is_of_all(name) for name in changed):
+        for file in quick(tests).files:
+            reach(file, 2 * STARTED)
+    return nearest
+
+
+def _is_of_all(name: str) -> bool:
+    """Whether every test may depend on the file: pyproject.toml, a lock, a shell script."""
+    return "/" not in name or (name.startswith("scripts/") and not name.endswith(".py"))
+
+
+class _Graph:
+    """Which module imports which, with the files of tests below a conftest as its users."""
+
+    def __init__(self, tests: Iterable[str]) -> None:
+        self._imports = grimp.build_graph(*OURS, "scripts", "tests", cache_dir=None)
+        self._files = {_module(file): file for file in tests}
+
+    def users(self, start: str) -> Iterator[tuple[str, int]]:
+        """The files of tests that use the module, directly or not, with the number of steps between."""
+        seen, level, steps = {start}, [start], 0
+        while level:
+            following = []
+            for module in level:
+                if module in self._files:
+                    yield self._files[module], steps
+                following += [user for user in self._next(module) if user not in seen]
+                seen.update(following)
+            level, steps = following, steps + 1
+
+    def _next(self, module: str) -> set[str]:
+        users = set()
+        if module in self._imports.modules:
+            users |= self._imports.find_modules_that_directly_import(module)
+        folder, _, name = module.rpartition(".")
+        if name == "conftest":
+            users |= {test for test in self._files if test.startswith(f"{folder}.")}
+        return users
+
+
+def _module(file: str) -> str:
+    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _git(root: Path, *words: str) -> str | None:
+    done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True)
+    return done.stdout if done.returncode == 0 else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
