@@ -83,6 +83,12 @@ class NotFound(SvcError):
 
     code, status, title = "not_found", 404, "Not Found"
 
+    @property
+    def bare(self) -> bool:
+        """Whether it came without a sentence of its own, so that the caller's words replace no cause. A client
+        may have given it a `detail` for all of them since."""
+        return self.args == (self.title,)
+
 
 class MethodNotAllowed(SvcError):
     """The path exists and does not take this method; `Allow` lists those it takes."""

@@ -246,6 +246,7 @@ def test_an_archived_repository_takes_no_runs(repo: Repository) -> None:
     assert repo.get("/runs")["items"] == []
 
 
+@pytest.mark.usefixtures("rate_limits")
 def test_so_many_runs_and_no_more(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     seal = sealed(repo)
     monkeypatch.setattr(limits, "SEAL_RUNS", 3)
