@@ -85,8 +85,8 @@ class NotFound(SvcError):
 
     @property
     def bare(self) -> bool:
-        """Whether it came without a sentence of its own, so that the caller's words replace no cause. A client
-        may have given it a `detail` for all of them since."""
+        """Whether it came without a sentence of its own, so that the caller's words replace no cause. The
+        client's `detail` for all such answers is none."""
         return self.args == (self.title,)
 
 

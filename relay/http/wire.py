@@ -150,7 +150,8 @@ class _StrictHttp(Http):
             if crowded:
                 del arrived[arrived.find(b"\r\n") : end]  # Sanic's parser spends 4 ms on 2,600 fields
             await super().http1_request_header()  # type: ignore[no-untyped-call]
-            self.request.crowded = crowded
+            refused: Any = self.request
+            refused.crowded = crowded
             self.request_body, self.keep_alive = None, False  # refused; nothing after it is read
         else:
             self._begin(head, raw)
