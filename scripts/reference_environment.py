@@ -52,7 +52,7 @@ RELAY: dict[str, Variable] = {
         "on with `--dev`, else off", "Whether a device key may claim a free handle, which makes an account."
     ),
     "TR_LOCAL_SIGN_UP": Variable("on with `--dev`, else off", "Whether the sign-in page creates accounts."),
-    "TR_RATE_LIMITS": Variable("on", "Rate limits by address and account."),
+    "TR_RATE_LIMITS": Variable("on", "Limits of what an address and an account do over time."),
     "TR_PROXY_HOPS": Variable(
         "0", "How many reverse proxies stand in front (0 to 8), whose `X-Forwarded-For` is believed."
     ),

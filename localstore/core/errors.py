@@ -83,6 +83,12 @@ class NotFound(SvcError):
 
     code, status, title = "not_found", 404, "Not Found"
 
+    @property
+    def bare(self) -> bool:
+        """Whether it came without a sentence of its own, so that the caller's words replace no cause. The
+        client's `detail` for all such answers is none."""
+        return self.args == (self.title,)
+
 
 class MethodNotAllowed(SvcError):
     """The path exists and does not take this method; `Allow` lists those it takes."""

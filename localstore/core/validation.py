@@ -18,7 +18,9 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 _PLACE = re.compile(r" - at `\$(.*)`\Z")
 _MISSING = re.compile(r"Object missing required field `(.*?)`")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`", re.DOTALL)
 _ANY = "..."
+NAME = 40  # characters of a member's name that are repeated
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 
 
@@ -36,6 +38,8 @@ def refusal(error: msgspec.ValidationError, shape: Any) -> Invalid:
     message = str(error)
     place = _PLACE.search(message)
     steps = [name or index for name, index in _STEP.findall(place[1])] if place else []
+    if unknown := _UNKNOWN.match(message):
+        return _unknown(unknown[1], steps, _member(inspect.type_info(shape), steps))
     missing = _MISSING.match(message)
     if missing:
         steps.append(missing[1])
@@ -46,6 +50,18 @@ def refusal(error: msgspec.ValidationError, shape: Any) -> Invalid:
         return Invalid(f"{name} is missing", pointer=pointer)
     rule = _rule(_member(inspect.type_info(shape), steps))
     return Invalid(f"{name} is {rule}" if rule else message, pointer=pointer)
+
+
+def _unknown(name: str, steps: list[str], kind: Any) -> Invalid:
+    """The error of a member that its object does not have, with those that it has."""
+    match _bare(kind):
+        case inspect.StructType(fields=fields):
+            has = f"; it has {', '.join(field.encode_name for field in fields)}"
+        case _:  # one of several kinds of objects
+            has = ""
+    pointer = "".join(f"/{step}" for step in [*steps, name[:NAME]] if step != _ANY)
+    of = ".".join(step for step in steps if step != _ANY) or "the body"
+    return Invalid(f"{of} has no member {name[:NAME]!r}{has}", pointer=pointer)
 
 
 def _member(kind: Any, steps: list[str]) -> Any:

@@ -30,7 +30,7 @@ from relay.http.reply import Answer, in_pieces
 from relay.http.router import Router, allowed
 from relay.http.routing import TABLE, Route
 from relay.http.turns import Turns
-from relay.http.wire import REQUEST_BUFFER, StrictRequest
+from relay.http.wire import FIELDS, REQUEST_BUFFER, StrictRequest
 from relay.node import Node
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'"
@@ -121,6 +121,8 @@ class _Entry:
             self._finished(request)
 
     async def _answer(self, request: StrictRequest) -> Answer:
+        if request.crowded:
+            return Answer(_crowded())
         if not request.well_formed:
             return Answer(_malformed())
         try:
@@ -249,6 +251,12 @@ async def _refuse_rest(request: Request, response: HTTPResponse) -> None:
     sent = await request.respond(response)
     await sent.send(end_stream=True)
     await drain(request)
+
+
+def _crowded() -> HTTPResponse:
+    return problems.plain(
+        431, "Request Header Fields Too Large", f"the head has more than {FIELDS} fields; send fewer"
+    )
 
 
 def _malformed() -> HTTPResponse:

@@ -39,16 +39,17 @@ class _Bucket:
 
 
 class Limiter:
-    """Buckets in the memory of this process. `clock` returns seconds and never goes back."""
+    """Buckets in the memory of this process. `clock` returns seconds and never goes back. `enabled` False
+    (TR_RATE_LIMITS): nothing is counted over time, neither here nor in rows of the database."""
 
     def __init__(self, enabled: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
-        self._enabled = enabled
+        self.enabled = enabled
         self._clock = clock
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def admit(self, route: Route, address: str) -> None:
         """Count a request against its address, before anything else of it is read. Raises RateLimited."""
-        if not self._enabled:
+        if not self.enabled:
             return
         self.spend(f"address {address}", ORDINARY, route.cost)
         if route.per_minute is not None:
@@ -57,7 +58,7 @@ class Limiter:
 
     def admit_account(self, route: Route, account_id: str) -> None:
         """Count a request against its account, which may use many addresses. Raises RateLimited."""
-        if self._enabled:
+        if self.enabled:
             self.spend(f"account {account_id}", ORDINARY, route.cost)
 
     def admit_message(self, address: str, account_id: str) -> None:
@@ -67,7 +68,7 @@ class Limiter:
 
     def spend(self, key: str, rate: Rate, cost: float) -> None:
         """Take `cost` tokens of the bucket `key`. Raises RateLimited with the seconds until they are back."""
-        if not self._enabled:
+        if not self.enabled:
             return
         bucket = self._filled(key, rate)
         if bucket.tokens < cost:
@@ -93,7 +94,7 @@ class Limiter:
     def debt(self, key: str, rate: Rate, cost: float) -> float:
         """Take `cost` tokens, also more than there are. Returns the seconds until the bucket is back at zero,
         for callers that can be made to wait."""
-        if not self._enabled:
+        if not self.enabled:
             return 0.0
         bucket = self._filled(key, rate)
         bucket.tokens -= cost

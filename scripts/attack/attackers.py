@@ -197,9 +197,9 @@ def chunks(count: int, part: bytes) -> Work:
     return work
 
 
-def pipelined(count: int, path: str) -> Work:
+def pipelined(count: int, path: str, fields: int = 0) -> Work:
     def work(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
-        one = head(url, "GET", path)
+        one = head(url, "GET", path, *["a: b"] * fields)
         block = one * (BLOCK // len(one))
         Flood(url, source).run(count, lambda: block, lambda: block, Until(seconds, stop))
 
@@ -233,5 +233,7 @@ ATTACKS: dict[str, Attack] = {
     "costly edits, 50 kB/s": Attack(edits(3000, 0.5), warm_up=4),
     "chunks of 2 bytes": Attack(chunks(32, b"  ")),
     "requests in one write": Attack(pipelined(32, "/health")),
+    "heads of 2,600 fields": Attack(pipelined(120, "/health", 2600)),
+    "heads of 99 fields": Attack(pipelined(120, "/health", 98)),
     "bodies in segments": Attack(drips(32, 2)),
 }

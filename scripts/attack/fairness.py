@@ -30,6 +30,7 @@ from scripts.attack.world import Edited, Person
 from scripts.fuzz import api as fuzz_api
 
 MOST = 0.100  # seconds: the median that an innocent person's requests must stay under
+WORST = 1.0  # seconds: the longest wait of an innocent person for one request
 MEMORY = 1 << 30  # bytes: far below a container of 4 GiB
 KINDS = ("sign in", "view", "edit", "seal")
 REQUESTS = {"seal": 4}  # that one time stands for; others stand for one
@@ -57,7 +58,7 @@ class Times:
         found = sorted(self.of[kind])
         if not found:
             return "-"
-        return f"{statistics.median(found) * 1e3:6.0f} /{found[int(len(found) * 0.95)] * 1e3:6.0f}"
+        return f"{statistics.median(found) * 1e3:6.0f} /{found[-1] * 1e3:6.0f}"
 
 
 def innocent(
@@ -123,7 +124,9 @@ def run(name: str, seconds: float, source: str) -> bool:
                 if process.is_alive():
                     process.kill()
         worst = max(statistics.median(found) for found in times.of.values())
-        held = worst < MOST and max(memory) < MEMORY and relay.alive() and not times.failed
+        longest = max(max(found) for found in times.of.values())
+        waits = worst < MOST and longest < WORST
+        held = waits and max(memory) < MEMORY and relay.alive() and not times.failed
         row = "  ".join(times.said(kind) for kind in KINDS)
         print(
             f"{name:28} {row}  {max(memory) >> 20:5} MiB  {'held' if held else 'BROKEN'}",
@@ -140,7 +143,7 @@ def main() -> int:
     asked = parser.parse_args()
     os.environ.setdefault("PYTHONPATH", str(Path.cwd()))
     source = "127.0.0.1" if asked.same_address else "127.0.0.2"
-    print(f"{'':28} " + "  ".join(f"{kind:>14}" for kind in KINDS) + "  memory   (ms, median / p95)")
+    print(f"{'':28} " + "  ".join(f"{kind:>14}" for kind in KINDS) + "  memory   (ms, median / worst)")
     names = [name for name in attackers.ATTACKS if asked.only in name]
     held = [run(name, asked.seconds, source) for name in names]
     return 0 if all(held) else 1

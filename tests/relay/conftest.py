@@ -225,6 +225,12 @@ def relay_variables() -> dict[str, str]:
     }
 
 
+@pytest.fixture
+def rate_limits(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The relay limits what an account does over time, as it does by default."""
+    monkeypatch.setattr(relay.node.limiter, "enabled", True)
+
+
 @contextlib.contextmanager
 def two_relays(folder: Path) -> Iterator[tuple[Relay, Relay]]:
     """Two relays on one data folder and one PostgreSQL database."""

@@ -90,8 +90,15 @@ def test_heads_that_never_end(served, standing):
 
 def test_a_flood_of_headers(served, standing):
     with connections(served, 50, head("GET", "/health", *["a: b"] * 2500)) as made:
-        assert all(each.recv(64).startswith(b"HTTP/1.1 200") for each in made)
+        assert all(each.recv(64).startswith(b"HTTP/1.1 431") for each in made)
         standing()
+
+
+def test_a_head_has_a_hundred_fields_at_most(served):
+    """Also where a field is none, so that no costlier reader looks at the rest."""
+    for lines, status in ((["a: b"] * 99, b"200"), (["a: b"] * 100, b"431"), (["no field"] * 1000, b"431")):
+        with connections(served, 1, head("GET", "/health", *lines)) as (one,):
+            assert one.recv(64).startswith(b"HTTP/1.1 " + status), lines[0]
 
 
 def test_bodies_that_never_end(served, world, standing):

@@ -9,7 +9,7 @@ import msgspec
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import BadRequest, Conflict, Forbidden
 from localstore.core.limits import SCRIPT_TOKEN_DAYS
-from localstore.core.model.base import Line, Model, Page, PageQuery, RepoName
+from localstore.core.model.base import Line, Model, Page, PageQuery, RepoName, Sent
 
 
 class GrantError(BadRequest):
@@ -126,7 +126,7 @@ class SessionGrant(Model, omit_defaults=True, frozen=True):
     handle: str | None = None
 
 
-class DeviceKeyStart(Model, frozen=True):
+class DeviceKeyStart(Sent, frozen=True):
     """Request a challenge. `ed25519`, `x25519`: public keys of 32 bytes; `name`: of this machine; `handle`:
     for the sign-in without a browser only."""
 
@@ -148,7 +148,7 @@ class Challenge(Model, frozen=True):
     account: str = ""
 
 
-class DeviceKeyProof(Model, frozen=True):
+class DeviceKeyProof(Sent, frozen=True):
     """Proof of possession: the Ed25519 signature of the transcript. `registration`: the self-signed statement
     that readers of seals verify. `pair`: the one-time code with which a further device joins."""
 
@@ -167,7 +167,7 @@ class DeviceKey(Model, frozen=True):
     revoked_at: str | None = None
 
 
-class DeviceKeyPatch(Model, frozen=True):
+class DeviceKeyPatch(Sent, frozen=True):
     """`name`: the new name of the machine."""
 
     name: Line
@@ -178,7 +178,7 @@ class PairingCode(Model, frozen=True):
     expires_at: str
 
 
-class DeviceCodeStart(Model, frozen=True):
+class DeviceCodeStart(Sent, frozen=True):
     transport_x25519: str
     device_ed25519: str
     label: str = ""
@@ -195,7 +195,7 @@ class DeviceCode(Model, frozen=True):
     interval: int
 
 
-class Approval(Model, frozen=True):
+class Approval(Sent, frozen=True):
     user_code: str
     fingerprint: str
     decision: Literal["approve", "deny"]
@@ -205,7 +205,7 @@ class ApprovalStatus(Model, frozen=True):
     status: Literal["approved", "denied"]
 
 
-class TokenRequest(Model, frozen=True):
+class TokenRequest(Model, frozen=True):  # RFC 6749, 3.2: members that are not known are ignored
     grant_type: str
     device_code: str
 
@@ -223,7 +223,7 @@ class Handle(Model, frozen=True):
     user_id: str = ""
 
 
-class HandleChoice(Model, frozen=True):
+class HandleChoice(Sent, frozen=True):
     handle: RepoName
 
 
@@ -233,7 +233,7 @@ class RefreshRequest(Model, frozen=True):
     refresh_token: str
 
 
-class ScriptTokenRequest(Model, frozen=True):
+class ScriptTokenRequest(Sent, frozen=True):
     """`days`: lifetime, 1 to 365. `access`: read; write (includes read); admin (includes account
     settings)."""
 

@@ -32,13 +32,18 @@ def visible(chars: int) -> msgspec.Meta:
     return msgspec.Meta(
         min_length=1,
         max_length=chars,
-        pattern=rf"^(?! )[^{_HIDDEN}]+(?<! )(?!\n)$",
+        pattern=rf"^(?!\s)[^{_HIDDEN}]+(?<!\s)(?!\n)$",
         description=f"1 to {chars} visible characters without a space at either end",
     )
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
-    """Base of every resource and body."""
+    """Base of every resource, and of what answers are made of: a client reads answers of newer relays."""
+
+
+class Sent(Model, frozen=True, forbid_unknown_fields=True):
+    """Base of every body of a request: a member that is not known is refused, since what it asks for would
+    not be done."""
 
 
 class Actor(Model, frozen=True):

@@ -10,7 +10,7 @@ from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, Forbidden, Invalid
 from localstore.core.lane.update import LiveUpdate, UpdateKind
 from localstore.core.limits import LARGE_ANSWER
-from localstore.core.model.base import Count, Model
+from localstore.core.model.base import Count, Model, Sent
 
 
 class ReplicaUnknown(Forbidden):
@@ -66,7 +66,7 @@ class Row(Model, array_like=True, frozen=True):
     live: bool = False
 
 
-class BootstrapRequest(Model, frozen=True):
+class BootstrapRequest(Sent, frozen=True):
     """`since`: send only rows with a later `ver`. `replica`: the working copy's id, absent the first time;
     `n`: the highest update number it has used (clock_reused if the relay knows a higher one)."""
 
@@ -94,7 +94,7 @@ class Bootstrap(Model, frozen=True):
     live_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
 
-class Lane(Model, frozen=True):
+class Lane(Sent, frozen=True):
     """A lane whose state is asked for, by generation and the epoch that the device has (None: none)."""
 
     path: str
@@ -102,7 +102,7 @@ class Lane(Model, frozen=True):
     epoch: Count | None = None
 
 
-class LanesRequest(Model, frozen=True):
+class LanesRequest(Sent, frozen=True):
     """`replica`: of the caller, so that `other` ignores its own changes."""
 
     lanes: list[Lane]
@@ -142,7 +142,7 @@ class LaneStates(Model, frozen=True):
     left: Count = 0
 
 
-class ProofContextRequest(Model, frozen=True):
+class ProofContextRequest(Sent, frozen=True):
     device_key_id: str
     replica: Count
     update: LiveUpdate
@@ -164,7 +164,7 @@ class UpdateBatch(Model, frozen=True):
     turn_id: str | None = None
 
 
-class UpdatesRequest(UpdateBatch, frozen=True):
+class UpdatesRequest(UpdateBatch, frozen=True, forbid_unknown_fields=True):
     """A batch of `updates`, or the members of one update beside `device_key_id` and `replica`."""
 
     updates: list[LiveUpdate] | None = None  # type: ignore[assignment]  # absent where one update stands alone

@@ -9,7 +9,7 @@ import msgspec
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, NotFound
 from localstore.core.limits import REF_NAME_BYTES
-from localstore.core.model.base import Model, Page, PageQuery
+from localstore.core.model.base import Model, Page, PageQuery, Sent
 
 
 class NoBranch(NotFound):
@@ -58,7 +58,7 @@ class Ref(Model, frozen=True):
     frontier: int = 0
 
 
-class RefCreate(Model, frozen=True):
+class RefCreate(Sent, frozen=True):
     """`head`: a seal id or a branch name; `expected_head`: the head that this branch must have."""
 
     type: RefType
@@ -67,7 +67,7 @@ class RefCreate(Model, frozen=True):
     expected_head: str | None = None
 
 
-class RefUpdate(Model, frozen=True):
+class RefUpdate(Sent, frozen=True):
     """Compare-and-swap of a branch: moves it to `head` if it is at `expected_head`."""
 
     head: str

@@ -11,7 +11,7 @@ from localstore.core import paths
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, Invalid, PathInvalid
 from localstore.core.limits import ASSET_NAME_BYTES, ASSET_TYPE_CHARS, NOTES_BYTES, VERSION_CHARS
-from localstore.core.model.base import Actor, Count, Model, Page, PageQuery
+from localstore.core.model.base import Actor, Count, Model, Page, PageQuery, Sent
 
 
 class ReleaseExists(Conflict):
@@ -83,7 +83,7 @@ class Release(Model, frozen=True):
     publication: Publication = UNSIGNED
 
 
-class ReleaseCreate(Model, frozen=True):
+class ReleaseCreate(Sent, frozen=True):
     """`seal_id`: a seal of this repository, by its full id."""
 
     version: Version

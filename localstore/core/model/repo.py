@@ -9,7 +9,7 @@ import msgspec
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, Forbidden
 from localstore.core.limits import QUERY_CHARS
-from localstore.core.model.base import Description, Model, Page, PageQuery, RepoName
+from localstore.core.model.base import Description, Model, Page, PageQuery, RepoName, Sent
 
 
 class NameTaken(Conflict):
@@ -94,7 +94,7 @@ class Repo(Model, rename={"class_": "class"}, frozen=True):
     partial: bool = False
 
 
-class RepoCreate(Model, rename={"class_": "class"}, frozen=True):
+class RepoCreate(Sent, rename={"class_": "class"}, frozen=True):
     """`visibility` is a shorthand for the class; the two must not contradict each other. `owner`: an
     organisation that the caller is an admin of; else it is the caller."""
 
@@ -107,7 +107,7 @@ class RepoCreate(Model, rename={"class_": "class"}, frozen=True):
     description: Description = ""
 
 
-class ForkCreate(Model, frozen=True):
+class ForkCreate(Sent, frozen=True):
     """`name`: else that of the repository. `owner`: an organisation that the caller is an admin of; else it
     is the caller. `default_branch_only`: of its branches and tags only that one."""
 
@@ -116,7 +116,7 @@ class ForkCreate(Model, frozen=True):
     default_branch_only: bool = False
 
 
-class RepoPatch(Model, omit_defaults=True, frozen=True):
+class RepoPatch(Sent, omit_defaults=True, frozen=True):
     """JSON merge patch of the settable members (RFC 7396); absent members stay."""
 
     name: RepoName | None = None

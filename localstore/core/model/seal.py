@@ -9,7 +9,7 @@ import msgspec
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Gone, Invalid, TooLarge, Unavailable
 from localstore.core.limits import LARGE_ANSWER, SEALS_PER_REQUEST
-from localstore.core.model.base import Count, Model, Page
+from localstore.core.model.base import Count, Model, Page, Sent
 from localstore.core.model.history import Seal
 from localstore.core.seal import SOURCES_MAX
 
@@ -49,7 +49,7 @@ class SealChange(Model, array_like=True, frozen=True):
     size: Count = 0
 
 
-class PrepareRequest(Model, frozen=True):
+class PrepareRequest(Sent, frozen=True):
     """`expected_head`: the seal that this device has; `expected_frontier`: refuse if the frontier is beyond
     it. `replica` and `settled`: the relay may forget the answers of this replica up to this update number.
     `merged`: seals that were merged into the frontier; they are named in provenance, and the tree is sealed
@@ -84,13 +84,13 @@ class Prepared(Model, frozen=True):
     unchanged: bool = False
 
 
-class FinalizeRequest(Model, frozen=True):
+class FinalizeRequest(Sent, frozen=True):
     prepare_id: str
     device_key_id: str
     signature: str
 
 
-class TreeDelta(Model, frozen=True):
+class TreeDelta(Sent, frozen=True):
     """One seal to make from an explicit tree, given as `changes` to the previous seal's tree."""
 
     message: str
@@ -101,7 +101,7 @@ class TreeDelta(Model, frozen=True):
     git_raw: str | None = None
 
 
-class PrepareSealsRequest(Model, frozen=True):
+class PrepareSealsRequest(Sent, frozen=True):
     """Explicit trees for `branch`; the first parent of the first seal is `expected_head`."""
 
     branch: str
@@ -126,7 +126,7 @@ class PreparedSeals(Model, frozen=True):
     tree_key_id: str
 
 
-class FinalizeSealsRequest(Model, frozen=True):
+class FinalizeSealsRequest(Sent, frozen=True):
     prepare_id: str
     device_key_id: str
     signatures: list[str]

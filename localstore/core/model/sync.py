@@ -19,7 +19,7 @@ from localstore.core.endpoint import Endpoint
 from localstore.core.errors import Invalid
 from localstore.core.lane.update import LiveUpdate
 from localstore.core.limits import CHANNELS, LABEL_CHARS, PATH_BYTES, POLL_WAIT, SUBSCRIPTIONS, TURN_CHARS
-from localstore.core.model.base import Count, Model
+from localstore.core.model.base import Count, Model, Sent
 from localstore.core.model.live import Row, UpdateAnswers, UpdateBatch
 
 EventId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1, description="the id of an event")]
@@ -188,7 +188,7 @@ class Answers(Model, frozen=True, tag="answers"):
     answers: UpdateAnswers
 
 
-class Place(Model, frozen=True):
+class Place(Sent, frozen=True):
     """Where a user is: a path ("" for none), a line and a column, from 1 (0: not known). It lives 30 seconds.
     `turn`: what an agent calls its turn; whoever names one is an agent."""
 
@@ -199,7 +199,7 @@ class Place(Model, frozen=True):
     turn: Turn | None = None
 
 
-class Here(Place, frozen=True, kw_only=True, tag="here"):
+class Here(Place, frozen=True, kw_only=True, tag="here", forbid_unknown_fields=False):
     """Where the user of the channel is."""
 
     channel: ChannelNumber
@@ -227,13 +227,13 @@ class People(Model, frozen=True, tag="people"):
     gone: list[str]
 
 
-class PollChannel(Open, frozen=True, kw_only=True, tag=False):
+class PollChannel(Open, frozen=True, kw_only=True, tag=False, forbid_unknown_fields=True):
     """A channel of a poll: opened anew each time, from `since`. `here`: where its user is."""
 
     here: Place | None = None
 
 
-class PollRequest(Model, frozen=True):
+class PollRequest(Sent, frozen=True):
     """Ask for events of `repos` (ids) after `since`; None: only for the current event id. `channels`:
     likewise for branches. The answer comes when there is something to say, after `wait` seconds at the
     latest."""

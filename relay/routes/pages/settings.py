@@ -9,7 +9,7 @@ from sanic.request import Request
 from localstore.core.errors import NotFound, SvcError
 from localstore.core.limits import LABEL_CHARS
 from localstore.core.model.auth import ScriptToken, ScriptTokenRequest
-from localstore.core.model.base import Model, PageQuery
+from localstore.core.model.base import PageQuery, Sent
 from localstore.core.validation import checked
 from relay.caller import Caller
 from relay.http import cookies
@@ -21,7 +21,7 @@ from relay.service.identity import token as tokens
 HERE = "/settings"
 
 
-class TokenForm(Model, frozen=True):
+class TokenForm(Sent, frozen=True):
     """The form for a new token, unchecked: the page reports errors."""
 
     label: str = ""
@@ -29,7 +29,7 @@ class TokenForm(Model, frozen=True):
     access: Literal["read", "write", "admin"] = "write"
 
 
-class SettingsQuery(TokenForm, frozen=True):
+class SettingsQuery(TokenForm, frozen=True, forbid_unknown_fields=False):
     """`again`: a form came after the session had run out, and did nothing."""
 
     tab: str = "tokens"

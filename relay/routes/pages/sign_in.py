@@ -5,7 +5,7 @@ from __future__ import annotations
 from sanic.request import Request
 
 from localstore.core.errors import BadRequest, SvcError
-from localstore.core.model.base import Model
+from localstore.core.model.base import Model, Sent
 from relay.caller import Caller
 from relay.http import cookies
 from relay.http.routing import Reply, route
@@ -24,7 +24,7 @@ class LoginQuery(Model, frozen=True):
     return_to: str = "/"
 
 
-class LoginForm(Model, frozen=True):
+class LoginForm(Sent, frozen=True):
     handle: str
     password: str
     return_to: str = "/"

@@ -8,7 +8,7 @@ from sanic.request import Request
 
 from localstore.core.errors import SvcError
 from localstore.core.model.auth import Approval
-from localstore.core.model.base import Model
+from localstore.core.model.base import Model, Sent
 from relay.caller import Caller
 from relay.db.identity.device_grant import DeviceCodeRow
 from relay.http import cookies
@@ -26,7 +26,7 @@ class AuthorizeQuery(Model, frozen=True):
     again: bool = False
 
 
-class DecisionForm(Model, frozen=True):
+class DecisionForm(Sent, frozen=True):
     user_code: str
     fingerprint: str
     decision: Literal["approve", "deny"]

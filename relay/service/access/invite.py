@@ -61,7 +61,8 @@ async def create(view: View, body: InviteCreate) -> Invite:
                 f"@{handle} is invited already; to change the role: svc repo collaborator role {handle} ROLE"
             )
         since = {"who": view.me.account_id, "since": now - DAY}
-        if await tx.value(rows.INVITED_SINCE, **since) >= limits.INVITES_A_DAY:
+        limited = view.node.limiter.enabled
+        if limited and await tx.value(rows.INVITED_SINCE, **since) >= limits.INVITES_A_DAY:
             raise RateLimited(
                 f"{limits.INVITES_A_DAY} invitations within a day are enough; try again tomorrow",
                 retry_after=3600,

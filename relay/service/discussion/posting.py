@@ -23,6 +23,8 @@ def require_short(text: str, pointer: str) -> None:
 async def require_room(tx: Tx, view: View) -> None:
     """Raise RateLimited for an account that has posted too much in the last minute, in all repositories. The
     transaction locks the account."""
+    if not view.node.limiter.enabled:
+        return
     most = limits.POSTS_MEMBER if view.has("triage") else limits.POSTS_STRANGER
     values = {"who": view.me.account_id, "since": now_ms() - MINUTE}
     counted = [

@@ -24,6 +24,7 @@ from svc.cmd.issue.words import (
     titled,
 )
 from svc.console import answers
+from svc.flows.place.refs import explained_not_found
 from svc.http.checked import checked
 
 Why = Literal["completed", "not_planned", "not planned"]
@@ -155,10 +156,11 @@ def remove_label(ctx: Ctx, number: Number, labels: Names) -> None:
     repo = ctx.repo
     with known_issue(ctx, repo, n):
         on = {one.name.casefold() for one in ctx.api.send(issues.GET, id=repo.id, n=n).labels}
-        for name in names:
-            if name.casefold() not in on:
-                raise NotFound(f"issue #{n} has no label {name}")
-        for name in names:
+    for name in names:
+        if name.casefold() not in on:
+            raise NotFound(f"issue #{n} of {repo.full_name} has no label {name}")
+    for name in names:
+        with explained_not_found(repo, f"label {name} on issue #{n}", "svc label list"):
             made = ctx.api.send(issues.REMOVE_LABEL, id=repo.id, n=n, name=name)
     left = ", ".join(one.name for one in made.labels) or "none are left"
     _done(ctx, f"Took {', '.join(names)} off issue {titled(made)}; labels: {left}", made)

@@ -102,10 +102,12 @@ def alone(ctx: Ctx, beside: str) -> None:
 @contextmanager
 def known_issue(ctx: Ctx, repo: Repo, number: str) -> Iterator[None]:
     """Raise NotFound with a sentence about the issue, or the proposal of this number, for a bare 404 of the
-    server."""
+    server; one that says what is missing stays as it is."""
     try:
         yield
-    except NotFound:
+    except NotFound as error:
+        if not error.bare:
+            raise
         if _is_proposal(ctx, repo, number):
             raise NotFound(
                 f"#{number} of {repo.full_name} is a proposal; see: svc pr view {number}"

@@ -23,8 +23,11 @@ def handle_of(typed: str) -> str:
 
 @contextlib.contextmanager
 def explained(org: str) -> Iterator[None]:
-    """Explain the bare 404 of an organisation that is missing, or not the caller's."""
+    """Explain the bare 404 of an organisation that is missing, or not the caller's; one that says what is
+    missing stays as it is."""
     try:
         yield
-    except NotFound:
+    except NotFound as error:
+        if not error.bare:
+            raise
         raise NotFound(f"you are not a member of an organisation {org}; see: svc org list") from None

@@ -15,7 +15,6 @@ from localstore.sync.owning import Bound, Rounds, Turn, looked_at, opened
 from localstore.sync.working_copy import WorkingCopy
 from svc.api.sync_transport import BranchTransport, SealTransport
 from svc.flows.place.where import Where
-from svc.http.answer import NOTHING_HERE
 
 MAY_WRITE = ("owner", "admin", "write")
 
@@ -27,7 +26,7 @@ def naming_link(link: RepoLink) -> Iterator[None]:
     try:
         yield
     except NotFound as error:
-        if error.detail != NOTHING_HERE:
+        if not error.bare:
             raise
         raise NotFound(
             f"{link.repo} was deleted, or is hidden from you; this restores it for 30 days if it is yours: "

@@ -215,8 +215,11 @@ def _missing(repo: Repo, ref: str) -> NoReturn:
 
 @contextmanager
 def explained_not_found(repo: Repo, what: str, remedy: str) -> Iterator[None]:
-    """Raise NotFound with a sentence about `what` for a bare 404 of the server."""
+    """Raise NotFound with a sentence about `what` for a bare 404 of the server; one that says what is missing
+    stays as it is."""
     try:
         yield
-    except NotFound:
+    except NotFound as error:
+        if not error.bare:
+            raise
         raise NotFound(f"{repo.full_name} has no {what}; see: {remedy}") from None

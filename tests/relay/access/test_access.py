@@ -147,6 +147,7 @@ def test_what_cannot_be_invited(world: World) -> None:
     assert code(member.http.post(url, json={"handle": world.person().handle})) == (403, "forbidden")
 
 
+@pytest.mark.usefixtures("rate_limits")
 def test_invitations_are_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "INVITES_A_DAY", 2)
     world.invited()

@@ -8,7 +8,7 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
-from localstore.core.model.base import Model
+from localstore.core.model.base import Sent
 from localstore.core.model.release import Release, Version
 
 
@@ -18,7 +18,7 @@ class NothingPublished(Conflict):
     code = "nothing_published"
 
 
-class PublicationCreate(Model, frozen=True):
+class PublicationCreate(Sent, frozen=True):
     """`signature`: by the caller's device key, of `localstore.core.publication.payload`."""
 
     version: Version

@@ -9,7 +9,7 @@ import msgspec
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, Gone
 from localstore.core.limits import DESCRIPTION_CHARS, HANDLE_CHARS
-from localstore.core.model.base import Actor, Model, Page, PageQuery
+from localstore.core.model.base import Actor, Model, Page, PageQuery, Sent
 
 
 class AlreadyCollaborator(Conflict):
@@ -79,14 +79,14 @@ class Invite(Model, frozen=True):
     expires_at: str
 
 
-class InviteCreate(Model, frozen=True):
+class InviteCreate(Sent, frozen=True):
     """`handle`: whom to invite."""
 
     handle: Handle
     role: Granted = "read"
 
 
-class RoleChange(Model, frozen=True):
+class RoleChange(Sent, frozen=True):
     role: Granted
 
 
@@ -101,7 +101,7 @@ class AccessRequest(Model, frozen=True):
     created_at: str
 
 
-class AccessRequestCreate(Model, frozen=True):
+class AccessRequestCreate(Sent, frozen=True):
     """`repo`: OWNER/NAME, whether or not the caller can see it."""
 
     repo: FullName
@@ -113,7 +113,7 @@ class AccessRequested(Model, frozen=True):
     """The same for every name, so that it does not reveal whether the repository exists."""
 
 
-class AccessGrant(Model, frozen=True):
+class AccessGrant(Sent, frozen=True):
     """`role` None: the requested one."""
 
     role: Granted | None = None
@@ -133,7 +133,7 @@ class Transfer(Model, frozen=True):
     org: bool = False
 
 
-class TransferCreate(Model, frozen=True):
+class TransferCreate(Sent, frozen=True):
     """`org`: the handle is that of an organisation."""
 
     to: Handle

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from localstore.core.endpoint import Endpoint
-from localstore.core.model.base import Actor, Model, Page, PageQuery
+from localstore.core.model.base import Actor, Model, Page, PageQuery, Sent
 
 Reason = Literal[
     "review_requested",
@@ -65,7 +65,7 @@ class InboxQuery(PageQuery, frozen=True):
     all: bool = False
 
 
-class InboxState(Model, frozen=True):
+class InboxState(Sent, frozen=True):
     """The caller's mark."""
 
     state: Annotated[Literal["read", "done", "unread"], msgspec.Meta(description="read, done or unread")]

@@ -15,7 +15,7 @@ from localstore.core.limits import (
     ISSUE_TITLE_CHARS,
     QUERY_CHARS,
 )
-from localstore.core.model.base import Actor, Model, Page, PageQuery
+from localstore.core.model.base import Actor, Model, Page, PageQuery, Sent
 from localstore.core.model.collaboration.label import Label, Name
 
 State = Literal["open", "closed"]
@@ -97,7 +97,7 @@ class Comment(Model, frozen=True):
     draft: bool = False
 
 
-class IssueCreate(Model, frozen=True):
+class IssueCreate(Sent, frozen=True):
     """Labels and assignees need the role triage."""
 
     title: Title
@@ -106,7 +106,7 @@ class IssueCreate(Model, frozen=True):
     assignees: Handles = msgspec.field(default_factory=list)
 
 
-class IssuePatch(Model, frozen=True):
+class IssuePatch(Sent, frozen=True):
     """None and empty lists change nothing. `state_reason` is for `state` closed."""
 
     title: Title | None = None
@@ -132,7 +132,7 @@ class IssueQuery(PageQuery, frozen=True):
     search: Annotated[str, msgspec.Meta(min_length=1, max_length=QUERY_CHARS, pattern=_TEXT)] | None = None
 
 
-class CommentBody(Model, frozen=True):
+class CommentBody(Sent, frozen=True):
     """The text of a comment."""
 
     body: Text

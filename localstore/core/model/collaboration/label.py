@@ -9,7 +9,7 @@ import msgspec
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
 from localstore.core.limits import HANDLE_CHARS, LABEL_NAME_CHARS
-from localstore.core.model.base import Description, Model, Page, PageQuery, visible
+from localstore.core.model.base import Description, Model, Page, PageQuery, Sent, visible
 
 
 class LabelExists(Conflict):
@@ -40,7 +40,7 @@ class Label(Model, frozen=True):
     description: str | None = None
 
 
-class LabelCreate(Model, frozen=True):
+class LabelCreate(Sent, frozen=True):
     """`color` with or without a hash sign, in any case."""
 
     name: Name
@@ -48,7 +48,7 @@ class LabelCreate(Model, frozen=True):
     description: Description | None = None
 
 
-class LabelPatch(Model, frozen=True):
+class LabelPatch(Sent, frozen=True):
     """None changes nothing."""
 
     name: Name | None = None
@@ -56,7 +56,7 @@ class LabelPatch(Model, frozen=True):
     description: Description | None = None
 
 
-class LabelClone(Model, frozen=True):
+class LabelClone(Sent, frozen=True):
     """`source`: OWNER/NAME of the repository to copy from. `force`: change existing labels to match."""
 
     source: Annotated[str, msgspec.Meta(min_length=3, max_length=2 * HANDLE_CHARS + 1)]

@@ -13,7 +13,7 @@ import msgspec
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
 from localstore.core.limits import LARGE_ANSWER, REF_NAME_BYTES
-from localstore.core.model.base import Model
+from localstore.core.model.base import Model, Sent
 from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.history import Seal
 from localstore.core.model.seal import SealChange, SealId
@@ -52,7 +52,7 @@ Way = Literal["fast_forward", "squash", "rebase", "merge", "update"]
 Message = Annotated[str, msgspec.Meta(min_length=1)]
 
 
-class MergePrepareRequest(Model, frozen=True):
+class MergePrepareRequest(Sent, frozen=True):
     """Without `strategy` the base is fast-forwarded to the head. `message`: of the seal, if one is made.
     `expected_head`, `expected_base`: what the caller saw. `auto`: for a merge that may wait; what blocks the
     proposal is not asked."""
@@ -65,7 +65,7 @@ class MergePrepareRequest(Model, frozen=True):
     auto: bool = False
 
 
-class UpdatePrepareRequest(Model, frozen=True):
+class UpdatePrepareRequest(Sent, frozen=True):
     """`expected_head`, `expected_base`: what the caller saw."""
 
     device_key_id: str
@@ -103,7 +103,7 @@ class PreparedMerge(Model, frozen=True):
     merge_bases: list[str] = msgspec.field(default_factory=list)
 
 
-class MergeFinalizeRequest(Model, frozen=True):
+class MergeFinalizeRequest(Sent, frozen=True):
     """Signatures in the order of the prepared seals. `delete_branch`: delete the head branch, unless it has
     unsealed edits or is the default branch."""
 
@@ -113,7 +113,7 @@ class MergeFinalizeRequest(Model, frozen=True):
     delete_branch: bool = False
 
 
-class UpdateFinalizeRequest(Model, frozen=True):
+class UpdateFinalizeRequest(Sent, frozen=True):
     prepare_id: str
     device_key_id: str
     signatures: list[str]
@@ -122,7 +122,7 @@ class UpdateFinalizeRequest(Model, frozen=True):
 RefName = Annotated[str, msgspec.Meta(min_length=1, max_length=REF_NAME_BYTES)]
 
 
-class PreviewRequest(Model, frozen=True):
+class PreviewRequest(Sent, frozen=True):
     """`base`: a branch; `head`: a branch, tag or seal."""
 
     base: RefName
@@ -146,7 +146,7 @@ class Preview(Model, frozen=True):
     blocked_by: list[str]
 
 
-class MergeRequest(Model, frozen=True):
+class MergeRequest(Sent, frozen=True):
     preview_id: str
     device_key_id: str
     signature: str

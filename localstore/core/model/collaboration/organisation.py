@@ -7,7 +7,7 @@ from typing import Literal
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import Conflict
-from localstore.core.model.base import Actor, Count, Model, Page, PageQuery
+from localstore.core.model.base import Actor, Count, Model, Page, PageQuery, Sent
 from localstore.core.model.base import RepoName as Name
 from localstore.core.model.collaboration.access import Handle, OfferState
 
@@ -57,11 +57,11 @@ class Organisation(Model, frozen=True):
     base_role: BaseRole = "none"
 
 
-class OrganisationCreate(Model, frozen=True):
+class OrganisationCreate(Sent, frozen=True):
     handle: Name
 
 
-class OrganisationChange(Model, frozen=True):
+class OrganisationChange(Sent, frozen=True):
     """`handle`: the new one; the old one leads to its repositories for 90 days. Absent members stay."""
 
     handle: Name | None = None
@@ -90,14 +90,14 @@ class MemberInvite(Model, frozen=True):
     expires_at: str
 
 
-class MemberInviteCreate(Model, frozen=True):
+class MemberInviteCreate(Sent, frozen=True):
     """`handle`: whom to invite."""
 
     handle: Handle
     role: MemberRole = "member"
 
 
-class MemberChange(Model, frozen=True):
+class MemberChange(Sent, frozen=True):
     role: MemberRole
 
 

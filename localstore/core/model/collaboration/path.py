@@ -8,7 +8,7 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.limits import PATH_BYTES
-from localstore.core.model.base import Actor, Count, Model, Page, PageQuery
+from localstore.core.model.base import Actor, Count, Model, Page, PageQuery, Sent
 from localstore.core.rights.policy import Visibility
 
 Path = Annotated[str, msgspec.Meta(max_length=PATH_BYTES)]
@@ -25,7 +25,7 @@ class PathRule(Model, frozen=True):
     currency: str | None = None
 
 
-class PathRuleSet(Model, frozen=True):
+class PathRuleSet(Sent, frozen=True):
     """`price_cents`: the price of the bytes; needs an edition that bills."""
 
     path: Path

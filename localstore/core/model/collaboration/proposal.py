@@ -9,7 +9,7 @@ import msgspec
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
 from localstore.core.limits import QUERY_CHARS, REF_NAME_BYTES, REVIEWERS
-from localstore.core.model.base import Actor, Model, Page, PageQuery
+from localstore.core.model.base import Actor, Model, Page, PageQuery, Sent
 from localstore.core.model.collaboration.check import Rollup
 from localstore.core.model.collaboration.issue import (
     Body,
@@ -160,7 +160,7 @@ class Version(Model, frozen=True):
     at: str
 
 
-class ProposalCreate(Model, frozen=True):
+class ProposalCreate(Sent, frozen=True):
     """`head`: a branch of the repository, or OWNER:BRANCH of a fork (OWNER/NAME:BRANCH where OWNER has
     several) that the author may write to. Labels, assignees and reviewers are for whoever may set them; an
     author may ask for reviews."""
@@ -175,7 +175,7 @@ class ProposalCreate(Model, frozen=True):
     reviewers: Reviewers = msgspec.field(default_factory=list)
 
 
-class ProposalPatch(Model, frozen=True):
+class ProposalPatch(Sent, frozen=True):
     """None and empty lists change nothing."""
 
     title: Title | None = None

@@ -11,7 +11,7 @@ from localstore.core import branch_pattern
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
 from localstore.core.limits import APPROVALS
-from localstore.core.model.base import Model, Page, PageQuery
+from localstore.core.model.base import Page, PageQuery, Sent
 
 
 class BranchProtected(Conflict):
@@ -24,7 +24,7 @@ class BranchProtected(Conflict):
 _Approvals = Annotated[int, msgspec.Meta(ge=0, le=APPROVALS)]
 
 
-class ProtectionSet(Model, frozen=True):
+class ProtectionSet(Sent, frozen=True):
     """A whole rule: absent flags are off. `required_approvals` above 0 implies review; with `fresh_approvals`
     only approvals of the current change count; with `require_resolution` every thread must be resolved before
     a merge."""

@@ -9,7 +9,7 @@ import msgspec
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
 from localstore.core.limits import REPORT_TITLE_CHARS
-from localstore.core.model.base import Actor, Model, Page, PageQuery, visible
+from localstore.core.model.base import Actor, Model, Page, PageQuery, Sent, visible
 from localstore.core.model.catalog.advisory import AffectedPackages
 from localstore.core.model.collaboration.issue import Text
 
@@ -39,7 +39,7 @@ class Report(Model, frozen=True):
     advisory_id: str | None = None
 
 
-class ReportCreate(Model, frozen=True):
+class ReportCreate(Sent, frozen=True):
     """`body`: what is wrong, and how to see it."""
 
     title: Annotated[str, visible(REPORT_TITLE_CHARS)]
@@ -47,7 +47,7 @@ class ReportCreate(Model, frozen=True):
     severity: Severity = "medium"
 
 
-class ReportDecision(Model, frozen=True):
+class ReportDecision(Sent, frozen=True):
     """Triaged: it is being worked on. Published: an advisory tells everybody. Dismissed: it is none.
     `affected`: packages that the advisory speaks of; without any, every version of the repository."""
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, Forbidden
-from localstore.core.model.base import Actor, Model, Page, PageQuery
+from localstore.core.model.base import Actor, Model, Page, PageQuery, Sent
 from localstore.core.model.collaboration.issue import Body
 
 
@@ -44,7 +44,7 @@ class Review(Model, frozen=True):
     dismissed_at: str | None = None
 
 
-class ReviewCreate(Model, frozen=True):
+class ReviewCreate(Sent, frozen=True):
     """`seal_id`: the head that was reviewed; refused if it is not the head any more."""
 
     verdict: Verdict
@@ -52,7 +52,7 @@ class ReviewCreate(Model, frozen=True):
     seal_id: str | None = None
 
 
-class ReviewPatch(Model, frozen=True):
+class ReviewPatch(Sent, frozen=True):
     """Dismisses the verdict."""
 
     state: Literal["dismissed"]

@@ -10,7 +10,7 @@ import msgspec
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
 from localstore.core.limits import CHECK_NAME_CHARS, DETAILS_URL_CHARS, REF_NAME_BYTES, RUN_SUMMARY_CHARS
-from localstore.core.model.base import Actor, Count, Model, Page, PageQuery, visible
+from localstore.core.model.base import Actor, Count, Model, Page, PageQuery, Sent, visible
 from localstore.core.model.release import SealId
 
 
@@ -82,7 +82,7 @@ class Run(Model, frozen=True):
     completed_at: str | None
 
 
-class RunCreate(Model, frozen=True):
+class RunCreate(Sent, frozen=True):
     """`seal_id`: the full id of a seal of this repository. `status`: by default completed with a conclusion,
     else queued."""
 
@@ -94,7 +94,7 @@ class RunCreate(Model, frozen=True):
     details_url: DetailsUrl | None = None
 
 
-class RunPatch(Model, frozen=True):
+class RunPatch(Sent, frozen=True):
     """None changes nothing. A conclusion completes the run."""
 
     status: Status | None = None

@@ -14,7 +14,7 @@ import msgspec
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict
 from localstore.core.limits import ISSUE_BODY_BYTES, LARGE_ANSWER, PATH_BYTES, SUGGESTIONS
-from localstore.core.model.base import Actor, Model, Page, PageQuery
+from localstore.core.model.base import Actor, Model, Page, PageQuery, Sent
 from localstore.core.model.collaboration.issue import Comment, Text
 from localstore.core.model.seal import PreparedSeals, SealId
 
@@ -96,7 +96,7 @@ class Thread(Model, frozen=True):
     live: LivePlace | None = None
 
 
-class ThreadCreate(Model, frozen=True):
+class ThreadCreate(Sent, frozen=True):
     """`seal_id`: the head that was looked at. `suggestion`: what to put in the place of the lines. `draft`:
     it goes out with the caller's next review."""
 
@@ -110,11 +110,11 @@ class ThreadCreate(Model, frozen=True):
     draft: bool = False
 
 
-class ThreadPatch(Model, frozen=True):
+class ThreadPatch(Sent, frozen=True):
     state: State
 
 
-class ThreadComment(Model, frozen=True):
+class ThreadComment(Sent, frozen=True):
     """`draft`: it goes out with the caller's next review."""
 
     body: Text
@@ -131,7 +131,7 @@ class ThreadQuery(PageQuery, frozen=True):
     live: Literal["0", "1"] = "0"
 
 
-class SuggestionsPrepareRequest(Model, frozen=True):
+class SuggestionsPrepareRequest(Sent, frozen=True):
     """Threads whose suggestions become one seal. `message`: its first paragraph. `expected_head`: what the
     caller looked at."""
 

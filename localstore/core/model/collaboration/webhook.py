@@ -14,7 +14,7 @@ import msgspec
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.errors import Conflict, Invalid
 from localstore.core.limits import WEBHOOK_SECRET_MAX, WEBHOOK_SECRET_MIN, WEBHOOK_URL_CHARS
-from localstore.core.model.base import Count, Model, Page, PageQuery
+from localstore.core.model.base import Count, Model, Page, PageQuery, Sent
 
 
 class WebhookInactive(Conflict):
@@ -70,7 +70,7 @@ class Webhook(Model, frozen=True):
     secret: str | None = None
 
 
-class WebhookCreate(Model, frozen=True):
+class WebhookCreate(Sent, frozen=True):
     """`secret` None: the relay makes one."""
 
     url: Url

@@ -143,6 +143,17 @@ def test_one_reaction_of_each_kind_for_each_account(world: Tracker) -> None:
 # --- limits
 
 
+def test_without_rate_limits_an_account_posts_what_it_likes(
+    world: Tracker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "POSTS_STRANGER", 1)
+    world.publish()
+    http = world.client(world.account())
+    for _ in range(3):
+        world.open(http)
+
+
+@pytest.mark.usefixtures("rate_limits")
 def test_an_account_posts_so_much_a_minute(world: Tracker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "POSTS_STRANGER", 3)
     world.publish()

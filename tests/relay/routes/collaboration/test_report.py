@@ -132,6 +132,7 @@ def test_what_no_report_can_be_is_refused(
     assert answer.json()["errors"][0]["pointer"] == pointer
 
 
+@pytest.mark.usefixtures("rate_limits")
 def test_reports_count_among_the_posts_of_an_account(
     repo: Repository, finder: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

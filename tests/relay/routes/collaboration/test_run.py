@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
@@ -153,6 +153,7 @@ def test_text_of_strangers_is_stored_as_it_is(repo: Repository) -> None:
     assert run(repo, sealed(repo), summary=odd)["summary"] == odd
 
 
+@example("\xa0")
 @given(st.text(st.characters(codec="utf-8"), max_size=120) | st.from_regex(r"[a-z./]{1,20}", fullmatch=True))
 def test_a_name_of_a_check_is_a_plain_path(name: str) -> None:
     try:
@@ -246,6 +247,7 @@ def test_an_archived_repository_takes_no_runs(repo: Repository) -> None:
     assert repo.get("/runs")["items"] == []
 
 
+@pytest.mark.usefixtures("rate_limits")
 def test_so_many_runs_and_no_more(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     seal = sealed(repo)
     monkeypatch.setattr(limits, "SEAL_RUNS", 3)

@@ -308,6 +308,7 @@ def test_what_no_webhook_can_be_is_refused(repo: Repository, body: dict[str, Any
     assert repo.get("/webhooks")["items"] == []
 
 
+@pytest.mark.usefixtures("rate_limits")
 def test_a_repository_and_an_account_have_so_many(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "WEBHOOKS", 2)
     monkeypatch.setattr(limits, "WEBHOOKS_A_DAY", 3)
@@ -318,6 +319,7 @@ def test_a_repository_and_an_account_have_so_many(repo: Repository, monkeypatch:
     assert answers == [201, 201, 409, 201, 429]
 
 
+@pytest.mark.usefixtures("rate_limits")
 def test_pings_are_so_many_a_minute(
     repo: Repository, target: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

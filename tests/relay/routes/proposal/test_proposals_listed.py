@@ -167,6 +167,7 @@ def test_an_archived_repository_takes_none(world: Proposing) -> None:
     assert world.get()["state"] == "open"
 
 
+@pytest.mark.usefixtures("rate_limits")
 def test_strangers_post_so_much_in_a_minute(world: Proposing, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "POSTS_STRANGER", 2)
     world.publish()
