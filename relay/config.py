@@ -34,6 +34,7 @@ QUOTA_BYTES, QUOTA_OBJECTS, QUOTA_REPOSITORIES = 20 * GIB, 5_000_000, 1000
 QUOTA_ACCOUNTS, DEV_ACCOUNTS = 20, 1000
 RESERVE_BYTES, RESERVE_INODES = 512 * MIB, 1000
 AUDIT_DAYS = 365
+GIT_CACHE_BYTES = 10 * GIB
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _LEVELS = {
     "trace": "debug",
@@ -121,6 +122,7 @@ class Config:
     quota: Quota
     reserve: Space
     audit_days: int
+    git_cache: int
     client_builds: Path | None
     outbound_allow: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
     ssh: ssh_settings.SshSettings | None
@@ -208,6 +210,7 @@ def _read(env: Environment, dev: bool, host: str, port: int, data: Path | None) 
             env.number("TR_RESERVE_BYTES", RESERVE_BYTES, 0, 2**62),
             env.number("TR_RESERVE_INODES", RESERVE_INODES, 0, 2**62),
         ),
+        git_cache=env.number("TR_GIT_CACHE_BYTES", GIT_CACHE_BYTES, 0, 2**62),
         audit_days=env.number("TR_AUDIT_DAYS", AUDIT_DAYS, 1, 36_500),
         client_builds=_client_builds(env),
         outbound_allow=_networks(env, "TR_OUTBOUND_ALLOW"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from relay.base import database_url as urls
 from relay.base.metrics import Metrics
@@ -22,6 +23,7 @@ from relay.memory.fair import Share
 from relay.memory.lanes import Lanes
 from relay.memory.named import NamedTrees
 from relay.memory.outcomes import Outcomes
+from relay.memory.readers import Readers
 from relay.memory.trees import Directories, Files
 from relay.objects.packs import FOLDER as PACKS
 from relay.objects.room import Room
@@ -30,6 +32,15 @@ from relay.outbound.client import Outbound
 from relay.signing.client import Signer
 from relay.signing.sign_in import SignInState
 
+# Of readers by git: how many at once, of one address, that wait, and for how many seconds. Packs are sent for
+# as long as their readers take; lists of refs are short.
+GIT_PACKS, GIT_REFS = (16, 8, 500, 100.0), (8, 4, 500, 50.0)
+GIT_BUILDS = (
+    50.0,
+    1,
+    1000,
+    "the server is still making this repository ready for git; try again in a minute",
+)
 LISTED = 20_000  # digests of long lists that are looked up at once: the event loop goes through them
 
 
@@ -37,7 +48,8 @@ LISTED = 20_000  # digests of long lists that are looked up at once: the event l
 class Node:
     """`lists`: locks for work on long lists of digests; `files`: numbers of files below directories;
     `directories`: those that merges read; `outcomes`: what merges come to; `named`: which bytes filtered
-    views of trees name.
+    views of trees name. `git_packs`, `git_refs`: places for those who read by git; `git_builds`: what they
+    wait for.
     `stopping` is set first at shutdown: `/readyz` then reports it while running requests finish."""
 
     config: Config
@@ -57,6 +69,9 @@ class Node:
     checks: SingleFlight = field(default_factory=SingleFlight)
     buffers: Buffers = field(default_factory=Buffers)
     sockets: Sockets = field(default_factory=Sockets)
+    git_packs: Readers = field(default_factory=partial(Readers, *GIT_PACKS))
+    git_refs: Readers = field(default_factory=partial(Readers, *GIT_REFS))
+    git_builds: SingleFlight = field(default_factory=partial(SingleFlight, *GIT_BUILDS))
     share: Share = field(init=False)
     files: Files = field(default_factory=Files)
     directories: Directories = field(default_factory=Directories)

@@ -86,6 +86,9 @@ RELAY: dict[str, Variable] = {
     "TR_CLIENT_BUILDS": Variable(
         "none", "Folder with builds of `svc` and their `release.json`, which `/cli` hands out."
     ),
+    "TR_GIT_CACHE_BYTES": Variable(
+        "10 GiB", "Bytes that repositories made for git may have together; what was read longest ago goes."
+    ),
     "TR_AUDIT_DAYS": Variable("365", "Days after which events of accounts are swept."),
     "TR_OUTBOUND_ALLOW": Variable(
         "–",

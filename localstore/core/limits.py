@@ -136,6 +136,7 @@ CHANNELS = 256  # branches of one socket or poll
 SOCKET_MESSAGE = 32 * KIB  # that a client sends over a socket; longer batches go by POST
 POLL_WAIT = 25  # seconds that a poll waits at most
 TURN_CHARS = 200  # of what an agent calls its turn
+GIT_REQUEST = 8 * MIB  # what git asks for a pack with, unpacked
 SEALS_PER_REQUEST = 1000  # made from explicit trees
 HISTORY_PACK_DEFAULT, HISTORY_PACK_MAX = 100, 1000
 HISTORY_PACK_LINES = 64 * MIB  # of changes: a slice ends with the seal whose line passes this

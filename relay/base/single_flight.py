@@ -18,9 +18,18 @@ Key = tuple[str, bytes]
 
 
 class SingleFlight:
-    """One task for each key while it runs. A key begins with whom it is for."""
+    """One task for each key while it runs. A key begins with whom it is for. `patience`: seconds that one
+    request waits; `of_one`, `of_all`: tasks that run at once, of one owner and of all; `busy`: what a request
+    is told that waited in vain."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        patience: float = PATIENCE,
+        of_one: int = OF_ONE,
+        of_all: int = OF_ALL,
+        busy: str = "the server is still reading this file; ask again",
+    ) -> None:
+        self._patience, self._of_one, self._of_all, self._busy = patience, of_one, of_all, busy
         self._running: dict[Key, asyncio.Task[None]] = {}
 
     async def join(self, key: Key, work: Coroutine[Any, Any, None]) -> None:
@@ -37,13 +46,14 @@ class SingleFlight:
             task.add_done_callback(lambda done: self._finished(key, done))
         else:
             work.close()
-        done, _ = await asyncio.wait([task], timeout=PATIENCE)
+        done, _ = await asyncio.wait([task], timeout=self._patience)
         if not done:
-            raise Unavailable("the server is still reading this file; ask again", retry_after=RETRY_AFTER)
+            raise Unavailable(self._busy, retry_after=RETRY_AFTER)
         task.result()
 
     def _full(self, owner: str) -> bool:
-        return len(self._running) >= OF_ALL or sum(key[0] == owner for key in self._running) >= OF_ONE
+        of_one = sum(key[0] == owner for key in self._running)
+        return len(self._running) >= self._of_all or of_one >= self._of_one
 
     def _finished(self, key: Key, done: asyncio.Task[None]) -> None:
         del self._running[key]

@@ -34,10 +34,11 @@ from localstore.core.model.auth import IdentityLevel
 from localstore.core.model.sync import PROTOCOL
 from localstore.core.rights import OPERATIONS, Operation
 from localstore.core.validation import refusal
+from relay.base.clock import now_ms
 from relay.base.edition import EDITION
 from relay.caller import Caller, Sight, View
 from relay.db import repo as repos
-from relay.db.engine.database import Contended, ForeignKeyViolation
+from relay.db.engine.database import Contended, ForeignKeyViolation, Row
 from relay.gate import credentials
 from relay.http.address import client_address, network
 from relay.http.body import Incoming
@@ -75,8 +76,10 @@ def handler_of(route: Route, node: Node) -> Handle:
         node.limiter.admit(route, place)
         lease = ctx.lease = Lease(node.buffers, place)
         params = {name: _segment(value) for name, value in raw_params.items()}
-        incoming = ctx.incoming = Incoming(request, route.max_body, lease)
-        _require_plain(request)
+        gzip = route.gzip and _coding(request) == "gzip"
+        incoming = ctx.incoming = Incoming(request, route.max_body, lease, gzip=gzip)
+        if not gzip:
+            _require_plain(request)
         body = b"" if route.stream else await incoming.read()
         caller = Caller(node=node, principal=None, address=address, lease=lease)
         await who.identify(caller, request, incoming, body, params)
@@ -89,7 +92,7 @@ def handler_of(route: Route, node: Node) -> Handle:
                 arguments["caller"] = _admitted(operation, caller)
             await _marked(route, request, body, caller)
             if sees:
-                arguments["view"] = caller = await _view(operation, caller, params["id"])
+                arguments["view"] = caller = await view_of(operation, caller, params["id"])
             _require_node_can(operation, node)
             if route.query:
                 arguments["query"] = _query(request, route.query)
@@ -122,7 +125,7 @@ async def on_socket(caller: Caller, operation: str, repo_id: str, work: Callable
     asking = Caller(node, caller.principal, caller.address, lease=lease)
 
     async def attempt() -> T:
-        view = await _view(wanted, asking, repo_id)
+        view = await view_of(wanted, asking, repo_id)
         _require_node_can(wanted, node)
         return await work(view)
 
@@ -225,13 +228,28 @@ def _admitted(operation: Operation, caller: Caller) -> Caller:
     return caller
 
 
-async def _view(operation: Operation, caller: Caller, repo_id: str) -> View:
+async def view_of(operation: Operation, caller: Caller, repo_id: str) -> View:
     """The repository and the caller's role, read in one query that applies the visibility rule: hidden and
     missing repositories give the same answer at the same cost. With a session this is the query of the
     session."""
     if caller.principal is None and not operation.anonymous:
         raise Unauthorized("sign in first; run: svc login")
     row = (caller.sight or await _look(caller, repo_id)).row
+    return await _made_view(operation, caller, row)
+
+
+async def view_at(operation: Operation, caller: Caller, owner: str, name: str) -> View:
+    """The repository at OWNER/NAME, now or before a rename, for one operation on it, as `view_of`. Raises
+    NotFound where it is missing or hidden."""
+    about = {"owner": owner.lower(), "name": name.lower()}
+    account = caller.principal.account_id if caller.principal else ""
+    row = await caller.node.db.lookup(repos.BY_NAME, **about, account=account)
+    if row is None:
+        row = await caller.node.db.lookup(repos.BY_ALIAS, **about, account=account, now=now_ms())
+    return await _made_view(operation, caller, row)
+
+
+async def _made_view(operation: Operation, caller: Caller, row: Row | None) -> View:
     if row is None:
         raise NotFound
     view = View(
@@ -266,9 +284,12 @@ def _require_node_can(operation: Operation, node: Node) -> None:
 
 def _require_plain(request: Request) -> None:
     """Refuse compressed bodies: a small one could unpack to a thousand times its size."""
-    coding = request.headers.get("content-encoding")
-    if coding is not None and coding.lower() != "identity":
+    if _coding(request) != "identity":
         raise UnsupportedMediaType("send the body without Content-Encoding")
+
+
+def _coding(request: Request) -> str:
+    return ",".join(request.headers.getall("content-encoding", ("identity",))).strip().lower()
 
 
 def _segment(raw: str) -> str:

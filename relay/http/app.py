@@ -161,8 +161,8 @@ class _Entry:
     async def _send(self, request: Request, answer: Answer) -> None:
         """Send a stream. If it fails in the middle, cut the connection, so that it does not look complete."""
         assert answer.stream is not None  # noqa: S101  # the caller asked
-        response = await request.respond(answer.response)
         try:
+            response = await request.respond(answer.response)
             async for part in answer.stream:
                 request.ctx.sent += len(part)
                 for start in range(0, len(part), PIECE):

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import hashlib
 import time
+import zlib
 from collections.abc import AsyncIterator
 from typing import Any, Protocol
 
@@ -19,12 +20,13 @@ from sanic.request import Request
 
 from localstore.core.errors import BadRequest, NotBound, TooLarge, TooSlow
 from localstore.core.identity.request_signature import ContentDigest
-from localstore.core.limits import MIB
+from localstore.core.limits import KIB, MIB
 from relay.http.buffers import Buffers, Lease
 
 FIRST_SECONDS = 30.0  # allowed without a byte, and before SLOWEST_RATE applies
 SLOWEST_RATE = 1024  # bytes a second
 DRAIN_BYTES, DRAIN_SECONDS = 8 * MIB, 5.0
+GZIP, UNPACKED = 16 + zlib.MAX_WBITS, 64 * KIB  # bytes that are unpacked at once
 _THREAD_HASH = 1 * MIB
 
 
@@ -35,10 +37,14 @@ class _Hash(Protocol):
 
 class Incoming:
     """The body of one request; implements `relay.http.routing.Upload`. `length`: the announced bytes, or None
-    for a chunked body; `received`: bytes read so far."""
+    for a chunked body; `received`: bytes read so far. `gzip`: it is compressed, and the limit counts what it
+    unpacks to."""
 
-    def __init__(self, request: Request, max_body: int, lease: Lease | None = None) -> None:
+    def __init__(
+        self, request: Request, max_body: int, lease: Lease | None = None, *, gzip: bool = False
+    ) -> None:
         self._request = request
+        self._gzip = gzip
         self._max = max_body
         self._lease = lease or Lease(Buffers(), "")
         self.received = 0
@@ -74,8 +80,8 @@ class Incoming:
         return b"".join(parts)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives."""
-        async for part in self._arriving():
+        """The body as it arrives, unpacked if it is compressed."""
+        async for part in self._unpacked() if self._gzip else self._arriving():
             if self._hash is not None and self._promised is None:
                 await self._feed(part)
             yield part
@@ -103,6 +109,29 @@ class Incoming:
             await asyncio.to_thread(self._hash.update, part)
         else:
             self._hash.update(part)
+
+    async def _unpacked(self) -> AsyncIterator[bytes]:
+        """The parts of a gzip body. Each is unpacked in pieces, so that no more is in memory than the limit
+        allows, whatever it would come to."""
+        unpacker = zlib.decompressobj(GZIP)
+        size = 0
+        async for packed in self._arriving():
+            rest = packed
+            while rest and not unpacker.eof:
+                try:
+                    part = unpacker.decompress(rest, UNPACKED)
+                except zlib.error:
+                    raise BadRequest("the body is not gzip, as its Content-Encoding says") from None
+                rest = unpacker.unconsumed_tail
+                size += len(part)
+                if size > self._max:
+                    raise _too_large(self._max)
+                if part:
+                    yield part
+            if rest or unpacker.unused_data:
+                raise BadRequest("data after the end of the gzip body")
+        if not unpacker.eof:
+            raise BadRequest("the gzip body ends in the middle")
 
     async def _arriving(self) -> AsyncIterator[bytes]:
         """The parts of the body as they arrive. Raises TooSlow, or TooLarge above the limit."""

@@ -98,6 +98,7 @@ class Route:
     cost: int
     per_minute: int | None
     forms: bool
+    gzip: bool
     name: str
     summary: str
 
@@ -163,6 +164,7 @@ def route(
     cost: int = 1,
     per_minute: int | None = None,
     forms: bool = False,
+    gzip: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Declare a route.
 
@@ -172,7 +174,8 @@ def route(
     TR_REPOS_ENABLED unless another flag is given. `errors`: statuses of refusals beside those that every such
     route has; `others`: statuses of success beside `status`. `max_body`: bytes. `cost`: tokens of the rate
     limit. `media`: content type of the answer if not JSON. `per_minute`: a strict limit for each address.
-    `forms`: the body may also come from an HTML form.
+    `forms`: the body may also come from an HTML form. `gzip`: it may be compressed; `max_body` counts what it
+    unpacks to.
     """
     rights = OPERATIONS[operation]
     if flag is None and rights.about == "repository":
@@ -203,10 +206,17 @@ def route(
             cost=cost,
             per_minute=per_minute,
             forms=forms,
-            name=f"{handler.__module__.rsplit('.', 1)[-1]}.{handler.__name__}",
+            gzip=gzip,
+            name=f"{_noun(handler.__module__)}.{handler.__name__}",
             summary=(inspect.getdoc(handler) or handler.__name__).splitlines()[0],
         )
         TABLE.append(declared)
         return handler
 
     return declare
+
+
+def _noun(module: str) -> str:
+    """What the routes of a module are about: its own name, or that of its folder in `relay.domain`."""
+    folder, _, name = module.rpartition(".")
+    return folder.rpartition(".")[2] if name == "routes" else name

@@ -27,6 +27,8 @@ from relay.base.logs import logger
 from relay.base.metrics import Metrics
 from relay.config import Config
 from relay.db.engine import connect
+from relay.domain.git import process as git
+from relay.domain.git import serving as git_serving
 from relay.events.followers import Followers
 from relay.events.hub import Hub
 from relay.events.jobs import Jobs
@@ -94,6 +96,8 @@ async def serving(
 ) -> AsyncIterator[Node]:
     """A node that answers on `bound`, whose data folder exists and whose database is migrated. `say`
     gets lines for the operator."""
+    if git.program() is None:
+        say("git is not installed here, so nobody can clone with git; svc needs none")
     async with _open(config) as node:
         app = http.build(node)
         server: Any = await app.create_server(
@@ -158,6 +162,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         access_requests.register(node)
         dependents.register(node)
         auto.register(node)
+        git_serving.register(node)
         node.followers.register(access_ends.NAME, access_ends.follow, access_ends.KINDS)
         webhook_delivery.register(node)
         node.followers.register(webhooks.NAME, webhooks.follower(node), webhooks.KINDS)

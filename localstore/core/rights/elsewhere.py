@@ -14,6 +14,8 @@ OPERATIONS: tuple[Operation, ...] = (
     open_to_all("repo.list"),
     open_to_all("repo.search"),
     open_to_all("repo.coordinates"),
+    open_to_all("git.fetch"),
+    open_to_all("git.push"),
     signed_in("repo.restore", "admin"),
     signed_in("invite.mine", "read"),
     signed_in("invite.accept", "admin"),

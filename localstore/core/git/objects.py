@@ -1,0 +1,59 @@
+"""Ids of objects, and the bytes of a commit."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+Kind = Literal["commit", "tree", "blob"]
+ID_BYTES = 20
+EMPTY_TREE = bytes.fromhex("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
+
+_NOT_IN_PERSON = re.compile(r"[\x00-\x1f\x7f<>]+")
+_TRIMMED = " .,:;\"\\'"  # git cuts these from both ends of a name
+_WITH_EMAIL = re.compile(r"([^<>]*)<([^<>]*)>(.*)", re.DOTALL)
+_TIME = re.compile(r" ?(0|[1-9][0-9]{0,17}) ([+-][0-9]{4})")
+
+
+def header(kind: Kind, size: int) -> bytes:
+    """What precedes the `size` bytes of an object when its id is computed."""
+    return b"%s %d\0" % (kind.encode(), size)
+
+
+def object_id(kind: Kind, data: bytes) -> bytes:
+    """The id of an object: 20 bytes."""
+    return hashlib.sha1(header(kind, len(data)) + data, usedforsecurity=False).digest()
+
+
+def person(name: str, email: str) -> str:
+    """`NAME <EMAIL>` as a commit has it, without what git does not allow in either. A name of which nothing
+    is left is `unknown`."""
+    kept = _NOT_IN_PERSON.sub(" ", name).strip(_TRIMMED) or "unknown"
+    return f"{kept} <{_NOT_IN_PERSON.sub('', email).replace(' ', '')}>"
+
+
+def signed(who: str, seconds: int) -> str:
+    """A person (see `person`) and a time in UTC, as `author` and `committer` of a commit have them."""
+    return f"{who} {max(0, seconds)} +0000"
+
+
+def author(text: str, seconds: int) -> str:
+    """The `author` of a commit from what somebody wrote: `NAME`, `NAME <EMAIL>` or a whole author line with a
+    time and zone. Without one it is `seconds`."""
+    matched = _WITH_EMAIL.fullmatch(text)
+    if matched is None:
+        return signed(person(text, ""), seconds)
+    who = person(matched[1], matched[2])
+    moment = _TIME.fullmatch(matched[3])
+    return signed(who, seconds) if moment is None else f"{who} {moment[1]} {moment[2]}"
+
+
+def commit(tree: bytes, parents: Sequence[bytes], author: str, committer: str, message: str) -> bytes:
+    """The bytes of a commit. `tree` and `parents` are ids of 20 bytes; `author` and `committer` lines as
+    `signed` makes them. The message ends with a line break."""
+    lines = [f"tree {tree.hex()}", *(f"parent {one.hex()}" for one in parents)]
+    lines += [f"author {author}", f"committer {committer}", "", message.replace("\0", " ")]
+    raw = "\n".join(lines).encode("utf-8", "replace")
+    return raw if raw.endswith(b"\n") else raw + b"\n"

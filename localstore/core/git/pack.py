@@ -1,0 +1,141 @@
+"""A pack without deltas, and its index (gitformat-pack(5), version 2 of both).
+
+    writer = PackWriter(file.write)
+    writer.add("blob", data)
+    count = len(writer.entries)   # the first bytes of the file are then `pack_header(count)`
+
+The number of objects stands at the beginning of a pack, and its checksum covers that number. So a pack is
+written with a placeholder, and completed by `pack_header` and a checksum over the whole file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from localstore.core.git.objects import Kind, header
+
+LEVEL = 1  # of zlib: `git repack` compresses again what stays
+_TYPES: dict[Kind, int] = {"commit": 1, "tree": 2, "blob": 3}
+_FAR = 2**31  # offsets from here on stand in a table of their own
+_INDEX_MAGIC = b"\xfftOc\x00\x00\x00\x02"
+
+
+class PackEntry(NamedTuple):
+    """Where an object stands in a pack, and the CRC of the bytes there."""
+
+    id: bytes
+    offset: int
+    crc: int
+
+
+def pack_header(count: int) -> bytes:
+    """The first bytes of a pack with this many objects."""
+    return b"PACK" + struct.pack(">II", 2, count)
+
+
+def entry_header(kind: Kind, size: int) -> bytes:
+    """The bytes before the compressed content of an object in a pack."""
+    first = _TYPES[kind] << 4 | size & 15
+    size >>= 4
+    found = bytearray()
+    while size:
+        found.append(first | 0x80)
+        first, size = size & 0x7F, size >> 7
+    found.append(first)
+    return bytes(found)
+
+
+class PackWriter:
+    """Writes objects through `write`, each once. `size`: bytes written; `raw`: of the objects before
+    compression."""
+
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        self._write = write
+        self.entries: list[PackEntry] = []
+        self._ids: set[bytes] = set()
+        self.size = self.raw = 0
+        self._put(pack_header(0))
+
+    def __contains__(self, object_id: bytes) -> bool:
+        return object_id in self._ids
+
+    def add(self, kind: Kind, data: bytes) -> bytes:
+        """Write an object unless the pack has it. Returns its id."""
+        started = header(kind, len(data))
+        found = hashlib.sha1(started + data, usedforsecurity=False).digest()
+        if found in self._ids:
+            return found
+        written = entry_header(kind, len(data)) + zlib.compress(data, LEVEL)
+        self._enter(found, zlib.crc32(written), self.size)
+        self._put(written)
+        self.raw += len(data)
+        return found
+
+    def begin(self, size: int) -> LargeBlob:
+        """Begin a blob of `size` bytes that comes in pieces; nothing else is written until it is finished.
+        The pack may hold nothing else: a blob that is there already would be there twice."""
+        return LargeBlob(self, size)
+
+    def _enter(self, object_id: bytes, crc: int, offset: int) -> None:
+        self.entries.append(PackEntry(object_id, offset, crc))
+        self._ids.add(object_id)
+
+    def _put(self, data: bytes) -> None:
+        self._write(data)
+        self.size += len(data)
+
+
+class LargeBlob:
+    """A blob that is written in pieces."""
+
+    def __init__(self, writer: PackWriter, size: int) -> None:
+        self._writer, self._offset = writer, writer.size
+        self._hash = hashlib.sha1(header("blob", size), usedforsecurity=False)
+        self._packer = zlib.compressobj(LEVEL)
+        self._crc = 0
+        self._out(entry_header("blob", size))
+
+    def feed(self, data: bytes) -> None:
+        self._hash.update(data)
+        self._writer.raw += len(data)
+        self._out(self._packer.compress(data))
+
+    def finish(self) -> bytes:
+        """The id of the blob, which is then complete."""
+        self._out(self._packer.flush())
+        found = self._hash.digest()
+        self._writer._enter(found, self._crc, self._offset)
+        return found
+
+    def _out(self, data: bytes) -> None:
+        self._crc = zlib.crc32(data, self._crc)
+        self._writer._put(data)
+
+
+def pack_index(entries: Sequence[PackEntry], checksum: bytes) -> bytes:
+    """The index of a pack with these objects; `checksum`: the last 20 bytes of the pack."""
+    ordered = sorted(entries)
+    counts = [0] * 256
+    for one in ordered:
+        counts[one.id[0]] += 1
+    far = [one.offset for one in ordered if one.offset >= _FAR]
+    numbers = iter(range(len(far)))
+    offsets = [one.offset if one.offset < _FAR else _FAR | next(numbers) for one in ordered]
+    count = len(ordered)
+    body = b"".join(
+        [
+            _INDEX_MAGIC,
+            struct.pack(">256I", *accumulate(counts)),
+            *(one.id for one in ordered),
+            struct.pack(f">{count}I", *(one.crc for one in ordered)),
+            struct.pack(f">{count}I", *offsets),
+            struct.pack(f">{len(far)}Q", *far),
+            checksum,
+        ]
+    )
+    return body + hashlib.sha1(body, usedforsecurity=False).digest()

@@ -1,0 +1,115 @@
+"""Directories as git has them, and what a seal changes in them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from localstore.core.errors import Invalid
+from localstore.core.git.objects import EMPTY_TREE, ID_BYTES, object_id
+
+FILE, DIRECTORY = b"100644", b"40000"
+REMEMBERED = 100_000  # entries of trees that were read or made last
+Path = tuple[bytes, ...]
+"""A path by its segments."""
+
+
+class Entry(NamedTuple):
+    """A child of a directory. `id`: 20 bytes."""
+
+    directory: bool
+    id: bytes
+
+
+Tree = dict[bytes, Entry]
+
+
+def encode(tree: Mapping[bytes, Entry]) -> bytes:
+    """The bytes of a tree: its children in the order of git, which compares a directory as if its name ended
+    with a slash."""
+    ordered = sorted((name + b"/" if one.directory else name, name, one) for name, one in tree.items())
+    return b"".join(
+        b"%s %s\0%s" % (DIRECTORY if one.directory else FILE, name, one.id) for _, name, one in ordered
+    )
+
+
+def decode(raw: bytes) -> Tree:
+    """Inverse of `encode`. Raises Invalid for bytes that it did not write."""
+    found: Tree = {}
+    at = 0
+    while at < len(raw):
+        end = raw.find(b"\0", at)
+        mode, _, name = raw[at:end].partition(b" ")
+        at = end + 1 + ID_BYTES
+        if end < 0 or at > len(raw) or not name or mode not in (FILE, DIRECTORY):
+            raise Invalid("this is no tree of plain files and directories")
+        found[name] = Entry(mode == DIRECTORY, raw[end + 1 : at])
+    return found
+
+
+class Trees:
+    """Makes the trees of one seal from those of another. `load` returns the bytes of a tree by its id, `keep`
+    receives each tree that was made, with its id."""
+
+    def __init__(self, load: Callable[[bytes], bytes], keep: Callable[[bytes, bytes], None]) -> None:
+        self._load, self._keep = load, keep
+        self._known: OrderedDict[bytes, Tree] = OrderedDict()
+        self._entries = 0
+
+    def update(self, tree: bytes, changes: Mapping[str, bytes | None]) -> bytes:
+        """The id of `tree` after `changes`: path → id of its blob, None removes the file."""
+        split = {tuple(path.encode("utf-8").split(b"/")): blob for path, blob in changes.items()}
+        if not split:
+            if tree == EMPTY_TREE:
+                self._keep(EMPTY_TREE, b"")
+            return tree
+        return self._update(tree, split) or self._made({})
+
+    def _update(self, tree: bytes | None, changes: Mapping[Path, bytes | None]) -> bytes | None:
+        """The id of the directory after the changes; None if nothing is left in it."""
+        entries = dict(self._read(tree)) if tree is not None else {}
+        files: dict[bytes, bytes] = {}
+        below: dict[bytes, dict[Path, bytes | None]] = {}
+        for path, blob in changes.items():
+            if len(path) > 1:
+                below.setdefault(path[0], {})[path[1:]] = blob
+            elif blob is not None:
+                files[path[0]] = blob
+            elif (old := entries.get(path[0])) is not None and not old.directory:
+                del entries[path[0]]
+        for name, inner in below.items():
+            old = entries.pop(name, None)
+            left = self._update(old.id if old is not None and old.directory else None, inner)
+            if left is not None:
+                entries[name] = Entry(True, left)
+        for name, blob in files.items():  # last: a directory that became a file was emptied above
+            entries[name] = Entry(False, blob)
+        return self._made(entries) if entries else None
+
+    def _made(self, entries: Tree) -> bytes:
+        raw = encode(entries)
+        tree = object_id("tree", raw)
+        self._keep(tree, raw)
+        self._remember(tree, entries)
+        return tree
+
+    def _read(self, tree: bytes) -> Tree:
+        if tree == EMPTY_TREE:
+            return {}
+        found = self._known.get(tree)
+        if found is None:
+            found = decode(self._load(tree))
+            self._remember(tree, found)
+        else:
+            self._known.move_to_end(tree)
+        return found
+
+    def _remember(self, tree: bytes, entries: Tree) -> None:
+        if tree in self._known:
+            return
+        self._known[tree] = entries
+        self._entries += len(entries)
+        while self._entries > REMEMBERED and len(self._known) > 1:
+            _, dropped = self._known.popitem(last=False)
+            self._entries -= len(dropped)

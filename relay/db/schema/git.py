@@ -1,0 +1,17 @@
+"""The table of what git was told, and must be told again."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, String, Table, Text
+
+from relay.db.schema.base import BY_KEY, metadata
+
+# How an account is named in commits: as at the first export, since ids of commits depend on it. Neither a
+# new handle nor another host changes it.
+git_person = Table(
+    "git_person",
+    metadata,
+    Column("account_id", String, primary_key=True),
+    Column("person", Text, nullable=False),  # NAME <EMAIL>
+    **BY_KEY,
+)

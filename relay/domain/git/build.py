@@ -1,0 +1,374 @@
+"""Builds the bare repository of a repository from its seals.
+
+Seals are exported parents first, in packs of some MiB. A seal is recorded when the pack with the last of
+its objects is in its place, so that building goes on where it was, whatever ended it. A seal costs what it
+changed: its blobs and the directories above them; other directories are read from the packs when needed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO
+from urllib.parse import urlsplit
+
+from localstore.core import seal as kernel
+from localstore.core.errors import TooLarge
+from localstore.core.git import objects
+from localstore.core.git.objects import EMPTY_TREE
+from localstore.core.git.pack import PackWriter
+from localstore.core.git.trees import Trees
+from localstore.core.limits import MIB, in_words
+from localstore.core.tree import TreeEntry
+from relay.base.batches import batches
+from relay.caller import View
+from relay.db import history as walks
+from relay.db import seal as seals
+from relay.db.engine.database import Tx
+from relay.db.seal import SealRow
+from relay.domain.git import process, rows
+from relay.domain.git.cache import Cache, Exported, Ref, fingerprint
+from relay.service.history import sealed
+from relay.service.storage import chunked
+
+LOT = 100  # seals whose rows are read together
+GROUP = 4 * MIB, 500  # bytes and blobs of a step, in which other work of the process waits for moments only
+PACK_BYTES = 16 * MIB  # of objects, before compression, after which a pack ends
+STARTS, NEAR, FAR = 500, 20, 5000  # of a walk: seals it begins with, and how many generations it looks at
+REMEMBERED = 100_000  # ids of blobs
+LOOSE = 16  # packs that are worth joining
+LINKED = frozenset({"git", "merge"})  # strategies whose sources are parents of the commit
+SECONDS = 150.0  # that one job builds; what is left is for the next one
+
+
+class Unfinished(Exception):
+    """There is more to build; what was built is kept."""
+
+
+async def refs_of(tx: Tx, view: View) -> list[Ref]:
+    """The branches and tags that lead to a seal, in the order of their names."""
+    return [Ref(*row) for row in await tx.all(rows.REFS, repo_id=view.repo.id)]
+
+
+async def build(view: View, cache: Cache, most: int, *, seconds: float = SECONDS) -> bool:
+    """Bring the bare repository to the refs of now. False if another process is building it. `most`: bytes
+    that it may have; TooLarge is raised above that. Raises Unfinished after `seconds`."""
+    with cache.building() as lock:
+        if lock is None:
+            return False
+        await process.in_build(cache.prepare)
+        builder = _Builder(view, cache, lock, most, time.monotonic() + seconds)
+        try:
+            await builder.run()
+        finally:
+            await process.in_build(builder.close)
+        if await process.in_build(_scattered, cache):
+            await process.in_build(_join, cache, lock)
+    return True
+
+
+def _scattered(cache: Cache) -> bool:
+    sizes = cache.pack_sizes()
+    return len(sizes) > LOOSE or (len(sizes) > 1 and 2 * max(sizes) < sum(sizes) and sum(sizes) > MIB)
+
+
+def _join(cache: Cache, lock: int) -> None:
+    """Join the packs, with deltas. What no ref leads to is kept: seals stay readable by their ids."""
+    process.run("-C", str(cache.folder), "repack", "-a", "-d", "-k", "-q", locks=(lock,))
+
+
+@dataclass(slots=True)
+class _Seal:
+    """A seal to be exported: its parents in git, the tree that it changes, and what it changes there."""
+
+    row: SealRow
+    payload: kernel.SealPayload
+    parents: tuple[str, ...]
+    changes: dict[str, TreeEntry | None] = field(default_factory=dict)
+
+
+class _Builder:
+    """One run of building. `_ids`: ids of blobs by their digests, of those that were met last."""
+
+    def __init__(self, view: View, cache: Cache, lock: int, most: int, until: float) -> None:
+        self._view, self._cache, self._lock, self._most, self._until = view, cache, lock, most, until
+        self._ids: OrderedDict[bytes, bytes] = OrderedDict()
+        self._persons: dict[str, str] = {}
+        self._done: dict[str, Exported] = {}
+        self._unrecorded: list[tuple[str, Exported]] = []
+        self._trees = Trees(self._load, self._keep)
+        self._fresh: dict[bytes, bytes] = {}  # trees of the open pack, which git cannot read yet
+        self._file: IO[bytes] | None = None
+        self._pack: PackWriter | None = None
+        self._reader: process.ObjectReader | None = None
+        self._size = 0
+
+    async def run(self) -> None:
+        view, cache = self._view, self._cache
+        self._done = await process.in_build(cache.exported)
+        self._size = sum(await process.in_build(cache.pack_sizes))
+        async with view.read(snapshot=True) as tx:
+            refs = await refs_of(tx, view)
+            graph = await self._graph(tx, [one.head for one in refs])
+        order = list(_parents_first(graph))
+        for at in range(0, len(order), LOT):
+            await self._export(order[at : at + LOT], graph)
+            if time.monotonic() > self._until:
+                await process.in_build(self._end_pack)
+                raise Unfinished(f"{len(order) - at - LOT} seals are left")
+        await process.in_build(self._end_pack)
+        commits = [self._done[one.head].commit for one in refs]
+        await process.in_build(self._require_all, commits)
+        branch = view.repo.default_branch
+        await process.in_build(cache.show, branch, refs, commits, fingerprint(branch, refs))
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+        if self._file is not None:
+            self._file.close()
+
+    # --- what is to be exported
+
+    async def _graph(self, tx: Tx, heads: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """The seals that lead to these and are not exported yet, with their parents in git."""
+        graph: dict[str, tuple[str, ...]] = {}
+        wanted = list(dict.fromkeys(heads))
+        window = NEAR
+        while wanted:
+            part = [one for one in wanted[:STARTS] if one not in graph and one not in self._done]
+            wanted = wanted[STARTS:]
+            if not part:
+                continue
+            parents = await self._parents(tx, part, window)
+            graph |= parents
+            window = FAR
+            wanted += [one for several in parents.values() for one in several if one not in graph]
+        return graph
+
+    async def _parents(self, tx: Tx, ids: list[str], window: int) -> dict[str, tuple[str, ...]]:
+        """The parents in git of seals and of their ancestors, some generations back."""
+        top = await tx.value(walks.TOP_GENERATION, ids=ids)
+        found: dict[str, list[str]] = {}
+        for seal_id, _, parent in await tx.all(walks.GRAPH, ids=ids, floor=max(0, top - window)):
+            if seal_id not in self._done:
+                found.setdefault(seal_id, []).extend([parent] if parent is not None else [])
+        merged = sorted({row[0] for row in await tx.all(seals.SOURCES, ids=list(found))}) if found else []
+        for part in batches(merged, LOT, lambda _: 1):
+            await self._add_sources(tx, part, found)
+        return {seal_id: tuple(parents) for seal_id, parents in found.items()}
+
+    async def _add_sources(self, tx: Tx, ids: list[str], found: dict[str, list[str]]) -> None:
+        """Add what these were merged from to their parents, in the order of the payload. What the repository
+        does not hold, as a fork may not, is left out."""
+        named: dict[str, list[str]] = {}
+        for row in await tx.all(seals.MANY, repo_id=self._view.repo.id, ids=ids):
+            merge = kernel.decode(seals.row(row).payload).provenance.merge
+            if merge is not None and merge.strategy in LINKED:
+                named[row[0]] = merge.sources
+        every = sorted({one for sources in named.values() for one in sources})
+        if not every:
+            return
+        held = {row[0] for row in await tx.all(seals.HEADS, repo_id=self._view.repo.id, ids=every)}
+        for seal_id, sources in named.items():
+            found[seal_id] += [one for one in sources if one in held and one not in found[seal_id]]
+
+    # --- exporting
+
+    async def _export(self, ids: list[str], graph: Mapping[str, tuple[str, ...]]) -> None:
+        """Export these seals, in this order."""
+        async with self._view.read() as tx:
+            by_id = {
+                row[0]: seals.row(row)
+                for row in await tx.all(seals.MANY, repo_id=self._view.repo.id, ids=ids)
+            }
+            changes: dict[str, dict[str, TreeEntry | None]] = {one: {} for one in ids}
+            for seal_id, path, kind, digest, size in await tx.all(rows.CHANGES, ids=ids):
+                changes[seal_id][path] = TreeEntry(kind, bytes(digest), size) if kind else None
+        await self._name({row.account_id for row in by_id.values()})
+        group: list[_Seal] = []
+        weight = count = 0
+        for seal_id in ids:
+            row = by_id[seal_id]
+            one = _Seal(row, kernel.decode(row.payload), graph[seal_id], changes[seal_id])
+            if not one.payload.parents:
+                one.changes = {path: file async for path, file in sealed.files(self._view, row.root)}
+            sizes = [entry.size for entry in one.changes.values() if entry is not None]
+            weight, count = weight + sum(sizes), count + len(sizes)
+            group.append(one)
+            if weight > GROUP[0] or count > GROUP[1]:
+                await self._write(group)
+                group, weight, count = [], 0, 0
+        await self._write(group)
+
+    async def _write(self, group: Sequence[_Seal]) -> None:
+        """Write the objects of some seals."""
+        files = {
+            entry.digest: entry
+            for one in group
+            for entry in one.changes.values()
+            if entry is not None and not self._know(entry.digest)
+        }
+        ids: dict[bytes, bytes] = {}
+        small = [one for one in files.values() if one.kind != "chunked"]
+        for part in batches(small, GROUP[0], lambda one: one.size):
+            data = await self._view.node.objects.read_many(
+                [one.digest for one in part], self._view.repo.id, cache=False, heavy=True
+            )
+            ids |= await process.in_build(self._add_blobs, data)
+        for large in files.values():
+            if large.kind == "chunked":
+                ids[large.digest] = await self._add_large(large)
+        await process.in_build(self._add_commits, group, ids)
+
+    def _know(self, digest: bytes) -> bool:
+        if digest not in self._ids:
+            return False
+        self._ids.move_to_end(digest)
+        return True
+
+    def _remember(self, ids: Mapping[bytes, bytes]) -> None:
+        self._ids |= ids
+        while len(self._ids) > REMEMBERED:
+            self._ids.popitem(last=False)
+
+    def _add_blobs(self, data: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        found = {digest: self._writer().add("blob", content) for digest, content in data.items()}
+        self._require_room()
+        return found
+
+    async def _add_large(self, file: TreeEntry) -> bytes:
+        """Write a large file as a pack of its own, a piece at a time. Returns its id."""
+        self._require_room(file.size)
+        opened = await process.in_build(self._cache.new_pack)
+        with opened:
+            writer = PackWriter(opened.write)
+            blob = writer.begin(file.size)
+            async for piece in chunked.read(self._view, file.digest):
+                await process.in_build(blob.feed, piece)
+            found = await process.in_build(blob.finish)
+            self._size += await process.in_build(self._cache.add_pack, opened, writer.entries)
+        return found
+
+    def _add_commits(self, group: Sequence[_Seal], ids: Mapping[bytes, bytes]) -> None:
+        """Write the trees and commits of seals whose blobs are written. `ids`: of blobs that are new."""
+        for one in group:
+            base = self._done[one.payload.parents[0]].tree if one.payload.parents else EMPTY_TREE
+            changes = {
+                path: None if entry is None else ids.get(entry.digest) or self._ids[entry.digest]
+                for path, entry in one.changes.items()
+            }
+            tree = self._trees.update(base, changes)
+            parents = [self._done[parent].commit for parent in one.parents]
+            commit = self._writer().add("commit", self._commit(one, tree, parents))
+            made = Exported(commit, tree)
+            self._done[one.row.id] = made
+            self._unrecorded.append((one.row.id, made))
+        self._remember(ids)
+        writer = self._writer()
+        self._require_room()
+        if writer.raw > PACK_BYTES:
+            self._end_pack()
+
+    def _commit(self, one: _Seal, tree: bytes, parents: Sequence[bytes]) -> bytes:
+        seconds = one.row.created_at // 1000
+        person = self._persons[one.row.account_id]
+        said, committer = one.payload.provenance.author, objects.signed(person, seconds)
+        author = objects.author(said, seconds) if said else committer
+        return objects.commit(tree, parents, author, committer, one.payload.message)
+
+    async def _name(self, accounts: set[str]) -> None:
+        """Look up how these accounts are named in commits. Those that git never met are named now."""
+        unknown = sorted(accounts - self._persons.keys())
+        if not unknown:
+            return
+        db = self._view.node.db
+        async with db.read() as tx:
+            self._persons |= dict(map(tuple, await tx.all(rows.PERSONS, accounts=unknown)))
+            handles = await tx.all(rows.HANDLES, accounts=unknown)
+        host = urlsplit(self._view.node.config.public_url).hostname or "localhost"
+        new = [
+            {"account_id": account, "person": objects.person(handle or account, f"{account}@{host}")}
+            for account, handle in handles
+            if account not in self._persons
+        ]
+        if new:
+            async with db.write("git persons") as tx:
+                await tx.many(rows.KEEP_PERSON, new)
+                self._persons |= dict(map(tuple, await tx.all(rows.PERSONS, accounts=unknown)))
+
+    # --- packs, on the threads of building
+
+    def _writer(self) -> PackWriter:
+        if self._pack is None:
+            self._file = self._cache.new_pack()
+            self._pack = PackWriter(self._file.write)
+        return self._pack
+
+    def _end_pack(self) -> None:
+        """Put the open pack in its place, then record the seals that are complete with it."""
+        if self._file is not None and self._pack is not None:
+            self._size += self._cache.add_pack(self._file, self._pack.entries)
+            self._file = self._pack = None
+        if self._unrecorded:
+            self._cache.add_seals(self._unrecorded)
+        self._fresh.clear()
+        self._unrecorded = []
+
+    def _keep(self, tree: bytes, raw: bytes) -> None:
+        writer = self._writer()
+        if tree not in writer:
+            writer.add("tree", raw)
+            self._fresh[tree] = raw
+
+    def _load(self, tree: bytes) -> bytes:
+        raw = self._fresh.get(tree)
+        if raw is None:
+            raw = self._objects().read(tree)
+        if raw is None:
+            raise self._broken()
+        return raw
+
+    def _objects(self) -> process.ObjectReader:
+        if self._reader is None:
+            self._reader = process.ObjectReader(self._cache.folder, (self._lock,))
+        return self._reader
+
+    def _require_all(self, commits: Sequence[bytes]) -> None:
+        """Raise unless git finds the commits to which refs will lead."""
+        for commit in dict.fromkeys(commits):
+            if self._objects().read(commit) is None:
+                raise self._broken()
+
+    def _broken(self) -> Exception:
+        """Delete a repository that lacks something, as after a loss of power; it is built anew."""
+        self._cache.remove()
+        return OSError(f"the packs of {self._cache.folder} lack an object; they are built anew")
+
+    def _require_room(self, more: int = 0) -> None:
+        self._view.node.reserve.require()
+        size = self._size + more + (self._pack.size if self._pack is not None else 0)
+        if size > self._most:
+            raise TooLarge(
+                f"this repository has more than the {in_words(self._most)} that git may read here; "
+                "clone it with svc"
+            )
+
+
+def _parents_first(graph: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    """The seals of the graph, each after its parents, along lines of history."""
+    done: set[str] = set()
+    for start in graph:
+        stack = [(start, iter(graph[start]))]
+        while stack:
+            seal_id, parents = stack[-1]
+            parent = next((one for one in parents if one in graph and one not in done), None)
+            if parent is not None:
+                stack.append((parent, iter(graph[parent])))
+                continue
+            stack.pop()
+            if seal_id not in done:
+                done.add(seal_id)
+                yield seal_id

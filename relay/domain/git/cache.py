@@ -1,0 +1,266 @@
+"""The bare repositories that git reads: a folder for each repository below `git/` of the data folder.
+
+    REPO.git/           HEAD, config, packed-refs, objects/pack/ as git has them
+    REPO.git/seals      records of seal id, commit and tree: those whose objects are all in the packs
+    REPO.git/current    the refs that packed-refs says, as a digest
+    REPO.git/read       changed with each request of a reader
+    REPO.lock           held by the process that builds
+    REPO.readers        held, shared, for each reader
+
+All of it can be deleted at any time, since it is made again from the seals with the same ids. A file changes
+by renaming a whole one into its place, so that a process that is killed leaves the older or the newer state.
+Locks are the kernel's, and hold between processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from localstore.core.git.objects import ID_BYTES
+from localstore.core.git.pack import PackEntry, pack_header, pack_index
+
+FOLDER = "git"
+SEAL_BYTES = 32
+_RECORD = SEAL_BYTES + 2 * ID_BYTES
+_PIECE = 1 << 20
+_CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = false\n\tbare = true\n"
+_REFUSAL_SECONDS = 24 * 3600
+
+
+class Exported(NamedTuple):
+    """The commit of a seal, and its tree."""
+
+    commit: bytes
+    tree: bytes
+
+
+class Ref(NamedTuple):
+    """A branch or tag, and the seal that it leads to."""
+
+    type: str
+    name: str
+    head: str
+
+    @property
+    def full_name(self) -> str:
+        return f"refs/{'tags' if self.type == 'tag' else 'heads'}/{self.name}"
+
+
+def fingerprint(default_branch: str, refs: Iterable[Ref]) -> str:
+    """A digest of the refs of a repository."""
+    lines = [default_branch, *(f"{one.full_name} {one.head}" for one in refs)]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+class Cache:
+    """The bare repository of one repository. Methods that write need `building`."""
+
+    def __init__(self, data: Path, repo_id: str) -> None:
+        self.root, self.repo_id = data / FOLDER, repo_id
+        self.folder = self.root / f"{repo_id}.git"
+        self.packs = self.folder / "objects" / "pack"
+
+    # --- asked by readers
+
+    def exists(self) -> bool:
+        return self.folder.is_dir()
+
+    def shows(self) -> str | None:
+        """The fingerprint of the refs that it has; None before it was built."""
+        return _text(self.folder / "current")
+
+    def refusal(self) -> str | None:
+        """Why it cannot be built, if that was found out within a day."""
+        path = self.root / f"{self.repo_id}.refused"
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_mtime > time.time() - _REFUSAL_SECONDS:
+                return _text(path)
+        return None
+
+    def mark_read(self) -> None:
+        """Remember that somebody reads it now: what was read longest ago is deleted first."""
+        with contextlib.suppress(FileNotFoundError):
+            os.utime(self.folder / "read")
+
+    def hold(self) -> int:
+        """A descriptor that keeps the repository from being deleted until it is closed, in this process and
+        in those that inherit it."""
+        return _locked(self.root / f"{self.repo_id}.readers", fcntl.LOCK_SH)
+
+    # --- building
+
+    @contextlib.contextmanager
+    def building(self) -> Iterator[int | None]:
+        """Hold the lock of the one that builds, whose descriptor processes of git inherit: one that survives
+        its relay keeps others from building. None while somebody else has it."""
+        self.root.mkdir(mode=0o700, exist_ok=True)
+        try:
+            descriptor = _locked(self.root / f"{self.repo_id}.lock", fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield None
+            return
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def prepare(self) -> None:
+        """Make an empty repository unless there is one, and remove what a killed process left there."""
+        self.packs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (self.folder / "refs").mkdir(exist_ok=True)
+        if not (self.folder / "HEAD").exists():
+            _replace(self.folder / "config", _CONFIG)
+            _replace(self.folder / "read", b"")
+            _replace(self.folder / "HEAD", b"ref: refs/heads/main\n")
+        for folder in (self.folder, self.packs):
+            for path in [*folder.glob("tmp*"), *folder.glob(".tmp*")]:
+                path.unlink(missing_ok=True)
+
+    def exported(self) -> dict[str, Exported]:
+        """Every seal whose objects are in the packs."""
+        try:
+            raw = (self.folder / "seals").read_bytes()
+        except FileNotFoundError:
+            return {}
+        found = {}
+        for at in range(0, len(raw) - _RECORD + 1, _RECORD):  # a record that was cut off counts for nothing
+            tree = at + SEAL_BYTES + ID_BYTES
+            commit = raw[at + SEAL_BYTES : tree]
+            found[raw[at : at + SEAL_BYTES].hex()] = Exported(commit, raw[tree : at + _RECORD])
+        return found
+
+    def new_pack(self) -> IO[bytes]:
+        """A file for a pack that is being written."""
+        return tempfile.NamedTemporaryFile("w+b", dir=self.packs, prefix="tmp_pack_", delete=False)
+
+    def add_pack(self, file: IO[bytes], entries: Sequence[PackEntry]) -> int:
+        """Complete a pack of these objects, put it in its place with its index, and return its bytes."""
+        path = Path(file.name)
+        with file:
+            if not entries:
+                path.unlink()
+                return 0
+            file.seek(0)
+            file.write(pack_header(len(entries)))
+            file.seek(0)
+            checksum = hashlib.sha1(usedforsecurity=False)
+            while piece := file.read(_PIECE):
+                checksum.update(piece)
+            file.write(checksum.digest())
+            size = file.tell()
+            file.flush()
+            os.fsync(file.fileno())
+        name = self.packs / f"pack-{checksum.hexdigest()}"
+        path.chmod(0o400)
+        path.rename(name.with_suffix(".pack"))
+        _replace(name.with_suffix(".idx"), pack_index(entries, checksum.digest()))
+        return size
+
+    def add_seals(self, records: Iterable[tuple[str, Exported]]) -> None:
+        """Record seals whose objects are all in the packs."""
+        path = self.folder / "seals"
+        with path.open("ab") as file:
+            file.truncate(file.tell() - file.tell() % _RECORD)
+            file.write(b"".join(bytes.fromhex(seal) + one.commit + one.tree for seal, one in records))
+            file.flush()
+            os.fsync(file.fileno())
+
+    def show(self, default_branch: str, refs: Sequence[Ref], commits: Sequence[bytes], digest: str) -> None:
+        """Let the refs lead to these commits, whose objects are all there."""
+        named = sorted((one.full_name, commit.hex()) for one, commit in zip(refs, commits, strict=True))
+        lines = [
+            "# pack-refs with: peeled fully-peeled sorted ",
+            *(f"{commit} {name}" for name, commit in named),
+        ]
+        _replace(self.folder / "packed-refs", ("\n".join(lines) + "\n").encode())
+        _replace(self.folder / "HEAD", f"ref: refs/heads/{default_branch}\n".encode())
+        _replace(self.folder / "current", digest.encode())
+
+    def pack_sizes(self) -> list[int]:
+        """Bytes of each pack."""
+        return [path.stat().st_size for path in self.packs.glob("*.pack")]
+
+    def remove(self) -> bool:
+        """Delete it. False if somebody reads it now."""
+        path = self.root / f"{self.repo_id}.readers"
+        try:
+            descriptor = _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        try:
+            gone = self.root / f"{self.repo_id}.gone"  # a reader finds all of it, or nothing
+            shutil.rmtree(gone, ignore_errors=True)
+            with contextlib.suppress(FileNotFoundError):
+                self.folder.rename(gone)
+            shutil.rmtree(gone, ignore_errors=True)
+        finally:
+            os.close(descriptor)
+        return True
+
+    def refuse(self, why: str) -> None:
+        """Delete it, and say for a day why it is not there."""
+        self.remove()
+        _replace(self.root / f"{self.repo_id}.refused", why.encode())
+
+    def forget(self) -> None:
+        """Delete what else is there of a repository that is gone."""
+        for suffix in ("lock", "readers", "refused"):
+            (self.root / f"{self.repo_id}.{suffix}").unlink(missing_ok=True)
+
+
+def caches(data: Path) -> list[Cache]:
+    """Those that exist, wholly or in part, the one that was read longest ago first."""
+    names = {path.stem for path in (data / FOLDER).glob("*.*")}
+    return sorted((Cache(data, name) for name in names), key=_last_read)
+
+
+def size_of(cache: Cache) -> int:
+    """Bytes of its files."""
+    return sum(_size(path) for path in cache.folder.rglob("*"))
+
+
+def _size(path: Path) -> int:
+    with contextlib.suppress(FileNotFoundError):
+        return path.stat().st_size
+    return 0
+
+
+def _last_read(cache: Cache) -> float:
+    with contextlib.suppress(FileNotFoundError):
+        return (cache.folder / "read").stat().st_mtime
+    return 0.0
+
+
+def _text(path: Path) -> str | None:
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        return path.read_text("utf-8")
+    return None
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a whole file into its place."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix="tmp_")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(name).rename(path)
+
+
+def _locked(path: Path, how: int) -> int:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, how)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor

@@ -1,0 +1,167 @@
+"""Processes of git, which see nothing of the machine but the repository they work on.
+
+They get an environment of their own, no configuration but ours, no hooks, little memory, and only the
+processor time that others leave.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from localstore.core.limits import GIB
+from relay.base.logs import logger
+
+T = TypeVar("T")
+MEMORY = 1 * GIB  # of one process, beside the files that it maps
+NICE = 10
+# Readers of packs come and go by the hundred: starting and ending them must not wait for what builds a pack,
+# nor hold the threads that all of the relay shares.
+_START = ThreadPoolExecutor(max_workers=2, thread_name_prefix="git-start")
+_BUILD = ThreadPoolExecutor(max_workers=2, thread_name_prefix="git-build")
+_SETTINGS = {
+    "core.hooksPath": "/dev/null",
+    "core.bigFileThreshold": "8m",  # larger files are neither kept in memory nor compared
+    "core.packedGitWindowSize": "16m",
+    "core.packedGitLimit": "256m",
+    "pack.threads": "1",
+    "pack.windowMemory": "64m",
+    "pack.deltaCacheSize": "32m",
+    "safe.directory": "*",  # the data folder may belong to another user of the operator's
+    "uploadpack.allowFilter": "true",
+    "uploadpack.allowReachableSHA1InWant": "true",
+    "uploadpack.allowAnySHA1InWant": "false",
+}
+
+
+@cache
+def program() -> str | None:
+    """Where the git of this machine is; None if it has none."""
+    return shutil.which("git")
+
+
+def environment(protocol: str = "") -> dict[str, str]:
+    """All that a process of git is told. `protocol`: of the reader, as in GIT_PROTOCOL."""
+    return {
+        "PATH": os.defpath if program() is None else str(Path(str(program())).parent),
+        "HOME": "/nonexistent",
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_PROTOCOL": protocol,
+    }
+
+
+def start(
+    *words: str, protocol: str = "", locks: tuple[int, ...] = (), **files: Any
+) -> subprocess.Popen[bytes]:
+    """Start git with these words, in a process group of its own. `locks`: descriptors that it keeps open, so
+    that what they lock stays locked should it outlive the relay; `files`: as of Popen."""
+    settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
+    process = subprocess.Popen(
+        [program() or "git", *settings, *words],
+        env=environment(protocol),
+        cwd="/",
+        process_group=0,
+        pass_fds=locks,
+        **{"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **files},
+    )
+    with contextlib.suppress(OSError):  # it has ended already
+        os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
+        if sys.platform == "linux":
+            resource.prlimit(process.pid, resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    return process
+
+
+def end(process: subprocess.Popen[bytes]) -> int:
+    """Kill a process, if it still runs, with those that it started. Returns its exit code."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    return process.wait()
+
+
+def run(*words: str, locks: tuple[int, ...] = ()) -> None:
+    """Run git to its end. Raises OSError when it fails."""
+    process = start(*words, locks=locks, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    _, said = process.communicate()
+    if process.returncode != 0:
+        logger().error(
+            "git failed",
+            words=list(words),
+            code=process.returncode,
+            said=said[-2000:].decode("utf-8", "replace"),
+        )
+        raise OSError(f"git {' '.join(words[:2])} ended with {process.returncode}")
+
+
+async def in_start(call: Callable[..., T], *arguments: object) -> T:
+    """Run what takes a moment, as starting or ending a process, on the threads for that."""
+    return await asyncio.get_running_loop().run_in_executor(_START, call, *arguments)
+
+
+async def in_build(call: Callable[..., T], *arguments: object) -> T:
+    """Run a step of building on the threads for that. It has ended when this returns, also after a cancel."""
+    work = asyncio.get_running_loop().run_in_executor(_BUILD, call, *arguments)
+    try:
+        return await asyncio.shield(work)
+    finally:
+        await asyncio.gather(work, return_exceptions=True)
+
+
+class ObjectReader:
+    """Reads objects of a bare repository, through one process that runs until `close`."""
+
+    def __init__(self, folder: Path, locks: tuple[int, ...] = ()) -> None:
+        self._process = start(
+            "-C",
+            str(folder),
+            "cat-file",
+            "--batch",
+            locks=locks,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def read(self, object_id: bytes) -> bytes | None:
+        """The bytes of an object; None if the repository lacks it. Raises OSError when the process ended."""
+        asked, answers = self._pipes
+        asked.write(object_id.hex().encode() + b"\n")
+        asked.flush()
+        line = answers.readline()
+        if line.endswith(b" missing\n"):
+            return None
+        if not line:
+            raise OSError("git cat-file ended")
+        size = int(line.split()[2])
+        data = answers.read(size + 1)
+        if len(data) != size + 1:
+            raise OSError("git cat-file ended")
+        return data[:-1]
+
+    def close(self) -> None:
+        for pipe in self._pipes:
+            with contextlib.suppress(OSError):
+                pipe.close()
+        end(self._process)
+
+    @property
+    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
+        process = self._process
+        assert process.stdin is not None  # noqa: S101  # both are pipes
+        assert process.stdout is not None  # noqa: S101
+        return process.stdin, process.stdout

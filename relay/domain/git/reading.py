@@ -1,0 +1,121 @@
+"""Answers of `git upload-pack`: one process for each, counted, and ended with its reader.
+
+A process is started on a thread of its own pool; its input is a file, so that nobody has to feed it, and its
+output is read by the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import tempfile
+import time
+from typing import Any
+
+from localstore.core.limits import KIB
+from relay.domain.git import process
+from relay.domain.git.cache import Cache
+from relay.memory.readers import Readers
+
+PIECE = 64 * KIB
+SILENCE = 120.0  # seconds that a process may work without a word
+GRACE, SLOWEST = 300.0, 16 * KIB  # seconds that an answer may take, and one more for each so many bytes
+
+
+class TooLong(Exception):
+    """git works for too long, or its reader reads too slowly; the connection is cut."""
+
+
+class PackStream:
+    """The output of one process, as a stream. `aclose` ends the process and gives its place back, also where
+    nothing was read. `first` comes before the output."""
+
+    def __init__(self, readers: Readers, address: str, hold: int, first: bytes) -> None:
+        self._readers, self._address, self._hold, self._first = readers, address, hold, first
+        self._process: subprocess.Popen[bytes] | None = None
+        self._transport: asyncio.ReadTransport | None = None
+        self._reader = asyncio.StreamReader(limit=2 * PIECE)
+        self._began, self._sent = time.monotonic(), 0
+        self._closed = False
+
+    async def begin(self, words: tuple[str, ...], body: bytes, protocol: str) -> None:
+        task = asyncio.ensure_future(process.in_start(_start, words, body, protocol, self._hold))
+        try:
+            self._process = await asyncio.shield(task)
+        except asyncio.CancelledError:
+            self._process = await task  # it is ended by `aclose`
+            raise
+        loop = asyncio.get_running_loop()
+        self._transport, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(self._reader), self._process.stdout
+        )
+
+    def __aiter__(self) -> PackStream:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._first:
+            first, self._first = self._first, b""
+            return first
+        left = self._began + GRACE + self._sent / SLOWEST - time.monotonic()
+        try:
+            async with asyncio.timeout(min(SILENCE, left)):
+                piece = await self._reader.read(PIECE)
+        except TimeoutError:
+            raise TooLong from None
+        if not piece:
+            await self.aclose()
+            raise StopAsyncIteration
+        self._sent += len(piece)
+        return piece
+
+    async def aclose(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        if self._transport is not None:
+            self._transport.close()
+        ending = asyncio.ensure_future(process.in_start(self._end))
+        ending.add_done_callback(lambda _: self._readers.leave(self._address))
+        await asyncio.shield(ending)
+
+    def _end(self) -> None:
+        if self._process is not None:
+            process.end(self._process)
+        os.close(self._hold)
+
+
+async def read(
+    readers: Readers,
+    address: str,
+    cache: Cache,
+    words: tuple[str, ...],
+    *,
+    body: bytes,
+    protocol: str,
+    first: bytes = b"",
+) -> PackStream:
+    """`first`, then what git answers to `body` for the repository of the cache. Raises Unavailable where too
+    many read."""
+    await readers.enter(address)
+    try:
+        hold = cache.hold()
+    except BaseException:
+        readers.leave(address)
+        raise
+    stream = PackStream(readers, address, hold, first)
+    try:
+        await stream.begin((*words, str(cache.folder)), body, protocol)
+    except BaseException:
+        await stream.aclose()
+        raise
+    return stream
+
+
+def _start(words: tuple[str, ...], body: bytes, protocol: str, hold: int) -> subprocess.Popen[bytes]:
+    with tempfile.TemporaryFile() as asked:
+        asked.write(body)
+        asked.seek(0)
+        files: dict[str, Any] = {"stdin": asked, "stdout": subprocess.PIPE, "bufsize": 0}
+        return process.start(*words, protocol=protocol, locks=(hold,), **files)

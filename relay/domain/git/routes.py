@@ -1,0 +1,101 @@
+"""`git clone https://HOST/OWNER/NAME.git`, with or without `.git` (gitprotocol-http(5)).
+
+Refusals are plain text, since git shows that to the person who waits, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+import msgspec
+from sanic.request import Request
+
+from localstore.core.errors import TooLarge, Unavailable
+from localstore.core.limits import GIT_REQUEST
+from relay.caller import Caller
+from relay.domain.git import serving
+from relay.domain.git.reading import PackStream
+from relay.http.routing import REPOSITORIES, Reply, Upload, route
+
+REFS = "application/x-git-upload-pack-advertisement"
+PACK = "application/x-git-upload-pack-result"
+TEXT = "text/plain; charset=utf-8"
+PULLS_ONLY = "git reads from this server and cannot push to it; use svc push in a folder of svc"
+NOT_DUMB = "this server answers git 1.6.6 and later, by the smart protocol of git-upload-pack"
+VERSIONS = ("version=2", "version=1")
+
+
+class RefsQuery(msgspec.Struct, frozen=True):
+    """`service`: the program that git is about to ask; none for servers that run no program."""
+
+    service: str = ""
+
+
+@route(
+    "GET",
+    "/{owner}/{name}/info/refs",
+    operation="git.fetch",
+    flag=REPOSITORIES,
+    media=REFS,
+    errors=(413, 503),
+    cost=5,
+)
+async def info_refs(caller: Caller, owner: str, name: str, query: RefsQuery, request: Request) -> Reply:
+    """What git asks first for a clone, a fetch or a push; NAME may end in .git"""
+    view = await serving.view(caller, owner, name)
+    if query.service != "git-upload-pack":
+        return _refusal(403, PULLS_ONLY if query.service == "git-receive-pack" else NOT_DUMB)
+    return await _answered(serving.list_refs(view, _protocol(request)), REFS)
+
+
+@route(
+    "POST",
+    "/{owner}/{name}/git-upload-pack",
+    operation="git.fetch",
+    flag=REPOSITORIES,
+    media=PACK,
+    errors=(503,),
+    max_body=GIT_REQUEST,
+    stream=True,
+    gzip=True,
+    cost=20,
+)
+async def upload_pack(caller: Caller, owner: str, name: str, request: Request, upload: Upload) -> Reply:
+    """Refs, or a pack of what git lacks; the body as git sends it, also compressed"""
+    view = await serving.view(caller, owner, name)
+    body = await upload.whole()
+    await upload.finish()
+    return await _answered(serving.fetch(view, body, _protocol(request)), PACK)
+
+
+@route(
+    "POST",
+    "/{owner}/{name}/git-receive-pack",
+    operation="git.push",
+    flag=REPOSITORIES,
+    media=TEXT,
+    max_body=GIT_REQUEST,
+    stream=True,
+)
+async def receive_pack(caller: Caller, owner: str, name: str) -> Reply:
+    """Refused: git does not push by https"""
+    await serving.view(caller, owner, name)
+    return _refusal(403, PULLS_ONLY)
+
+
+async def _answered(asked: Awaitable[PackStream], media: str) -> Reply:
+    try:
+        return Reply(stream=await asked, content_type=media)
+    except (Unavailable, TooLarge) as error:
+        again = error.extra.get("retry_after")
+        return _refusal(error.status, error.detail, {"retry-after": str(again)} if again else {})
+
+
+def _refusal(status: int, sentence: str, headers: dict[str, str] | None = None) -> Reply:
+    return Reply(body=f"{sentence}\n", status=status, headers=headers or {}, content_type=TEXT)
+
+
+def _protocol(request: Request) -> str:
+    """The version of the protocol that git asks for. Nothing else of the header is passed on."""
+    said = request.headers.get("git-protocol", "").split(":")
+    return next((one for one in VERSIONS if one in said), "")

@@ -1,0 +1,183 @@
+"""What git may read, and when it is ready: rules, jobs, and what is deleted again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from localstore.core.errors import NotFound, TooLarge, Unavailable
+from localstore.core.rights import OPERATIONS
+from relay.base.logs import logger
+from relay.caller import Caller, View
+from relay.db.engine.database import Tx
+from relay.domain.git import process, rows
+from relay.domain.git.build import Unfinished, build, refs_of
+from relay.domain.git.cache import Cache, caches, fingerprint, size_of
+from relay.domain.git.reading import PackStream, read
+from relay.events import log
+from relay.events.jobs import SECOND, Pace
+from relay.events.log import Logged
+from relay.gate.gate import view_at, view_of
+from relay.node import Node
+from relay.service.history import sealed
+
+BUILD, SWEEP, NAME = "git.build", "git.sweep", "git"
+KINDS = ("seal.create", *sorted(log.ACCESS))
+PAUSES = (
+    0.02,
+    0.05,
+    0.1,
+    0.2,
+    0.4,
+)  # seconds between two looks whether it is ready; the last one from then on
+_READS = OPERATIONS["history.pack"]  # what git is given is a part of history, with all that it names
+LISTS_LATER = "version=2"  # of the protocol: the refs are asked for in a request of its own
+_ANNOUNCED = b"001e# service=git-upload-pack\n0000"
+_REFS_ASKED = b"command=ls-refs"
+
+
+def register(node: Node) -> None:
+    """Register the jobs and what follows the log; before the node's jobs start."""
+
+    async def build_job(data: dict[str, Any]) -> None:
+        await carry_on(node, str(data["repo_id"]))
+
+    async def sweep_job(_: dict[str, Any]) -> None:
+        await sweep(node)
+
+    async def follow(tx: Tx, events: Sequence[Logged]) -> None:
+        """Repositories that git has read are built on as they grow; those that it may no longer read go."""
+        for repo_id in sorted({one.repo_id for one in events if one.kind == "seal.create" and one.repo_id}):
+            if _cache(node, repo_id).exists():
+                await node.jobs.add(tx, BUILD, {"repo_id": repo_id}, lane=repo_id)
+        if any(one.changes_access and one.repo_id and _cache(node, one.repo_id).exists() for one in events):
+            await node.jobs.add(tx, SWEEP, {})
+
+    node.jobs.register(BUILD, build_job, Pace(slots=2, deadline=270 * SECOND, each=1))
+    node.jobs.register(SWEEP, sweep_job, Pace(slots=1, deadline=270 * SECOND), hourly=True)
+    node.followers.register(NAME, follow, KINDS)
+
+
+async def view(caller: Caller, owner: str, name: str) -> View:
+    """The repository as git reads it, without an account. Raises NotFound where it is hidden, not public,
+    encrypted end to end, or not shown as a whole: what is left out of a commit changes its id."""
+    nobody = Caller(caller.node, None, caller.address, lease=caller.lease)
+    found = await view_at(_READS, nobody, owner, name.removesuffix(".git"))
+    _require_readable(found)
+    if process.program() is None:
+        raise Unavailable("this server has no git; clone with svc, or ask its operator to install git")
+    return found
+
+
+async def list_refs(view: View, protocol: str) -> PackStream:
+    """What git reads first: the capabilities and, unless it asks for them later, the refs."""
+    cache = _cache(view.node, view.repo.id)
+    if protocol != LISTS_LATER or cache.shows() is None:
+        await _await_current(view, cache)
+    words = ("upload-pack", "--stateless-rpc", "--advertise-refs")
+    first = b"" if protocol == LISTS_LATER else _ANNOUNCED
+    return await _read(view, cache, words, b"", protocol, first)
+
+
+async def fetch(view: View, body: bytes, protocol: str) -> PackStream:
+    """The answer to a request of git's: refs, or a pack. Refs are those of now; a pack is what was asked for,
+    also where a branch moved since its reader saw it."""
+    cache = _cache(view.node, view.repo.id)
+    if _asks_refs(body) or cache.shows() is None:
+        await _await_current(view, cache)
+    return await _read(view, cache, ("upload-pack", "--stateless-rpc"), body, protocol)
+
+
+async def _read(
+    view: View, cache: Cache, words: tuple[str, ...], body: bytes, protocol: str, first: bytes = b""
+) -> PackStream:
+    cache.mark_read()
+    node = view.node
+    readers = node.git_refs if _asks_refs(body) or not body else node.git_packs
+    return await read(readers, view.network, cache, words, body=body, protocol=protocol, first=first)
+
+
+def _asks_refs(body: bytes) -> bool:
+    return body[4 : 4 + len(_REFS_ASKED)] == _REFS_ASKED
+
+
+async def _await_current(view: View, cache: Cache) -> None:
+    """Wait until the cache has the refs of now. Raises Unavailable when that takes longer than a request may;
+    building goes on."""
+    if not await _is_current(view, cache):
+        await view.node.git_builds.join((view.repo.id, b""), _made_current(view, cache))
+
+
+async def _made_current(view: View, cache: Cache) -> None:
+    """Have the cache built until it has the refs of now."""
+    node = view.node
+    async with node.db.write() as tx:
+        await node.jobs.add(tx, BUILD, {"repo_id": view.repo.id}, lane=view.repo.id)
+    looks = 0
+    while not await _is_current(view, cache):
+        await asyncio.sleep(PAUSES[min(looks, len(PAUSES) - 1)])
+        looks += 1
+
+
+async def _is_current(view: View, cache: Cache) -> bool:
+    if (why := cache.refusal()) is not None:
+        raise TooLarge(why)
+    async with view.read() as tx:
+        refs = await refs_of(tx, view)
+    return cache.shows() == fingerprint(view.repo.default_branch, refs)
+
+
+async def carry_on(node: Node, repo_id: str) -> None:
+    """Build what is missing for git; a repository that it may not read is left alone. What is not finished in
+    time is work for another job, which goes on there."""
+    cache = _cache(node, repo_id)
+    try:
+        found = await view_of(_READS, Caller(node, None, ""), repo_id)
+        _require_readable(found)
+        built = await build(found, cache, node.config.git_cache)
+    except Unfinished:
+        async with node.db.write() as tx:
+            await node.jobs.add(tx, BUILD, {"repo_id": repo_id}, lane=repo_id)
+    except TooLarge as error:
+        await process.in_build(cache.refuse, error.detail)
+    except NotFound:
+        return
+    else:
+        if built:
+            await process.in_build(_make_room, node, repo_id)
+
+
+async def sweep(node: Node) -> None:
+    """Delete the caches of repositories that git may no longer read, and those that were read longest ago
+    while all together have more than they may."""
+    found = {one.repo_id: one for one in await process.in_build(caches, node.config.data)}
+    async with node.db.read() as tx:
+        kept = {row[0] for row in await tx.all(rows.READABLE, ids=list(found))} if found else set()
+    for repo_id in found.keys() - kept:
+        if await process.in_build(found[repo_id].remove):
+            await process.in_build(found[repo_id].forget)
+    await process.in_build(_make_room, node, "")
+
+
+def _make_room(node: Node, but: str) -> None:
+    """Delete caches until those that are left have no more than they may; that of `but` stays."""
+    listed = caches(node.config.data)
+    sizes = {one.repo_id: size_of(one) for one in listed}
+    total = sum(sizes.values())
+    for one in listed:
+        if total <= node.config.git_cache:
+            return
+        if one.repo_id != but and one.exists() and one.remove():
+            logger().info("git cache deleted", repo=one.repo_id, bytes=sizes[one.repo_id])
+            total -= sizes[one.repo_id]
+
+
+def _require_readable(view: View) -> None:
+    if not view.repo.public or not sealed.shows_all(view):
+        raise NotFound
+    sealed.require_plaintext(view)
+
+
+def _cache(node: Node, repo_id: str) -> Cache:
+    return Cache(node.config.data, repo_id)
