@@ -12,7 +12,6 @@ import re
 import stat
 from pathlib import Path
 
-from localstore.core.errors import Invalid
 from localstore.core.limits import GIT_INDEX_BYTES, GIT_INDEX_PATHS
 
 _HEADER = 12
@@ -24,7 +23,7 @@ _EXTENDED = 0x4000  # two more bytes of flags follow
 _POINTER = re.compile(rb"gitdir: ([^\0\n]{1,4096})\n?")
 
 
-class IndexUnreadable(Invalid):
+class IndexUnreadable(ValueError):
     """git's index is not as git writes it, or is too large."""
 
 

@@ -146,7 +146,7 @@ class GitTracked:
             names = b"".join(name + b"\0" for name in read_index(index))
             read = _Names(now, blake3(names), names)
         except IndexUnreadable as error:
-            read = _Names(now, blake3(b""), b"", error.detail)
+            read = _Names(now, blake3(b""), b"", str(error))
         if fingerprint(index) == now:  # else git wrote meanwhile, and these may be the names of either
             unfinished = self._record / f"{CACHE}.{os.urandom(4).hex()}"
             with suppress(OSError):
