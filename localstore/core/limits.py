@@ -92,6 +92,10 @@ OFFER = 7 * 24 * 3600  # seconds in which an invitation or transfer is answered
 
 # --- files that configure a working copy
 IGNORE_FILE_BYTES = 256 * KIB  # one .svcignore, .stignore or .gitignore
+GIT_INDEX_BYTES, GIT_INDEX_PATHS = (
+    128 * MIB,
+    1_000_000,
+)  # git's own list of a folder's files; also of its names
 MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST = 64 * KIB, 32, 256
 EXECUTABLE_LIST = 1000  # patterns in `executable` of .svc.yaml
 

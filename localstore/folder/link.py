@@ -22,9 +22,7 @@ from localstore.errors import FolderTurned, LinkDamaged, NotLinked
 FOLDER = ".svc"
 REPO_FILE, STATE_FILE, ID_FILE = "repo.json", "state.json", "id"
 UNVERSIONED_FILE = ".gitignore"
-UNVERSIONED = (
-    b"*\n"  # the link is this machine's: git does not list it, `git add -A` and `git clean` leave it
-)
+UNVERSIONED = b"*\n"  # git neither lists nor takes nor cleans the link, which is this machine's
 _UNFINISHED = re.compile(r"(repo\.json|state\.json|id|\.gitignore)\.[0-9a-f]{8}")  # see `_write`
 _CLASS = re.compile("[a-z0-9_]{1,32}")
 FILE_MODE = 0o644

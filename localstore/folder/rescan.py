@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 from localstore.folder.files import Files
+from localstore.folder.git_tracked import Tracked
 from localstore.folder.scan import scan
 from localstore.folder.scan_result import PartialWalk, Scan, ScanChanges, WatcherMistaken, changed_exclusions
 from localstore.folder.stat_cache import NO_SINKS, ScanSinks
@@ -22,27 +23,41 @@ TRUST_SECONDS = 3600  # a full scan after this time finds the few changes that c
 
 
 def rescan(
-    db: Database, files: Files, record: Path, now: int, kept: ScanSinks = NO_SINKS, lean: bool = False
+    db: Database,
+    files: Files,
+    record: Path,
+    now: int,
+    tracked: Tracked,
+    kept: ScanSinks = NO_SINKS,
+    lean: bool = False,
 ) -> Scan:
     """Scan the folder of `record` and store what changed.
 
-    `lean`: skip folders that a watcher reports unchanged; without a watcher, or with a wrong answer, the
-    whole folder is scanned. `now`: seconds of Unix time.
+    `lean`: skip folders that a watcher reports unchanged; without a watcher, or with a wrong answer, or if
+    git tracks other files now, the whole folder is scanned. `now`: seconds of Unix time. `tracked`: of `db`.
     """
     last = db.scan_record.last_scan()
     told = protocol.ask_changes(record, last.token if last else None)
-    if lean and told is not None and told.known and last and 0 <= now - last.everywhere < TRUST_SECONDS:
+    tracked.git.refresh()
+    recent = last and 0 <= now - last.everywhere < TRUST_SECONDS and last.git == tracked.git.identity
+    if lean and told is not None and told.known and last and recent:
         try:
-            return _rescan_part(db, files, kept, told, last)
+            return _rescan_part(db, files, tracked, kept, told, last)
         except WatcherMistaken:
             pass  # a folder vanished during the walk, or the answer was wrong
-    return _rescan_all(db, files, kept, LastScan(told.token, now) if told else None, last)
+    this = LastScan(told.token, now, tracked.git.identity) if told else None
+    return _rescan_all(db, files, tracked, kept, this, last)
 
 
 def _rescan_all(
-    db: Database, files: Files, kept: ScanSinks, this: LastScan | None, last: LastScan | None
+    db: Database,
+    files: Files,
+    tracked: Tracked,
+    kept: ScanSinks,
+    this: LastScan | None,
+    last: LastScan | None,
 ) -> Scan:
-    found, news = scan(files, db.folders(), db, kept)
+    found, news = scan(files, db.folders(), tracked, kept)
     asides = changed_exclusions(db.scan_record.exclusions(), found.exclusions) if this else {}
     if any(news) or asides or this != last:
         with db.step():
@@ -52,7 +67,9 @@ def _rescan_all(
     return found
 
 
-def _rescan_part(db: Database, files: Files, kept: ScanSinks, told: Changes, last: LastScan) -> Scan:
+def _rescan_part(
+    db: Database, files: Files, tracked: Tracked, kept: ScanSinks, told: Changes, last: LastScan
+) -> Scan:
     before = db.scan_record.exclusions()
     part = PartialWalk(
         {*map(os.fsdecode, told.files), *db.scan_record.single_folders()}
@@ -60,7 +77,7 @@ def _rescan_part(db: Database, files: Files, kept: ScanSinks, told: Changes, las
         {*map(os.fsdecode, told.all), *(folder for folder, aside in before.items() if aside.rescan == "all")},
     )
     found, news = (
-        scan(files, db.scan_record.folders_in(part), db, kept, part)
+        scan(files, db.scan_record.folders_in(part), tracked, kept, part)
         if part
         else (Scan(), ScanChanges({}, [], []))
     )
@@ -70,7 +87,7 @@ def _rescan_part(db: Database, files: Files, kept: ScanSinks, told: Changes, las
         with db.step():
             _keep(db, news)
             db.scan_record.put_exclusions(asides)
-            db.scan_record.put_last_scan(LastScan(told.token, last.everywhere))
+            db.scan_record.put_last_scan(LastScan(told.token, last.everywhere, last.git))
     found.read_from_records(lambda: db.folders().values(), db.scan_record.file)
     return found
 

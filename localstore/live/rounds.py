@@ -323,7 +323,8 @@ def _walked(copy: WorkingCopy, folders: Iterable[str], heard: bool) -> tuple[Sca
             vanished = (one for one in below if copy.files.stat(one[:-1]) is None)
             beside = {one[: one[:-1].rfind("/") + 1] for one in vanished}  # what may have become of it
             part = PartialWalk({*copy.db.scan_record.single_folders(), *beside}, below)
-            found, news = walk(copy.files, copy.db.scan_record.folders_in(part), copy.db, sinks, part)
+            copy.git.refresh()
+            found, news = walk(copy.files, copy.db.scan_record.folders_in(part), copy.tracked, sinks, part)
             with copy.db.step():
                 copy.db.put_folders(*news)
             found.read_from_records(lambda: copy.db.folders().values(), copy.db.scan_record.file)

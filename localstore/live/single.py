@@ -11,6 +11,7 @@ from localstore.core.ignore import matcher
 from localstore.core.ignore.matcher import SOURCES
 from localstore.core.paths import RESERVED, parents
 from localstore.folder.files import Files
+from localstore.folder.git_tracked import GitTracked
 from localstore.folder.scan_result import Exclusions, Scan, Skipped
 from localstore.folder.stat_cache import ScanSinks, Stat, hash_file
 from localstore.folder.walk_rules import NESTED, fault_of, rules_in
@@ -22,6 +23,7 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
     """Scan these paths. Left out: ignored files that the record does not know, and names that no repository
     accepts. Where a file of the record is missing, what may have become of it is skipped as in a walk: links
     and other repositories in its place, and files of such names beside it."""
+    copy.git.refresh()
     scan, found, gone = Scan(), {}, []
     aside = _Aside(copy.files, scan)
     by_folder: dict[str, list[Stat]] = {}
@@ -34,7 +36,7 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
             continue
         prefix = path[: path.rfind("/") + 1]
         by_folder.setdefault(prefix, [])
-        if path not in copy.entries and left_out(copy.files, path):
+        if path not in copy.entries and left_out(copy.files, path, copy.git):
             continue
         try:
             seen = _read(copy.files, path, sinks)
@@ -116,14 +118,20 @@ def _read(files: Files, path: str, sinks: ScanSinks) -> Stat | None:
         return None
 
 
-def left_out(files: Files, path: str) -> bool:
+def left_out(files: Files, path: str, git: GitTracked) -> bool:
     """Whether the ignore rules, or a nested repository, exclude a file at this path. Reads the rules of its
     parent folders."""
     above = sorted(parents(path), key=len)
+    if any(files.stat(f"{folder}/{inside}") is not None for folder in above for inside in NESTED):
+        return True
+    return _ignored(files, path, above) and not git.keeps(path)
+
+
+def _ignored(files: Files, path: str, above: list[str]) -> bool:
     scope = matcher.root(_rules(files, ""))
     for folder in above:
         name = folder.rpartition("/")[2]
-        if scope.prune(name) or any(files.stat(f"{folder}/{inside}") is not None for inside in NESTED):
+        if scope.prune(name):
             return True
         scope = scope.enter(name, _rules(files, f"{folder}/"))
     return scope.ignored(path.rpartition("/")[2], False)

@@ -30,11 +30,12 @@ _BELOW = "SELECT path, mark, files FROM folders WHERE path>=? AND path<?"
 
 
 class LastScan(msgspec.Struct, frozen=True, array_like=True):
-    """The last scan: the watcher's token up to which the record is true, and when the whole folder was last
-    scanned (seconds of Unix time)."""
+    """The last scan: the watcher's token up to which the record is true, when the whole folder was last
+    scanned (seconds of Unix time), and the digest of the names that git tracked."""
 
     token: Token
     everywhere: int
+    git: bytes = b""
 
 
 class ScanRecord:

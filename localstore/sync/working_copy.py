@@ -17,6 +17,7 @@ from localstore.core.lane.lane import Lane
 from localstore.folder import link
 from localstore.folder.chunking import ChunkLists
 from localstore.folder.files import Fetched, Files
+from localstore.folder.git_tracked import GitTracked, Tracked
 from localstore.folder.link import RepoLink
 from localstore.folder.rescan import rescan
 from localstore.folder.scan_result import Scan
@@ -69,6 +70,8 @@ class WorkingCopy:
         self.objects = Objects(record / "objects", self.db)
         self.state = StateFile(folder, self.db)
         self.files = Files(folder)
+        self.git = GitTracked(folder, record)
+        self.tracked = Tracked(self.db, self.git)
         self.conflicts: list[tuple[str, str]] = []  # paths, and what their files are called now
         self.merged: set[str] = set()  # paths whose captured edits were merged with edits by others
         self.sealed_by: list[str] = []  # handles of those who made the seals that a pull brings
@@ -238,7 +241,8 @@ class WorkingCopy:
         """
         sends = self._transport is not None and self.file_cap > limits.BLOB_FILE
         kept = ScanSinks(self.chunk_lists if sends else None, None if lean else self.objects.cache)
-        return rescan(self.db, self.files, self.record, int(self.now().timestamp()), kept, lean or heard)
+        now = int(self.now().timestamp())
+        return rescan(self.db, self.files, self.record, now, self.tracked, kept, lean or heard)
 
     def exists(self, path: str) -> bool:
         """Whether anything is at the path."""

@@ -20,6 +20,7 @@ import msgspec
 
 from localstore.errors import NotWatchable
 from localstore.folder.lock import AlreadyLocked, hold_lock
+from localstore.record.tracked_folders import TrackedFolders
 from localstore.watch import mounts
 from localstore.watch.inotify import DELETE, ITSELF, MOVED_FROM, Inotify
 from localstore.watch.protocol import (
@@ -86,6 +87,7 @@ class _Watcher:
             self._record_events = self._open.enter_context(contextlib.closing(Inotify()))
             self._mounts = self._open.enter_context(mounts.TABLE.open("rb", buffering=0))
             mounts.check(folder, self._mounts.read())
+            self._tracked = self._open.enter_context(contextlib.closing(TrackedFolders(folder, record)))
             self._begin()
             self._open.callback(lambda: self._inotify.close())
             self._listening = self._open.enter_context(_listen(record))
@@ -146,7 +148,10 @@ class _Watcher:
         self._inotify = Inotify()
         self._id = os.urandom(16)
         try:
-            self._tree = Tree(self._folder, self._inotify, self._live.hears if self._live else None)
+            if self._live is None:
+                self._tree = Tree(self._folder, self._inotify)
+            else:  # a scan goes to tracked files in ignored folders each time; live sync hears of saves alone
+                self._tree = Tree(self._folder, self._inotify, self._live.hears, self._tracked.hold)
         except BaseException:
             self._inotify.close()
             raise

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -70,10 +70,18 @@ class _Node:
 
 class Tree:
     """The watched folders of the linked `folder`. No descriptor of the folder stays open, so that its file
-    system can be unmounted."""
+    system can be unmounted. `tracked_below`: whether an ignored folder holds files that are tracked; such a
+    folder is watched too."""
 
-    def __init__(self, folder: Path, inotify: Inotify, hears: Hears | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        inotify: Inotify,
+        hears: Hears | None = None,
+        tracked_below: Callable[[str], bool] = lambda folder: False,
+    ) -> None:
         self._folder, self._inotify, self._hears = folder, inotify, hears
+        self._tracked_below = tracked_below
         self._by_watch: dict[int, _Node] = {}
         self._itself, self._link = _identity(folder), _link_of(folder)
         self.serial = 0
@@ -188,7 +196,7 @@ class Tree:
         if removed is not None:
             self._drop(removed)
         prefix = f"{above.prefix}{name}/"
-        if not above.scope.prune(name) and fault_of(prefix[:-1]) is None:
+        if self._allowed(above, name) and fault_of(prefix[:-1]) is None:
             opened = self._open(prefix)
             if opened is not None:
                 self._enter(above, name, opened)
@@ -214,7 +222,7 @@ class Tree:
                 node.foreign = True
                 return
             for entry in entries:
-                if not entry.is_dir(follow_symlinks=False) or node.scope.prune(entry.name):
+                if not entry.is_dir(follow_symlinks=False) or not self._allowed(node, entry.name):
                     continue
                 if fault_of(node.prefix + entry.name) is None:
                     below = _opened(entry.name, opened)
@@ -225,6 +233,9 @@ class Tree:
                 raise
         finally:
             os.close(opened)
+
+    def _allowed(self, above: _Node, name: str) -> bool:
+        return not above.scope.prune(name) or self._tracked_below(above.prefix + name)
 
     def _drop(self, node: _Node) -> None:
         for below in node.below.values():

@@ -1,16 +1,15 @@
-"""Reports files that are not sent: ignored files, those of them that git tracks, and names that other systems
-cannot hold."""
+"""Reports files that are not sent: ignored files, those that git tracks and that rules for svc leave out all
+the same, and names that other systems cannot hold."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
 from localstore.core.ignore import matcher
-from localstore.core.ignore.matcher import ALWAYS, BUILT_IN, Reason, Scope
+from localstore.core.ignore.matcher import ALWAYS, BUILT_IN, OVER_GIT, Reason, Scope
 from localstore.core.paths import case_collisions, portability, terminal_safe
 from localstore.folder.walk_rules import LISTED, NESTED, is_utf8, rules_in
 from localstore.sync.working_copy import WorkingCopy
@@ -18,15 +17,12 @@ from localstore.sync.working_copy import WorkingCopy
 NOTED = "told"  # meta: what was said of this folder already
 NOTED_MAX = 5000
 BUILT_IN_RULE = "built-in "  # and the pattern
-INDEX = "git_index"  # meta: the index of git that was compared last
-GIT_SECONDS = 20
-# Settings of the repository must not run programs.
-GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "ls-files", "-z")
+COMPARED = "git_index"  # meta: the index of git that was compared with the rules last, and those rules
 
 
 class IgnoredFile(msgspec.Struct, frozen=True):
     """A file, or a folder (ends in `/`), that a rule ignores. `keep`: the line of `.svcignore` that includes
-    it again."""
+    it again, empty for a rule of `.svcignore` itself."""
 
     path: str
     rule: str
@@ -60,7 +56,7 @@ def _ignored(copy: WorkingCopy, fd: int, prefix: str, above: Scope | None) -> It
         path, folder = prefix + entry.name, entry.is_dir(follow_symlinks=False)
         if not is_utf8(path):
             continue
-        tracked = copy.db.tracks_below(path) if folder else copy.db.tracks(path)
+        tracked = copy.tracked.tracks_below(path) if folder else copy.tracked.tracks(path)
         if folder and (not scope.prune(entry.name) or tracked):
             yield from _below(copy, fd, entry.name, path, scope)
             continue
@@ -87,7 +83,8 @@ def _left_out(path: str, reason: Reason) -> IgnoredFile:
     else:
         where = f"{reason.base}/{reason.source}" if reason.base else reason.source
         rule = f"{where}:{reason.line} {reason.pattern}"
-    return IgnoredFile(terminal_safe(path), terminal_safe(rule), terminal_safe(_line_for(path)))
+    keep = "" if reason.source == ".svcignore" else terminal_safe(_line_for(path))
+    return IgnoredFile(terminal_safe(path), terminal_safe(rule), keep)
 
 
 def _line_for(path: str) -> str:
@@ -99,76 +96,41 @@ def _line_for(path: str) -> str:
 
 
 def tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
-    """Files that git tracks and that a rule ignores, other than one of `.svcignore`."""
-    if not (copy.folder / ".git").exists():
-        return []
-    found = []
-    scope = _scopes(copy)
-    for path in _git_files(copy):
-        if not is_utf8(path) or copy.db.tracks(path) or not copy.exists(path):
-            continue
-        folder, _, name = path.rpartition("/")
-        reason = scope(folder).explain(name, False)
-        if reason is not None and reason.ignored and reason.source not in (ALWAYS, ".svcignore"):
-            found.append(_left_out(path, reason))
+    """Files that git tracks and that a rule of `.svcignore` or `.stignore` leaves out."""
+    copy.git.refresh()
+    found = [
+        _left_out(path, reason)
+        for path, reason in copy.git.left_out()
+        if reason.source != ALWAYS and not copy.db.tracks(path) and copy.exists(path)
+    ]
     copy.files.forget()
     return found
 
 
-def _git_files(copy: WorkingCopy) -> list[str]:
-    """The paths that git tracks in this folder; empty if git is not installed or does not answer."""
-    import subprocess
-
-    settings = os.environ | {"GIT_OPTIONAL_LOCKS": "0"}
-    try:
-        ran = subprocess.run(
-            GIT, cwd=copy.folder, capture_output=True, timeout=GIT_SECONDS, env=settings, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return []
-    return [os.fsdecode(name) for name in ran.stdout.split(b"\0") if name]
-
-
-def _scopes(copy: WorkingCopy) -> Callable[[str], Scope]:
-    def read(folder: str) -> dict[str, str]:
-        try:
-            fd = os.open(copy.folder / folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError:
-            return {}
-        try:
-            return rules_in(fd, folder + "/" if folder else "", os.listdir(fd))  # noqa: PTH208 - a descriptor
-        finally:
-            os.close(fd)
-
-    @cache
-    def scope(folder: str) -> Scope:
-        if not folder:
-            return matcher.root(read(""))
-        above, _, name = folder.rpartition("/")
-        return scope(above).enter(name, read(folder))
-
-    return scope
-
-
 def newly_tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
-    """The files of `tracked_by_git` that were not reported before. Runs git only if its index changed."""
-    index = _index(copy)
-    if index is None or copy.db.text(INDEX) == index:
+    """The files of `tracked_by_git` that were not reported before. Looks at the files only if git tracks
+    others now, or if the rules in the top folder changed."""
+    copy.git.refresh()
+    compared = f"{copy.git.identity.hex()} {' '.join(_stat_of(copy, name) for name in OVER_GIT)}"
+    if not copy.git.identity or copy.db.text(COMPARED) == compared:
         return []
     found = tracked_by_git(copy)
     fresh = _not_noted_before(copy, [f"git {one.path}" for one in found])
-    copy.db.put(INDEX, index)
+    copy.db.put(COMPARED, compared)
     return [one for one in found if f"git {one.path}" in fresh]
 
 
-def _index(copy: WorkingCopy) -> str | None:
-    for name in (".git/index", ".git"):
-        try:
-            info = (copy.folder / name).stat()
-        except OSError:
-            continue
-        return f"{info.st_mtime_ns} {info.st_size}"
-    return None
+def _stat_of(copy: WorkingCopy, name: str) -> str:
+    info = copy.files.stat(name)
+    return f"{info.st_mtime_ns}/{info.st_size}" if info else "-"
+
+
+def unreadable_index(copy: WorkingCopy) -> list[str]:
+    """A warning, once, if git's index cannot be read; else nothing."""
+    fault = copy.git.fault
+    if not fault or not _not_noted_before(copy, [f"index {fault}"]):
+        return []
+    return [f"warning: .git/index: {fault}; what git tracks and .gitignore names is left out"]
 
 
 def unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) -> list[str]:

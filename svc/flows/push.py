@@ -23,7 +23,14 @@ from localstore.sync.uncarried import with_kept
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import ConflictCopy, begin, conflict_copies, merged_with, update_file_cap
 from svc.flows.executable import unlisted
-from svc.flows.ignored_files import IgnoredFile, ignored, newly_tracked_by_git, tracked_by_git, unportable
+from svc.flows.ignored_files import (
+    IgnoredFile,
+    ignored,
+    newly_tracked_by_git,
+    tracked_by_git,
+    unportable,
+    unreadable_index,
+)
 from svc.flows.merge.resolve import unresolved_copies
 
 PULLS = 3  # how often a push pulls and sends again after others' edits came first
@@ -114,7 +121,7 @@ def _send_changes(copy: WorkingCopy, no_delete: bool) -> Pushed:
     _send_all(copy, result, not no_delete)
     sealed = copy.db.sealed_among(result.sent)
     new = [path for path in result.sent if path not in sealed]
-    result.warnings = unportable(copy, new, copy.entries)
+    result.warnings = unportable(copy, new, copy.entries) + unreadable_index(copy)
     result.executable = unlisted(copy, new)
     if head is None:
         result.built_in = Counter(item.rule for item in ignored(copy) if item.built_in)

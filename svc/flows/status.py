@@ -17,7 +17,14 @@ from localstore.sync.uncarried import Uncarried, with_kept
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.background import BackgroundCall
 from svc.flows.common import missing_branch_error, unwritable, update_file_cap
-from svc.flows.ignored_files import IgnoredFile, ignored, newly_tracked_by_git, tracked_by_git, unportable
+from svc.flows.ignored_files import (
+    IgnoredFile,
+    ignored,
+    newly_tracked_by_git,
+    tracked_by_git,
+    unportable,
+    unreadable_index,
+)
 from svc.flows.merge.resolve import all_unresolved
 
 BranchState = Literal["here", "gone", "replaced"]
@@ -88,6 +95,7 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
     result.tracked = tracked_by_git(copy) if show_ignored else newly_tracked_by_git(copy)
     if result.new:
         result.warnings = unportable(copy, result.new, scan.files)
+    result.warnings += unreadable_index(copy)
     _compare(copy, now, result)
     return result
 

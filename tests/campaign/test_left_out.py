@@ -19,6 +19,7 @@ def test_files_that_git_tracks_and_rules_drop_are_named_once_with_the_line_that_
     place: Place,
 ) -> None:
     git(place, "init", "-q")
+    place.write(place.ann, ".stignore", "build/\ndist/\ntarget/\n")
     forced = ["build/x", "docs/a*b/dist/[1].txt", "lib/target/ keep"]
     for path in [*forced, "build/not-git", "src/a.py"]:
         place.write(place.ann, path, f"{path}\n")
@@ -27,22 +28,23 @@ def test_files_that_git_tracks_and_rules_drop_are_named_once_with_the_line_that_
     lines = []
     for path in forced:
         (line,) = [one for one in pushed.err.splitlines() if f"git tracks {path}," in one]
-        assert "built-in" in line
+        assert ".stignore:" in line
         lines.append(line.partition("add ")[2].removesuffix(" to .svcignore"))
     assert "not-git" not in pushed.err
     assert "git tracks" not in place.ann.ok("status").err
     place.write(place.ann, ".svcignore", "".join(f"{line}\n" for line in lines))
     place.ann.ok("push", "-m", "kept")
     bob = place.machine("bob")
-    assert {path for path in bob.files() if path != ".svcignore"} == {*forced, "src/a.py"}
+    assert {path for path in bob.files() if path not in (".svcignore", ".stignore")} == {*forced, "src/a.py"}
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_status_names_them_before_a_push(place: Place) -> None:
     git(place, "init", "-q")
+    place.write(place.ann, ".stignore", "build/\n")
     place.write(place.ann, "build/x", "x\n")
     git(place, "add", "-f", "build/x")
-    assert "git tracks build/x, and built-in build/ leaves it out" in place.ann.ok("status").err
+    assert "git tracks build/x, and .stignore:1 build/ leaves it out" in place.ann.ok("status").err
     assert "git tracks" not in place.ann.ok("status").err
 
 

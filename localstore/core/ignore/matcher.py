@@ -26,6 +26,7 @@ from localstore.core.ignore.wildmatch import octets
 from localstore.core.paths import RESERVED, TEMPORARY
 
 SOURCES = (".svcignore", ".stignore", ".gitignore")  # file names, highest precedence first
+OVER_GIT = SOURCES[:2]  # these leave out what git tracks too; `.gitignore` and the defaults do not, as in git
 BUILT_IN = "built-in"
 ALWAYS = "always"  # the source of the verdict on metadata and temporary files: nothing re-includes them
 DEFAULTS = (
@@ -197,9 +198,11 @@ class Scope:
         return inherited.rule if inherited is not None else None
 
 
-def root(files: Mapping[str, str] | None = None) -> Scope:
-    """The scope of the top folder of a working copy. `files`: name → text of its ignore files."""
-    layers = (*(_own_layer(files or {}, source, "") for source in SOURCES), (_layer(_defaults()),))
+def root(files: Mapping[str, str] | None = None, built_in: bool = True) -> Scope:
+    """The scope of the top folder of a working copy. `files`: name → text of its ignore files. `built_in`:
+    with the built-in defaults."""
+    defaults = (_layer(_defaults()),) if built_in else ()
+    layers = (*(_own_layer(files or {}, source, "") for source in SOURCES), defaults)
     return Scope("", layers, (None,) * len(layers), None, _screen(layers), _deeper(layers))
 
 

@@ -38,8 +38,8 @@ def note_skipped(ctx: Ctx, skipped: Iterable[Skipped]) -> None:
 def note_left_out(ctx: Ctx, tracked: Sequence[IgnoredFile], warnings: Sequence[str]) -> None:
     """Print ignored files that git tracks, and names that some systems cannot hold."""
     for item in tracked[:PATHS_NAMED]:
-        dropped = f"git tracks {item.path}, and {item.rule} leaves it out"
-        ctx.out.note(f"{dropped}; to send it: add {item.keep} to .svcignore")
+        way = f"; to send it: add {item.keep} to .svcignore" if item.keep else ""
+        ctx.out.note(f"git tracks {item.path}, and {item.rule} leaves it out{way}")
     for warning in warnings[:PATHS_NAMED]:
         ctx.out.note(warning)
     if len(tracked) > PATHS_NAMED:

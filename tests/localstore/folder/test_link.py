@@ -22,11 +22,9 @@ def test_the_files_are_plain_json_with_the_contracts_members(tmp_path: Path) -> 
     assert json.loads((tmp_path / ".svc/state.json").read_text()) == {
         "v": 1, "last_seal": "a" * 64, "tree": {"x": "b" * 64},
     }  # fmt: skip
-    assert sorted(path.name for path in (tmp_path / ".svc").iterdir()) == [
-        ".gitignore",
-        "repo.json",
-        "state.json",
-    ]
+    written = sorted(path.name for path in (tmp_path / ".svc").iterdir())
+    assert written == [".gitignore", "repo.json", "state.json"]
+    assert (tmp_path / ".svc/.gitignore").read_text() == "*\n"
     assert (tmp_path / ".svc/repo.json").stat().st_mode & 0o777 == 0o644
     assert link.read_repo(tmp_path) == REPO
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -287,9 +289,25 @@ def test_ignored_files_stay_out(sides: tuple[Side, Side]) -> None:
     for path in ("a.log", "deep/a.log", "out/a.txt", "nested/a.txt", ".a.txt.swp"):
         ann.save(path, "no\n")
     with ann.place.device() as copy:
-        assert left_out(copy.files, "deep/b.log")
-        assert not left_out(copy.files, "deep/b.txt")
+        assert left_out(copy.files, "deep/b.log", copy.git)
+        assert not left_out(copy.files, "deep/b.txt", copy.git)
     assert bob.bring().written == []
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_ignored_files_that_git_tracks_travel(sides: tuple[Side, Side]) -> None:
+    ann, bob = sides
+    folder = ann.place.folder
+    ann.place.write(".gitignore", "*.log\n")
+    ann.place.write(".stignore", "secret*\n")
+    for path in ("a.log", "build/b.txt", "build/secret.txt"):
+        ann.place.write(path, "yes\n")
+    for words in (["init", "-q"], ["add", "-f", "a.log", "build"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    ann.save("a.log", "yes\n")
+    ann.run(lambda copy: ann.rounds.saved_below(copy, ["build/"]))
+    ann.save("build/secret.txt", "no\n")
+    assert set(bob.bring().written) - {".gitignore", ".stignore"} == {"a.log", "build/b.txt"}
 
 
 def test_a_folder_that_moved_in_is_walked(sides: tuple[Side, Side]) -> None:

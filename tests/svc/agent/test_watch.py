@@ -295,3 +295,24 @@ def test_what_cannot_be_carried_removes_nothing_of_others(
     assert (second.folder / "data/1").read_text() == "data/1\n"
     assert (second.folder / "plain.txt").read_text() == "plain.txt\n"
     assert first.state()["light"] == "live"
+
+
+def test_saves_in_an_ignored_folder_travel_if_its_file_is_tracked(watched: tuple[Device, Device]) -> None:
+    first, second = watched
+    for device in watched:
+        device.svc("watch", "stop")
+    (first.folder / "build").mkdir()
+    (first.folder / "build/by-svc.txt").write_text("one\n")
+    (first.folder / ".svcignore").write_text("!build/by-svc.txt\n")
+    first.svc("push", "-m", "With a built file")
+    (first.folder / ".svcignore").write_text("")
+    first.svc("push", "-m", "Without its rule")
+    for device in watched:
+        device.svc("watch", "--detach")
+        device.wait_for("live")
+    until(lambda: (second.folder / "build/by-svc.txt").exists())
+    for text in ("two\n", "three\n"):
+        (first.folder / "build/by-svc.txt").write_text(text)
+        (first.folder / "build/other.txt").write_text(text)
+        until(lambda: (second.folder / "build/by-svc.txt").read_text() == text)  # noqa: B023
+    assert not (second.folder / "build/other.txt").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -42,3 +43,78 @@ def test_a_link_of_an_earlier_svc_gets_the_rule_with_the_next_push(alice: Svc, f
     write("a.txt", "two\n")
     pushed(alice)
     assert Path(".svc/.gitignore").read_text() == "# mine\n*\n"
+
+
+def test_what_git_tracks_is_left_out_by_neither_gitignore_nor_the_defaults(alice: Svc, full: str) -> None:
+    tracked = ["build/a.c", "build/in/b.c", "kept.log", "lib/dist/c.js", ".idea/d.xml", "sub/kept.log"]
+    other = ["build/x.o", "build/in/y.o", "other.log", "node_modules/z.js", "sub/other.log"]
+    write(".gitignore", "*.log\n")
+    for path in (*tracked, *other):
+        write(path, path)
+    git("add", "-f", ".gitignore", *tracked)
+    assert alice("status").err.count("git tracks") == 0
+    assert json.loads(alice("status", "--json", "new").out)["new"] == sorted([".gitignore", *tracked])
+    left_out = json.loads(alice("status", "--ignored", "--json", "left_out").out)["left_out"]
+    assert {one["path"] for one in left_out} == {
+        "build/x.o", "build/in/y.o", "other.log", "node_modules/", "sub/other.log",
+    }  # fmt: skip
+    pushed(alice)
+    assert sorted(sealed(alice)) == sorted([".gitignore", *tracked])
+    write("build/in/b.c", "edited\n")
+    assert pushed(alice)["sent"] == ["build/in/b.c"]
+
+
+def test_what_git_takes_up_later_is_sent_with_the_next_push(alice: Svc, full: str) -> None:
+    write("a.txt", "one\n")
+    write("build/a.c", "one\n")
+    assert pushed(alice)["sent"] == ["a.txt"]
+    git("add", "-f", "build/a.c")
+    assert json.loads(alice("status", "--json", "new").out)["new"] == ["build/a.c"]
+    git("rm", "-q", "--cached", "build/a.c")
+    assert json.loads(alice("status", "--json", "new").out)["new"] == []
+
+
+def test_svcignore_and_stignore_leave_out_what_git_tracks_and_it_is_named_once(alice: Svc, full: str) -> None:
+    write(".svcignore", "*.key\n")
+    write(".stignore", "*.pem\n")
+    write("build/.svcignore", "secret\n")  # inside a folder that the defaults leave out
+    for path in ("a.key", "b.pem", "build/secret", "build/a.c"):
+        write(path, path)
+    git("add", "-f", ".")
+    told = alice("push", "-m", "one")
+    assert (told.code, told.err.count("git tracks")) == (0, 3), told.err
+    assert "git tracks a.key, and .svcignore:1 *.key leaves it out\n" in told.err
+    assert "git tracks b.pem, and .stignore:1 *.pem leaves it out; to send it: add !/b.pem" in told.err
+    assert "git tracks build/secret, and build/.svcignore:1 secret leaves it out\n" in told.err
+    assert sorted(sealed(alice)) == [".stignore", ".svcignore", "build/.svcignore", "build/a.c"]
+    write("build/a.c", "two\n")
+    assert "git tracks" not in alice("push", "-m", "two").err
+    write(".svcignore", "*.key\nnew.txt\n")
+    write("new.txt", "x\n")
+    git("add", "new.txt")
+    assert "git tracks new.txt, and .svcignore:2 new.txt" in alice("status").err
+
+
+def test_an_index_that_cannot_be_read_is_named_and_the_rules_hold(alice: Svc, full: str) -> None:
+    write("a.txt", "one\n")
+    write("build/a.c", "one\n")
+    git("add", "-f", ".")
+    index = Path(".git/index")
+    index.write_bytes(index.read_bytes()[:-40])
+    told = alice("push", "-m", "one")
+    assert (told.code, told.err.count("warning: .git/index: its entries are damaged")) == (0, 1), told.err
+    assert sorted(sealed(alice)) == ["a.txt"]
+
+
+def test_no_program_of_the_repository_is_run(alice: Svc, full: str, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    for hook in ("fsmonitor-watchman", "post-index-change"):
+        write(f".git/hooks/{hook}", f"#!/bin/sh\ntouch {ran}\n")
+        Path(f".git/hooks/{hook}").chmod(0o755)
+    write("a.txt", "one\n")
+    git("add", "a.txt")
+    ran.unlink(missing_ok=True)
+    git("config", "core.fsmonitor", f"touch {ran}")
+    for words in (["status"], ["status", "--ignored"], ["push", "-m", "one"], ["diff"], ["pull"]):
+        assert alice(*words).code == 0
+    assert not ran.exists()

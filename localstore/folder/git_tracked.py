@@ -1,0 +1,177 @@
+"""What git tracks in a working copy: rules of `.gitignore` and the built-in defaults do not leave it out, as
+they do not in git; `.svcignore` and `.stignore` do."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from localstore.core.encoding import digest as blake3
+from localstore.core.errors import TooLarge
+from localstore.core.ignore import matcher
+from localstore.core.ignore.matcher import OVER_GIT, Reason, Scope
+from localstore.folder.git_index import IndexUnreadable, find_index, fingerprint, read_index
+from localstore.folder.walk_rules import LISTED, fault_of, rules_in
+
+CACHE = "git-index"  # in the record: the names of the index that was read last
+
+
+class _Names(msgspec.Struct, frozen=True, array_like=True):
+    """The names of an index, sorted and each followed by NUL; `fault`: why it could not be read."""
+
+    fingerprint: str
+    identity: bytes
+    names: bytes
+    fault: str = ""
+
+
+class GitTracked:
+    """The files that git tracks in the folder `root`; none where it is not the top of a git work tree.
+    `record`: where the names are kept, since reading an index anew costs ten times as much."""
+
+    def __init__(self, root: Path, record: Path) -> None:
+        self._root, self._record = root, record
+        self._read = _Names("", b"", b"")
+        self._names: list[bytes] | None = None
+        self._scopes: dict[str, Scope] = {}
+
+    def refresh(self) -> None:
+        """Look whether git wrote another index, and forget the ignore files that were read."""
+        self._scopes = {}
+        index = find_index(self._root)
+        now = fingerprint(index) if index else ""
+        if now == self._read.fingerprint:
+            return
+        self._names = None
+        self._read = self._load(index, now) if index and now else _Names("", b"", b"")
+
+    @property
+    def identity(self) -> bytes:
+        """Digest of the tracked names; empty if there are none."""
+        return self._read.identity
+
+    @property
+    def fault(self) -> str:
+        """Why the index could not be read; empty if it could, or if there is none."""
+        return self._read.fault
+
+    def keeps(self, path: str) -> bool:
+        """Whether git tracks this file, and no rule of `.svcignore` or `.stignore` leaves it out."""
+        if not self._read.names or not self._has(os.fsencode(path)):
+            return False
+        folder, _, name = path.rpartition("/")
+        return not self._scope(folder).ignored(name, False)
+
+    def keeps_below(self, folder: str) -> bool:
+        """Whether `keeps` is true of some file below this folder."""
+        if not self._read.names:
+            return False
+        below = self._below(os.fsencode(folder + "/"))
+        if next(below, None) is None:
+            return False
+        above, _, name = folder.rpartition("/")
+        if self._scope(above).prune(name):
+            return False
+        return any(self.keeps(os.fsdecode(one)) for one in self._below(os.fsencode(folder + "/")))
+
+    def left_out(self) -> Iterator[tuple[str, Reason]]:
+        """The files that git tracks and a rule of `.svcignore` or `.stignore` leaves out, with the rule."""
+        for one in self._all():
+            folder, _, name = (path := os.fsdecode(one)).rpartition("/")
+            if fault_of(path) is not None:
+                continue
+            scope = self._scope(folder)
+            if scope.ignored(name, False) and (reason := scope.explain(name, False)) is not None:
+                yield path, reason
+
+    def _has(self, name: bytes) -> bool:
+        names = self._all()
+        at = bisect_left(names, name)
+        return at < len(names) and names[at] == name
+
+    def _below(self, prefix: bytes) -> Iterator[bytes]:
+        names = self._all()
+        for at in range(bisect_left(names, prefix), len(names)):
+            if not names[at].startswith(prefix):
+                return
+            yield names[at]
+
+    def _all(self) -> list[bytes]:
+        if self._names is None:
+            self._names = self._read.names.split(b"\0")[:-1]
+        return self._names
+
+    def _scope(self, folder: str) -> Scope:
+        """The rules of `.svcignore` and `.stignore` in a folder, also in one that other rules ignore."""
+        found = self._scopes.get(folder)
+        if found is None:
+            above, _, name = folder.rpartition("/")
+            rules = self._rules(folder)
+            found = self._scope(above).enter(name, rules) if folder else matcher.root(rules, built_in=False)
+            self._scopes[folder] = found
+        return found
+
+    def _rules(self, folder: str) -> dict[str, str]:
+        try:
+            opened = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            for name in filter(None, folder.split("/")):
+                above = opened
+                try:
+                    opened = os.open(name, LISTED, dir_fd=above)
+                finally:
+                    os.close(above)
+        except OSError:
+            return {}
+        try:
+            return rules_in(opened, folder + "/" if folder else "", OVER_GIT)
+        except TooLarge:
+            return {OVER_GIT[0]: "*"}  # a scan reports this; until then the file may name anything
+        finally:
+            os.close(opened)
+
+    def _load(self, index: Path, now: str) -> _Names:
+        """The names of the index, from the record if it has those of the same index."""
+        place = self._record / CACHE
+        with suppress(OSError, msgspec.MsgspecError):
+            kept = msgspec.msgpack.decode(place.read_bytes(), type=_Names)
+            if kept.fingerprint == now and kept.identity == blake3(kept.names):
+                return kept
+        try:
+            names = b"".join(name + b"\0" for name in read_index(index))
+            read = _Names(now, blake3(names), names)
+        except IndexUnreadable as error:
+            read = _Names(now, blake3(b""), b"", str(error))
+        if fingerprint(index) == now:  # else git wrote meanwhile, and these may be the names of either
+            unfinished = self._record / f"{CACHE}.{os.urandom(4).hex()}"
+            with suppress(OSError):
+                unfinished.write_bytes(msgspec.msgpack.encode(read))
+                unfinished.replace(place)
+        return read
+
+
+class Known(Protocol):
+    """Which paths the record has."""
+
+    def tracks(self, path: str) -> bool: ...
+
+    def tracks_below(self, folder: str) -> bool: ...
+
+
+class Tracked(NamedTuple):
+    """Which files a walk takes although a rule ignores them: those that the record has, and those that git
+    keeps."""
+
+    known: Known
+    git: GitTracked
+
+    def tracks(self, path: str) -> bool:
+        return self.known.tracks(path) or self.git.keeps(path)
+
+    def tracks_below(self, folder: str) -> bool:
+        return self.known.tracks_below(folder) or self.git.keeps_below(folder)
