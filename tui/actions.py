@@ -63,6 +63,7 @@ EVERYWHERE = (
     Action("help", ("question_mark",), "keys here", footer=True),
     Action("account", (), "account: sessions, devices, tokens", "svc auth status"),
     Action("theme", (), "next theme"),
+    Action("suspend", ("ctrl+z",), "suspend; fg comes back"),
     Action("quit", ("ctrl+c",), "quit"),
 )
 

@@ -9,6 +9,7 @@ servers never run on the app's own thread.
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ from svc.flows.outbox.actions import Report, described
 from tui import reads
 from tui.actions import EVERYWHERE, Action, remap
 from tui.client import Client, sentence, state_after
+from tui.colouring import COLOURING
 from tui.commands import Commands
 from tui.display.screen import Over
 from tui.drafts import Drafts
@@ -137,12 +139,15 @@ class SvcApp(News, inherit_bindings=False):
 
         def work() -> None:
             began = time.monotonic()
+            self.later(lambda: self.asks(began))
             try:
                 value, at = self.client.fetch(read)
                 self.took = time.monotonic() - began
             except Exception as error:
                 self._tell(worker(), screen, error, failed)
                 return
+            finally:
+                self.later(lambda: self.answered(began))
             if not worker().is_cancelled:
                 self.call_from_thread(self._arrived, screen, lambda: paint(value, at))
 
@@ -331,6 +336,14 @@ class SvcApp(News, inherit_bindings=False):
         if not isinstance(self.screen, Inbox):
             self.push_screen(Inbox())
 
+    def do_suspend(self) -> None:
+        """Stop the app as ctrl+z stops any program; the shell's fg has it go on."""
+        driver = self._driver
+        if driver is None or not driver.can_suspend:
+            cast("Any", self.screen).say("there is no shell to come back from here", "warn")
+        else:
+            os.killpg(0, signal.SIGTSTP)  # also what started the app, if that is no shell
+
     def do_quit(self) -> None:
         self.exit()
 
@@ -370,6 +383,7 @@ class SvcApp(News, inherit_bindings=False):
             self.send_queue()
 
     def on_unmount(self) -> None:
+        COLOURING.close()
         self.following.close()
         self.client.close()
         if self.sending is not None:

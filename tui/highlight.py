@@ -9,52 +9,14 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
-from fnmatch import fnmatch
 from typing import Any, overload
 
-from pygments import lex
-from pygments.lexer import Lexer
-from pygments.lexers import find_lexer_class, get_all_lexers
-from pygments.token import Token, _TokenType
-
+from tui.colouring import COLOURING, NAMES, Roles
 from tui.text import Part, line_at, safe, starts, windows
 
 WHOLE_MAX = 1024 * 1024  # characters of a text that is coloured; longer ones stay plain
 LINES_MAX = 20_000  # the same: 100,000 short lines would take seconds of CPU
 LINE_MAX = 4_000  # characters of a line that are coloured
-
-_ROLES: tuple[tuple[_TokenType, str], ...] = (
-    (Token.Comment, "comment"),
-    (Token.Keyword, "keyword"),
-    (Token.Operator.Word, "keyword"),
-    (Token.Literal.String, "string"),
-    (Token.Literal.Number, "number"),
-    (Token.Name.Function, "name"),
-    (Token.Name.Class, "name"),
-    (Token.Name.Decorator, "name"),
-    (Token.Name.Builtin, "name"),
-    (Token.Name.Tag, "keyword"),
-    (Token.Name.Attribute, "name"),
-    (Token.Generic.Heading, "title"),
-    (Token.Generic.Subheading, "title"),
-    (Token.Generic.Strong, "title"),
-)
-NAMES = ("text", *dict.fromkeys(role for _, role in _ROLES))
-_KNOWN: dict[_TokenType, str] = {}
-
-
-def lexer_of(path: str) -> Lexer | None:
-    """The lexer for files of this name, the one that Pygments would take; None if there is none. Those that
-    other packages bring are left out: to ask for them imports them all, which takes 70 ms and 2.4 MB."""
-    name = path.rpartition("/")[2]
-    found = [
-        (kind.priority + (0.0 if "*" in pattern else 0.5), kind.__name__, kind)
-        for title, _, patterns, _ in get_all_lexers(plugins=False)
-        for pattern in patterns
-        if fnmatch(name, pattern) and (kind := find_lexer_class(title)) is not None
-    ]
-    best = max(found, key=lambda one: one[:2], default=None)
-    return best[2](stripnl=False, ensurenl=False) if best is not None else None
 
 
 class Plain(Sequence[tuple[Part, ...]]):
@@ -91,7 +53,7 @@ class Coloured(Plain):
     """The lines of a text with roles. `at`: where in the text each role begins, in order; `roles`: which
     of NAMES it is."""
 
-    def __init__(self, text: str, at: array[int], roles: bytearray) -> None:
+    def __init__(self, text: str, at: array[int], roles: bytes) -> None:
         super().__init__(text)
         self._at, self._roles = at, roles
 
@@ -117,34 +79,28 @@ def plain(text: str) -> Plain:
     return Plain(text)
 
 
-def coloured(text: str, path: str) -> Coloured | None:
-    """The lines of a text with roles; None where no lexer knows the file or the text is too long."""
-    lexer = lexer_of(path) if len(text) <= WHOLE_MAX and text.count("\n") <= LINES_MAX else None
-    if lexer is None or any(len(line) > LINE_MAX for _, lines in windows(text) for line in lines):
+def coloured(text: str, path: str = "", language: str = "") -> Coloured | None:
+    """The lines of a text with roles, by the name of its file or by its language; None where no lexer knows
+    it, where it is too long, or where its lexer takes too long. Call it on a thread."""
+    if not colourable(text):
         return None
-    pieces: list[str] = []  # a lexer may change ends of lines
-    at, roles, begins, last = array("I"), bytearray(), 0, ""
-    for token, piece in lex(text, lexer):
-        role = role_of(token)
-        if role != last and piece:
-            at.append(begins)
-            roles.append(NAMES.index(role))
-            last = role
-        pieces.append(piece)
-        begins += len(piece)
-    return Coloured("".join(pieces), at, roles)
+    found = COLOURING.roles(text, path, language)
+    return with_roles(found) if found is not None else None
+
+
+def with_roles(found: Roles) -> Coloured:
+    """The lines of a text whose roles are known."""
+    return Coloured(*found)
+
+
+def colourable(text: str) -> bool:
+    """Whether a text is short enough to be coloured."""
+    if len(text) > WHOLE_MAX or text.count("\n") > LINES_MAX:
+        return False
+    return all(len(line) <= LINE_MAX for _, lines in windows(text) for line in lines)
 
 
 def lines_of(text: str) -> list[str]:
     """The lines without their ends; a final newline makes no further line."""
     lines = text.split("\n")
     return lines[:-1] if len(lines) > 1 and lines[-1] == "" else lines
-
-
-def role_of(token: _TokenType) -> str:
-    """The role of a token of Pygments."""
-    known = _KNOWN.get(token)
-    if known is None:
-        known = next((name for kind, name in _ROLES if token in kind), "text")  # type: ignore[comparison-overlap]
-        _KNOWN[token] = known
-    return known

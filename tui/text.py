@@ -66,20 +66,8 @@ def ago(text: str, now: float) -> str:
 
 def wrapped(text: str, width: int) -> list[str]:
     """A text of several lines, made safe, each line broken between words where it is wider than `width`
-    cells."""
-    found: list[str] = []
-    for line in text.replace("\r\n", "\n").rstrip("\n").split("\n"):
-        row = ""
-        for word in safe(line).split(" "):
-            if row and cell_len(row) + 1 + cell_len(word) > width:
-                found.append(row)
-                row = ""
-            row = f"{row} {word}" if row else word
-            if cell_len(row) > width:
-                *whole, row = chop_cells(row, width)
-                found += whole
-        found.append(row)
-    return found
+    cells. Lines keep their indentation, and go on below their first word."""
+    return [row for line in text.replace("\r\n", "\n").rstrip("\n").split("\n") for row in hung(line, width)]
 
 
 def hung(line: str, width: int) -> list[str]:
@@ -89,7 +77,22 @@ def hung(line: str, width: int) -> list[str]:
         return [line]
     start = line.lstrip(" ")
     indent = " " * min(len(line) - len(start), width // 2)
-    return [indent + row for row in wrapped(start, width - len(indent))]
+    return [indent + row for row in _broken(start, width - len(indent))]
+
+
+def _broken(line: str, width: int) -> list[str]:
+    """A line that begins with a word, in rows of at most `width` cells, broken between words."""
+    found: list[str] = []
+    row = ""
+    for word in line.split(" "):
+        if row and cell_len(row) + 1 + cell_len(word) > width:
+            found.append(row)
+            row = ""
+        row = f"{row} {word}" if row else word
+        if cell_len(row) > width:
+            *whole, row = chop_cells(row, width)
+            found += whole
+    return [*found, row]
 
 
 def folded(parts: Sequence[Part], width: int) -> list[tuple[Part, ...]]:

@@ -133,6 +133,7 @@ TOKEN_RAW_MAX, TOKEN_BLOCKS_MAX, TOKEN_STATEMENTS_MAX = 2048, 6, 8
 # --- requests
 JSON_BODY = 2 * MIB
 JSON_ANSWER, LARGE_ANSWER = 32 * MIB, 512 * MIB  # that a client reads; large where every path is named
+INBOX_MARKED = 500  # rows of an inbox that one request names
 PAGE_DEFAULT, PAGE_MAX = 30, 100
 QUERY_CHARS = 200  # of a search
 SUBSCRIPTIONS = 256  # repositories of one socket or poll

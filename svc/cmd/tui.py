@@ -150,5 +150,9 @@ def _open(run: Run, theme: str, images: str, plain: bool) -> None:
     )
     settle()
     app.run()
+    if app.ended_by:
+        from tui.display.driver import die_of
+
+        die_of(app.ended_by)
     if app.broken is not None:
         raise app.broken

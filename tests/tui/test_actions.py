@@ -34,7 +34,7 @@ from tui.screens.talk.issues import Issues
 
 PLACED = [(place, action) for place in PLACES for action in actions_in(place)]
 FORBIDDEN = ("ctrl+", "alt+")
-ALLOWED = {"ctrl+d", "ctrl+u", "ctrl+p", "ctrl+c"}
+ALLOWED = {"ctrl+d", "ctrl+u", "ctrl+p", "ctrl+c", "ctrl+z"}
 OWNERS = {
     "home": (Home, SvcApp),
     "overview": (Overview, RepoScreen, SvcApp),

@@ -6,12 +6,13 @@ import io
 import os
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import redirect_stdout, suppress
 from pathlib import Path
 
 import pytest
 from textual import events
+from textual.geometry import Size
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
@@ -20,6 +21,7 @@ from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
 from tests.tui.conftest import shown
 from tui.app import SvcApp
+from tui.widgets.lines import Item, Lines
 
 Open = Callable[..., SvcApp]
 
@@ -125,6 +127,23 @@ async def test_a_file_opens_with_its_blame_and_history(project: str, open_app: O
         assert "return 1" in await press(pilot, "left_square_bracket")
         assert "oldest" in await press(pilot, "left_square_bracket")
         assert "return 2" in await press(pilot, "right_square_bracket")
+
+
+async def test_seals_of_a_file_are_stepped_through_from_what_made_its_text(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    Path("README.md").write_text("# Project\n\nRead me twice.\n")
+    assert alice("push", "-m", "Third, of another file").code == 0
+    async with open_app().run_test(size=(139, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "enter", "j", "enter")
+        await sees(pilot, "return 2")
+        head = pilot.app.screen.seal  # type: ignore[attr-defined]
+        assert "return 1" in await press(pilot, "left_square_bracket")
+        assert "return 2" in await press(pilot, "right_square_bracket")
+        assert pilot.app.screen.seal == head  # type: ignore[attr-defined]
+        assert "this is the newest" in await press(pilot, "right_square_bracket")
+        assert "old seal" not in await press(pilot, "e")
 
 
 async def test_overview_shows_readme_and_seal(project: str, open_app: Open) -> None:
@@ -265,3 +284,48 @@ async def test_home_says_that_it_waits_for_a_server_that_does_not_answer(
             text = await settle(pilot)
             assert "the server did not answer; r asks again" in text
             assert "no repositories yet" not in text
+
+
+@pytest.fixture
+def mute() -> Iterator[str]:
+    """The address of a server that takes connections and answers nothing."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(16)
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+async def test_a_server_that_answers_nothing_is_slow(project: str, open_app: Open, mute: str) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+    async with open_app(mute).run_test(size=(80, 24)) as pilot:
+        assert project in await sees(pilot, "◐ slow")
+
+
+async def test_a_click_chooses_a_row_and_another_one_opens_it(project: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await sees(pilot, "src/", "README.md")
+        rows = shown(pilot.app).splitlines()  # type: ignore[arg-type]
+        at = (4, next(place for place, row in enumerate(rows) if "README.md" in row))
+        await pilot.click(offset=at)
+        assert "▸ README.md" in await settle(pilot)
+        await pilot.click(offset=at)
+        assert "Read me." in await settle(pilot)
+
+
+def test_the_wheel_scrolls_and_takes_the_cursor_along() -> None:
+    class Tall(Lines):
+        size = Size(20, 10)  # type: ignore[assignment]
+
+    lines = Tall()
+    lines.show([Item(place, ((f"row {place}", "text"),)) for place in range(100)])
+    lines.scroll_rows(3)
+    assert (lines.top, lines.cursor) == (3, 3)
+    lines.scroll_rows(-1)
+    assert (lines.top, lines.cursor) == (2, 3)
+    lines.scroll_rows(-2)
+    assert (lines.top, lines.cursor) == (0, 3)
+    lines.scroll_rows(-3)
+    assert (lines.top, lines.cursor) == (0, 0)

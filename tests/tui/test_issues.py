@@ -135,7 +135,7 @@ async def test_a_refused_change_is_said_and_can_be_dropped(issue: str, alice: Sv
         assert "X refused" in text
         assert "archived" in text
         await press(pilot, "G", "x")
-        text = await press(pilot, "y", "enter")
+        text = await press(pilot, "y")
         assert "nothing waits" in text
     assert waiting(alice) == []
 

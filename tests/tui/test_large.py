@@ -19,7 +19,8 @@ from localstore.core.model.collaboration.issue import Reactions
 from localstore.core.model.collaboration.proposal import HeadRepo, Proposal, Reviewer, ThreadCounts
 from localstore.core.model.history import ChangedFile
 from tests.depth import rounds
-from tui.highlight import coloured, lexer_of, lines_of, plain, role_of
+from tui.highlight import coloured, lines_of, plain
+from tui.lexing import lexer_of, role_of
 from tui.listed import ListedProposal, Verdict, listed
 from tui.text import WINDOW, safe, starts, windows
 from tui.widgets.lines import Item, Lines

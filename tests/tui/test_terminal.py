@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import termios
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -53,3 +56,75 @@ def test_keys_that_come_at_once_reach_the_prompt_that_they_open(
             assert terminal.shows(f"{title} "), terminal.text
     finally:
         terminal.close()
+
+
+MODES = (1000, 1002, 1003, 1004, 1006, 1049, 2004)
+
+
+@pytest.fixture
+def opened(project: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    """The app, which shows a list of repositories."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    terminal = Terminal(SVC, Path.cwd(), 80, 24)
+    assert terminal.shows(project), terminal.text
+    yield terminal
+    try:
+        os.kill(terminal.pid, signal.SIGKILL)
+        os.waitpid(terminal.pid, 0)
+    except (ProcessLookupError, ChildProcessError):
+        pass
+
+
+def left_on(terminal: Terminal) -> list[int]:
+    """The modes that are switched on; 25 for a hidden cursor."""
+    said = terminal.said
+    found = [mode for mode in MODES if said.rfind(b"\x1b[?%dh" % mode) > said.rfind(b"\x1b[?%dl" % mode)]
+    return [*found, *([25] if said.rfind(b"\x1b[?25l") > said.rfind(b"\x1b[?25h") else [])]
+
+
+def is_raw(terminal: Terminal) -> bool:
+    return not termios.tcgetattr(terminal._line)[3] & termios.ECHO
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_a_killed_app_restores(opened: Terminal, number: signal.Signals) -> None:
+    """The terminal is as it was."""
+    assert is_raw(opened)
+    assert {1000, 1006, 1049, 25} <= {*left_on(opened)}
+    assert 1003 not in left_on(opened)  # motion
+    os.kill(opened.pid, number)
+    _, status = os.waitpid(opened.pid, 0)
+    opened.read(0.3)
+    assert os.waitstatus_to_exitcode(status) == -number
+    assert left_on(opened) == []
+    assert not is_raw(opened)
+
+
+def test_an_app_that_does_not_get_round_to_it_leaves_the_terminal_too(opened: Terminal) -> None:
+    os.kill(opened.pid, signal.SIGSTOP)
+    os.kill(opened.pid, signal.SIGTERM)
+    os.kill(opened.pid, signal.SIGCONT)
+    _, status = os.waitpid(opened.pid, 0)
+    opened.read(0.3)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGTERM
+    assert left_on(opened) == []
+
+
+def test_an_app_whose_terminal_is_gone_ends(opened: Terminal) -> None:
+    os.close(opened._line)
+    _, status = os.waitpid(opened.pid, 0)
+    assert status != 0
+
+
+def test_ctrl_z_suspends_and_the_app_comes_back(opened: Terminal, project: str) -> None:
+    os.write(opened._line, b"\x1a")
+    _, status = os.waitpid(opened.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status)
+    opened.read(0.3)
+    assert left_on(opened) == []
+    assert not is_raw(opened)
+    opened.screen.reset()
+    os.kill(opened.pid, signal.SIGCONT)
+    assert opened.shows(project), opened.text
+    assert opened.shows("? keys here"), opened.text
+    assert is_raw(opened)

@@ -11,6 +11,7 @@ from rich.color import ColorSystem
 from rich.console import RenderableType
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.app import App
+from textual.driver import Driver
 from textual.screen import Screen as TextualScreen
 
 from tui.display.looks import Looks, Row
@@ -35,6 +36,19 @@ class LeanApp(App[None]):
     def over(self) -> Over | None:
         """The pixels that are to be over the cells now."""
         return None
+
+    def get_driver_class(self) -> type[Driver]:
+        kind = super().get_driver_class()
+        if kind.__name__ != "LinuxDriver":  # a page, or another system
+            return kind
+        from tui.display.driver import TerminalDriver
+
+        return TerminalDriver
+
+    @property
+    def ended_by(self) -> int:
+        """The signal that the app ended by, 0 without one."""
+        return getattr(self._driver, "ended_by", 0)
 
     def forget_display(self) -> None:
         """The terminal may show anything now: the next update paints all of it."""

@@ -16,6 +16,7 @@ NEWS_EVERY = 0.5  # seconds between an event and the request for its changes; ev
 RESTS = 4  # times as long as the last request took, before news ask for its like again
 LONG = 0.1  # seconds: a reading that takes longer waits for a pause between keys
 PAUSE, NO_PAUSE = 1.0, 8.0  # seconds without a key that are a pause; that a reading waits for one at most
+SLOW = 2.0  # seconds without an answer, after which the light says so
 NEWS_LATER = (3.0, 10.0, 30.0)  # seconds after which what the server does after an event is asked for
 
 
@@ -36,6 +37,7 @@ class News(Calling, inherit_bindings=False):
         self._put_off = 0.0  # since when a reading waits for a pause between keys; 0: none does
         self._asked_later = 0  # times since the last event
         self.took = 0.0  # seconds that the last reading took: a list of 10,000 has a hundred pages
+        self._asked: list[float] = []  # since when the server owes an answer, by the monotonic clock
         self._shows: frozenset[str] = frozenset()  # repositories that the screen in front is about
         self._missed: set[str] = set()  # others that changed
 
@@ -50,6 +52,26 @@ class News(Calling, inherit_bindings=False):
         if state != self._line_state:
             self._line_state = state
             self.line_since = datetime.fromtimestamp(self.clock(), UTC).isoformat()
+
+    def asks(self, since: float) -> None:
+        """A request was sent; after SLOW seconds without an answer the light says so."""
+        self._asked.append(since)
+        self.set_timer(SLOW, lambda: self._waits(since))
+
+    def answered(self, since: float) -> None:
+        """The request ended."""
+        if since in self._asked:
+            self._asked.remove(since)
+        if self.line_state == "slow" and not self._asked:
+            self._show_state("online")
+
+    def _waits(self, since: float) -> None:
+        if since in self._asked and self.line_state not in ("offline", "sign_in"):
+            self._show_state("slow")
+
+    def _show_state(self, state: str) -> None:
+        self.line_state = state
+        cast("Any", self.screen).show_frame()
 
     def follow(self, repo_ids: Sequence[str]) -> None:
         """Listen to events of the repositories that the screen shows, while signed in."""
@@ -71,8 +93,7 @@ class News(Calling, inherit_bindings=False):
         was, self._pushed = self._pushed, state if state in ("live", "polling") else ""
         if state == "online" and not was:  # a server that takes requests and no sockets
             return
-        self.line_state = state
-        cast("Any", self.screen).show_frame()
+        self._show_state(state)
 
     def _news_of(self, repo_id: str) -> None:
         if repo_id in self._shows:

@@ -169,9 +169,10 @@ class Base(Screen[None], inherit_bindings=False):
         complete: Callable[[str], str] | None = None,
         left: Callable[[], None] | None = None,
         filtered: Lines | None = None,
+        one_key: bool = False,
     ) -> None:
         """Open the prompt; esc leaves it, and `left` is called. Up and down move in the list that is
-        `filtered`."""
+        `filtered`. `one_key`: the first letter is the answer."""
         back = self.focused
 
         def leave() -> None:
@@ -194,7 +195,8 @@ class Base(Screen[None], inherit_bindings=False):
                 left()
             self.prompt_left()
 
-        prompt = Prompt(sign, finish, escaped, changed, value, complete, filtered.move if filtered else None)
+        move = filtered.move if filtered else None
+        prompt = Prompt(sign, finish, escaped, changed, value, complete, move, one_key)
         self.hold_keys()
         self._prompt = prompt
         self.mount(prompt, after="#keys")
@@ -233,15 +235,15 @@ class Base(Screen[None], inherit_bindings=False):
             self.ask(sign, finish, changed, begun)
 
     def confirm(self, question: str, then: Callable[[], None]) -> None:
-        """Run `then` if the user answers y; else say that nothing was done."""
+        """Run `then` if the user presses y; else say that nothing was done."""
 
         def done(typed: str) -> None:
-            if typed.strip().lower() in ("y", "yes"):
+            if typed.strip().lower() == "y":
                 then()
             else:
                 self.say("nothing was done", "dim")
 
-        self.ask(f"{question} y, then enter", done)
+        self.ask(f"{question} y or n", done, one_key=True)
 
     def prompt_left(self) -> None:
         """Esc left the prompt."""
@@ -343,7 +345,17 @@ class Base(Screen[None], inherit_bindings=False):
             at = shown.index(self.focused) if self.focused in shown else -1
             self.set_focus(shown[(at + 1) % len(shown)])
 
+    def leave_filter(self) -> bool:
+        """List all again, as esc does before it leaves; False if nothing is left out."""
+        lines = self.lines
+        if self.svc.pressed != "escape" or lines is None or not lines.filtered:
+            return False
+        lines.filter("")
+        return True
+
     def do_back(self) -> None:
+        if self.leave_filter():
+            return
         if len(self.app.screen_stack) > 2:
             self.app.pop_screen()
         else:

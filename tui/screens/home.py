@@ -111,6 +111,8 @@ class Home(Base):
 
     def do_back(self) -> None:
         """Quit; esc only says how, since it is pressed several times to leave what is open."""
+        if self.leave_filter():
+            return
         if self.svc.pressed == "escape":
             keys = next(action.keys for action in self.svc.actions() if action.id == "back")
             other = next((key for key in keys if key != "escape"), "ctrl+c")

@@ -175,12 +175,12 @@ class RepoScreen(Base):
 
     def _paint_refs(self, refs: list[Ref], at: float) -> None:
         """Show the new head, unless another seal than the head is shown."""
-        before, self.refs = self._head(), refs
+        before, self.refs = self.head, refs
         if before is None and self.ref_name not in {ref.name for ref in refs}:  # it was deleted
             self.ref_name = self.repo.default_branch
         self.read = True
         if self.seal in (None, before):
-            self.go_to(self.ref_name, self._head() or self.seal)
+            self.go_to(self.ref_name, self.head or self.seal)
         if self._waits is not None:
             act, self._waits = self._waits, None
             self.hold_keys(0.0)  # `act` holds them if it opens something
@@ -191,7 +191,9 @@ class RepoScreen(Base):
         if paint is not None:
             paint()
 
-    def _head(self) -> str | None:
+    @property
+    def head(self) -> str | None:
+        """The newest seal of the branch, or the seal of the tag, that is shown."""
         return next((ref.head for ref in self.refs if ref.name == self.ref_name), None)
 
     def go_to(self, name: str, seal: str | None) -> None:
@@ -218,6 +220,8 @@ class RepoScreen(Base):
         self.app.push_screen(Choose("branch or tag", items, lambda ref: self.go_to(ref.name, ref.head)))
 
     def do_back(self) -> None:
+        if self.view is not None and self.view.leave_filter():
+            return
         if self.view is None or not self.view.back():
             super().do_back()
 

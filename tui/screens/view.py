@@ -48,5 +48,9 @@ class View(Vertical):
     def acting(self, action: str) -> None:
         """Called with the id of an action before it is carried out."""
 
+    def leave_filter(self) -> bool:
+        """List all again at esc; False if nothing is left out."""
+        return self.of.leave_filter()
+
     def back(self) -> bool:
         return False

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pygments import lex
-
-from tui.highlight import LINE_MAX, Coloured, lexer_of, role_of
+from tui.highlight import LINE_MAX, Coloured, with_roles
+from tui.lexing import lexer_of, roles_soon
 
 Span = tuple[int, int, str]
 
@@ -42,10 +41,8 @@ class Colours:
             return []
         found = self._alone.get(line)
         if found is None:
-            found, begins = [], 0
-            for token, piece in lex(line, self._lexer):
-                found.append((begins, begins + len(piece), role_of(token)))
-                begins += len(piece)
+            roles = roles_soon(line, self._lexer)  # what takes long stays plain until the whole text comes
+            found = with_roles(roles).spans(0) if roles is not None else []
             if len(self._alone) > 1000:
                 self._alone.clear()
             self._alone[line] = found

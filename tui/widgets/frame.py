@@ -19,6 +19,7 @@ LIGHTS: dict[str, tuple[Part, Part]] = {
     "live": (("●", "good"), (" live", "good")),
     "online": (("●", "good"), (" online", "good")),
     "polling": (("◐", "polling_pulse"), (" polling", "polling")),
+    "slow": (("◐", "warn"), (" slow", "warn")),
     "offline": (("○", "offline_pulse"), (" offline", "warn")),
     "sign_in": (("○", "offline_pulse"), (" sign in", "warn")),
     "unknown": (("·", "dim"), (" connecting", "dim")),
@@ -90,7 +91,8 @@ OPENING_SECONDS = 2.0  # that keys wait for a prompt that opens, at most
 
 class Prompt(Input):
     """One line of typing at the bottom. Calls `done(text)` at enter, `left()` at esc, `changed(text)` at each
-    key; at tab the text becomes `complete(text)`; at up and down `move` is called with -1 and 1."""
+    key; at tab the text becomes `complete(text)`; at up and down `move` is called with -1 and 1. `one_key`:
+    the first letter is the answer."""
 
     DEFAULT_CSS = """
     Prompt { height: 1; border: none; padding: 0; background: ansi_default; color: ansi_default; }
@@ -106,16 +108,19 @@ class Prompt(Input):
         value: str = "",
         complete: Callable[[str], str] | None = None,
         move: Callable[[int], None] | None = None,
+        one_key: bool = False,
     ) -> None:
         super().__init__(value=value, placeholder=safe(sign), select_on_focus=False)
         self.cursor_blink = False
         self._ready = asyncio.Event()
         self._done, self._left, self._changed, self._complete = done, left, changed, complete
-        self._move = move
+        self._move, self._one_key = move, one_key
 
     @property
     def hints(self) -> list[tuple[str, str]]:
         """The keys that are not typed here, each with what it does."""
+        if self._one_key:
+            return [("y", "yes"), ("n", "no"), ("esc", "leave")]
         found = [("enter", "done"), ("↑↓", "move"), ("tab", "complete"), ("esc", "leave")]
         lacks = {"↑↓": self._move, "tab": self._complete}
         return [(key, words) for key, words in found if lacks.get(key, self) is not None]
@@ -142,7 +147,9 @@ class Prompt(Input):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        if self._changed is not None:
+        if self._one_key and event.value:
+            self._done(event.value)
+        elif self._changed is not None:
             self._changed(event.value)
 
     def key_tab(self, event: Key) -> None:

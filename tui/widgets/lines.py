@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, Protocol
 
 from rich.style import Style
+from textual.events import Click, MouseScrollDown, MouseScrollUp
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
@@ -20,6 +21,7 @@ from tui.text import Part, columns, strip
 from tui.theme import THEMES
 
 MARK = "▸ "
+WHEEL = 3  # rows of one step of the wheel
 
 
 class Item(NamedTuple):
@@ -193,6 +195,42 @@ class Lines(Widget, can_focus=True):
     def choose(self) -> None:
         if self.key is not None:
             self.post_message(self.Chosen(self, self.key))
+
+    @property
+    def filtered(self) -> bool:
+        """Whether rows are left out."""
+        return bool(self._filter) and not self.searches
+
+    def on_click(self, event: Click) -> None:
+        """A click puts the cursor on a row, another one there chooses it."""
+        event.stop()
+        index = self.top + event.y
+        if not 0 <= index < len(self.rows) or self.rows[index].key is None:
+            return
+        if index == self.cursor and self.has_focus:
+            self.choose()
+        else:
+            self.go(index)
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        event.stop()
+        self.scroll_rows(WHEEL)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        event.stop()
+        self.scroll_rows(-WHEEL)
+
+    def scroll_rows(self, by: int) -> None:
+        """Scroll by rows; the cursor comes along where it would go out of sight."""
+        height = max(1, self.size.height)
+        top = max(0, min(self.top + by, len(self.rows) - height))
+        if top == self.top:
+            self.move(by)
+            return
+        self.top = top
+        if not top <= self.cursor < top + height:
+            self.go(top if by > 0 else top + height - 1, 1 if by > 0 else -1)
+        self.refresh()
 
     def render_line(self, y: int) -> Strip:
         """Row `y` of the visible part; the note for an empty list in the first row."""

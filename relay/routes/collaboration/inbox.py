@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from localstore.core.model.base import Page
 from localstore.core.model.collaboration import inbox as endpoints
-from localstore.core.model.collaboration.inbox import InboxChanged, InboxItem, InboxQuery, InboxState
+from localstore.core.model.collaboration.inbox import (
+    InboxChanged,
+    InboxItem,
+    InboxMarks,
+    InboxQuery,
+    InboxState,
+)
 from relay.caller import Caller
 from relay.http.routing import serves
 from relay.service.attention import inbox
@@ -25,6 +31,6 @@ async def update_inbox(caller: Caller, id: str, body: InboxState) -> InboxItem:
 
 
 @serves(endpoints.UPDATE_ALL, operation="inbox.update", flag=FLAG)
-async def update_whole_inbox(caller: Caller, body: InboxState) -> InboxChanged:
-    """Mark all rows that are not done"""
+async def update_whole_inbox(caller: Caller, body: InboxMarks) -> InboxChanged:
+    """Mark the rows that are named, or all that are not done"""
     return await inbox.update_all(caller, body)

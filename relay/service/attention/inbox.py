@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from localstore.core.errors import NotFound
 from localstore.core.model.base import Page
 from localstore.core.model.collaboration.inbox import (
     InboxChanged,
     InboxItem,
+    InboxMarks,
     InboxQuery,
     InboxRepo,
     InboxState,
@@ -21,7 +22,7 @@ from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
 from relay.db.collaboration import inbox as rows
 from relay.db.collaboration import inbox_offers as offers
-from relay.db.engine.database import Row
+from relay.db.engine.database import Row, Tx
 from relay.db.engine.keyset import Keyset
 from relay.http.paging import INT64, Cursor, page_size
 
@@ -56,46 +57,62 @@ async def page(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
     return Page(items=items, next_cursor=Cursor.write(*found[size - 1][0]) if more else None)
 
 
+class _Marking(NamedTuple):
+    """How one row is read and marked."""
+
+    one: Any
+    mark: Any
+    to_wire: Callable[[Row], InboxItem]
+    about: dict[str, Any]
+
+
 async def update(caller: Caller, item: str, body: InboxState) -> InboxItem:
     """Mark one row. Raises NotFound if its subject is hidden by now."""
+    marking = _marking(caller, item)
+    if marking is None:
+        raise NotFound
+    async with caller.write() as tx:
+        await caller.recheck(tx)
+        if not await _mark(tx, marking, body):
+            raise NotFound
+        found = await tx.one(marking.one, **marking.about)
+        if found is None:
+            raise NotFound
+        return marking.to_wire(found)
+
+
+def _marking(caller: Caller, item: str) -> _Marking | None:
+    """How the row with this id is marked; None if there can be no such row."""
     about_id, _, digits = item.rpartition(".")
     me = {"account": caller.me.account_id, "current": now_ms()}
     if digits == ORG:
-        return await _mark(caller, offers.ONE, offers.MARK, _offer, body, {**me, "of_org": about_id})
+        return _Marking(offers.ONE, offers.MARK, _offer, {**me, "of_org": about_id})
     if digits == DECLINED:
-        about = {**me, "of_invite": about_id}
-        return await _mark(caller, offers.ANSWER, offers.MARK_ANSWER, _answer, body, about)
+        return _Marking(offers.ANSWER, offers.MARK_ANSWER, _answer, {**me, "of_invite": about_id})
     number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else -1
     if str(number) != digits or not 0 <= number < INT64:
-        raise NotFound
-    about = {**me, "of_repo": about_id, "of_number": number}
-    return await _mark(caller, rows.ONE, rows.MARK, _to_wire, body, about)
+        return None
+    return _Marking(rows.ONE, rows.MARK, _to_wire, {**me, "of_repo": about_id, "of_number": number})
 
 
-async def _mark(
-    caller: Caller,
-    one: Any,
-    mark: Any,
-    to_wire: Callable[[Row], InboxItem],
-    body: InboxState,
-    about: dict[str, Any],
-) -> InboxItem:
-    async with caller.write() as tx:
-        await caller.recheck(tx)
-        if await tx.one(one, **about) is None:
-            raise NotFound
-        await tx.run(mark, **about, **_marks(body))
-        found = await tx.one(one, **about)
-        if found is None:
-            raise NotFound
-        return to_wire(found)
+async def _mark(tx: Tx, marking: _Marking, body: InboxState) -> bool:
+    """Mark a row; False if the caller has no such row or its subject is hidden by now."""
+    if await tx.one(marking.one, **marking.about) is None:
+        return False
+    await tx.run(marking.mark, **marking.about, **_marks(body))
+    return True
 
 
-async def update_all(caller: Caller, body: InboxState) -> InboxChanged:
-    """Mark every row that is not done."""
+async def update_all(caller: Caller, body: InboxMarks) -> InboxChanged:
+    """Mark the rows that `ids` names, passing over those that are not there by now; without it every row that
+    is not done."""
     me, marks = caller.me.account_id, _marks(body)
     async with caller.write() as tx:
         await caller.recheck(tx)
+        if body.ids is not None:
+            wanted = [_marking(caller, item) for item in dict.fromkeys(body.ids)]
+            marked = [await _mark(tx, marking, body) for marking in wanted if marking is not None]
+            return InboxChanged(changed=sum(marked))
         changed = await tx.run(rows.MARK_ALL, account=me, **marks)
         changed += await tx.run(offers.MARK_ALL, account=me, current=now_ms(), **marks)
         changed += await tx.run(offers.MARK_ANSWERS, account=me, **marks)

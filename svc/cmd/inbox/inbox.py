@@ -10,7 +10,13 @@ import typer
 
 from localstore.core.errors import NotFound, UsageError
 from localstore.core.model.collaboration import inbox as endpoints
-from localstore.core.model.collaboration.inbox import InboxItem, InboxQuery, InboxState, Reason
+from localstore.core.model.collaboration.inbox import (
+    InboxItem,
+    InboxMarks,
+    InboxQuery,
+    InboxState,
+    Reason,
+)
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
@@ -95,7 +101,7 @@ def inbox(
         raise UsageError(f"say which: svc inbox {typed[0]} ITEM, or svc inbox {typed[0]} --all")
     state = InboxState(state=typed[0])
     if everything:
-        changed = ctx.api.send(endpoints.UPDATE_ALL, state).changed
+        changed = ctx.api.send(endpoints.UPDATE_ALL, InboxMarks(state=typed[0])).changed
     else:
         named = [(one, shown) for shown in typed[1:] for one in _ids(ctx, shown)]
         for one, shown in named:

@@ -58,7 +58,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(thread.COMMENT, "answer on lines of #{n}"),
     Action(thread.UPDATE, "mark a comment on lines of #{n} as {state}"),
     Action(inbox.UPDATE, "mark as {state} in the inbox"),
-    Action(inbox.UPDATE_ALL, "mark all in the inbox as {state}"),
+    Action(inbox.UPDATE_ALL, "mark rows of the inbox as {state}", apart=True),
     Action(run.RERUN, "run a check again"),
     Action(run.CANCEL, "cancel a run"),
     Action(check.ENABLE, "enable check {name}"),

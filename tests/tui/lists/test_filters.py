@@ -113,6 +113,32 @@ async def test_esc_leaves_the_filter_as_it_was(listed: str, open_app: Open) -> N
         assert "A question" in text and "Stalls" in text
 
 
+async def test_esc_takes_a_filter_away_before_it_leaves(listed: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        text = await press(pilot, "slash", *"no such repository", "enter")
+        assert listed not in text
+        assert listed in await press(pilot, "escape")
+        await press(pilot, "enter", "3")
+        text = await press(pilot, "o", "o", "slash", *" label:bug night", "enter")
+        assert "Stalls" in text and "Crash" not in text
+        text = await press(pilot, "escape")
+        assert "Issues, all 3" in text and "Crash" in text
+        await press(pilot, "2")
+        text = await press(pilot, "slash", *"readme", "enter")
+        assert "README.md" in text and "data.bin" not in text
+        assert "data.bin" in await press(pilot, "escape")
+        assert "Repositories" in await press(pilot, "escape")
+
+
+async def test_q_leaves_with_a_filter(listed: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        await press(pilot, "slash", *"night", "enter")
+        assert "Repositories" in await press(pilot, "q")
+
+
 async def test_proposals_have_words_of_their_own(proposal: str, open_app: Open) -> None:
     async with open_app().run_test(size=(100, 24)) as pilot:
         await settle(pilot)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tests.tui.test_app import press, project, settle
 from tui.app import SvcApp
-from tui.text import hung
+from tui.text import hung, wrapped
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -16,6 +16,13 @@ def test_a_long_line_goes_on_below_its_first_word() -> None:
     assert hung("  one two three", 20) == ["  one two three"]
     assert hung("  one two three", 9) == ["  one two", "  three"]
     assert hung("svc: \x1b[31m漢字漢字", 8) == ["svc:", "\\x1b[31m", "漢字漢字"]
+
+
+def test_lines_keep_their_indentation() -> None:
+    code = "def f():\n    if x:\n\treturn 1\n\n- one\n  - two"
+    assert wrapped(code, 40) == ["def f():", "    if x:", "    return 1", "", "- one", "  - two"]
+    assert wrapped("    one two three\nfour", 12) == ["    one two", "    three", "four"]
+    assert wrapped("      ", 4) == ["  "]
 
 
 async def test_the_key_that_lists_all_keys_is_never_cut(project: str, open_app: Open) -> None:

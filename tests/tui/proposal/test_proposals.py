@@ -120,6 +120,8 @@ async def test_a_conflict_lists_its_files_and_the_way_out(proposal: str, alice: 
         assert "X conflicts with its base" in text
         assert "X src/main.py" in text.split("Conflicts  with main")[1]
         assert "svc pr checkout 1, then svc merge main" in text
+        text = await press(pilot, "M")
+        assert "cannot be merged: it conflicts with main" in text and "squash" not in text
 
 
 async def test_a_review_is_shown(
@@ -212,10 +214,40 @@ async def test_all_of_the_inbox_is_marked_without_the_server_and_sent_later(
         await settle(pilot)
     async with open_app(NOWHERE).run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        assert "⋯ queued  mark all in the inbox as done" in await press(pilot, "i", "X")
+        assert "1 done? y or n" in await press(pilot, "i", "X")
+        assert "⋯ queued  mark rows of the inbox as done" in await press(pilot, "y")
     async with open_app().run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         assert "nothing new" in await press(pilot, "i")
+
+
+async def test_what_needs_me_stays_when_all_is_done_and_u_brings_back(
+    proposal: str, other: Callable[..., None], alice: Svc, open_app: Open
+) -> None:
+    assert alice("issue", "create", "-t", "Stalls").code == 0
+    other("pr", "comment", "1", "-b", "Why?")
+    other("issue", "comment", "2", "-b", f"@{os.environ['TEST_HANDLE']}, can you look?")
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "i")
+        text = await sees(pilot, "mention", "yours")
+        assert "1 done; 1 that needs you stays? y or n" in await press(pilot, "X")
+        text = await press(pilot, "n")
+        assert "nothing was done" in text and "yours" in text
+        await press(pilot, "X")
+        text = await press(pilot, "y")
+        assert "1 done; 1 that needs you stays; u undoes it" in text
+        assert "mention" in text and "yours" not in text
+        assert "each of these waits for you" in await press(pilot, "X")
+        text = await press(pilot, "u")
+        assert "1 is back" in text and "● yours" in text
+        assert "nothing was marked" in await press(pilot, "u")
+        await press(pilot, "g")
+        await press(pilot, "x")
+        text = await press(pilot, "u")
+        assert "mention" in text and "yours" in text
+    rows = json.loads(alice("inbox", "--json", "state").out)
+    assert rows == [{"state": "unread"}, {"state": "unread"}]
 
 
 async def test_runs_are_shown_repeated_and_cancelled(proposal: str, alice: Svc, open_app: Open) -> None:
@@ -238,9 +270,13 @@ async def test_runs_are_shown_repeated_and_cancelled(proposal: str, alice: Svc, 
         await press(pilot, "g", "enter")
         text = await press(pilot, "x")
         assert "cancelled" in text
+        assert "asked for attempt 3 of lint" in await press(pilot, "u")
+        await sees(pilot, "attempt   3")
+        await press(pilot, "x")
+        assert "asked to cancel lint" in await sees(pilot, "cancelled")
     found = api(alice, "repos/{id}/runs")
     assert isinstance(found, dict)
-    assert [one["conclusion"] for one in found["items"]] == ["cancelled", "failure"]
+    assert [one["conclusion"] for one in found["items"]] == ["cancelled", "cancelled", "failure"]
 
 
 async def test_esc_leaves_the_prompt_and_nothing_else(project: str, open_app: Open) -> None:

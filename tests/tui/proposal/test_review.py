@@ -128,8 +128,8 @@ async def test_a_suggestion_is_applied(
         assert "c = 5" in text
         await press(pilot, "slash", *"Five", "enter")
         assert "nothing was done" in await press(pilot, "a", "enter")
-        assert "onto the branch? y, then enter" in await press(pilot, "a")
-        await press(pilot, "y", "enter")
+        assert "onto the branch? y or n" in await press(pilot, "a")
+        await press(pilot, "y")
         assert "Applied" in await seen(pilot, "done")
         await press(pilot, "escape")
         await sees(pilot, "+    c = 5", "┌ resolved")  # the lines of the new version, not of the one before

@@ -187,7 +187,7 @@ async def test_a_setting_changed_without_the_server_is_sent_later(
         assert "change settings" in text
         await to(pilot, "Lifecycle", "archive", "")
         await press(pilot, "enter")
-        assert "⋯ yes, queued" in await press(pilot, "y", "enter")
+        assert "⋯ yes, queued" in await press(pilot, "y")
     assert waiting(alice) == ["change settings", "change settings"]
     async with open_app().run_test(size=(100, 60)) as pilot:
         await settle(pilot)
@@ -266,7 +266,7 @@ async def test_access(proposal: str, other: Callable[..., None], alice: Svc, ope
         invite = got("repos/{id}/invites")["items"][0]["id"]
         await to(pilot, "Access", "invited", invite)
         await press(pilot, "enter")
-        assert "invited" not in await press(pilot, "y", "enter")
+        assert "invited" not in await press(pilot, "y")
         await to(pilot, "Access", "path", "+")
         await press(pilot, "enter")
         await press(pilot, *"src", "enter")
@@ -361,15 +361,15 @@ async def test_lifecycle(project: str, alice: Svc, open_app: Open) -> None:
         await press(pilot, "enter")
         await typed(pilot, project)
         assert got()["visibility"] == "public"
-        await press(pilot, "enter", "y", "enter")
+        await press(pilot, "enter", "y")
         assert got()["visibility"] == "private"
         await to(pilot, "Lifecycle", "archive", "")
         await press(pilot, "enter")
-        assert "yes: it takes no writes" in await press(pilot, "y", "enter")
+        assert "yes: it takes no writes" in await press(pilot, "y")
         Path("new").write_text("1\n")
         assert alice("push", "-m", "New").code == 1
         await press(pilot, "enter")
-        await press(pilot, "y", "enter")
+        await press(pilot, "y")
         assert alice("push", "-m", "New").code == 0
         await to(pilot, "Lifecycle", "delete", "")
         await press(pilot, "enter")

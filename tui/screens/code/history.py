@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from localstore.core.model.history import Compare, SealSummary
 from tui import contents
 from tui.screens.code.differing import Differing
@@ -91,18 +93,36 @@ class History(Differing, FileView):
     def _step(self, by: int) -> None:
         """Show the file, or everything, at the seal before or after this one."""
         repo, path, ref, here = self.of.repo, self.path, self.of.ref_name, self.of.seal
+        if here is None:
+            return
+        stepped: list[bool] = []
 
-        def paint(seals: list[SealSummary], at: float) -> None:
+        def of_branch(seals: list[SealSummary], at: float) -> None:
+            """Go on from the seal that made the shown text, which may be older than the shown seal."""
             ids = [seal.id for seal in seals]
+            if here in ids:
+                step(ids, ids.index(here))
+            elif here == self.of.head:
+                step(ids, 0)
+            else:  # between two that changed the file
+                self.svc.load(contents.history(repo.id, here, path), partial(of_seal, ids))
+
+        def of_seal(ids: list[str], seals: list[SealSummary], at: float) -> None:
+            made = next((seal.id for seal in seals if seal.id in ids), None)
+            step(ids, ids.index(made) if made is not None else len(ids) - 1)
+
+        def step(ids: list[str], place: int) -> None:
             if stepped or not ids:
                 return
             stepped.append(True)
-            place = ids.index(here) if here in ids else -1 if by > 0 else 0
-            wanted = max(0, place + by) if here in ids or by > 0 else 0
-            if wanted >= len(ids) or ids[wanted] == here:
-                self.of.say("this is the oldest" if by > 0 else "this is the newest", "dim")
-                return
-            self.of.go_to(ref, ids[wanted])
+            wanted = place + by
+            if wanted >= len(ids):
+                self.of.say("this is the oldest", "dim")
+            elif wanted > 0:
+                self.of.go_to(ref, ids[wanted])
+            elif here == self.of.head:
+                self.of.say("this is the newest", "dim")
+            else:  # the newest text is that of the branch, and can be edited there
+                self.of.go_to(ref, self.of.head or ids[0])
 
-        stepped: list[bool] = []
-        self.svc.load(contents.history(repo.id, ref, path), paint)
+        self.svc.load(contents.history(repo.id, ref, path), of_branch)

@@ -11,7 +11,7 @@ from localstore.core.model.catalog.listing import Listing
 from localstore.core.model.history import Blob, SealSummary, Tree
 from localstore.core.model.repo import Repo
 from tui import contents, reads
-from tui.highlight import coloured, plain
+from tui.highlight import Coloured, coloured, plain
 from tui.screens.code.words import counts, listed
 from tui.screens.view import View
 from tui.text import Part, ago, folded, safe
@@ -31,6 +31,7 @@ class Overview(View):
         self._repo = of.repo
         self._listing: Listing | None = None
         self._seal: SealSummary | None = None
+        self._text = ""  # of the README
         self._lines: Sequence[tuple[Part, ...]] = ()  # of the README
         self._readme: Sequence[tuple[Part, ...]] = ()  # its rows
 
@@ -74,15 +75,30 @@ class Overview(View):
         repo, seal = self.of.repo, self.of.seal
         readme = next((entry for entry in tree.entries if entry.path.casefold() in READMES), None)
         if readme is None or seal is None:
-            self._lines = ()
+            self._text, self._lines = "", ()
             self._fold()
             return
         self.svc.load(contents.file(repo.id, seal, readme.path), self._paint_readme)
 
     def _paint_readme(self, blob: Blob, at: float) -> None:
         text = blob.content if blob.encoding == "utf-8" and blob.content else ""
-        self._lines = coloured(text, blob.path) or plain(text)
+        before, self._text = self._text, text
+        if text == before:  # asked again after a push that left it
+            return
+        self._lines = plain(text)
         self._fold()
+
+        def work() -> None:
+            lines = coloured(text, blob.path)
+            if lines is not None:
+                self.app.call_from_thread(self._paint_colours, text, lines)
+
+        self.app.run_worker(work, thread=True, group="readme", exclusive=True, exit_on_error=False)
+
+    def _paint_colours(self, text: str, lines: Coloured) -> None:
+        if text == self._text and self.is_attached:
+            self._lines = lines
+            self._fold()
 
     def on_resize(self) -> None:
         self._fold()

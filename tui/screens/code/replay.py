@@ -11,7 +11,7 @@ from localstore.core.model.history import SealSummary
 from svc.flows.history.replay import Step, steps_of
 from tui import contents
 from tui.client import sentence
-from tui.highlight import coloured, plain
+from tui.highlight import Coloured, coloured, plain
 from tui.screens.code.file_view import FileView
 from tui.text import Part, ago, safe
 from tui.widgets.frame import Line
@@ -31,6 +31,7 @@ class Playing:
 
     def __init__(self, path: str, seals: list[SealSummary]) -> None:
         self.path, self.seals, self.steps, self.at = path, seals, list[Step](), -1
+        self.coloured = list[Coloured]()  # of the first steps, as many as have their colours
         self.reading = False
 
     @property
@@ -162,6 +163,27 @@ class Replay(FileView):
         if playing.at + AHEAD >= len(playing.steps):
             self._read_more(playing)
         self._paint_step()
+        self._colour(playing)
+
+    def _colour(self, playing: Playing) -> None:
+        """Give the steps their colours on a thread, in order; it ends where one cannot have them."""
+        first = len(playing.coloured)
+        texts = [(step.text or b"").decode() for step in playing.steps[first:]]
+
+        def work() -> None:
+            for place, text in enumerate(texts, first):
+                lines = coloured(text, playing.path)
+                if lines is None or playing is not self._playing:
+                    return
+                self.app.call_from_thread(self._step_coloured, playing, place, lines)
+
+        self.app.run_worker(work, thread=True, group="highlight", exclusive=True, exit_on_error=False)
+
+    def _step_coloured(self, playing: Playing, place: int, lines: Coloured) -> None:
+        if place == len(playing.coloured):
+            playing.coloured.append(lines)
+            if playing is self._playing and place == playing.at:
+                self._paint_step()
 
     def _broke_off(self, playing: Playing, why: str) -> None:
         playing.reading, playing.seals = False, []
@@ -184,8 +206,8 @@ class Replay(FileView):
         if step.text is None:
             lines.show([Item(1, (("there is no text of it in this seal", "dim"),))])
         else:
-            text = step.text.decode()
-            shown = coloured(text, playing.path) or plain(text)
+            known = playing.at < len(playing.coloured)
+            shown = playing.coloured[playing.at] if known else plain(step.text.decode())
             lines.show(Source(shown, now=self.svc.clock(), changed=step.lines))
             if step.lines:
                 lines.go_within(step.lines[0] - 1)

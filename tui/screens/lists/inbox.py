@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from textual.app import ComposeResult
 
+from localstore.core.limits import INBOX_MARKED
 from localstore.core.model.collaboration import inbox as inboxes
-from localstore.core.model.collaboration.inbox import InboxItem, InboxState
+from localstore.core.model.collaboration.inbox import InboxItem, InboxMarks, InboxState
 from localstore.core.model.repo import Repo
 from svc.flows.inbox_words import said
 from tui import reads
@@ -21,6 +22,18 @@ if TYPE_CHECKING:
     from tui.app import SvcApp
 
 NAME = 32  # columns of a repository's name
+# What waits for the user: all else can be marked as done without being looked at.
+NEEDS_ME = frozenset(
+    {
+        "invited",
+        "transfer",
+        "access_requested",
+        "review_requested",
+        "check_failed",
+        "ready_to_merge",
+        "mention",
+    }
+)
 REASONS: dict[str, Part] = {
     "review_requested": ("review", "accent"),
     "mention": ("mention", "accent"),
@@ -92,11 +105,13 @@ class Inbox(Base):
         Action("open", ("enter",), "open", "svc issue view {n}", footer=True),
         Action("done", ("x",), "done", "svc inbox done {item}", "signed_in", footer=True),
         Action("all_done", ("X",), "all done", "svc inbox done --all", "signed_in", footer=True),
+        Action("undo", ("u",), "undo done", "svc inbox unread {item}", "signed_in"),
     )
 
     def __init__(self) -> None:
         super().__init__()
         self._items: list[InboxItem] = []
+        self._undone: list[InboxItem] = []  # what `u` brings back
 
     def content(self) -> ComposeResult:
         yield Lines(empty="…", id="inbox")
@@ -141,9 +156,41 @@ class Inbox(Base):
         if one is not None:
             body = InboxState(state="done")
             self.svc.act(inboxes.UPDATE, body, about=_about(one), id=one.id)
+            self._marked([one], "done; u undoes it")
 
     def do_all_done(self) -> None:
-        self.svc.act(inboxes.UPDATE_ALL, InboxState(state="done"), about="")
+        """Mark what is listed, except what waits for an answer of the user's, after a question."""
+        chosen = [one for one in self._items if one.reason not in NEEDS_ME]
+        stays = len(self._items) - len(chosen)
+        kept = f"; {stays} that need{'s' if stays == 1 else ''} you stay{'s' if stays == 1 else ''}"
+        if not chosen:
+            self.say("each of these waits for you; x marks one as done" if stays else "there is none", "warn")
+            return
+
+        def mark() -> None:
+            self._mark(chosen, "done")
+            self._marked(chosen, f"{len(chosen)} done{kept if stays else ''}; u undoes it")
+
+        self.confirm(f"{len(chosen)} done{kept if stays else ''}?", mark)
+
+    def do_undo(self) -> None:
+        """Bring back what was marked last, read or unread as it was."""
+        back, self._undone = self._undone, []
+        if not back:
+            self.say("nothing was marked as done here", "warn")
+            return
+        self._mark([one for one in back if one.unread], "unread")
+        self._mark([one for one in back if not one.unread], "read")
+        self.say(f"{len(back)} {'is' if len(back) == 1 else 'are'} back")
+
+    def _mark(self, chosen: list[InboxItem], state: Literal["done", "read", "unread"]) -> None:
+        for first in range(0, len(chosen), INBOX_MARKED):
+            ids = [one.id for one in chosen[first : first + INBOX_MARKED]]
+            self.svc.act(inboxes.UPDATE_ALL, InboxMarks(state=state, ids=ids), about="")
+
+    def _marked(self, chosen: list[InboxItem], words: str) -> None:
+        self._undone = chosen
+        self.say(words)
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         one = self._of(event.key)

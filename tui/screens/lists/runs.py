@@ -34,6 +34,7 @@ def rerun(on: Base, repo: Repo, run: Run) -> None:
         on.say(f"{run.name} is not completed; x cancels it", "warn")
         return
     on.svc.act(runs.RERUN, about=repo.full_name, id=repo.id, run=run.id)
+    on.say(f"asked for attempt {run.attempt + 1} of {run.name}")
 
 
 def cancel(on: Base, repo: Repo, run: Run) -> None:
@@ -42,6 +43,7 @@ def cancel(on: Base, repo: Repo, run: Run) -> None:
         on.say(f"{run.name} is completed; u runs it again", "warn")
         return
     on.svc.act(runs.CANCEL, about=repo.full_name, id=repo.id, run=run.id)
+    on.say(f"asked to cancel {run.name}")
 
 
 class Workflows(View):
@@ -147,6 +149,7 @@ class RunScreen(Base):
     def __init__(self, repo: Repo, run_id: str, run: Run | None = None) -> None:
         super().__init__()
         self.repo, self._run_id, self._run = repo, run_id, run
+        self._repeated = False  # whether another attempt was asked for, which is shown when it is there
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, False
@@ -171,10 +174,24 @@ class RunScreen(Base):
 
     def do_refresh(self) -> None:
         self.svc.load(contents.run(self.repo.id, self._run_id), self._paint)
+        if self._repeated:
+            self.svc.load(contents.runs(self.repo.id), self._go_on)
+
+    def _go_on(self, found: list[Run], at: float) -> None:
+        """Show the newest attempt."""
+        old = self._run
+        if old is None:
+            return
+        of_it = [run for run in found if (run.name, run.seal_id) == (old.name, old.seal_id)]
+        newest = max(of_it, key=lambda run: run.attempt, default=old)
+        if newest.attempt > old.attempt:
+            self._run_id, self._repeated = newest.id, False
+            self._paint(newest, at)
 
     def _paint(self, run: Run, at: float) -> None:
-        self._run = run
-        self.paint()
+        if run.id == self._run_id:
+            self._run = run
+            self.paint()
 
     def queue_changed(self) -> None:
         self.paint()
@@ -208,6 +225,7 @@ class RunScreen(Base):
 
     def do_rerun(self) -> None:
         if self._run is not None:
+            self._repeated = True
             rerun(self, self.repo, self._run)
 
     def do_cancel(self) -> None:

@@ -18,7 +18,15 @@ from tui import contents
 from tui.actions import Action
 from tui.screens.proposal.files import Files
 from tui.screens.proposal.review import VERDICTS, Reviewing, waiting
-from tui.screens.proposal.words import BLOCKS, CHECKS, checks_of, conflict_way_out, state_of, verdicts_of
+from tui.screens.proposal.words import (
+    BLOCKS,
+    CHECKS,
+    checks_of,
+    conflict_way_out,
+    refuses_merge,
+    state_of,
+    verdicts_of,
+)
 from tui.screens.talk.talk import Talk
 from tui.text import Part, ago, safe
 from tui.widgets.lines import Item, Lines, sequence
@@ -271,6 +279,10 @@ class ProposalScreen(Reviewing, Talk):
             return
         if one.state != "open" or one.draft:
             self.say(f"#{one.number} is {'a draft; d says it is ready' if one.draft else one.state}", "warn")
+            return
+        why = refuses_merge(one)
+        if why:
+            self.say(f"#{one.number} cannot be merged: {why}", "warn")
             return
         forward, *others = WAYS
         ways = (*others, forward) if one.merge_state == "behind" else WAYS  # what is refused comes last

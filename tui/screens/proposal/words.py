@@ -32,6 +32,13 @@ def conflict_way_out(one: Proposal) -> str:
     )
 
 
+def refuses_merge(one: Proposal) -> str:
+    """Why the server or this machine refuses every way to merge it; "" if one may go."""
+    if one.blocked_by:
+        return f"it waits for {', '.join(one.blocked_by).replace('_', ' ')}"
+    return f"it conflicts with {one.base}; {conflict_way_out(one)}" if one.merge_state == "conflicts" else ""
+
+
 def state_of(one: Proposal | ListedProposal) -> Part:
     return STATES["draft" if one.draft and one.state == "open" else one.state]
 

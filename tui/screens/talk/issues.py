@@ -183,6 +183,14 @@ class Issues(View):
             filtered=lines,
         )
 
+    def leave_filter(self) -> bool:
+        if self.svc.pressed != "escape" or not (self._filter.said or self._filter.free):
+            return False
+        self._filter = parse(self._kind, "", self._filter.query.state)
+        self.query_one("#issues", Lines).filter("")
+        self.do_refresh()
+        return True
+
     def _values(self, word: str) -> list[str]:
         """The values of a word that are known here."""
         if word in ("base", "head"):

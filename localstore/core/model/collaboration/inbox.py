@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from localstore.core.endpoint import Endpoint
+from localstore.core.limits import INBOX_MARKED
 from localstore.core.model.base import Actor, Model, Page, PageQuery, Sent
 
 Reason = Literal[
@@ -71,6 +72,12 @@ class InboxState(Sent, frozen=True):
     state: Annotated[Literal["read", "done", "unread"], msgspec.Meta(description="read, done or unread")]
 
 
+class InboxMarks(InboxState, frozen=True):
+    """The same mark on several rows. `ids`: on these; without it on every row that is not done."""
+
+    ids: Annotated[list[str], msgspec.Meta(min_length=1, max_length=INBOX_MARKED)] | None = None
+
+
 class InboxChanged(Model, frozen=True):
     """How many rows changed."""
 
@@ -80,4 +87,4 @@ class InboxChanged(Model, frozen=True):
 _INBOX = "/api/v1/inbox"
 LIST = Endpoint("GET", _INBOX, query=InboxQuery, returns=Page[InboxItem])
 UPDATE = Endpoint("PATCH", f"{_INBOX}/{{id}}", body=InboxState, returns=InboxItem)
-UPDATE_ALL = Endpoint("PATCH", _INBOX, body=InboxState, returns=InboxChanged)
+UPDATE_ALL = Endpoint("PATCH", _INBOX, body=InboxMarks, returns=InboxChanged)

@@ -326,3 +326,20 @@ def test_a_text_tells_fifty_people_however_often_it_is_edited(
     for name in names[1:]:
         edits(world, world.http, f"@{name}")
     assert [inbox(world, http) for _, http in people] == [[("mention", 1)], [("mention", 1)], []]
+
+
+def test_some_rows_are_marked_by_their_ids(world: Tracker) -> None:
+    (_, a), (bob, b) = (world.member(role) for role in ("write", "read"))
+    for number in (1, 2, 3):
+        world.open(a, title=f"issue {number}", body=f"see @{handle(world, bob)}")
+    assert inbox(world, b) == [("mention", 3), ("mention", 2), ("mention", 1)]
+    ids = {one["subject"]["number"]: one["id"] for one in ok(b.get(URL))["items"]}
+    named = [ids[1], ids[3], ids[3], "nothing.7", "no row", f"{'0' * 32}.org"]
+    assert ok(b.patch(URL, json={"state": "done", "ids": named})) == {"changed": 2}
+    assert inbox(world, b) == [("mention", 2)]
+    assert ok(b.patch(URL, json={"state": "unread", "ids": [ids[3]]})) == {"changed": 1}
+    assert [one["unread"] for one in ok(b.get(URL))["items"]] == [True, True]
+    assert ok(a.patch(URL, json={"state": "done", "ids": [ids[2]]})) == {"changed": 0}  # of somebody else
+    for wrong in ([], ["x"] * (limits.INBOX_MARKED + 1), "x", [1]):
+        assert b.patch(URL, json={"state": "done", "ids": wrong}).status_code == 422
+    assert inbox(world, b) == [("mention", 3), ("mention", 2)]

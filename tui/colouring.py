@@ -1,0 +1,114 @@
+"""Asks a process of its own for the roles of a text, because a lexer may take any time.
+
+    roles = colouring.roles("x = 1", path="a.py")       None: no lexer, or the text took too long
+    colouring.close()
+
+One process answers one question at a time and stays for the next one. It ends by itself when a text takes too
+long or when this process is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+import threading
+from array import array
+from contextlib import suppress
+from typing import IO, NamedTuple
+
+NICE = 5  # what colours does not slow down what is typed
+NAMES = ("text", "comment", "keyword", "string", "number", "name", "title")  # of roles
+HEAD = struct.Struct("<BII")  # of a question and of an answer: what kind it is, and two lengths
+BY_PATH, BY_LANGUAGE = 0, 1  # kinds of questions
+NOTHING, FOUND = 0, 1  # kinds of answers
+
+
+class Roles(NamedTuple):
+    """`text` as the lexer gives it back, which may change ends of lines; where in it each role begins, in
+    order; and which of NAMES it is."""
+
+    text: str
+    at: array[int]
+    names: bytes
+
+
+class Colouring:
+    """The process, started by the first question."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._killed: subprocess.Popen[bytes] | None = None
+
+    def roles(self, text: str, path: str = "", language: str = "") -> Roles | None:
+        """The roles of a text by the name of its file or by its language; None where no lexer knows it or it
+        takes too long. Waits for the answer, so call it on a thread."""
+        with self._lock:
+            try:
+                return self._ask(BY_LANGUAGE if language else BY_PATH, language or path, text)
+            except (OSError, EOFError):
+                self._end()
+                return None
+
+    def close(self) -> None:
+        """End the process; who waits for an answer gets none."""
+        process = self._process
+        if process is not None:
+            self._killed = process
+            process.kill()
+
+    def _ask(self, kind: int, name: str, text: str) -> Roles | None:
+        process = self._running()
+        source, out = process.stdin, process.stdout
+        assert source is not None  # noqa: S101
+        assert out is not None  # noqa: S101
+        words, body = name.encode("utf-8", "surrogatepass"), text.encode("utf-8", "surrogatepass")
+        source.write(HEAD.pack(kind, len(words), len(body)) + words + body)
+        source.flush()
+        answer, length, count = HEAD.unpack(_read(out, HEAD.size))
+        if answer != FOUND:
+            return None
+        back = _read(out, length).decode("utf-8", "surrogatepass")
+        at = array("I")
+        at.frombytes(_read(out, count * at.itemsize))
+        return Roles(back, at, _read(out, count))
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is not None and (self._process is self._killed or self._process.poll() is not None):
+            self._end()
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "tui.lexing"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # keys and signals of the terminal are the app's
+            )
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, self._process.pid, NICE)
+        return self._process
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+        process.wait()
+
+
+def _read(source: IO[bytes], length: int) -> bytes:
+    """So many bytes; EOFError if the process ended before."""
+    found = source.read(length)
+    if len(found) < length:
+        raise EOFError
+    return found
+
+
+COLOURING = Colouring()
+"""The one of this process."""

@@ -1,0 +1,152 @@
+"""Which role each part of a source text has, found by the lexers of Pygments.
+
+    python -P -m tui.lexing        the process that `tui.colouring` asks
+
+There are texts for which a lexer takes time that grows with the square of their length, so a lexer runs
+where it can be ended: in a process of its own, or for a line in a slice of time. Nothing of Textual is
+imported here: the process starts in 80 ms.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from array import array
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from typing import BinaryIO
+
+from pygments import lex
+from pygments.lexer import Lexer
+from pygments.lexers import find_lexer_class, get_all_lexers
+from pygments.token import Token, _TokenType
+
+from tui.colouring import BY_LANGUAGE, FOUND, HEAD, NAMES, NOTHING, Roles
+
+SECONDS = 3.0  # of CPU that a text may take; then its process ends
+SLICE = 0.01  # the same for a line, on the app's own thread
+
+_ROLES: tuple[tuple[_TokenType, str], ...] = (
+    (Token.Comment, "comment"),
+    (Token.Keyword, "keyword"),
+    (Token.Operator.Word, "keyword"),
+    (Token.Literal.String, "string"),
+    (Token.Literal.Number, "number"),
+    (Token.Name.Function, "name"),
+    (Token.Name.Class, "name"),
+    (Token.Name.Decorator, "name"),
+    (Token.Name.Builtin, "name"),
+    (Token.Name.Tag, "keyword"),
+    (Token.Name.Attribute, "name"),
+    (Token.Generic.Heading, "title"),
+    (Token.Generic.Subheading, "title"),
+    (Token.Generic.Strong, "title"),
+)
+_KNOWN: dict[_TokenType, str] = {}
+
+
+class _Late(Exception):
+    """The slice of time is over."""
+
+
+def lexer_of(path: str) -> Lexer | None:
+    """The lexer for files of this name, the one that Pygments would take; None if there is none. Those that
+    other packages bring are left out: to ask for them imports them all, which takes 70 ms and 2.4 MB."""
+    name = path.rpartition("/")[2]
+    found = [
+        (kind.priority + (0.0 if "*" in pattern else 0.5), kind.__name__, kind)
+        for title, _, patterns, _ in get_all_lexers(plugins=False)
+        for pattern in patterns
+        if fnmatch(name, pattern) and (kind := find_lexer_class(title)) is not None
+    ]
+    best = max(found, key=lambda one: one[:2], default=None)
+    return best[2](stripnl=False, ensurenl=False) if best is not None else None
+
+
+def lexer_for(language: str) -> Lexer | None:
+    """The lexer of a language by one of its short names, such as `python` or `c++`; None if there is none."""
+    wanted = language.casefold()
+    for title, aliases, _, _ in get_all_lexers(plugins=False):
+        if wanted in aliases and (kind := find_lexer_class(title)) is not None:
+            return kind(stripnl=False, ensurenl=False)
+    return None
+
+
+def role_of(token: _TokenType) -> str:
+    """The role of a token of Pygments."""
+    known = _KNOWN.get(token)
+    if known is None:
+        known = next((name for kind, name in _ROLES if token in kind), "text")  # type: ignore[comparison-overlap]
+        _KNOWN[token] = known
+    return known
+
+
+def roles_in(text: str, lexer: Lexer) -> Roles:
+    """The roles of a text. It may take any time."""
+    pieces: list[str] = []
+    at, roles, begins, last = array("I"), bytearray(), 0, ""
+    for token, piece in lex(text, lexer):
+        role = role_of(token)
+        if role != last and piece:
+            at.append(begins)
+            roles.append(NAMES.index(role))
+            last = role
+        pieces.append(piece)
+        begins += len(piece)
+    return Roles("".join(pieces), at, bytes(roles))
+
+
+def roles_soon(text: str, lexer: Lexer, seconds: float = SLICE) -> Roles | None:
+    """The roles of a text; None if they take more CPU than that, or on a thread where that cannot be told."""
+    if threading.current_thread() is not threading.main_thread():
+        return None  # signals come to the main thread only
+    armed = True
+
+    def late(number: int, frame: object) -> None:
+        if armed:
+            raise _Late
+
+    # The timer counts this process's own time, so that a busy machine ends nothing. The engine of regular
+    # expressions looks for signals too, so one match that goes on and on is ended as well.
+    before = signal.signal(signal.SIGVTALRM, late)
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+            return roles_in(text, lexer)
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+            armed = False
+    except _Late:
+        return None
+    finally:
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def serve(source: BinaryIO, out: BinaryIO) -> None:
+    """Answer questions until the input ends."""
+    for kind, name, text in _questions(source):
+        # The system ends this process when the time is over, even if whoever asked is gone.
+        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+        lexer = lexer_for(name) if kind == BY_LANGUAGE else lexer_of(name)
+        found = roles_in(text, lexer) if lexer is not None else None
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        if found is None:
+            out.write(HEAD.pack(NOTHING, 0, 0))
+        else:
+            back = found.text.encode("utf-8", "surrogatepass")
+            out.write(HEAD.pack(FOUND, len(back), len(found.at)) + back + found.at.tobytes() + found.names)
+        out.flush()
+
+
+def _questions(source: BinaryIO) -> Iterator[tuple[int, str, str]]:
+    while head := source.read(HEAD.size):
+        kind, name, length = HEAD.unpack(head)
+        words = source.read(name).decode("utf-8", "surrogatepass")
+        yield kind, words, source.read(length).decode("utf-8", "surrogatepass")
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    serve(sys.stdin.buffer, sys.stdout.buffer)
