@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from importlib.util import find_spec
 
@@ -14,6 +15,10 @@ def main() -> None:
     if find_spec(NEEDED) is None:
         sys.exit("relay: the server's libraries are not installed; run: pip install 'svc[relay]'")
     from relay.run.cli import main as run
+
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal need not know every character
 
     sys.exit(run())
 

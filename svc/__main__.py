@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import gc
+import io
 import os
 import sys
 from typing import NoReturn
 
-from svc import __version__
+from svc import UTF8_NAMES, __version__
 
 INTERRUPTED = 130  # as a shell says it
 COLLECTED_AFTER = 200_000  # new objects: a command on 20,000 files makes fewer, next to none of it garbage
@@ -17,7 +19,9 @@ COLLECTED_AFTER = 200_000  # new objects: a command on 20,000 files makes fewer,
 def main() -> NoReturn:
     """Run the command of this process's arguments and exit."""
     gc.set_threshold(COLLECTED_AFTER)
+    _require_utf8_names()
     _open_outputs()
+    _prepare_streams()
     try:
         leave(answer(sys.argv[1:]))
     except KeyboardInterrupt:  # while modules are imported; `run` answers for all that comes after
@@ -40,6 +44,45 @@ def answer(words: list[str]) -> int:
     return run(words)
 
 
+def _require_utf8_names() -> None:
+    """Start anew in Python's UTF-8 mode where the locale has another encoding. Names are bytes on the disk,
+    and svc reads them as UTF-8 whatever the locale is: everybody has the same files."""
+    if sys.getfilesystemencoding() != "utf-8" and not sys.flags.utf8_mode:
+        os.execv(sys.executable, [sys.executable, *UTF8_NAMES, *sys.orig_argv[1:]])  # noqa: S606
+
+
+def _prepare_streams() -> None:
+    """Escape what an output cannot hold. In UTF-8 mode, speak to the terminal in the locale's encoding all
+    the same, and read arguments in it that are not UTF-8: these were typed, and are no names."""
+    spoken = _spoken_encoding()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=spoken, errors="backslashreplace")
+    if spoken is not None:
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(encoding=spoken)
+        sys.argv[1:] = [_typed(word, spoken) for word in sys.argv[1:]]
+
+
+def _spoken_encoding() -> str | None:
+    """The locale's encoding, if Python was told to ignore it in favour of UTF-8; None if it was not, or if
+    somebody has chosen an encoding."""
+    if "utf8" not in sys._xoptions or os.environ.get("PYTHONIOENCODING"):
+        return None
+    import locale
+
+    found = codecs.lookup(locale.getencoding()).name
+    return None if found in ("utf-8", "ascii") else found
+
+
+def _typed(word: str, spoken: str) -> str:
+    try:
+        word.encode("utf-8")
+    except UnicodeEncodeError:
+        return os.fsencode(word).decode(spoken, "surrogateescape")
+    return word
+
+
 def _open_outputs() -> None:
     """Open /dev/null for outputs that the caller closed (`svc status >&-`); otherwise the next opened file
     would take their place."""
@@ -53,7 +96,9 @@ def _printed(text: str) -> int:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except OSError as error:  # a full disk, or a reader who left
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has seen enough
+    except OSError as error:  # a full disk
         sys.stderr.write(f"svc: {error.strerror}\n")
         return 1
     return 0

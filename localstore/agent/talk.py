@@ -16,7 +16,9 @@ from typing import Any, Generic, Literal, TypeVar
 import msgspec
 
 from localstore.agent.place import socket_path
+from localstore.core.errors import ClientError
 from localstore.core.lane.splice import Splice, Unit
+from localstore.core.paths import terminal_safe
 
 LINE_BYTES = 1 << 20
 RESPONSE_BYTES = 16 << 20  # of an ApiResponse
@@ -234,6 +236,19 @@ class AgentSilent(Exception):
 
 
 encode = msgspec.json.Encoder().encode
+
+
+def _encoded(request: Request) -> bytes:
+    """A request for the wire, which is JSON. Raises ClientError for a folder that JSON cannot name."""
+    try:
+        return encode(request) + b"\n"
+    except UnicodeEncodeError:
+        shown = terminal_safe(request.folder or "")
+        raise ClientError(
+            f"the path {shown} is not UTF-8, and the agent knows folders by UTF-8 paths; rename that folder"
+        ) from None
+
+
 _replies = msgspec.json.Decoder(Reply)
 _said = msgspec.json.Decoder(Said)
 _seen = msgspec.json.Decoder(Seen)
@@ -270,7 +285,7 @@ class Conversation:
     def ask(self, request: Request) -> Reply:
         """Raises AgentSilent if the agent hangs up or does not answer in time."""
         try:
-            self._socket.sendall(encode(request) + b"\n")
+            self._socket.sendall(_encoded(request))
             return _replies.decode(self._line())
         except (OSError, msgspec.MsgspecError):
             raise AgentSilent from None
@@ -288,7 +303,7 @@ class Conversation:
         request = Request("invoke", folder, command=command, args=args, server=server)
         try:
             self._socket.settimeout(seconds)
-            self._socket.sendall(encode(request) + b"\n")
+            self._socket.sendall(_encoded(request))
             return _responses.decode(self._line(RESPONSE_BYTES))
         except (OSError, msgspec.MsgspecError):
             raise AgentSilent from None

@@ -71,8 +71,14 @@ def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: P
         copy.db.put(TRASHED, f"{copied[1].hex()} {copied[0] / path}")
     work = writer(copy, kept=() if copied is None else (copied[1],))
     if work.apply([Change(path, new)], lambda _: iter([(new, content)]), "asked"):
-        raise Conflict(f"a directory or a link is where {path} belongs; move it away, then try again")
+        raise in_the_way(path)
     return trash if copied is None else copied[0]
+
+
+def in_the_way(path: str) -> Conflict:
+    """The error of a path that cannot be written because something that is no file is there, or above it."""
+    shown = paths.terminal_safe(path)
+    return Conflict(f"a directory or a link is where {shown} belongs; move it away, then try again")
 
 
 def _in_trash(copy: WorkingCopy) -> list[bytes]:

@@ -10,6 +10,7 @@ from localstore.agent import place
 from localstore.agent.talk import AgentSilent, Conversation
 from localstore.errors import AgentMissing
 from localstore.home import Home
+from svc import UTF8_NAMES
 
 WORDS = ("svc.agent",)
 START_SECONDS = 30.0
@@ -34,7 +35,7 @@ def start(home: Home) -> Conversation:
     words = home.root / f"{place.LOG}.start"
     with words.open("wb") as said:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", *WORDS, str(home.root.resolve())],
+            [sys.executable, *UTF8_NAMES, "-P", "-m", *WORDS, str(home.root.resolve())],
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import codecs
+import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import IO, Any, TextIO
 
 import msgspec
 
-from localstore.core.errors import ClientError, SvcError, UsageError
+from localstore.core.errors import SvcError, UsageError
 from localstore.core.paths import PROSE, terminal_safe
 from svc.console import select
 from svc.console.answers import Answers, members
 from svc.console.progress import Meter
 from svc.console.select import Format
 from svc.console.table import Column, Record, age, aligned, listed, plain, tsv
+
+JSON_ESCAPES = "svc.json"  # the handler of characters that an encoding lacks
 
 
 class Out:
@@ -91,7 +96,7 @@ class Out:
     def draw(self, text: str) -> None:
         """Write text that svc made, at once."""
         self._write(text)
-        self._stdout.flush()
+        self.flush()
 
     def record(
         self,
@@ -125,12 +130,24 @@ class Out:
         value: str = "",
     ) -> None:
         """Print the result of a change: `sentence` on a terminal; in a pipe `value`, with the sentence on
-        stderr; with `--json` the changed `item`."""
+        stderr; with `--json` the changed `item`. An answer that cannot be shown is a note: a script that sees
+        the command fail would make the change again."""
+        try:
+            self._done(sentence, item, columns, model, value)
+            self.flush()
+        except UsageError as error:  # a jq program or template that failed on its input
+            self.note(f"this was done: {sentence}. Its answer cannot be shown: {error}")
+        except ReaderLeft:
+            discard(self._stdout)
+        except OSError as error:
+            discard(self._stdout)
+            self.note(f"this was done: {sentence}. Its answer cannot be written: {error.strerror}")
+
+    def _done(
+        self, sentence: str, item: Any, columns: Sequence[Column], model: type | None, value: str
+    ) -> None:
         if self.format.as_data:
-            try:
-                self._one(_record(item), columns, model)
-            except UsageError as error:  # a jq program or template that failed on its input
-                raise ClientError(f"this was done: {sentence}. Its answer cannot be shown: {error}") from None
+            self._one(_record(item), columns, model)
         elif self.terminal or not value:
             self._write(terminal_safe(sentence, keep=PROSE) + "\n")
         else:
@@ -140,7 +157,7 @@ class Out:
     def line(self, text: str, colour: str = "") -> None:
         """Print one line of a streamed answer at once."""
         self._write(self.tint(terminal_safe(text), colour) + "\n")
-        self._stdout.flush()
+        self.flush()
 
     def event(self, item: Any, columns: Sequence[Column], model: type | None = None) -> None:
         """Print one object of a streamed answer at once, as a line of JSON."""
@@ -150,7 +167,7 @@ class Out:
             self._data(value)
         else:
             self._write(select.to_json(value, pretty=False) + "\n")
-        self._stdout.flush()
+        self.flush()
 
     def text(self, text: str, *, diff: bool = False) -> None:
         """Print text or a patch, paged on a terminal."""
@@ -178,17 +195,17 @@ class Out:
     def binary(self, pieces: Iterable[bytes]) -> None:
         """Print bytes unchanged."""
         target: IO[bytes] = self._stdout.buffer
-        self._stdout.flush()
-        for piece in pieces:
-            target.write(piece)
-        target.flush()
+        self.flush()
+        with _while_read():
+            for piece in pieces:
+                target.write(piece)
+            target.flush()
 
     # --- beside it
 
     def note(self, sentence: str) -> None:
         """Print a note to stderr."""
-        self.meter.clear()
-        print(terminal_safe(sentence, keep=PROSE), file=self._stderr)
+        self._beside(sentence)
 
     def error(self, error: SvcError) -> None:
         self.fail(self.worded(error))
@@ -203,8 +220,12 @@ class Out:
         return sentence
 
     def fail(self, sentence: str) -> None:
-        self.meter.clear()
-        print(f"svc: {terminal_safe(sentence, keep=PROSE)}", file=self._stderr)
+        self._beside(f"svc: {sentence}")
+
+    def _beside(self, sentence: str) -> None:
+        with suppress(OSError):  # nobody reads it, or the disk is full: no reason for the command to fail
+            self.meter.clear()
+            print(terminal_safe(sentence, keep=PROSE), file=self._stderr)
 
     def ask(self, question: str) -> bool:
         """Ask a yes-or-no question. Call only if `interactive`."""
@@ -293,7 +314,52 @@ class Out:
 
     def _write(self, text: str) -> None:
         self.meter.clear()
-        self._stdout.write(text)
+        with _while_read():
+            self._stdout.write(self._holdable(text) if self.format.as_data else text)
+
+    def flush(self) -> None:
+        """Write at once what was printed."""
+        with _while_read():
+            self._stdout.flush()
+
+    def _holdable(self, text: str) -> str:
+        """JSON in which what the stream's encoding lacks is escaped as JSON does it."""
+        encoding = getattr(self._stdout, "encoding", None) or "utf-8"
+        return text.encode(encoding, JSON_ESCAPES).decode(encoding)
+
+
+class ReaderLeft(Exception):
+    """Nobody reads stdout any more, as after `svc log | head`. No OSError, of which the parser of arguments
+    would make an exit code of its own."""
+
+
+@contextmanager
+def _while_read() -> Iterator[None]:
+    """Raises ReaderLeft if the block finds that nobody reads the output."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise ReaderLeft from None
+
+
+def discard(stream: TextIO) -> None:
+    """Drop what is written to a stream from now on, and what it still holds: nobody can read it, and Python
+    would print an error for it."""
+    with suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
+
+
+def _json_escapes(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    import json
+
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
+codecs.register_error(JSON_ESCAPES, _json_escapes)
 
 
 def _record(item: Any) -> Record:

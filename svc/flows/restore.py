@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from localstore.core.paths import is_inside, parents
 from localstore.core.pathspec import matching, without_match
 from localstore.folder.files import Content
 from localstore.record.database import SealedFile
-from localstore.sync.settle import recover, replace
+from localstore.sync.settle import in_the_way, recover, replace
 from localstore.sync.transfer.chunked_download import clear, download
 from localstore.sync.trash import move_to_trash
 from localstore.sync.working_copy import WorkingCopy
@@ -71,8 +72,15 @@ def restore(
 
 
 def require_room(copy: WorkingCopy, wanted: Iterable[str], leaving: Iterable[str]) -> None:
-    """Raises Conflict, naming the file, if a file that stays is in the way of one to be written."""
+    """Raises Conflict, naming the file, if a file that stays is in the way of one to be written, or a link or
+    something else that is no file."""
     going = set(leaving)
+    wanted = list(wanted)
+    for one in sorted({place for path in wanted for place in (*parents(path), path)}):
+        info = copy.files.stat(one)
+        if info is not None and not stat.S_ISDIR(info.st_mode) and not stat.S_ISREG(info.st_mode):
+            blocked = next(path for path in wanted if path == one or is_inside(path, one))
+            raise in_the_way(blocked)
     files = copy.scan().files
     folders = {above for path in files if path not in going for above in parents(path)}
     for path in wanted:

@@ -18,6 +18,7 @@ from localstore.watch import protocol
 from localstore.watch.protocol import SOCKET_NAME, WatcherInfo
 from localstore.watch.server import LOCK_NAME, LOG_NAME, watch
 from localstore.watch.tree import WatcherEnded
+from svc import UTF8_NAMES
 
 FOREGROUND = ("watcher", "start", "--foreground")
 LOOK_SECONDS = 0.05  # between two looks at a process that starts or ends
@@ -45,7 +46,7 @@ def start(folder: Path, record: Path) -> tuple[WatcherInfo, bool]:
     log = record / LOG_NAME
     with log.open("wb") as said:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "svc", *FOREGROUND],
+            [sys.executable, *UTF8_NAMES, "-P", "-m", "svc", *FOREGROUND],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

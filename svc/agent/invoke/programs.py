@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localstore.core.errors import Cancelled, ClientError
+from svc import UTF8_NAMES
 from svc.http.remote import inherited
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Programs:
         if environment is None:
             environment = {name: value for name, value in os.environ.items() if name not in OWN}
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module, *words],
+            [sys.executable, *UTF8_NAMES, "-P", "-m", module, *words],
             cwd=folder,
             env={**environment, "SVC_HOME": str(self._root), "SVC_PLAIN": "1"},
             stdin=subprocess.PIPE,

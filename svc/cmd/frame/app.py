@@ -20,6 +20,7 @@ from localstore.core.errors import (
 from svc.cmd.frame.command import Group
 from svc.cmd.frame.context import Run
 from svc.console import Out
+from svc.console.output import ReaderLeft, discard
 
 _DASHED_KEY_ID = r"-[A-Za-z0-9_-]{42}"
 
@@ -30,10 +31,10 @@ def run(words: list[str]) -> int:
     debug = os.environ.get("SVC_DEBUG") == "1"
     try:
         code = _call(words, out)
-        sys.stdout.flush()
+        out.flush()
         return code
-    except BrokenPipeError:
-        _forget_stdout()  # the reader has seen enough: `svc log | head`
+    except (BrokenPipeError, ReaderLeft, SystemExit):  # the last one is what Typer makes of the first
+        discard(sys.stdout)  # the reader has seen enough: `svc log | head`
         return EXIT_OK
     except SvcError as error:
         if debug:
@@ -105,10 +106,3 @@ def _instead(error: Any) -> str:
 
     hint = option_hint(context.command_path.partition(" ")[2], option)
     return f"; {hint}" if hint else ""
-
-
-def _forget_stdout() -> None:
-    """Discard buffered output after the reader closed the pipe; Python would print an error for it."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())
-    os.close(null)

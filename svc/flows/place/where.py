@@ -286,7 +286,10 @@ class Where:
         linked = self.linked
         if linked is None or self.named_repo is not None:
             return typed
-        whole = Path(typed) if Path(typed).is_absolute() else self.folder / typed
+        whole = Path(os.path.normpath(self.folder / typed))
+        for above in (*reversed(whole.parents), whole):  # a link below the folder is a path, not a way out
+            if above.resolve() == linked[0]:
+                return whole.relative_to(above).as_posix()
         try:
             return whole.resolve().relative_to(linked[0]).as_posix()
         except ValueError:

@@ -101,7 +101,7 @@ def test_a_failed_request_shows_its_own_error(alice: Svc) -> None:
 
 def test_a_program_that_only_its_input_proves_wrong_says_what_was_done(alice: Svc) -> None:
     told = alice("repo", "create", "made", "--jq", ".name | keys")
-    assert (told.code, told.out) == (1, "")
+    assert (told.code, told.out) == (0, "")  # a script that saw it fail would make it again
     assert f"this was done: Created {handle()}/made" in told.err
     assert "--jq: " in told.err
 

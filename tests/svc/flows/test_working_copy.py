@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localstore.core.errors import NotFound, ServerMisbehaved
+from localstore.core.errors import Conflict, NotFound, ServerMisbehaved
 from localstore.core.model.history import Tree
 from localstore.core.model.seal import Prepared, PrepareRequest
 from localstore.errors import CloneIncomplete, FolderNotEmpty, LocalEdits, UnpulledSeal
@@ -439,3 +439,21 @@ def test_another_device_key_takes_over_without_losing_edits(ann: Place, relay: M
     ann.pull("merge")
     ann.push()
     assert relay.tree("main") == {"a.txt": b"one\ntwo\n"}
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_restore_writes_nothing_through_a_link(ann: Place, tmp_path: Path, inside: bool) -> None:
+    target = ann.folder / "real" if inside else tmp_path / "outside"
+    target.mkdir()
+    (target / "f").write_text("target\n")
+    ann.write("d/f", "one\n")
+    ann.write("e.txt", "one\n")
+    ann.push()
+    shutil.rmtree(ann.folder / "d")
+    (ann.folder / "d").symlink_to(target)
+    ann.write("e.txt", "two\n")
+    for paths in (["d/f"], ["d"], ["d", "e.txt"]):
+        with ann.device() as copy, pytest.raises(Conflict, match="a link is where d/f belongs"):
+            restore(copy, paths)
+    assert (target / "f").read_text() == "target\n"
+    assert ann.read("e.txt") == b"two\n"  # refused before anything was written
