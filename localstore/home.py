@@ -23,7 +23,7 @@ from pathlib import Path
 
 import msgspec
 
-from localstore.folder.identity import Identity, identify, new_id, write_id
+from localstore.folder.identity import Identity, birth_time, identify, new_id, write_id
 
 VARIABLE = "SVC_HOME"
 RECORD = "copy.json"
@@ -39,11 +39,12 @@ class CopyRecord(msgspec.Struct, frozen=True, kw_only=True):
     device: int
     inode: int
     id: str = ""
+    changed: int = 0
     born: int = 0
 
     @property
     def identity(self) -> Identity:
-        return Identity(self.id, self.device, self.inode, self.born)
+        return Identity(self.id, self.device, self.inode, self.changed, self.born)
 
 
 class Home:
@@ -65,7 +66,7 @@ class Home:
     def record_of(self, folder: Path, repo_id: str) -> Path:
         """The record of the linked `folder`, created if missing."""
         found = self._find(folder, repo_id)
-        if found is not None and found[1] == _describe(folder, repo_id):
+        if found is not None and found[1] == _describe(folder, repo_id, found[1].born or None):
             return found[0]
         with self._changing():
             found = self._find(folder, repo_id)
@@ -73,7 +74,7 @@ class Home:
             if found is None:
                 record = self.root / "copies" / os.urandom(8).hex()
                 record.mkdir(parents=True, mode=0o700)
-                known = "" if self._is_of_another(here.identity) else here.id
+                known = "" if self._is_of_another(here.identity, folder) else here.id
             else:
                 record, known = found[0], here.id or found[1].id
             here = msgspec.structs.replace(here, id=known or new_id())
@@ -91,12 +92,16 @@ class Home:
 
     def _find(self, folder: Path, repo_id: str) -> tuple[Path, CopyRecord] | None:
         here = identify(folder)
-        found = (one for one in self.records() if one[1].repo_id == repo_id and here.is_of(one[1].identity))
+        found = (
+            one for one in self.records() if one[1].repo_id == repo_id and here.is_of(one[1].identity, folder)
+        )
         return next(found, None)
 
-    def _is_of_another(self, here: Identity) -> bool:
+    def _is_of_another(self, here: Identity, folder: Path) -> bool:
         """Whether the id was another folder's: this one was copied, or is what a backup brought back."""
-        return any(known.id == here.id and not here.is_of(known.identity) for _, known in self.records())
+        return any(
+            known.id == here.id and not here.is_of(known.identity, folder) for _, known in self.records()
+        )
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -114,7 +119,7 @@ class Home:
         return [
             record
             for record, known in self.records()
-            if known.folder == written and not here.is_of(known.identity)
+            if known.folder == written and not here.is_of(known.identity, folder)
         ]
 
     def new_trash(self, now: datetime) -> Path:
@@ -141,7 +146,8 @@ class Home:
         return found
 
 
-def _describe(folder: Path, repo_id: str) -> CopyRecord:
+def _describe(folder: Path, repo_id: str, born: int | None = None) -> CopyRecord:
+    """What the record of the folder holds. `born`: its birth time, if that need not be asked for."""
     here = identify(folder)
     return CopyRecord(
         folder=_written(folder),
@@ -149,7 +155,8 @@ def _describe(folder: Path, repo_id: str) -> CopyRecord:
         device=here.device,
         inode=here.inode,
         id=here.id,
-        born=here.born,
+        changed=here.changed,
+        born=birth_time(folder) if born is None else born,
     )
 
 

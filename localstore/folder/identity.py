@@ -3,12 +3,12 @@
 The id dies with its folder. Device and inode do not: a file system hands the inode of a removed folder out
 again, and a new folder would pass for the dead one. The id alone does not do either: a copy of the folder has
 it too, as has what a backup brings back to the same place, whose files are older than the record. So it must
-be the same `.svc` as well, and where an inode is used again, the birth time tells the two apart.
+be the same `.svc` as well, and where an inode is used again, its times tell the two apart: when the file of
+the id was last changed, and where that differs, as after `chmod -R`, when `.svc` was made.
 """
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import os
 import sys
@@ -25,31 +25,42 @@ _BORN, _SIZE, _BORN_AT = 0x800, 256, 80  # STATX_BTIME; size of a struct statx, 
 
 
 class Identity(NamedTuple):
-    """`id`: empty for a folder that an older svc linked. `born`: birth time of `.svc` in ns; 0 where the
-    system does not tell it."""
+    """`id`: empty for a folder that an older svc linked. `changed`: when the file of the id was last changed,
+    in ns; 0 without one. `born`: birth time of `.svc` in ns; 0 where the system does not tell it, None where
+    nobody has asked, since asking makes a command start slower."""
 
     id: str
     device: int
     inode: int
-    born: int
+    changed: int
+    born: int | None = None
 
-    def is_of(self, known: Identity) -> bool:
-        """Whether `known`, which was recorded earlier, is this folder."""
+    def is_of(self, known: Identity, folder: Path) -> bool:
+        """Whether `known`, which was recorded earlier, is this identity of `folder`."""
         if (self.device, self.inode) != (known.device, known.inode):
             return False
-        if self.born and known.born and self.born != known.born:
+        if self.id and (self.id, self.changed) == (known.id, known.changed):
+            return True
+        born = birth_time(folder)
+        if born and known.born and born != known.born:
             return False
-        return self.id == known.id or (not self.id and self.born == known.born != 0)
+        return self.id == known.id or (not self.id and born == known.born != 0)
 
 
 def identify(folder: Path) -> Identity:
-    """The identity of the linked `folder`. Raises NotLinked if it has no `.svc`."""
+    """The identity of the linked `folder`, without its birth time. Raises NotLinked if it has no `.svc`."""
     inside = folder / FOLDER
     try:
-        found = inside.stat()
+        info = inside.stat()
     except (FileNotFoundError, NotADirectoryError):
         raise NotLinked(str(folder)) from None
-    return Identity(_read_id(inside), found.st_dev, found.st_ino, _birth_time(inside))
+    id, changed = _read_id(inside)
+    return Identity(id, info.st_dev, info.st_ino, changed)
+
+
+def birth_time(folder: Path) -> int:
+    """When the `.svc` of the folder was made, in ns; 0 if the system does not tell."""
+    return _birth_time(folder / FOLDER)
 
 
 def prepare_link(folder: Path) -> None:
@@ -74,17 +85,20 @@ def write_id(folder: Path, new: str) -> None:
         temporary.replace(inside / ID_FILE)
 
 
-def _read_id(inside: Path) -> str:
-    """The id in this `.svc`; empty if there is none."""
+def _read_id(inside: Path) -> tuple[str, int]:
+    """The id in this `.svc` and when its file was last changed, in ns; ("", 0) if there is none."""
     try:
         with (inside / ID_FILE).open("rb") as file:
-            return bytes.fromhex(file.read(2 * BYTES).decode("ascii")).hex()
+            id = bytes.fromhex(file.read(2 * BYTES).decode("ascii")).hex()
+            return id, os.fstat(file.fileno()).st_ctime_ns
     except (OSError, ValueError):
-        return ""
+        return "", 0
 
 
 def _birth_time(path: Path) -> int:
     """When the file was made, in ns; 0 if the system does not tell."""
+    import ctypes  # 5 ms, which most commands never need
+
     call = _statx()
     if call is None:
         return int(getattr(path.stat(), "st_birthtime", 0) * 1_000_000_000)
@@ -99,4 +113,6 @@ def _birth_time(path: Path) -> int:
 
 @functools.cache
 def _statx() -> Callable[..., int] | None:
+    import ctypes
+
     return getattr(ctypes.CDLL(None), "statx", None) if sys.platform.startswith("linux") else None

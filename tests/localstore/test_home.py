@@ -86,7 +86,7 @@ def test_an_inode_that_is_used_again_is_told_by_its_birth(tmp_path: Path) -> Non
     known = home.records()[0][1]
     if not known.born:
         pytest.skip("this system does not tell birth times")
-    older = msgspec.structs.replace(known, born=known.born - 1)
+    older = msgspec.structs.replace(known, born=known.born - 1, changed=known.changed - 1)
     (record / "copy.json").write_bytes(msgspec.json.encode(older))
     assert home.record_of(folder, "r") != record
 
