@@ -16,6 +16,7 @@ from localstore.core.model.collaboration.protection import matching, refusal
 from localstore.core.paths import terminal_safe
 from localstore.errors import EditsConflict, UnpulledSeal
 from localstore.progress import silent
+from localstore.sync.held_back import new_git_ignored
 from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun
@@ -24,6 +25,7 @@ from svc.cmd.frame.working_copy import (
     count,
     handles,
     note_conflicts,
+    note_held_back,
     note_left_out,
     note_merged,
     note_skipped,
@@ -116,16 +118,27 @@ def push(
     ctx.out.done(_sentence(done), _record(done), COLUMNS, value=done.seal or "")
 
 
-def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False) -> Pushed:
+def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False, confirmed: bool = False) -> Pushed:
+    """`confirmed`: the user wants to send what git ignores for them alone."""
     with copy_for_sending(ctx.obj) as copy:
-        try:
-            return push_copy(copy, message, no_delete=no_delete, dry_run=dry_run)
-        except UnpulledSeal:
-            _require_unprotected(ctx, copy)
-            raise
-        except EditsConflict as error:
-            note_conflicts(ctx, error.conflicts, dry_run)
-            raise
+        copy.sends_git_ignored = confirmed
+        held = [] if dry_run or confirmed else new_git_ignored(copy)
+        if not held:
+            return _push_from(ctx, copy, message, no_delete, dry_run)
+    note_held_back(ctx, held)  # the folder is not locked while the user is asked
+    ctx.confirm(f"Sending {count(len(held), 'file')} that git ignores for you alone")
+    return _push(ctx, message, no_delete, confirmed=True)
+
+
+def _push_from(ctx: Ctx, copy: WorkingCopy, message: str, no_delete: bool, dry_run: bool) -> Pushed:
+    try:
+        return push_copy(copy, message, no_delete=no_delete, dry_run=dry_run)
+    except UnpulledSeal:
+        _require_unprotected(ctx, copy)
+        raise
+    except EditsConflict as error:
+        note_conflicts(ctx, error.conflicts, dry_run)
+        raise
 
 
 def _require_unprotected(ctx: Ctx, copy: WorkingCopy) -> None:

@@ -11,6 +11,7 @@ from localstore.core.model.ref import NoBranch, Ref
 from localstore.errors import BranchReplaced
 from localstore.folder.scan_result import Scan, Skipped
 from localstore.sync.compose import SizeCaps
+from localstore.sync.held_back import HeldBack, held_back
 from localstore.sync.open_merge import open_merge
 from localstore.sync.recognise import changes_since_last_seal
 from localstore.sync.uncarried import Uncarried, with_kept
@@ -37,7 +38,8 @@ class Status(msgspec.Struct):
     `branch_state`: gone, or replaced by another branch of its name; `advice` says what to do. `shown`: the
     seal that the folder shows instead of a branch. `left_out`: ignored files, if asked for. `tracked` by git
     and ignored, and `warnings` about names, are reported once. `unresolved`: copies of unresolved conflicts →
-    the path that each conflicts with. `merging`: what an open merge brought in, by its name."""
+    the path that each conflicts with. `merging`: what an open merge brought in, by its name.
+    `git_ignored`: new files that git ignores for this person alone."""
 
     repo: str
     branch: str
@@ -59,6 +61,7 @@ class Status(msgspec.Struct):
     warnings: list[str] = msgspec.field(default_factory=list)
     unresolved: dict[str, str] = msgspec.field(default_factory=dict)
     merging: str | None = None
+    git_ignored: list[HeldBack] = msgspec.field(default_factory=list)
 
     @property
     def uncompared(self) -> bool:
@@ -95,6 +98,7 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
     result.tracked = tracked_by_git(copy) if show_ignored else newly_tracked_by_git(copy)
     if result.new:
         result.warnings = unportable(copy, result.new, scan.files)
+        result.git_ignored = held_back(copy, scan, result.new)
     result.warnings += unreadable_index(copy)
     _compare(copy, now, result)
     return result
