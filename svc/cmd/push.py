@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import UsageError
+from localstore.core.errors import ClientError, UsageError
 from localstore.core.limits import MIB
 from localstore.core.model.collaboration import protection as protections
 from localstore.core.model.collaboration.protection import matching, refusal
@@ -64,6 +64,10 @@ def push(
         bool, typer.Option("--no-delete", help="Keep files on the branch that were deleted here")
     ] = False,
     dry_run: DryRun = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Exit with 1 if a file was skipped or refused; the rest is sealed"),
+    ] = False,
 ) -> None:
     """Send your changes live and seal them with a message
 
@@ -77,6 +81,7 @@ def push(
     svc push
     svc push -m "Add the logo" --no-delete
     svc push --dry-run
+    svc push -m "Nightly" --strict
     """
     started = monotonic()
     if message.strip() or dry_run:
@@ -116,6 +121,13 @@ def push(
     if done.size >= MIB:
         ctx.out.note(_traffic(done, monotonic() - started))
     ctx.out.done(_sentence(done), _record(done), COLUMNS, value=done.seal or "")
+    if strict and (done.skipped or done.refused):
+        left = count(len(done.skipped) + len(done.refused), "file")
+        raise _LeftOut(f"{left} left out, and --strict was given")
+
+
+class _LeftOut(ClientError):
+    """A push with --strict did not send everything."""
 
 
 def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False, confirmed: bool = False) -> Pushed:

@@ -40,9 +40,7 @@ def _add(copy: WorkingCopy, lines: list[str]) -> None:
     if copy.exists(RULES):
         found = copy.files.read_up_to(RULES, IGNORE_FILE_BYTES)
         if found is None:
-            raise Invalid(
-                f"{RULES} is no file that can be read; put one there, then try again"
-            )
+            raise Invalid(f"{RULES} is no file that can be read; put one there, then try again")
         old = found
     joint = b"" if not old or old.endswith(b"\n") else b"\n"
     new = old + joint + b"".join(os.fsencode(line) + b"\n" for line in lines)
