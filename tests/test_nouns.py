@@ -40,6 +40,7 @@ UNSHOWN = {
     "auth token revoke",
     "completions",
     "repo executable",
+    "repo git-ignored",
     "repo status",
     "tui",
     "version",

@@ -37,7 +37,7 @@ def find_index(folder: Path) -> Path | None:
     try:
         if stat.S_ISDIR(place.stat().st_mode):
             return place / "index"
-        data = _read(place, 5000)
+        data = read_small(place, 5000)
     except OSError:
         return None
     named = _POINTER.fullmatch(data or b"")  # of a linked work tree or submodule
@@ -75,7 +75,7 @@ def _shared_names(base: Path, deleted: bytes) -> list[bytes]:
 
 def _read_bounded(path: Path) -> bytes:
     try:
-        data = _read(path, GIT_INDEX_BYTES)
+        data = read_small(path, GIT_INDEX_BYTES)
     except OSError as error:
         raise IndexUnreadable(error.strerror or "it cannot be read") from None
     if data is None:
@@ -83,8 +83,8 @@ def _read_bounded(path: Path) -> bytes:
     return data
 
 
-def _read(path: Path, most: int) -> bytes | None:
-    """The bytes of a regular file; None if it is none, or has more than `most` bytes."""
+def read_small(path: Path, most: int) -> bytes | None:
+    """The bytes of a regular file; None if it is none, or has more than `most` bytes. Raises OSError."""
     opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(opened, "rb", buffering=0) as file:
         info = os.fstat(opened)

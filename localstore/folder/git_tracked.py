@@ -13,11 +13,11 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from localstore.core.encoding import digest as blake3
-from localstore.core.errors import TooLarge
 from localstore.core.ignore import matcher
 from localstore.core.ignore.matcher import OVER_GIT, Reason, Scope
 from localstore.folder.git_index import IndexUnreadable, find_index, fingerprint, read_index
-from localstore.folder.walk_rules import LISTED, fault_of, rules_in
+from localstore.folder.rule_files import rules_of
+from localstore.folder.walk_rules import fault_of
 
 CACHE = "git-index"  # in the record: the names of the index that was read last
 
@@ -112,28 +112,10 @@ class GitTracked:
         found = self._scopes.get(folder)
         if found is None:
             above, _, name = folder.rpartition("/")
-            rules = self._rules(folder)
+            rules = rules_of(self._root, folder, OVER_GIT)
             found = self._scope(above).enter(name, rules) if folder else matcher.root(rules, built_in=False)
             self._scopes[folder] = found
         return found
-
-    def _rules(self, folder: str) -> dict[str, str]:
-        try:
-            opened = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            for name in filter(None, folder.split("/")):
-                above = opened
-                try:
-                    opened = os.open(name, LISTED, dir_fd=above)
-                finally:
-                    os.close(above)
-        except OSError:
-            return {}
-        try:
-            return rules_in(opened, folder + "/" if folder else "", OVER_GIT)
-        except TooLarge:
-            return {OVER_GIT[0]: "*"}  # a scan reports this; until then the file may name anything
-        finally:
-            os.close(opened)
 
     def _load(self, index: Path, now: str) -> _Names:
         """The names of the index, from the record if it has those of the same index."""

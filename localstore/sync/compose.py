@@ -21,6 +21,7 @@ from localstore.folder.stat_cache import Stat
 from localstore.record.entry import PathRecord
 from localstore.record.typed import is_typed
 from localstore.sync.capture import capture
+from localstore.sync.held_back import held_back, skipped
 from localstore.sync.uncarried import Uncarried
 from localstore.sync.working_copy import WorkingCopy
 
@@ -72,10 +73,12 @@ def compose(
     caps, marks = SizeCaps(copy, scan, only), MarkerCheck(copy)
     in_flight = copy.db.flight_kinds()
     uncarried = Uncarried(copy, scan, caps.over)
+    held = {} if copy.sends_git_ignored else {one.path: one for one in held_back(copy, scan, moved)}
+    done.skipped += map(skipped, held.values())
     departing: list[_PathUpdate] = []
     with copy.db.step():
         for path in moved:
-            if path in in_flight or path in barred:
+            if path in in_flight or path in barred or path in held:
                 continue
             stat = scan.find(path)
             entry = copy.entries.get(path)

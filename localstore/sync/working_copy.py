@@ -17,6 +17,7 @@ from localstore.core.lane.lane import Lane
 from localstore.folder import link
 from localstore.folder.chunking import ChunkLists
 from localstore.folder.files import Fetched, Files
+from localstore.folder.git_excludes import GitExcludes
 from localstore.folder.git_tracked import GitTracked, Tracked
 from localstore.folder.link import RepoLink
 from localstore.folder.rescan import rescan
@@ -72,6 +73,8 @@ class WorkingCopy:
         self.files = Files(folder)
         self.git = GitTracked(folder, record)
         self.tracked = Tracked(self.db, self.git)
+        self.git_excludes = GitExcludes(folder)
+        self.sends_git_ignored = False  # whether the user confirmed that
         self.conflicts: list[tuple[str, str]] = []  # paths, and what their files are called now
         self.merged: set[str] = set()  # paths whose captured edits were merged with edits by others
         self.sealed_by: list[str] = []  # handles of those who made the seals that a pull brings

@@ -9,13 +9,14 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import UsageError
+from localstore.core.errors import ClientError, UsageError
 from localstore.core.limits import MIB
 from localstore.core.model.collaboration import protection as protections
 from localstore.core.model.collaboration.protection import matching, refusal
 from localstore.core.paths import terminal_safe
 from localstore.errors import EditsConflict, UnpulledSeal
 from localstore.progress import silent
+from localstore.sync.held_back import new_git_ignored
 from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun
@@ -24,6 +25,7 @@ from svc.cmd.frame.working_copy import (
     count,
     handles,
     note_conflicts,
+    note_held_back,
     note_left_out,
     note_merged,
     note_skipped,
@@ -62,6 +64,10 @@ def push(
         bool, typer.Option("--no-delete", help="Keep files on the branch that were deleted here")
     ] = False,
     dry_run: DryRun = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Exit with 1 if a file was skipped or refused; the rest is sealed"),
+    ] = False,
 ) -> None:
     """Send your changes live and seal them with a message
 
@@ -75,6 +81,7 @@ def push(
     svc push
     svc push -m "Add the logo" --no-delete
     svc push --dry-run
+    svc push -m "Nightly" --strict
     """
     started = monotonic()
     if message.strip() or dry_run:
@@ -114,18 +121,36 @@ def push(
     if done.size >= MIB:
         ctx.out.note(_traffic(done, monotonic() - started))
     ctx.out.done(_sentence(done), _record(done), COLUMNS, value=done.seal or "")
+    if strict and (done.skipped or done.refused):
+        left = count(len(done.skipped) + len(done.refused), "file")
+        raise _LeftOut(f"{left} left out, and --strict was given")
 
 
-def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False) -> Pushed:
+class _LeftOut(ClientError):
+    """A push with --strict did not send everything."""
+
+
+def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False, confirmed: bool = False) -> Pushed:
+    """`confirmed`: the user wants to send what git ignores for them alone."""
     with copy_for_sending(ctx.obj) as copy:
-        try:
-            return push_copy(copy, message, no_delete=no_delete, dry_run=dry_run)
-        except UnpulledSeal:
-            _require_unprotected(ctx, copy)
-            raise
-        except EditsConflict as error:
-            note_conflicts(ctx, error.conflicts, dry_run)
-            raise
+        copy.sends_git_ignored = confirmed
+        held = [] if dry_run or confirmed else new_git_ignored(copy)
+        if not held:
+            return _push_from(ctx, copy, message, no_delete, dry_run)
+    note_held_back(ctx, held)  # the folder is not locked while the user is asked
+    ctx.confirm(f"Sending {count(len(held), 'file')} that git ignores for you alone")
+    return _push(ctx, message, no_delete, confirmed=True)
+
+
+def _push_from(ctx: Ctx, copy: WorkingCopy, message: str, no_delete: bool, dry_run: bool) -> Pushed:
+    try:
+        return push_copy(copy, message, no_delete=no_delete, dry_run=dry_run)
+    except UnpulledSeal:
+        _require_unprotected(ctx, copy)
+        raise
+    except EditsConflict as error:
+        note_conflicts(ctx, error.conflicts, dry_run)
+        raise
 
 
 def _require_unprotected(ctx: Ctx, copy: WorkingCopy) -> None:

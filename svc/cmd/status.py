@@ -12,7 +12,7 @@ import typer
 from localstore.core.errors import SvcError
 from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
-from svc.cmd.frame.working_copy import note_left_out, reason_with_sizes, skipped_record
+from svc.cmd.frame.working_copy import note_left_out, path_list, reason_with_sizes, skipped_record
 from svc.console import Column, answers
 from svc.flows.background import BackgroundCall
 from svc.flows.place.folder import copy_for_reading
@@ -86,6 +86,12 @@ def status(
         if found.advice:
             ctx.out.note(found.advice)
         note_left_out(ctx, found.tracked, found.warnings)
+        if found.git_ignored:
+            shown = path_list(terminal_safe(one.path) for one in found.git_ignored)
+            ctx.out.note(
+                f"git ignores for you alone: {shown}; svc push asks before it sends them, svc repo "
+                "git-ignored lists their rules"
+            )
     if found.uncompared and ctx.out.interactive:  # each file would be listed as new
         return
     ctx.out.rows(_rows(found), ROWS, empty="no edits")

@@ -12,11 +12,13 @@ from localstore.core.errors import NotFound
 from localstore.core.limits import DIFF_BYTES
 from localstore.core.model.history import ChangedFile
 from localstore.core.pathspec import matching, without_match
+from localstore.folder.scan_result import Scan
 from localstore.folder.stat_cache import Stat
 from localstore.record.database import SealedFile
 from localstore.sync.recognise import adopt_state_file
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import tree_of
+from svc.flows.unsendable import unsendable
 
 Status = Literal["added", "removed", "modified", "renamed"]
 
@@ -33,7 +35,8 @@ class _Change(NamedTuple):
 def diff(
     copy: WorkingCopy, paths: Sequence[str] = (), seal: str | None = None, space: bool = True
 ) -> Iterator[ChangedFile]:
-    """Each file that differs from `seal` (default: the last one), with its patch if it is text.
+    """Each file that differs from `seal` (default: the last one), with its patch if it is text. Differences
+    that no push sends are left out.
     `space=False`: but for white space.
 
     `paths` restricts the comparison. Works offline for texts that the record has. Raises NotFound for a path
@@ -52,10 +55,20 @@ def diff(
         was, now = sealed.get(path), scan.files.get(path)
         if (was.digest if was else None) != (now.digest if now else None):
             changed[path] = _Change(path, was, now)
+    for path in _unsent(copy, scan, changed):
+        del changed[path]
     for change in _with_moves(copy, changed):
         file = _to_changed_file(copy, change, space)
         if space or file.status != "modified" or file.patch != "":
             yield file
+
+
+def _unsent(copy: WorkingCopy, scan: Scan, changed: Mapping[str, _Change]) -> set[str]:
+    """Those of the changes that no push sends, which status lists as skipped."""
+    new = [path for path, one in changed.items() if one.was is None]
+    removed = [path for path, one in changed.items() if one.now is None]
+    left = unsendable(copy, scan, changed.keys() - {*new, *removed}, new, removed)
+    return left.paths | (copy.db.unwritable().keys() & {*removed})
 
 
 def _with_moves(copy: WorkingCopy, changed: Mapping[str, _Change]) -> Iterator[_Change]:

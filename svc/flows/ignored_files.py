@@ -12,6 +12,7 @@ from localstore.core.ignore import matcher
 from localstore.core.ignore.matcher import ALWAYS, BUILT_IN, OVER_GIT, Reason, Scope
 from localstore.core.paths import case_collisions, portability, terminal_safe
 from localstore.folder.walk_rules import LISTED, NESTED, is_utf8, rules_in
+from localstore.sync.held_back import escaped
 from localstore.sync.working_copy import WorkingCopy
 
 NOTED = "told"  # meta: what was said of this folder already
@@ -89,10 +90,7 @@ def _left_out(path: str, reason: Reason) -> IgnoredFile:
 
 def _line_for(path: str) -> str:
     """The line of `.svcignore` that includes exactly this path."""
-    escaped = "".join("\\" + char if char in "\\*?[]" else char for char in path)
-    if escaped.endswith(" "):
-        escaped = escaped[:-1] + "\\ "
-    return "!/" + escaped
+    return "!/" + escaped(path)
 
 
 def tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:

@@ -10,13 +10,13 @@ from localstore.core.errors import ServerUnreachable
 from localstore.core.model.ref import NoBranch, Ref
 from localstore.errors import BranchReplaced
 from localstore.folder.scan_result import Scan, Skipped
-from localstore.sync.compose import SizeCaps
+from localstore.sync.held_back import HeldBack, held_back
 from localstore.sync.open_merge import open_merge
 from localstore.sync.recognise import changes_since_last_seal
-from localstore.sync.uncarried import Uncarried, with_kept
+from localstore.sync.uncarried import with_kept
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.background import BackgroundCall
-from svc.flows.common import missing_branch_error, unwritable, update_file_cap
+from svc.flows.common import missing_branch_error, unwritable
 from svc.flows.ignored_files import (
     IgnoredFile,
     ignored,
@@ -26,6 +26,7 @@ from svc.flows.ignored_files import (
     unreadable_index,
 )
 from svc.flows.merge.resolve import all_unresolved
+from svc.flows.unsendable import unsendable
 
 BranchState = Literal["here", "gone", "replaced"]
 WAIT_SECONDS = 3.0  # for the server's answer, after the scan
@@ -37,7 +38,8 @@ class Status(msgspec.Struct):
     `branch_state`: gone, or replaced by another branch of its name; `advice` says what to do. `shown`: the
     seal that the folder shows instead of a branch. `left_out`: ignored files, if asked for. `tracked` by git
     and ignored, and `warnings` about names, are reported once. `unresolved`: copies of unresolved conflicts →
-    the path that each conflicts with. `merging`: what an open merge brought in, by its name."""
+    the path that each conflicts with. `merging`: what an open merge brought in, by its name.
+    `git_ignored`: new files that git ignores for this person alone."""
 
     repo: str
     branch: str
@@ -59,6 +61,7 @@ class Status(msgspec.Struct):
     warnings: list[str] = msgspec.field(default_factory=list)
     unresolved: dict[str, str] = msgspec.field(default_factory=dict)
     merging: str | None = None
+    git_ignored: list[HeldBack] = msgspec.field(default_factory=list)
 
     @property
     def uncompared(self) -> bool:
@@ -95,6 +98,7 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
     result.tracked = tracked_by_git(copy) if show_ignored else newly_tracked_by_git(copy)
     if result.new:
         result.warnings = unportable(copy, result.new, scan.files)
+        result.git_ignored = held_back(copy, scan, result.new)
     result.warnings += unreadable_index(copy)
     _compare(copy, now, result)
     return result
@@ -103,27 +107,12 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
 def _leave_out(copy: WorkingCopy, scan: Scan, result: Status, unseen: list[str]) -> None:
     """Move byte files over a size cap from changed and new to skipped, and leave out of removed what the
     branch keeps because of what is skipped."""
-    update_file_cap(copy)
-    caps = SizeCaps(copy, scan)
-    uncarried = Uncarried(copy, scan, caps.over)
-    for path in sorted({*result.changed, *result.new}):
-        stat = scan.find(path)
-        over = caps.over(path, stat) if stat and stat.kind == "blob" else None
-        if stat is not None and over is not None:
-            result.skipped.append(over)
-            uncarried.leave_out(path, stat.digest, path in result.new)
-            for paths in (result.changed, result.new):
-                if path in paths:
-                    paths.remove(path)
-    if not result.skipped:
-        return
-    kept: dict[str, list[str]] = {}
-    for path in result.removed:
-        entry = copy.entries.get(path)
-        cause = uncarried.cause(path, entry.shadow, entry.size) if entry is not None else None
-        if cause is not None:
-            kept.setdefault(cause, []).append(path)
-    result.removed = [path for path in result.removed if not any(path in paths for paths in kept.values())]
+    left = unsendable(copy, scan, result.changed, result.new, result.removed)
+    result.skipped += left.over.values()
+    result.changed = [path for path in result.changed if path not in left.over]
+    result.new = [path for path in result.new if path not in left.over]
+    result.removed = [path for path in result.removed if path not in left.paths]
+    kept = left.kept
     for path in unseen:
         kept.setdefault(scan.hiding(path) or path, []).append(path)
     result.skipped = with_kept(result.skipped, kept)

@@ -28,6 +28,7 @@ from localstore.core.paths import RESERVED, TEMPORARY
 SOURCES = (".svcignore", ".stignore", ".gitignore")  # file names, highest precedence first
 OVER_GIT = SOURCES[:2]  # these leave out what git tracks too; `.gitignore` and the defaults do not, as in git
 BUILT_IN = "built-in"
+GIT_EXCLUDE, GIT_EVERYWHERE = ".git/info/exclude", "core.excludesFile"  # sources of `git_root`
 ALWAYS = "always"  # the source of the verdict on metadata and temporary files: nothing re-includes them
 DEFAULTS = (
     ".DS_Store",
@@ -203,6 +204,14 @@ def root(files: Mapping[str, str] | None = None, built_in: bool = True) -> Scope
     with the built-in defaults."""
     defaults = (_layer(_defaults()),) if built_in else ()
     layers = (*(_own_layer(files or {}, source, "") for source in SOURCES), defaults)
+    return Scope("", layers, (None,) * len(layers), None, _screen(layers), _deeper(layers))
+
+
+def git_root(files: Mapping[str, str], exclude: str, everywhere: str) -> Scope:
+    """The scope of the top folder as git sees it for one person: `.gitignore` of `files`, then the text of
+    `.git/info/exclude`, then that of the file of `core.excludesFile`."""
+    own = (_layer(Rules.parse(exclude, GIT_EXCLUDE)), _layer(Rules.parse(everywhere, GIT_EVERYWHERE)))
+    layers: _Layers = ((), (), _own_layer(files, ".gitignore", ""), own)
     return Scope("", layers, (None,) * len(layers), None, _screen(layers), _deeper(layers))
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from localstore.core.paths import terminal_safe
 from localstore.folder.scan_result import Skipped
 from svc.cmd.frame.context import Ctx
 from svc.console.table import size
 from svc.flows.common import ConflictCopy
 
 if TYPE_CHECKING:
+    from localstore.sync.held_back import HeldBack
     from svc.flows.ignored_files import IgnoredFile
 
 MAY_WRITE = ("owner", "admin", "write")
@@ -46,6 +48,18 @@ def note_left_out(ctx: Ctx, tracked: Sequence[IgnoredFile], warnings: Sequence[s
         ctx.out.note(f"and {len(tracked) - PATHS_NAMED} more of git's files; see: svc status --ignored")
     if len(warnings) > PATHS_NAMED:
         ctx.out.note(f"and {len(warnings) - PATHS_NAMED} more names that not every system can hold")
+
+
+def note_held_back(ctx: Ctx, held: Sequence[HeldBack]) -> None:
+    """Print new files that git ignores for the person at this machine alone, and how to keep them here."""
+    for item in held[:PATHS_NAMED]:
+        ctx.out.note(f"git ignores {terminal_safe(item.path)} for you ({item.rule}), and svc would send it")
+    if len(held) > PATHS_NAMED:
+        ctx.out.note(f"and {len(held) - PATHS_NAMED} more; svc repo git-ignored lists them")
+    lines = sorted({terminal_safe(item.line) for item in held})
+    ctx.out.note(
+        f"to keep them here, add to .svcignore: {path_list(lines)}; svc repo git-ignored --write does"
+    )
 
 
 def reason_with_sizes(item: Skipped) -> str:

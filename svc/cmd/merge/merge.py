@@ -14,7 +14,7 @@ from localstore.errors import NoMerge
 from localstore.sync.open_merge import open_merge, require_resolved
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun
-from svc.cmd.frame.working_copy import conflict_record, count, line_ranges, path_list
+from svc.cmd.frame.working_copy import conflict_record, count, line_ranges, note_skipped, path_list
 from svc.console import Column, answers
 from svc.flows.common import ConflictCopy
 from svc.flows.merge import merge as flow
@@ -109,6 +109,7 @@ def _continue(ctx: Ctx, message: str) -> None:
             raise NoMerge
         require_resolved(copy, merging)
         done = push(copy, message.strip() or f"Merge {merging.name}")
+    note_skipped(ctx, done.skipped)
     record = _record(Merging(merging.source, merging.name, done.sent, done.removed)) | {"seal": done.seal}
     if done.seal is None:
         ctx.out.done("Nothing to seal: the merge is sealed already", record, COLUMNS)

@@ -57,5 +57,8 @@ COMMANDS: dict[str, Registration] = {
     "repo executable": Registration(
         "repo.executable:executable", "Show which files are executable here, and list them in .svc.yaml"
     ),
+    "repo git-ignored": Registration(
+        "repo.git_ignored:git_ignored", "Show new files that git ignores for you alone, and leave them out"
+    ),
     "repo api": Registration("repo.api:api", "Call any route of the server"),
 }

@@ -32,7 +32,7 @@ WORDS = {
 STAYS = ("tui", "invoke", "watch", "watch socket", "watcher start")  # which start something that stays
 WORKS = frozenset(
     {"auth status", "completions", "conflicts", "diff", "logout", "queue list", "queue retry", "status"}
-    | {"repo executable", "repo status", "restore", "version", "login"}
+    | {"repo executable", "repo git-ignored", "repo status", "restore", "version", "login"}
     | {"watch list", "watch stop", "watcher list", "watcher stop"}
 )
 LAST = ("logout", "login")

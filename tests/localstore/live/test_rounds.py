@@ -15,6 +15,7 @@ from localstore.live.single import left_out
 from localstore.live.stale import MEMORY, VERSIONS
 from localstore.sync.transfer.send import batch_of
 from localstore.sync.working_copy import WorkingCopy
+from svc.flows.push import push
 from tests.localstore.model_relay import ModelRelay
 from tests.localstore.place import Place
 
@@ -308,6 +309,27 @@ def test_ignored_files_that_git_tracks_travel(sides: tuple[Side, Side]) -> None:
     ann.run(lambda copy: ann.rounds.saved_below(copy, ["build/"]))
     ann.save("build/secret.txt", "no\n")
     assert set(bob.bring().written) - {".gitignore", ".stignore"} == {"a.log", "build/b.txt"}
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_what_git_ignores_for_one_person_waits_for_a_push(sides: tuple[Side, Side]) -> None:
+    ann, bob = sides
+    subprocess.run(["git", "init", "-q"], cwd=ann.place.folder, check=True)
+    ann.place.write(".git/info/exclude", "*.env\n")
+    done = ann.save("local.env", "password\n")
+    assert [(one.path, "git ignores it for you" in one.reason) for one in done.skipped] == [
+        ("local.env", True)
+    ]
+    ann.place.write("deep/other.env", "password\n")
+    ann.run(lambda copy: ann.rounds.saved_below(copy, ["deep/"]))
+    ann.run(lambda copy: ann.rounds.saved_below(copy, [""]))
+    assert bob.bring().written == []
+    with ann.place.device() as copy:
+        copy.sends_git_ignored = True
+        push(copy, "Confirmed")
+    ann.save("local.env", "another\n")
+    bob.bring()
+    assert bob.text("local.env") == "another\n"
 
 
 def test_a_folder_that_moved_in_is_walked(sides: tuple[Side, Side]) -> None:

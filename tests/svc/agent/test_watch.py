@@ -316,3 +316,30 @@ def test_saves_in_an_ignored_folder_travel_if_its_file_is_tracked(watched: tuple
         (first.folder / "build/other.txt").write_text(text)
         until(lambda: (second.folder / "build/by-svc.txt").read_text() == text)  # noqa: B023
     assert not (second.folder / "build/other.txt").exists()
+
+
+def test_what_cannot_be_sent_is_named_when_it_appears(watched: tuple[Device, Device]) -> None:
+    first, _ = watched
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "svc", "watch", "--json", "event,path,detail"],
+        cwd=first.folder,
+        env=first.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=_heed_interrupts,
+    )
+    assert process.stdout is not None
+    until(lambda: json.loads(first.svc("watch", "list", "--json", "followers"))[0]["followers"])
+    (first.folder / "huge.bin").write_bytes(bytes(17 << 20))
+    (first.folder / "new-link").symlink_to("a.txt")
+    left = {"huge.bin": "over the size cap", "new-link": "symlink"}
+    for line in process.stdout:
+        said = json.loads(line)
+        if said["event"] == "skipped" and said["path"] in left:
+            assert left.pop(said["path"]) in said["detail"]
+        if not left:
+            break
+    process.send_signal(signal.SIGINT)
+    process.wait(PATIENCE)
+    for name in ("huge.bin", "new-link"):
+        (first.folder / name).unlink()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -263,7 +264,7 @@ def test_a_renamed_repository_is_renamed_in_this_folder(linked: Svc) -> None:
     assert linked("status").code == 0
 
 
-def test_nothing_is_written_into_git_which_does_not_see_the_link(linked: Svc) -> None:
+def test_nothing_is_written_into_git_and_git_does_not_see_the_link(linked: Svc) -> None:
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout
 
@@ -272,7 +273,9 @@ def test_nothing_is_written_into_git_which_does_not_see_the_link(linked: Svc) ->
 
     git("init", "-q")
     before = inside()
-    assert linked("repo", "init", f"{os.environ['TEST_HANDLE']}/app").code == 0
+    again = linked("repo", "init", f"{os.environ['TEST_HANDLE']}/app")
+    assert again.code == 0
+    assert "gitignore" not in again.err
     Path("src/a.txt").write_text("again\n")
     for words in (["status"], ["pull", "--merge"], ["push", "-m", "Third"], ["diff"], ["restore", "src"]):
         assert linked(*words).code == 0
@@ -305,3 +308,25 @@ def test_after_a_revocation_a_new_key_joins_with_a_code(alice: Svc) -> None:
     assert [file.name for file in home.iterdir() if file.name.endswith(key)], "the old key is kept"
     listed = {one["id"]: one["this"] for one in json.loads(alice("auth", "device", "list", "--json").out)}
     assert listed == {key: False, new: True}
+
+
+def test_what_no_push_sends_is_in_no_diff_and_fails_a_strict_push(linked: Svc) -> None:
+    Path("moved").mkdir()
+    Path("moved/b.txt").write_text("stays on the branch\n")
+    assert linked("push", "-m", "Before", "--strict").code == 0
+    Path("huge.bin").write_bytes(b"\0" * (17 << 20))
+    Path("link").symlink_to("src/a.txt")
+    shutil.rmtree("moved")
+    Path("moved").symlink_to("src")
+    Path("src/a.txt").write_text("changed\n")
+    assert linked("diff", "--name-only").out.split() == ["src/a.txt"]
+    rehearsed = linked("push", "-m", "Third", "--strict", "--dry-run")
+    assert (rehearsed.code, "3 files left out, and --strict was given" in rehearsed.err) == (1, True)
+    told = linked("push", "-m", "Third", "--strict", "--json", "sent,seal")
+    assert (told.code, json.loads(told.out)["sent"]) == (1, ["src/a.txt"])
+    assert json.loads(told.out)["seal"] is not None
+    assert "3 files left out, and --strict was given" in told.err
+    assert linked("diff", "--name-only").out == ""
+    again = linked("push", "-m", "Fourth", "--strict")
+    assert (again.code, "Nothing to seal" in again.err + again.out) == (1, True)
+    assert linked("push", "-m", "Fourth").code == 0

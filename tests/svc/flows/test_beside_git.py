@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.svc.conftest import Svc
-from tests.svc.flows.test_folder import git, sealed, write
+from tests.svc.flows.test_folder import asked, git, sealed, write
 from tests.svc.flows.test_large_files import made, pushed
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -118,3 +118,72 @@ def test_no_program_of_the_repository_is_run(alice: Svc, full: str, tmp_path: Pa
     for words in (["status"], ["status", "--ignored"], ["push", "-m", "one"], ["diff"], ["pull"]):
         assert alice(*words).code == 0
     assert not ran.exists()
+
+
+# --- what git ignores for one person alone
+
+
+@pytest.fixture
+def private(alice: Svc, full: str, tmp_path: Path) -> str:
+    """A folder with files that git ignores on this machine only."""
+    everywhere = tmp_path / "ignore files" / "mine"
+    write(str(everywhere), "global.env\n*.kept\n")
+    git("config", "core.excludesFile", str(everywhere))
+    write(".git/info/exclude", "# mine\nlocal.env\n/private/\n")
+    write(".gitignore", "!a.kept\n")
+    for path in ("a.txt", "a.kept", "local.env", "sub/global.env", "private/in/key", "private/tracked"):
+        write(path, path)
+    git("add", "-f", "private/tracked")
+    listed = git("ls-files", "--others", "--exclude-standard") + git("ls-files")
+    assert sorted(listed.split()) == [".gitignore", "a.kept", "a.txt", "private/tracked"]
+    return full
+
+
+OURS = ["local.env", "private/in/key", "sub/global.env"]
+
+
+def test_nothing_that_git_ignores_for_one_person_is_sent_before_a_yes(alice: Svc, private: str) -> None:
+    for _ in range(2):
+        told = alice("push", "-m", "one")
+        assert told.code == 2, told.err
+        assert "git ignores local.env for you (.git/info/exclude:2 local.env)" in told.err
+        assert "mine:1 global.env), and svc would send it" in told.err
+        assert "add to .svcignore: /local.env, /private/, /sub/global.env" in told.err
+        assert asked(alice, "/refs/branch/main")["head"] is None
+    assert "git ignores for you alone: local.env, private/in/key, sub/global.env" in alice("status").err
+    dry = alice("push", "--dry-run", "--json", "sent,skipped")
+    assert sorted(json.loads(dry.out)["sent"]) == [".gitignore", "a.kept", "a.txt", "private/tracked"]
+    assert sorted(one["path"] for one in json.loads(dry.out)["skipped"]) == OURS
+    pushed = alice("push", "-m", "one", "--yes")
+    assert (pushed.code, "git ignores local.env" in pushed.err) == (0, True), pushed.err
+    assert set(OURS) <= sealed(alice).keys()
+    write("local.env", "edited\n")
+    assert alice("push", "-m", "two").code == 0
+
+
+def test_git_ignored_writes_the_lines_that_keep_the_files_here(alice: Svc, private: str) -> None:
+    listed = json.loads(alice("repo", "git-ignored", "--json").out)
+    assert [one["path"] for one in listed] == OURS
+    assert [one["line"] for one in listed] == ["/local.env", "/private/", "/sub/global.env"]
+    write(".svcignore", "*.bin")  # without a newline at its end
+    assert "Added 3 lines" in alice("repo", "git-ignored", "--write").err
+    assert Path(".svcignore").read_text() == "*.bin\n/local.env\n/private/\n/sub/global.env\n"
+    assert json.loads(alice("repo", "git-ignored", "--json").out) == []
+    told = alice("push", "-m", "one")
+    assert (told.code, "git tracks private/tracked" in told.err) == (0, True), told.err
+    assert sorted(sealed(alice)) == [".gitignore", ".svcignore", "a.kept", "a.txt"]
+
+
+def test_gits_own_file_of_a_person_counts_and_settings_may_be_included(
+    alice: Svc, full: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    write(str(tmp_path / "config/git/ignore"), "default.env\n")
+    write("default.env", "x")
+    write("other.env", "x")
+    assert [one["path"] for one in json.loads(alice("repo", "git-ignored", "--json").out)] == ["default.env"]
+    write(str(tmp_path / "config/git/config"), '[user]\n\tname = x ; y\n[include] path = "more"\n')
+    write(str(tmp_path / "config/git/more"), f'[Core] excludesfile = "{tmp_path}/mi\\\\ne" # here\n')
+    write(str(tmp_path / "mi\\ne"), "other.env\n")
+    assert git("check-ignore", "other.env", "default.env") == "other.env\n"
+    assert [one["path"] for one in json.loads(alice("repo", "git-ignored", "--json").out)] == ["other.env"]

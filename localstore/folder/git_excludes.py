@@ -1,0 +1,213 @@
+"""What git ignores for the person at this machine alone: `.git/info/exclude`, and the file of
+`core.excludesFile` or git's own `~/.config/git/ignore`. These rules travel with no repository, so svc does
+not obey them; it holds back new files that they name until a push was confirmed.
+
+git is not run (a repository's configuration may name programs), so its configuration is read here: the
+settings of system, user and repository, and what `[include]` names there; `[includeIf]` is not followed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from localstore.core.ignore import matcher
+from localstore.core.ignore.matcher import Reason, Scope
+from localstore.core.limits import IGNORE_FILE_BYTES, MIB
+from localstore.folder.git_index import find_index, read_small
+from localstore.folder.rule_files import rules_of
+
+_INCLUDES = 10  # files that one setting may lead through
+_SECTION = re.compile(r'\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]\s*')
+_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?")
+_ESCAPES = {"t": "\t", "n": "\n", "b": "\b"}
+
+
+class _Texts(NamedTuple):
+    """Text of `.git/info/exclude`, name and text of the file of `core.excludesFile`."""
+
+    exclude: str
+    named: str
+    everywhere: str
+
+
+class GitExcludes:
+    """The rules of the git work tree `root`, read anew with each `refresh`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._texts: _Texts | None = None
+        self._scopes: dict[str, Scope] = {}
+
+    def refresh(self) -> None:
+        """Read the rules again."""
+        self._scopes = {}
+        self._texts = _texts(self._root, os.environ)
+
+    @property
+    def active(self) -> bool:
+        """Whether there are any rules."""
+        return self._texts is not None and any(
+            line.strip() and not line.startswith("#")
+            for text in (self._texts.exclude, self._texts.everywhere)
+            for line in text.split("\n")
+        )
+
+    def reason(self, path: str) -> Reason | None:
+        """The rule by which git ignores this file for the person alone; None if no such rule decides."""
+        if self._texts is None:
+            return None
+        at = path.find("/")
+        while at >= 0:
+            if (found := self._decides(path[:at], True)) is not None:
+                return found
+            at = path.find("/", at + 1)
+        return self._decides(path, False)
+
+    def _decides(self, path: str, is_dir: bool) -> Reason | None:
+        folder, _, name = path.rpartition("/")
+        scope = self._scope(folder)
+        if not scope.ignored(name, is_dir):
+            return None
+        found = scope.explain(name, is_dir)
+        return (
+            found
+            if found is not None and found.source in (matcher.GIT_EXCLUDE, matcher.GIT_EVERYWHERE)
+            else None
+        )
+
+    def _scope(self, folder: str) -> Scope:
+        found = self._scopes.get(folder)
+        if found is None:
+            above, _, name = folder.rpartition("/")
+            rules = rules_of(self._root, folder, (".gitignore",))
+            if folder:
+                found = self._scope(above).enter(name, rules)
+            else:
+                assert self._texts is not None  # noqa: S101 - `reason` asks only then
+                found = matcher.git_root(rules, self._texts.exclude, self._texts.everywhere)
+            self._scopes[folder] = found
+        return found
+
+    @property
+    def file_everywhere(self) -> str:
+        """The file of `core.excludesFile`, for people."""
+        return self._texts.named if self._texts else ""
+
+
+def _texts(root: Path, environment: Mapping[str, str]) -> _Texts | None:
+    """The rules that git reads for `root`; None without a `.git` there."""
+    index = find_index(root)
+    if index is None:
+        return None
+    common = _common(index.parent)
+    exclude = _text(common / "info" / "exclude")
+    named = ""
+    for place in (*_user_settings(environment), common / "config"):
+        for value in _excludes_files(place, environment):
+            named = value
+    if not named and (default := _user_folder(environment)) is not None:
+        named = str(default / "git" / "ignore")
+    everywhere = _text(root / _expanded(named, environment)) if named else ""
+    return _Texts(exclude, named, everywhere) if exclude or everywhere else None
+
+
+def _common(git: Path) -> Path:
+    """The folder of what all work trees of a repository share."""
+    try:
+        data = read_small(git / "commondir", 5000)
+    except OSError:
+        return git
+    return git / os.fsdecode(data.strip()) if data else git
+
+
+def _user_folder(environment: Mapping[str, str]) -> Path | None:
+    if found := environment.get("XDG_CONFIG_HOME"):
+        return Path(found)
+    return Path(environment["HOME"]) / ".config" if environment.get("HOME") else None
+
+
+def _user_settings(environment: Mapping[str, str]) -> Iterator[Path]:
+    """git's files of settings for system and user, in its order."""
+    if not environment.get("GIT_CONFIG_NOSYSTEM"):
+        yield Path("/etc/gitconfig")
+    if "GIT_CONFIG_GLOBAL" in environment:
+        yield Path(environment["GIT_CONFIG_GLOBAL"])
+        return
+    if (folder := _user_folder(environment)) is not None:
+        yield folder / "git" / "config"
+    if home := environment.get("HOME"):
+        yield Path(home) / ".gitconfig"
+
+
+def _text(path: Path) -> str:
+    """The text of a file of rules; empty if it cannot be read or is too large."""
+    try:
+        data = read_small(path, IGNORE_FILE_BYTES)
+    except OSError:
+        return ""
+    return (data or b"").decode("utf-8", "surrogateescape")
+
+
+def _expanded(value: str, environment: Mapping[str, str]) -> str:
+    if value.startswith("~/") and environment.get("HOME"):
+        return environment["HOME"] + value[1:]
+    return value
+
+
+def _excludes_files(place: Path, environment: Mapping[str, str]) -> list[str]:
+    """The values of `core.excludesFile` in one file of settings and those that it includes."""
+    values: list[str] = []
+    left = [_INCLUDES]
+
+    def read(file: Path) -> None:
+        if left[0] == 0:
+            return
+        left[0] -= 1
+        try:
+            data = read_small(file, MIB)
+        except OSError:
+            return
+        for section, key, value in _settings((data or b"").decode("utf-8", "surrogateescape")):
+            if (section, key) == ("core", "excludesfile"):
+                values.append(value)
+            elif (section, key) == ("include", "path") and value:
+                read(file.parent / _expanded(value, environment))
+
+    read(place)
+    return values
+
+
+def _settings(text: str) -> Iterator[tuple[str, str, str]]:
+    """Section, key and value of each setting; those of subsections have the section's name with a dot."""
+    section = ""
+    for line in text.replace("\r\n", "\n").replace("\\\n", "").split("\n"):
+        rest = line.strip()
+        if (head := _SECTION.match(rest)) is not None:
+            section = head[1].lower() + ("." if head[2] is not None else "")
+            rest = rest[head.end() :]
+        if (found := _SETTING.fullmatch(rest)) is not None:
+            yield section, found[1].lower(), _value(found[2] or "")
+
+
+def _value(written: str) -> str:
+    """The value as git reads it: quotes and escapes resolved, comments and spaces at the end dropped."""
+    value, kept, quoted, at = "", 0, False, 0
+    while at < len(written):
+        char = written[at]
+        if char == "\\" and at + 1 < len(written):
+            at += 1
+            value += _ESCAPES.get(written[at], written[at])
+            kept = len(value)
+        elif char == '"':
+            quoted = not quoted
+        elif char in "#;" and not quoted:
+            break
+        else:
+            value += char
+            kept = len(value) if quoted or not char.isspace() else kept
+        at += 1
+    return value[:kept]

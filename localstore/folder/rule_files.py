@@ -1,0 +1,31 @@
+"""Ignore files of a folder that no walk has opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+from localstore.core.errors import TooLarge
+from localstore.folder.walk_rules import LISTED, rules_in
+
+
+def rules_of(root: Path, folder: str, names: Collection[str]) -> dict[str, str]:
+    """Name → text of those of the ignore files `names` that a folder below `root` has. Follows no links. A
+    file that is too large, which a scan reports, counts as one that names everything."""
+    try:
+        opened = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        for name in filter(None, folder.split("/")):
+            above = opened
+            try:
+                opened = os.open(name, LISTED, dir_fd=above)
+            finally:
+                os.close(above)
+    except OSError:
+        return {}
+    try:
+        return rules_in(opened, folder + "/" if folder else "", names)
+    except TooLarge:
+        return dict.fromkeys(names, "*")
+    finally:
+        os.close(opened)

@@ -1,0 +1,70 @@
+"""New files that git ignores for the person at this machine alone. Nothing sends them before a push was
+confirmed: what somebody keeps out of every repository may be a password."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from localstore.core.ignore.matcher import GIT_EVERYWHERE, Reason
+from localstore.core.paths import terminal_safe
+from localstore.folder.scan_result import Scan, Skipped
+from localstore.sync.working_copy import WorkingCopy
+
+
+class HeldBack(msgspec.Struct, frozen=True):
+    """A new file, the rule of git that names it, and the line of `.svcignore` that leaves it out."""
+
+    path: str
+    rule: str
+    line: str
+
+
+def held_back(copy: WorkingCopy, scan: Scan, paths: Iterable[str]) -> list[HeldBack]:
+    """Those of the paths that the scan found, the record does not know, and git ignores for this person."""
+    new = [path for path in paths if path not in copy.entries and scan.find(path) is not None]
+    if not new:
+        return []
+    copy.git_excludes.refresh()
+    if not copy.git_excludes.active:
+        return []
+    found = []
+    for path in new:
+        reason = copy.git_excludes.reason(path)
+        if reason is not None and not copy.git.keeps(path):
+            found.append(HeldBack(path, _rule(copy, reason), _line(path, reason)))
+    return found
+
+
+def new_git_ignored(copy: WorkingCopy) -> list[HeldBack]:
+    """All such files of the folder, which is scanned if git has such rules."""
+    copy.git_excludes.refresh()
+    if not copy.git_excludes.active:
+        return []
+    scan = copy.scan()
+    return held_back(copy, scan, copy.db.may_need_update())
+
+
+def skipped(one: HeldBack) -> Skipped:
+    """The file as one that was left out."""
+    return Skipped(
+        terminal_safe(one.path), f"git ignores it for you ({one.rule}); svc push asks before it sends it"
+    )
+
+
+def _rule(copy: WorkingCopy, reason: Reason) -> str:
+    source = copy.git_excludes.file_everywhere if reason.source == GIT_EVERYWHERE else reason.source
+    return terminal_safe(f"{source}:{reason.line} {reason.pattern}")
+
+
+def _line(path: str, reason: Reason) -> str:
+    """The line for what the rule matched: the file, or a folder above it."""
+    folder = "/" if reason.path != path else ""
+    return "/" + escaped(reason.path) + folder
+
+
+def escaped(path: str) -> str:
+    """The path as a pattern that matches nothing else."""
+    found = "".join("\\" + char if char in "\\*?[]" else char for char in path)
+    return found[:-1] + "\\ " if found.endswith(" ") else found

@@ -1,0 +1,44 @@
+"""`svc repo git-ignored`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.paths import terminal_safe
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.working_copy import count
+from svc.console import Column, answers
+from svc.flows.git_ignored import git_ignored as look_at
+from svc.flows.place.folder import copy_for_local_work
+
+COLUMNS = (Column("path", kind="name"), Column("rule", kind="line"), Column("line"))
+
+
+@answers(COLUMNS)
+def git_ignored(
+    ctx: Ctx,
+    write: Annotated[bool, typer.Option("--write", help="Add the lines to .svcignore")] = False,
+) -> None:
+    """Show new files that git ignores for you alone, and leave them out
+
+    What .git/info/exclude and git's core.excludesFile name stays out of git on this machine. svc has no such
+    rules, so push asks before it sends these files, and watch does not send them. --write adds a line to
+    .svcignore for each; others who have the repository see these lines.
+
+    Examples:
+    svc repo git-ignored
+    svc repo git-ignored --write
+    """
+    with copy_for_local_work(ctx.obj) as copy:
+        found = look_at(copy, write)
+    rows = [
+        {"path": terminal_safe(one.path), "rule": one.rule, "line": terminal_safe(one.line)}
+        for one in found.files
+    ]
+    ctx.out.rows(rows, COLUMNS, empty="git ignores no new file for you alone")
+    if found.written:
+        ctx.out.note(f"Added {count(len(found.lines), 'line')} to .svcignore; svc push sends it")
+    elif rows:
+        ctx.out.note("to leave them out: svc repo git-ignored --write; svc push asks before it sends them")

@@ -1,0 +1,54 @@
+"""New files that git ignores for one person alone: named, or left out by lines of `.svcignore`."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from localstore.core.errors import Invalid, TooLarge
+from localstore.core.limits import IGNORE_FILE_BYTES, in_words
+from localstore.sync.held_back import HeldBack, new_git_ignored
+from localstore.sync.working_copy import WorkingCopy
+
+RULES = ".svcignore"
+
+
+class GitIgnored(msgspec.Struct):
+    """`files` that git ignores and a push would send. `lines`: lines of `.svcignore` that leave them out;
+    `written`: they were added there."""
+
+    files: list[HeldBack]
+    lines: list[str]
+    written: bool = False
+
+
+def git_ignored(copy: WorkingCopy, write: bool) -> GitIgnored:
+    """Look for the files; `write` adds their lines to `.svcignore`. Raises TooLarge, or Invalid if the file
+    cannot be added to."""
+    files = new_git_ignored(copy)
+    result = GitIgnored(files, sorted({one.line for one in files}))
+    if write and result.lines:
+        _add(copy, result.lines)
+        result.written = True
+    copy.files.forget()
+    return result
+
+
+def _add(copy: WorkingCopy, lines: list[str]) -> None:
+    old = b""
+    if copy.exists(RULES):
+        found = copy.files.read_up_to(RULES, IGNORE_FILE_BYTES)
+        if found is None:
+            raise Invalid(f"{RULES} is no file that can be read; put one there, then try again")
+        old = found
+    joint = b"" if not old or old.endswith(b"\n") else b"\n"
+    new = old + joint + b"".join(os.fsencode(line) + b"\n" for line in lines)
+    if len(new) > IGNORE_FILE_BYTES:
+        raise TooLarge(
+            f"{RULES} would be larger than {in_words(IGNORE_FILE_BYTES)}; write patterns there by hand"
+        )
+    target = copy.folder / RULES
+    fresh = target.with_name(f".svc-{os.urandom(8).hex()}.tmp")
+    fresh.write_bytes(new)
+    fresh.replace(target)

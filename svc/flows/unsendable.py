@@ -1,0 +1,50 @@
+"""Differences between folder and seal that no push sends: files over a size cap, and files of the branch that
+stay because of what svc cannot carry."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from localstore.folder.scan_result import Scan, Skipped
+from localstore.sync.compose import SizeCaps
+from localstore.sync.uncarried import Uncarried
+from localstore.sync.working_copy import WorkingCopy
+from svc.flows.common import update_file_cap
+
+
+class Unsendable(NamedTuple):
+    """`over`: path of a file over a cap → why it is skipped. `kept`: path of what svc cannot carry → missing
+    files that the branch keeps because of it."""
+
+    over: dict[str, Skipped]
+    kept: dict[str, list[str]]
+
+    @property
+    def paths(self) -> set[str]:
+        """All paths of the differences."""
+        return {*self.over, *(path for paths in self.kept.values() for path in paths)}
+
+
+def unsendable(
+    copy: WorkingCopy, scan: Scan, changed: Collection[str], new: Collection[str], removed: Collection[str]
+) -> Unsendable:
+    """Those of the changed, new and removed paths that no push sends."""
+    update_file_cap(copy)
+    caps = SizeCaps(copy, scan)
+    uncarried = Uncarried(copy, scan, caps.over)
+    result = Unsendable({}, {})
+    for path in sorted({*changed, *new}):
+        stat = scan.find(path)
+        over = caps.over(path, stat) if stat and stat.kind == "blob" else None
+        if stat is not None and over is not None:
+            result.over[path] = over
+            uncarried.leave_out(path, stat.digest, path in new)
+    if not (result.over or scan.skipped):
+        return result
+    for path in removed:
+        entry = copy.entries.get(path)
+        cause = uncarried.cause(path, entry.shadow, entry.size) if entry is not None else None
+        if cause is not None:
+            result.kept.setdefault(cause, []).append(path)
+    return result
