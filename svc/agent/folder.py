@@ -216,7 +216,7 @@ class Watched(Editing):
             return True
         if self._light == "offline":
             return False
-        if self._answers or self._pending_frames or self._whole or self._behind:
+        if self._answers or self._pending_frames or self._whole or self._behind or self._returned:
             return True
         return bool(self._work.frames.paths - self._waiting) or self.unsent
 
@@ -257,6 +257,7 @@ class Watched(Editing):
                 self._people.clear()
             else:
                 self._behind = self._behind or self.place is None
+                self._returned = self._returned or self._light == "offline"
         self._light, self._why = light, why
         self._say("light", state=light, detail=terminal_safe(why))
 

@@ -11,7 +11,9 @@ from typing import Any
 import msgspec
 
 from localstore.agent.talk import Light, Said
+from localstore.core.errors import ServerUnreachable
 from localstore.core.lane.update import LiveUpdate
+from localstore.core.model.collaboration.protection import BranchProtected
 from localstore.core.model.live import UpdateAnswers
 from localstore.core.model.sync import Live
 from localstore.core.paths import terminal_safe
@@ -22,6 +24,7 @@ from localstore.live.rounds import Done, Rounds
 from localstore.live.saves import Saves
 from localstore.sync.owning import Rounds as Owning
 from localstore.sync.transfer.send import batch_of
+from localstore.sync.withdraw import forget_flights, withdraw
 from localstore.sync.working_copy import WorkingCopy
 from svc.agent.line import Line, Place
 from svc.flows.executable import mark, marking
@@ -53,6 +56,7 @@ class Steps:
         self._whole = True  # a pull is due, and a walk the first time
         self._hears = False  # the folder was walked, and what changes is heard of since
         self._behind = False  # a bootstrap is due
+        self._returned = False  # the relay was away: what is in flight may not be in the folder any more
         self._light: Light = "offline"
         self._last_seal: str | None = None
         self._pending_frames: list[Live] = []
@@ -110,6 +114,9 @@ class Steps:
             return True
         if self._behind and self._light != "offline":
             self._catch_up(copy)
+            return True
+        if self._returned and self._light != "offline":
+            self._take_back(copy)
             return True
         now = time.monotonic()
         paths, below = self._saves.pop_due(now, lambda path: _emptied(copy, path), AT_ONCE)
@@ -173,6 +180,20 @@ class Steps:
         self._pending_frames.clear()
         if connected.head != copy.last_seal:
             self._whole = True
+
+    def _take_back(self, copy: WorkingCopy) -> None:
+        """Send nothing that was saved while the relay was away and is not in the folder any more."""
+        self._returned = False
+        try:
+            done = withdraw(copy)
+        except BranchProtected:
+            forget_flights(copy)
+            self._whole = True
+            return
+        except ServerUnreachable:
+            self._returned = True
+            raise
+        self._tell(copy, self._work.again(copy, [*done.taken, *done.arrived]))
 
     def _store(self, copy: WorkingCopy, frame: Live) -> None:
         came = self._work.frames.store(copy, frame)

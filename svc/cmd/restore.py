@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
+from localstore.core.errors import SvcError
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.working_copy import count, path_list
 from svc.console import Column, answers
-from svc.flows.place.folder import copy_for_local_work
+from svc.flows.common import begin, take_back
+from svc.flows.place.folder import copy_for_local_work, copy_for_pulling
 from svc.flows.place.refs import seal_of
 from svc.flows.restore import Restored
 from svc.flows.restore import restore as restore_files
@@ -58,6 +60,8 @@ def restore(
         done = restore_files(copy, wanted, seal, agreed)
     if done.trash:
         ctx.out.note(f"the replaced files are in {done.trash}")
+    if done.on_the_way:
+        _take_back(ctx, done.on_the_way)
     if done.kept:
         ctx.out.note(f"new files, in no seal, stay: {path_list(done.kept)}")
     record = {
@@ -73,3 +77,26 @@ def restore(
         COLUMNS,
         value=",".join([*done.paths, *done.removed]),
     )
+
+
+def _take_back(ctx: Ctx, on_the_way: list[str]) -> None:
+    """Take back the edits that an earlier command began to send, or say why that is not possible."""
+    paths = path_list(on_the_way)
+    try:
+        with copy_for_pulling(ctx.obj) as copy:
+            begin(copy)
+            arrived = take_back(copy)
+    except SvcError as error:
+        ctx.out.note(
+            f"an earlier command began to send {paths}. Whether that arrived is not known now "
+            f"({error.detail or error.title}); if it did not, no later command sends it"
+        )
+        return
+    if arrived:
+        ctx.out.note(
+            f"the edit of {path_list(arrived)} had already arrived at the server, and others may have it; "
+            "to take it back there too, run: svc push"
+        )
+    taken = [path for path in on_the_way if path not in arrived]
+    if taken:
+        ctx.out.note(f"an earlier command began to send {path_list(taken)}; that was taken back")

@@ -9,6 +9,7 @@ import msgspec
 from localstore.core import limits
 from localstore.core.encoding import unhex
 from localstore.core.errors import SvcError
+from localstore.core.model.collaboration.protection import BranchProtected
 from localstore.core.model.ref import NoBranch, Ref
 from localstore.core.names import MANIFEST
 from localstore.core.paths import terminal_safe
@@ -26,6 +27,8 @@ from localstore.sync.reconcile import attach_lanes, follow_epochs
 from localstore.sync.remote import connect, unsealed_authors
 from localstore.sync.sealing import adopt_unconfirmed_seal
 from localstore.sync.settle import recover, write_hidden_edits
+from localstore.sync.transfer.send import send
+from localstore.sync.withdraw import forget_flights, withdraw
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.executable import mark_interrupted
 
@@ -49,6 +52,27 @@ def begin(copy: WorkingCopy) -> str | None:
     follow_epochs(copy, connected.rows)
     adopt_unconfirmed_seal(copy, connected.head)
     return connected.head
+
+
+def finish_sending(copy: WorkingCopy) -> bool:
+    """Send again what is in flight, if the folder still holds it; take back the rest. Returns whether there
+    was anything."""
+    if not copy.db.flight_kinds():
+        return False
+    take_back(copy)
+    if copy.db.flight_kinds():
+        send(copy)
+    return True
+
+
+def take_back(copy: WorkingCopy) -> list[str]:
+    """Take back what is in flight and the folder does not hold any more. Returns the paths whose update had
+    arrived at the relay before. `begin` is due afterwards."""
+    try:
+        return sorted(withdraw(copy).arrived)
+    except BranchProtected:
+        forget_flights(copy)
+        return []
 
 
 def missing_branch_error(copy: WorkingCopy, missing: NoBranch) -> SvcError:

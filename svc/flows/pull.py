@@ -16,7 +16,6 @@ from localstore.sync.dry_run import dry_run_copy
 from localstore.sync.reconcile import reconcile
 from localstore.sync.remote import unsealed_authors
 from localstore.sync.transfer.chunked_download import clear
-from localstore.sync.transfer.send import send
 from localstore.sync.trash import move_to_trash
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import (
@@ -25,6 +24,7 @@ from svc.flows.common import (
     changed_since_last_seal,
     conflict_copies,
     edits_in_the_way,
+    finish_sending,
     merged_with,
     unwritable,
     verified_head,
@@ -65,8 +65,7 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
             result = pull(trial, mode)
         return msgspec.structs.replace(result, dry_run=True, trash=None)
     head, replaced = _begin(copy, mode)
-    if copy.db.flight_kinds():
-        send(copy)
+    if finish_sending(copy):
         head = begin(copy)  # fetch the rows of the updates that were just accepted
     scan = copy.scan(heard=heard)
     if mode == "plain":

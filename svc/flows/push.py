@@ -20,6 +20,7 @@ from localstore.sync.open_merge import keep, sources_to_seal
 from localstore.sync.sealing import seal
 from localstore.sync.transfer.send import Sent, send
 from localstore.sync.uncarried import with_kept
+from localstore.sync.withdraw import withdraw
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import ConflictCopy, begin, conflict_copies, merged_with, update_file_cap
 from svc.flows.executable import unlisted
@@ -115,6 +116,7 @@ def _send_changes(copy: WorkingCopy, no_delete: bool) -> Pushed:
     if head != copy.last_seal:
         raise UnpulledSeal(copy.repo.branch, head)
     _require_merged(copy)
+    withdraw(copy)
     merges = sources_to_seal(copy)
     kind = update_file_cap(copy)
     result = Pushed(kind=kind if head is None else None, merges=merges)

@@ -16,6 +16,7 @@ from localstore.record.database import SealedFile
 from localstore.sync.settle import in_the_way, recover, replace
 from localstore.sync.transfer.chunked_download import clear, download
 from localstore.sync.trash import move_to_trash
+from localstore.sync.withdraw import not_held
 from localstore.sync.working_copy import WorkingCopy
 from svc.flows.common import tree_of
 from svc.flows.executable import mark
@@ -23,12 +24,14 @@ from svc.flows.executable import mark
 
 class Restored(msgspec.Struct):
     """`paths` were written, `removed` were tracked and are not in the seal, `kept` are new files that stay.
-    `trash`: where the replaced files are, None if none were."""
+    `trash`: where the replaced files are, None if none were. `on_the_way`: paths whose edit an earlier
+    command began to send and that the folder does not hold any more (`take_back`)."""
 
     paths: list[str] = msgspec.field(default_factory=list)
     removed: list[str] = msgspec.field(default_factory=list)
     kept: list[str] = msgspec.field(default_factory=list)
     trash: Path | None = None
+    on_the_way: list[str] = msgspec.field(default_factory=list)
 
 
 def restore(
@@ -68,6 +71,7 @@ def restore(
     done.trash = replace_files(
         copy, contents_of(copy, differing), {p: f.digest for p, f in differing.items()}, removed
     )
+    done.on_the_way = sorted({update.path for update in not_held(copy)})
     return done
 
 

@@ -20,10 +20,9 @@ from localstore.folder.scan_result import Scan
 from localstore.sync import verify
 from localstore.sync.open_merge import open_merge
 from localstore.sync.recognise import changes_since_last_seal
-from localstore.sync.transfer.send import send
 from localstore.sync.transfer.transport import Transport
 from localstore.sync.working_copy import WorkingCopy
-from svc.flows.common import begin, edits_in_the_way
+from svc.flows.common import begin, edits_in_the_way, finish_sending
 from svc.flows.pull import Mode, Pulled, discard, pull
 
 
@@ -98,8 +97,7 @@ def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, 
     if mode != "plain":
         return pull(copy, "force" if mode == "force" else "merge").trash, []
     begin(copy)
-    if copy.db.flight_kinds():
-        send(copy)
+    if finish_sending(copy):
         begin(copy)
     scan = copy.scan()
     if any(copy.entries[path].pending for path in copy.db.unsettled()):  # finish an interrupted merge first

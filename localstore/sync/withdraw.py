@@ -1,0 +1,143 @@
+"""Takes back updates in flight that the folder does not hold any more.
+
+An update stays in flight until it is answered: after a push that was killed or refused, and while the relay
+is away. Its file may be restored, or edited further, before the next command runs, and nobody may get what
+was taken back. Whether the relay has the update is not known: its answer may have been lost. So its number is
+given to another update, one that changes nothing. The relay answers a number once: it tells that the first
+update had arrived, or can never accept it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from localstore.core import limits
+from localstore.core.encoding import b64u
+from localstore.core.encoding import digest as blake3
+from localstore.core.errors import ServerMisbehaved
+from localstore.core.lane.update import LiveUpdate, signing_bytes
+from localstore.core.model.live import UpdateAnswer, UpdateAnswers
+from localstore.record.entry import FOREIGN, PathRecord
+from localstore.record.typed import drop_typed, is_typed
+from localstore.sync.settle import settle
+from localstore.sync.transfer.send import Sent, batch_of, record_answers
+from localstore.sync.working_copy import WorkingCopy
+
+
+class Withdrawn(msgspec.Struct):
+    """Paths whose update was taken back, and those whose update the relay had `arrived`."""
+
+    taken: list[str] = msgspec.field(default_factory=list)
+    arrived: list[str] = msgspec.field(default_factory=list)
+
+
+def not_held(copy: WorkingCopy) -> list[LiveUpdate]:
+    """The updates in flight that the folder does not hold any more."""
+    flights = [msgspec.json.decode(body, type=LiveUpdate) for _, body in copy.db.flights()]
+    return [update for update in flights if not _is_held(copy, update)]
+
+
+def withdraw(copy: WorkingCopy) -> Withdrawn:
+    """Take back the updates in flight that the folder does not hold any more. What the files have then is an
+    edit of what the relay confirmed. Raises what a request raises; then they are in flight as before."""
+    done = Withdrawn()
+    if copy.key is None:
+        return done
+    leaving = not_held(copy)
+    settle(copy, [update.path for update in leaving if not _is_settled(copy, update.path)])
+    for start in range(0, len(leaving), limits.UPDATES_PER_BATCH):
+        _withdraw(copy, leaving[start : start + limits.UPDATES_PER_BATCH], done)
+    return done
+
+
+def forget_flights(copy: WorkingCopy) -> None:
+    """Drop every update in flight, where the relay takes no updates that could tell whether they arrived. The
+    folder goes on as another replica: what the old one may have sent meets no number and no operation of the
+    new one. Edits stay on the disk, as edits of what the relay confirmed."""
+    last, sealed = copy.last_seal, copy.db.sealed()
+    with copy.db.step():
+        for path in copy.db.flight_kinds():
+            _undo(copy, path)
+        copy.db.drop_flights(copy.db.flight_numbers())
+    copy.detach()
+    if last is not None:
+        copy.record_seal(last, sealed, whole=True)
+
+
+def _is_held(copy: WorkingCopy, update: LiveUpdate) -> bool:
+    now, entry = copy.digest_on_disk(update.path), copy.entries.get(update.path)
+    if update.kind == "delete":
+        return now is None
+    if update.kind != "edit_text":
+        return now is not None and now.hex() == update.blake3
+    if entry is None or is_typed(copy.db, entry):
+        return True  # what is typed is a log of its own, in which nothing was saved
+    return entry.settled and now == entry.shadow and entry.pending == len(update.ops or [])
+
+
+def _is_settled(copy: WorkingCopy, path: str) -> bool:
+    entry = copy.entries.get(path)
+    return entry is None or entry.settled
+
+
+def _withdraw(copy: WorkingCopy, leaving: Sequence[LiveUpdate], done: Withdrawn) -> None:
+    answers = copy.transport.updates(batch_of(copy, [_nothing_instead(copy, update) for update in leaving]))
+    by_n = {answer.n: answer for answer in answers.answers}
+    if by_n.keys() != {update.n for update in leaving}:
+        raise ServerMisbehaved("the server answered other updates than were sent; try again")
+    arrived = [update for update in leaving if _had_arrived(update, by_n[update.n])]
+    record_answers(copy, arrived, UpdateAnswers(answers.seq, [by_n[one.n] for one in arrived]), Sent())
+    done.arrived += [update.path for update in arrived]
+    taken = [update for update in leaving if update not in arrived]
+    with copy.db.step():
+        copy.db.drop_flights(update.n for update in taken)
+        for update in taken:
+            _undo(copy, update.path)
+    done.taken += [update.path for update in taken]
+
+
+def _nothing_instead(copy: WorkingCopy, update: LiveUpdate) -> LiveUpdate:
+    """An update with the same number that removes a file of which the relay knows nothing."""
+    assert copy.key is not None  # noqa: S101 - `withdraw` needs it
+    bare = LiveUpdate(
+        n=update.n, settled=update.settled, path=update.path, kind="delete", gen=FOREIGN, base=0, signature=""
+    )
+    signed = signing_bytes(copy.repo.repo_id, copy.branch_id, copy.replica, copy.key.id, bare)
+    return msgspec.structs.replace(bare, signature=b64u(copy.key.sign(signed)))
+
+
+def _had_arrived(update: LiveUpdate, answer: UpdateAnswer) -> bool:
+    """Whether this is an answer to `update` itself, which was accepted. `settled`: the caller is told of a
+    number that was used twice."""
+    if answer.result != "ok":
+        return answer.result == "settled"
+    return update.kind == "delete" or bool(answer.digest)
+
+
+def _undo(copy: WorkingCopy, path: str) -> None:
+    """Record the path as the relay confirmed it. Part of the caller's step."""
+    entry = copy.entries.get(path)
+    if entry is None:
+        return
+    if not entry.gen:
+        copy.forget(path)
+        return
+    copy.db.mark_row_stale(path)  # the update may have been refused, for a newer lane
+    if entry.pending:
+        _drop_pending(copy, entry)
+
+
+def _drop_pending(copy: WorkingCopy, entry: PathRecord) -> None:
+    """Drop captured edits. What the file has is then an edit of the confirmed text, or no edit."""
+    text = copy.confirmed_lane(entry).text()
+    name = blake3(text)
+    copy.objects.add([(name, text)])
+    copy.edited_lanes.pop(entry)
+    copy.db.put_pending(entry.path, [])
+    drop_typed(copy.db, entry.path)
+    settled = entry.settled
+    entry.pending, entry.want, entry.size = 0, name, len(text)
+    entry.shadow = name if settled else entry.shadow
+    copy.save(entry)
