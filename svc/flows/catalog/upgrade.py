@@ -58,7 +58,7 @@ def standing(api: Api, version: str) -> Standing:
     if file is not None and build is not None and told.version == version:
         with file.open("rb") as opened:
             verified = hashlib.file_digest(opened, "sha256").hexdigest() == build.sha256
-    signed = build and _is_signed(told.version, build)
+    signed = None if build is None else _is_signed(told.version, build)
     return Standing(version, told.version, build, file, verified, signed)
 
 
