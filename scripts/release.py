@@ -1,10 +1,13 @@
 """Builds `svc` as one file for this kind of machine, and lists it in `release.json`, for relays to hand out.
 
-python -m scripts.release FOLDER
+python -m scripts.release FOLDER --key FILE [--next PUBLIC]
 
 The file holds the client's packages and what they need of this environment, which is installed from the lock.
 It runs with the same minor version of Python as this one, unpacks itself once into the user's cache, and is
 replaced by `svc upgrade`. Builds of the same version for other machines stay in the list.
+
+The build is signed with the release key (`scripts/release_key.py`), and the program trusts that key and the
+next one: it is replaced by builds that one of them has signed.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -27,8 +30,11 @@ from pathlib import Path
 import msgspec
 from packaging.requirements import Requirement
 
-from localstore.core.model.catalog.distribution import Build, ClientRelease
+from localstore.core.encoding import b64u
+from localstore.core.identity.keys import DeviceKey
+from localstore.core.model.catalog.distribution import Build, ClientRelease, signed_bytes
 from scripts import stamp
+from scripts.release_key import NoKey, public, read
 from svc import __version__
 
 CLIENT = ("svc", "tui", "localstore", "llm")
@@ -47,18 +53,21 @@ class NotBuilt(Exception):
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--key", type=Path, required=True, metavar="FILE", help="signs the build")
+    parser.add_argument("--next", metavar="PUBLIC", help="the key that signs after this one")
     options = parser.parse_args()
     try:
-        made = release(options.folder)
-    except NotBuilt as error:
+        made = release(options.folder, read(options.key), options.next and public(options.next))
+    except (NotBuilt, NoKey) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     sys.stdout.write(f"{options.folder / made.name}\n{options.folder / LIST}\n")
     return 0
 
 
-def release(folder: Path, version: str = __version__) -> Build:
-    """Write the program and then its list into `folder`. Raises NotBuilt."""
+def release(folder: Path, key: DeviceKey, next_key: str | None = None, version: str = __version__) -> Build:
+    """Write the program and then its list into `folder`, signed with `key`; the program trusts that key and
+    `next_key`. Raises NotBuilt."""
     commit = stamp.commit()
     if not re.fullmatch(r"[0-9a-f]{40,64}", commit):
         raise NotBuilt("a build names the commit of its sources; build in a checkout of git")
@@ -69,7 +78,7 @@ def release(folder: Path, version: str = __version__) -> Build:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".release-") as temporary:
         program = Path(temporary) / name
-        write(program, version)
+        write(program, version, [b64u(key.public), *([next_key] if next_key else [])])
         with program.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         made = msgspec.convert(
@@ -83,6 +92,7 @@ def release(folder: Path, version: str = __version__) -> Build:
             },
             Build,
         )
+        made = msgspec.structs.replace(made, signature=b64u(key.sign(signed_bytes(version, made))))
         _require_starts(program, version, Path(temporary))
         program.replace(folder / name)
         listed = Path(temporary) / LIST
@@ -91,13 +101,20 @@ def release(folder: Path, version: str = __version__) -> Build:
     return made
 
 
-def write(program: Path, version: str) -> None:
-    """The program as one file that can be run."""
+def write(program: Path, version: str, trusted: Sequence[str]) -> None:
+    """The program as one file that can be run. `trusted`: the public keys whose builds may replace it."""
     with tempfile.TemporaryDirectory() as temporary:
         sources = Path(temporary)
         stamp.copy(sources, stamp.EDITIONS[0])
         init = sources / "svc" / "__init__.py"
         init.write_text(re.sub(r'(?m)^__version__ = ".*"$', f'__version__ = "{version}"', init.read_text()))
+        keys = sources / "svc" / "release_keys.py"
+        pinned, count = re.subn(
+            r"(?m)^(KEYS: .* = )\(\)", lambda at: f"{at[1]}{tuple(trusted)!r}", keys.read_text()
+        )
+        if count != 1:
+            raise NotBuilt("svc/release_keys.py has no place for the keys")
+        keys.write_text(pinned)
         members = dict(_packages(sources))
         members |= dict(_needed(sources))
         digest = hashlib.sha256()

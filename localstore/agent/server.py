@@ -156,7 +156,7 @@ class Server:
         while (line := lines.next()) is not None:
             try:
                 request = _requests.decode(line)
-            except msgspec.MsgspecError as error:
+            except (msgspec.MsgspecError, RecursionError) as error:
                 _send(peer, Reply(code="invalid", error=f"this is not a request: {str(error)[:200]}"))
                 continue
             if request.do == "invoke":

@@ -19,21 +19,17 @@ import re
 from typing import Any, NoReturn
 
 import msgspec
-import yaml
 
+from localstore.core import plain_yaml
 from localstore.core.errors import Invalid
-from localstore.core.limits import EXECUTABLE_LIST, MANIFEST_BYTES, MANIFEST_DEPTH, MANIFEST_LIST, in_words
+from localstore.core.limits import EXECUTABLE_LIST, MANIFEST_LIST
 from localstore.core.names import MANIFEST, parse_repo
-from localstore.core.paths import terminal_safe
 from localstore.core.storage.chunks import file_cap
 
 KINDS = ("app", "lib", "model", "modelpack", "dataset")
 
 _TEXT_CHARS = 200
 _NOTHING = ("", "~", "null")
-
-# Makes text, lists and mappings only. The one in C, where PyYAML has it, reads 64 KiB in a tenth of the time.
-_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 class RepoManifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,9 +51,7 @@ class RepoManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse(data: bytes) -> RepoManifest:
     """Parse `.svc.yaml`. Raises Invalid, with one sentence, if a value is wrong."""
-    if len(data) > MANIFEST_BYTES:
-        raise Invalid(f"{MANIFEST} is larger than {in_words(MANIFEST_BYTES)}")
-    top = _load(data)
+    top = plain_yaml.load(data, MANIFEST) or {}
     if not isinstance(top, dict):
         raise Invalid(f"{MANIFEST} must be a mapping of keys to values")
     limits = top.get("limits")
@@ -73,32 +67,6 @@ def parse(data: bytes) -> RepoManifest:
         executable=_texts(top, "executable", EXECUTABLE_LIST, "patterns"),
         max_file_mib=_integer(limits, "max_file_mib", "limits.max_file_mib", 1 << 20),
     )
-
-
-def _load(data: bytes) -> Any:
-    try:
-        text = data.decode("utf-8-sig")
-        _refuse_bombs(text)
-        return yaml.load(text, Loader=_LOADER) or {}  # noqa: S506 - builds text, lists, mappings only
-    except UnicodeDecodeError:
-        raise Invalid(f"{MANIFEST} is not UTF-8") from None
-    except yaml.MarkedYAMLError as error:
-        where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise Invalid(f"{MANIFEST} is not valid YAML{where}: {terminal_safe(str(error.problem))}") from None
-    except yaml.YAMLError:
-        raise Invalid(f"{MANIFEST} holds characters that YAML does not allow") from None
-
-
-def _refuse_bombs(text: str) -> None:
-    """Raises Invalid for aliases and deep nesting. Reads the flat event stream, before anything nested is
-    built."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_LOADER):
-        if isinstance(event, yaml.AliasEvent):
-            raise Invalid(f"{MANIFEST} may not use YAML aliases")
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > MANIFEST_DEPTH:
-            raise Invalid(f"{MANIFEST} is nested deeper than {MANIFEST_DEPTH} levels")
 
 
 def _kind(top: dict[str, Any]) -> str | None:

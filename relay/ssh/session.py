@@ -58,6 +58,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
         self._work: asyncio.Task[None] | None = None
         self._heard = 0.0
         self._early = bytearray()
+        self._ended = False  # the client said that no more input comes
 
     @property
     def begun(self) -> bool:
@@ -98,6 +99,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
             self._early += data
 
     def eof_received(self) -> bool:
+        self._ended = True
         if self._input is not None and self._term is None:
             self._input.end()
         return True
@@ -213,6 +215,8 @@ class Session(asyncssh.SSHServerSession[bytes]):
             files = (read_in, write_out, write_errors)
         self._input = Input(ours_in, self._channel.pause_reading, self._channel.resume_reading)
         self._input.feed(bytes(self._early))
+        if self._ended and self._term is None:
+            self._input.end()
         return files
 
     async def _until_over(self, visit: Visit, confined: Confined) -> int:

@@ -50,7 +50,7 @@ def first_seal(pieces: Iterator[bytes]) -> Seal:
                 raise ServerMisbehaved("the server sent a history pack without a manifest")
             line = file.readline(LARGE_ANSWER)
         return msgspec.json.decode(line, type=Seal)
-    except (tarfile.TarError, msgspec.MsgspecError, UnicodeDecodeError, OSError):
+    except (tarfile.TarError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError, OSError):
         raise ServerMisbehaved("the server sent a history pack that cannot be read") from None
 
 

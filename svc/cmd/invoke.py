@@ -54,7 +54,7 @@ def invoke(
 def _object(text: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text or "{}", type=dict[str, Any])
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise UsageError(f"--args is not a JSON object: {error}") from None
 
 

@@ -57,6 +57,11 @@ def tui(
         return
     if port or no_browser:
         raise UsageError(f"{'--port' if port else '--no-browser'} goes with --web")
+    if not plain and link_of_ssh(ctx.obj.environment) is not None and not sys.stdin.isatty():
+        raise UsageError(
+            "the app needs a terminal, and ssh gives a command none: ssh -t HOST; or read numbered lines: "
+            "ssh HOST tui --plain"
+        )
     _open(ctx.obj, theme, images, plain or not (ctx.obj.draws or _in_page(ctx.obj.environment)))
 
 

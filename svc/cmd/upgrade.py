@@ -16,6 +16,7 @@ COLUMNS = (
     Column("newest"),
     Column("behind"),
     Column("verified"),
+    Column("signed"),
     Column("artifact"),
     Column("sha256", kind="id"),
     Column("source_commit", kind="id"),
@@ -30,9 +31,11 @@ def upgrade(
 ) -> None:
     """Upgrade this program, or only check
 
-    From the builds that the server hands out. The new one replaces this file after its SHA-256 was compared
-    and it said its version; whatever fails, the old one stays. Not while another svc command or the watcher
-    runs. `verified`: whether this file is the server's build of its version.
+    From the builds of the server to which you are signed in, or that --server or SVC_SERVER names; never of
+    the server of the folder you stand in. The new one replaces this file after its signature was proven with
+    a release key that this program was built with, its SHA-256 was compared, and it said its version;
+    whatever fails, the old one stays. Not while another svc command or the watcher runs. `verified`: whether
+    this file is the server's build of its version. `signed`: whether a trusted key has signed the new build.
 
     Examples:
     svc upgrade --check
@@ -41,12 +44,14 @@ def upgrade(
     from svc.flows.catalog import upgrade as flow
     from svc.flows.place import in_use
 
+    ctx.obj.use_server(ctx.obj.chosen_server)
     found = flow.standing(ctx.reader, __version__)
     record = {
         "version": found.version,
         "newest": found.newest,
         "behind": found.behind,
         "verified": found.verified,
+        "signed": found.signed,
         "artifact": found.build and found.build.name,
         "sha256": found.build and found.build.sha256,
         "source_commit": found.build and found.build.source_commit,

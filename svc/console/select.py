@@ -77,9 +77,9 @@ def run_jq(expression: str, value: Any, *, pretty: bool) -> list[str]:
     program = compiled_jq(expression)
     try:
         results = program.input_value(value).all()
-    except ValueError as error:
+        return [item if isinstance(item, str) else to_json(item, pretty=pretty) for item in results]
+    except (ValueError, RecursionError) as error:
         raise _jq_error(error) from None
-    return [item if isinstance(item, str) else to_json(item, pretty=pretty) for item in results]
 
 
 def compiled_jq(expression: str) -> Any:
@@ -99,7 +99,7 @@ def run_template(text: str, records: Iterable[Record]) -> list[str]:
     try:
         template = _environment().from_string(text)
         return [template.render(record) for record in records]
-    except (TemplateError, TypeError, ValueError, ZeroDivisionError, OverflowError) as error:
+    except (TemplateError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
         raise _template_error(error) from None
 
 
@@ -125,7 +125,7 @@ def _environment() -> Any:
     return SandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
 
 
-def _jq_error(error: ValueError) -> UsageError:
+def _jq_error(error: Exception) -> UsageError:
     reason = terminal_safe(str(error).strip().partition("\n")[0][:300])
     return UsageError(f"--jq: {reason}")
 

@@ -12,24 +12,25 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
-import yaml
 
-from localstore.core.errors import SvcError
+from localstore.core import plain_yaml
+from localstore.core.errors import Invalid, SvcError
 from localstore.core.limits import ISSUE_BODY_BYTES
 from localstore.core.model import history
 from localstore.core.model.history import TreeQuery
 from localstore.core.model.repo import Repo
+from localstore.core.paths import terminal_safe
 from svc.flows.place.refs import seal_of
 from svc.flows.place.where import Where
 
 FOLDERS = (".github", "", "docs")
 ONE, SEVERAL = "issue_template.md", "issue_template"
 MOST = 50
-_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 class Template(msgspec.Struct, frozen=True):
-    """`name`: from the front matter, else `file`, the name of the file without its ending."""
+    """`name`: from the front matter, else `file`, the name of the file without its ending. `fault`: why the
+    front matter cannot be read; the template is then not to be used."""
 
     name: str
     file: str = ""
@@ -38,6 +39,7 @@ class Template(msgspec.Struct, frozen=True):
     body: str = ""
     labels: tuple[str, ...] = ()
     assignees: tuple[str, ...] = ()
+    fault: str = ""
 
 
 def of_issues(where: Where, repo: Repo) -> list[Template]:
@@ -62,7 +64,11 @@ def parse(name: str, data: bytes) -> Template | None:
     except UnicodeDecodeError:
         return None
     stem = name.rpartition("/")[2].rpartition(".")[0]
-    head, body = _split(text)
+    front, body = _split(text)
+    try:
+        head = _head(front, stem)
+    except Invalid as error:
+        return Template(name=stem, file=stem, body=text, fault=error.detail)
     return Template(
         name=_word(head.get("name")) or stem,
         file=stem,
@@ -74,17 +80,20 @@ def parse(name: str, data: bytes) -> Template | None:
     )
 
 
-def _split(text: str) -> tuple[dict[str, object], str]:
+def _split(text: str) -> tuple[str, str]:
+    """The front matter, empty if there is none, and the rest."""
     if not text.startswith("---\n") or "\n---" not in text[3:]:
-        return {}, text
+        return "", text
     front, _, body = text[4:].partition("\n---")
-    if any(mark in front for mark in ("&", "*")):  # YAML aliases can expand without bound
-        return {}, text
-    try:
-        head = yaml.load(front, Loader=_LOADER)  # noqa: S506 - text, lists and mappings only
-    except (yaml.YAMLError, RecursionError, ValueError):
-        return {}, text
-    return (head if isinstance(head, dict) else {}), body.partition("\n")[2].lstrip("\n")
+    return front, body.partition("\n")[2].lstrip("\n")
+
+
+def _head(front: str, stem: str) -> dict[str, object]:
+    """The members of the front matter. Raises Invalid."""
+    head = plain_yaml.load(front.encode(), f"the front matter of the template {terminal_safe(stem)}") or {}
+    if not isinstance(head, dict):
+        raise Invalid(f"the front matter of the template {terminal_safe(stem)} is no mapping")
+    return head
 
 
 def _word(value: object) -> str:

@@ -64,7 +64,7 @@ def login(
         raise UsageError("--device-key needs the account's name; add --handle NAME")
     chosen = device_name(name) if name else ""
     run = ctx.obj
-    origin = run.server
+    origin = run.sign_in_server
     from svc.flows.sign_in.login import by_browser, by_device_key
     from svc.http.origin import is_loopback
 

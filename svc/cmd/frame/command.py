@@ -19,7 +19,7 @@ from svc import __version__
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.foreign_commands import INSTEAD, OTHER_NAMES, WORDS
 from svc.cmd.frame.json_option import is_list_of, with_fields
-from svc.cmd.frame.over_ssh import require_offered
+from svc.cmd.frame.over_ssh import require_no_files, require_offered
 from svc.cmd.frame.queueing import catching_queued, is_queueable, queue_option
 from svc.cmd.frame.table import COMMANDS, GROUPS, children
 from svc.console import Answers, Format, answers_of
@@ -115,6 +115,7 @@ class Command(TyperCommand):
         ssh = link(ctx.obj.environment)
         if ssh is not None:
             require_offered(ctx.command_path.partition(" ")[2], given.get("server"), ssh.agent)
+            require_no_files(self.own_params, ctx.params)
         _require_format(ctx.command_path, given.get("template"), self.own_params)
         wanted = Format.of(given.get("json"), given.get("jq"), given.get("template"))
         self.answers.check(wanted)

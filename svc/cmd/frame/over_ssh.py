@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from localstore.core.errors import UsageError
 from localstore.core.identity.ssh import FORWARD
 
@@ -107,6 +109,19 @@ SIGNED = frozenset(
 def offered(agent: bytes) -> frozenset[str]:
     """What runs, with or without the key of a forwarded agent."""
     return OFFERED | SIGNED if agent else OFFERED
+
+
+def require_no_files(params: list[Any], values: dict[str, Any]) -> None:
+    """Raise UsageError if an option or argument names a file: those of the relay's machine are not the
+    visitor's. Standard input is."""
+    for param in params:
+        if "FILE" not in str(param.metavar):
+            continue
+        value = values.get(param.name)
+        names = [value] if isinstance(value, str) else list(value or ())
+        if any(name != "-" for name in names):
+            pipe = f"; pipe it: {param.opts[0]} - < FILE" if param.param_type_name == "option" else ""
+            raise UsageError(f"no files are here over SSH{pipe or '; omit FILE'}")
 
 
 def require_offered(path: str, server: str | None, agent: bytes) -> None:

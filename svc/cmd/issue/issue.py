@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import typer
 
-from localstore.core.errors import NotFound, UsageError
+from localstore.core.errors import Invalid, NotFound, UsageError
 from localstore.core.model.base import PageQuery
 from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration.issue import Comment, Issue, IssueCreate, IssueQuery
@@ -202,16 +202,23 @@ def _person(typed: str) -> str | None:
 
 
 def _template(ctx: Ctx, repo: Repo, name: str) -> Template | None:
-    """The template that is named; without a name the only one."""
+    """The template that is named; without a name the only one. Raises NotFound, or Invalid if it cannot be
+    read."""
     found = of_issues(ctx.obj, repo)
     if not name:
-        return found[0] if len(found) == 1 and ctx.out.interactive else None
+        return _usable(found[0]) if len(found) == 1 and ctx.out.interactive else None
     for key in ("name", "file"):
         for one in found:
             if str(getattr(one, key)).casefold() == name.casefold():
-                return one
+                return _usable(one)
     there = ", ".join(one.name for one in found) or "none"
     raise NotFound(f"{repo.full_name} has no template {name}; there are: {there}")
+
+
+def _usable(template: Template) -> Template:
+    if template.fault:
+        raise Invalid(f"{template.fault}; mend it, or write without it: -t TITLE")
+    return template
 
 
 def _edited(ctx: Ctx, begun: Template | None, text: str | None, send: Any) -> Issue:

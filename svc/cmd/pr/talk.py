@@ -24,7 +24,7 @@ def comment(
     number: Number = "",
     body: Body = None,
     body_file: BodyFile = None,
-    path: Annotated[str, typer.Option("-p", "--path", metavar="FILE", help="On lines of this file")] = "",
+    path: Annotated[str, typer.Option("-p", "--path", metavar="PATH", help="On lines of this file")] = "",
     line: Annotated[str, typer.Option("-l", "--line", metavar="A[-B]", help="The line, or lines")] = "",
     side: Annotated[Side, typer.Option("--side", help="Before the change, or after it")] = "new",
     suggest: Annotated[

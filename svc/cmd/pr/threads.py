@@ -89,7 +89,7 @@ def list_threads(
     state: Annotated[
         Literal["open", "resolved", "all"], typer.Option("-s", "--state", help="Which of them")
     ] = "all",
-    path: Annotated[str, typer.Option("-p", "--path", metavar="FILE", help="On this file")] = "",
+    path: Annotated[str, typer.Option("-p", "--path", metavar="PATH", help="On this file")] = "",
     draft: Annotated[bool, typer.Option("-d", "--draft", help="What waits for your review")] = False,
     limit: Limit = 100,
 ) -> None:

@@ -118,7 +118,7 @@ def _typed(value: str) -> Any:
         return Path(value[1:]).read_text()
     try:
         found = msgspec.json.decode(value)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return value
     return value if isinstance(found, (str, dict, list)) else found
 

@@ -131,7 +131,7 @@ def _begun(ctx: Ctx, hook: Webhook, made: Delivery) -> None:
 def _shown(hook: Webhook, found: DeliveryWhole) -> str:
     """Request and answer, as they went over the wire."""
     sent = [f"{name}: {value}" for name, value in found.request_headers.items()]
-    lines = [f"POST {hook.url}", *sent, "", json.dumps(json.loads(found.request_body), indent=2)]
+    lines = [f"POST {hook.url}", *sent, "", _indented(found.request_body)]
     if found.status is not None:
         lines += [
             "",
@@ -140,3 +140,11 @@ def _shown(hook: Webhook, found: DeliveryWhole) -> str:
         ]
         lines += ["", found.answer_body]
     return "\n".join(terminal_safe(line) for line in "\n".join(lines).split("\n")).rstrip()
+
+
+def _indented(body: str) -> str:
+    """JSON with a line for each member; what is no JSON as it is."""
+    try:
+        return json.dumps(json.loads(body), indent=2)
+    except (ValueError, RecursionError):
+        return body

@@ -1,4 +1,4 @@
-"""Replacing this program with the build that a server hands out, once its SHA-256 is proven."""
+"""Replacing this program with the build that a server hands out, once its signature is proven."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from pathlib import Path
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from localstore.core.errors import Conflict, NotFound, ServerMisbehaved
+from localstore.core.encoding import unb64u
+from localstore.core.errors import Conflict, Invalid, NotFound, ServerMisbehaved
+from localstore.core.identity import keys
 from localstore.core.model.catalog import distribution
-from localstore.core.model.catalog.distribution import Build
+from localstore.core.model.catalog.distribution import Build, signed_bytes
 from localstore.disk_errors import translated_disk_errors
 from localstore.progress import Progress
+from svc import release_keys
 from svc.api import Api
 
 STARTS_WITHIN = 60  # seconds in which a new build says its version
@@ -29,13 +32,15 @@ STARTS_WITHIN = 60  # seconds in which a new build says its version
 class Standing(msgspec.Struct, frozen=True):
     """`newest`: the server's version. `build`: for this machine, None where there is none. `file`: the one
     file that this program is, None where it was installed in another way. `verified`: whether that file is
-    the server's build of the same version; None where that cannot be told."""
+    the server's build of the same version; None where that cannot be told. `signed`: whether a key that this
+    program trusts has signed the build; None without a build."""
 
     version: str
     newest: str
     build: Build | None
     file: Path | None
     verified: bool | None
+    signed: bool | None
 
     @property
     def behind(self) -> bool:
@@ -53,12 +58,14 @@ def standing(api: Api, version: str) -> Standing:
     if file is not None and build is not None and told.version == version:
         with file.open("rb") as opened:
             verified = hashlib.file_digest(opened, "sha256").hexdigest() == build.sha256
-    return Standing(version, told.version, build, file, verified)
+    signed = None if build is None else _is_signed(told.version, build)
+    return Standing(version, told.version, build, file, verified, signed)
 
 
 def install(api: Api, wanted: Standing, progress: Progress) -> Path:
-    """Replace the program's file. Raises Conflict where it is not one file, NotFound without a build for
-    this machine, ServerMisbehaved for other bytes than were announced; then nothing is changed."""
+    """Replace the program's file. Raises Conflict where it is not one file, or trusts no key, NotFound
+    without a build for this machine, ServerMisbehaved for a build that no trusted key has signed and for
+    other bytes than were announced; then nothing is changed."""
     if wanted.build is None:
         raise NotFound(
             f"{api.origin} has no build of version {wanted.newest} for {_system()} on {_machine()}"
@@ -67,6 +74,16 @@ def install(api: Api, wanted: Standing, progress: Progress) -> Path:
         raise Conflict(
             "this program was installed as a Python package; upgrade it with what installed it, "
             "such as pip install --upgrade svc"
+        )
+    if not release_keys.KEYS:
+        raise Conflict(
+            "this program was built without a release key, so no build can be proven to be of its makers; "
+            "install a signed one with the installer of a server that you trust"
+        )
+    if not wanted.signed:
+        raise ServerMisbehaved(
+            f"the build of {wanted.newest} that {api.origin} hands out is not signed with a release key of "
+            "this program; nothing was changed"
         )
     with translated_disk_errors(wanted.file.parent, wanted.file.parent), _beside(wanted.file) as part:
         _receive(api, wanted.build, part, progress)
@@ -88,6 +105,17 @@ def one_file() -> Path | None:
 def _for_this_machine(builds: list[Build]) -> Build | None:
     fitting = [one for one in builds if one.os == _system() and one.arch in (_machine(), "universal")]
     return min(fitting, key=lambda one: one.arch == "universal", default=None)
+
+
+def _is_signed(version: str, build: Build) -> bool:
+    """Whether one of the keys that this program trusts has signed the build as this version."""
+    try:
+        signature = unb64u(build.signature)
+        trusted = [unb64u(key) for key in release_keys.KEYS]
+    except Invalid:
+        return False
+    message = signed_bytes(version, build)
+    return any(keys.verify(key, message, signature) for key in trusted)
 
 
 def _system() -> str:

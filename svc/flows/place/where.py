@@ -109,18 +109,38 @@ class Where:
         """The server's origin. Raises UsageError if nothing names one."""
         from svc.http.origin import parse_origin
 
+        if self._typed_server() is None and self.linked:
+            return parse_origin(self.linked[1].server)
+        return self.chosen_server
+
+    @property
+    def chosen_server(self) -> str:
+        """The server's origin by the user's own word: a flag, the environment or a sign-in, never a file of
+        the folder, which may be a stranger's. Raises UsageError if nothing names one."""
+        from svc.http.origin import parse_origin
+        from svc.http.session import script_token
+
         typed = self._typed_server()
         if typed:
             return parse_origin(typed[1])
-        if self.linked:
-            return parse_origin(self.linked[1].server)
-        from svc.http.session import script_token
-
         script = script_token()
         kept = script.origin if script else self.sessions.default_server()
         if kept is None:
             raise UsageError("no server is known yet; sign in to one: svc login --server https://NODE")
         return kept
+
+    @property
+    def sign_in_server(self) -> str:
+        """The server to sign in to. Raises UsageError if only the folder names it, and nobody here has signed
+        in there."""
+        server = self.server
+        by_folder = self.linked is not None and self._typed_server() is None
+        if by_folder and server != self.sessions.default_server() and self.sessions.find(server) is None:
+            raise UsageError(
+                f"this folder names the server {server}, and nobody has signed in there from this machine; "
+                f"if you trust it, run: svc login --server {server}"
+            )
+        return server
 
     def _typed_server(self) -> tuple[str, str] | None:
         """(flag or variable, value) that names the server. Raises UsageError if two contradict each other."""

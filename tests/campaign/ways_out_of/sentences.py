@@ -26,6 +26,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "waits for a review": "an id that names nothing that waits, as in the row; the list shows what does",
     },
     ("usage", "queue list"): {"name the actions to drop": ROW, "actions begin with": ROW},
+    ("usage", "login"): {"no server is known yet": ROW, "names the server": ROW},
     ("client", "login"): {
         "the session in … cannot be opened": ROW,
         "the device key in … is damaged": _KEPT,

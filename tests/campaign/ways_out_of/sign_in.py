@@ -52,6 +52,13 @@ def _no_server_is_known(place: Place) -> None:
     )
     bob.ok(*login, before=_without_server)
     bob.ok("auth", "status", before=_without_server)
+    first_push(place)
+    link = place.ann.folder / ".svc" / "repo.json"
+    theirs = link.read_text()
+    link.write_text(theirs.replace(place.node.address, "http://127.0.0.1:9"))
+    refused(place.ann, "login", says="login", before=_without_server)
+    link.write_text(theirs)
+    place.ann.ok("login", "--device-key", "--handle", place.handle, "--server", place.node.address)
 
 
 def _without_server() -> None:

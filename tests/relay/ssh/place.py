@@ -54,6 +54,7 @@ class Relay:
     folder: Path
     temporary: Path
     process: subprocess.Popen[str]
+    uids: str
 
     def svc(self, who: str, *words: str, agent: Path | None = None) -> str:
         """What a command prints on the machine of `who`."""
@@ -144,7 +145,7 @@ class Relay:
         self.process.terminate()
         self.process.wait(PATIENCE)
         shutil.rmtree(self.temporary)
-        Path(f"/run/svc-ssh-{UIDS}.lock").unlink(missing_ok=True)
+        Path(f"/run/svc-ssh-{self.uids}.lock").unlink(missing_ok=True)
 
 
 def start(folder: Path, **settings: str) -> Relay:
@@ -181,7 +182,15 @@ def start(folder: Path, **settings: str) -> Relay:
         process.wait(PATIENCE)
         shutil.rmtree(temporary)
         raise AssertionError((folder / "log").read_text()[-3000:])
-    return Relay(lines[0].split("listening on ")[1].strip(), int(found[1]), data, folder, temporary, process)
+    return Relay(
+        lines[0].split("listening on ")[1].strip(),
+        int(found[1]),
+        data,
+        folder,
+        temporary,
+        process,
+        environment["TR_SSH_UIDS"],
+    )
 
 
 class Screen:

@@ -111,6 +111,14 @@ def test_files_and_settings_stay_out(relay: Relay, key: Path, empty: Path) -> No
             done = relay.ssh(key, words, options=_forwarding(agent, empty))
             assert done.returncode == 2, words
             assert "not available over SSH" in done.stderr
+        for words in (
+            f"issue create -R {DEMO} -t x -F {__file__}",
+            f"repo release create v9 {__file__} -R {DEMO}",
+            f"repo release create v9 --notes-file {__file__} -R {DEMO}",
+            f"repo release sign v9 {__file__} -R {DEMO}",
+        ):
+            done = relay.ssh(key, words, options=_forwarding(agent, empty))
+            assert (done.returncode, "no files are here over SSH" in done.stderr) == (2, True), (words, done)
 
 
 def test_the_app_says_that_the_agent_signs(relay: Relay, key: Path, empty: Path) -> None:

@@ -97,6 +97,39 @@ def test_commands_with_files_are_refused_by_name(relay: Relay, key: Path) -> Non
     assert "omit --server" in relay.ssh(key, "repo list --server http://169.254.169.254").stderr
 
 
+def test_files_of_the_relays_machine_are_not_read(relay: Relay, key: Path) -> None:
+    """What a confined process may read, the sources of Python say, is not the visitor's to publish."""
+    before = relay.svc("alice", "issue", "view", "1", "-R", "alice/demo", "--jq", ".comments")
+    for words in ("issue comment 1", "pr comment 1", "pr review 1 --comment"):
+        done = relay.ssh(key, f"{words} -R alice/demo -F {os.__file__}")
+        assert (done.returncode, done.stdout) == (2, ""), done
+        assert "no files are here over SSH; pipe it: -F - < FILE" in done.stderr
+    assert relay.svc("alice", "issue", "view", "1", "-R", "alice/demo", "--jq", ".comments") == before
+    piped = subprocess.run(
+        relay.words(key, "issue comment 1 -R alice/demo -F -"),
+        input="From standard input",
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert piped.returncode == 0, piped.stderr
+    assert "From standard input" in relay.svc("alice", "issue", "view", "1", "-R", "alice/demo", "--comments")
+
+
+def test_the_app_is_not_begun_without_a_terminal(relay: Relay, key: Path) -> None:
+    """It read lines from an input that nobody ends."""
+    waiting, unused = os.pipe()
+    try:
+        done = subprocess.run(
+            relay.words(key, "tui"), stdin=waiting, capture_output=True, text=True, timeout=PATIENCE
+        )
+    finally:
+        os.close(waiting)
+        os.close(unused)
+    assert (done.returncode, done.stdout) == (2, ""), done
+    assert "ssh -t HOST" in done.stderr
+
+
 def test_nothing_is_forwarded_and_there_is_no_sftp(relay: Relay, key: Path) -> None:
     assert relay.ssh(key, "sftp", options=("-s",)).returncode != 0
     with socket.socket() as free:

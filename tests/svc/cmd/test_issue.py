@@ -172,20 +172,35 @@ def test_a_template_begins_an_issue(linked: Svc, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "fault"),
     [
-        "---\nname: &a [*a]\n---\nx",
-        "---\nname: [\n---\nx",
-        "---\n- a\n---\nx",
-        "---\nlabels: {a: b}\nname: [1]\n---\nx",
-        "---\n" + "[" * 5000 + "\n---\nx",
-        "---\nno end",
+        ("---\nname: &a [*a]\n---\nx", "aliases"),
+        ("---\nname: [\n---\nx", "not valid YAML"),
+        ("---\n- a\n---\nx", "no mapping"),
+        ("---\nlabels: {a: b}\nname: [1]\n---\nx", ""),
+        ("---\nname: " + "[" * 60_000 + "\n---\nx", "nested deeper"),  # ended the process
+        ("---\n" + "- " * 20_000 + "\n---\nx", "nested deeper"),
+        ("---\n" + "{" * 5000 + "\n---\nx", "nested deeper"),
+        ("---\nname: \x01\n---\nx", "characters that YAML does not allow"),
+        ("---\nno end", ""),
     ],
 )
-def test_a_hostile_template_is_text(text: str) -> None:
+def test_a_hostile_template_says_why_it_cannot_be_read(text: str, fault: str) -> None:
     found = parse("a/b.md", text.encode())
     assert found is not None
     assert (found.name, found.labels) == ("b", ())
+    assert (fault in found.fault) and bool(found.fault) == bool(fault)
+
+
+def test_a_template_that_cannot_be_read_is_said_to_be(linked: Svc, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(".github/ISSUE_TEMPLATE")
+    folder.mkdir(parents=True)
+    (folder / "bug.md").write_text("---\nname: " + "[" * 60_000 + "\n---\nbody")
+    told = linked("issue", "create", "-t", "x", "--from-template", "bug")
+    assert (told.code, told.out) == (1, "")
+    assert "the front matter of the template bug is nested deeper than 32 levels" in told.err
+    assert "-t TITLE" in told.err
+    assert linked("issue", "list").out == ""
 
 
 def test_what_is_no_template_is_none() -> None:

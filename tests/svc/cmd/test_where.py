@@ -88,6 +88,24 @@ def test_another_repository_is_used_or_refused(linked: Svc, monkeypatch: pytest.
         assert f"SVC_REPO names {me()}/other" in told.err
 
 
+def test_a_folder_of_a_stranger_names_no_server_for_a_program_or_a_sign_in(
+    linked: Svc, node: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = Path(".svc/repo.json")
+    link.write_text(link.read_text().replace(node, ELSEWHERE))
+    checked = linked("upgrade", "--check")
+    assert (checked.code, f"{node} hands out no builds" in checked.err) == (1, True), checked
+    chosen = linked("upgrade", "--check", "--server", ELSEWHERE)
+    assert (chosen.code, ELSEWHERE in chosen.err) == (1, True), chosen
+    for words in ((), ("--device-key", "--handle", me()), ("--new-key", "--yes")):
+        told = linked("login", *words)
+        assert (told.code, told.out) == (2, ""), told
+        assert f"svc login --server {ELSEWHERE}" in told.err
+    link.write_text(link.read_text().replace(ELSEWHERE, node))
+    assert linked("logout").code == 0
+    assert linked("login", "--device-key", "--handle", me()).code == 0  # its own server is known here
+
+
 def test_a_renamed_repository_is_known_by_both_names(linked: Svc, monkeypatch: pytest.MonkeyPatch) -> None:
     assert linked("repo", "rename", f"{me()}/app", "newer").code == 0
     Path(".svc/repo.json").write_text(Path(".svc/repo.json").read_text().replace("/newer", "/app"))

@@ -6,16 +6,19 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from localstore.core.encoding import length_prefixed
 from localstore.core.endpoint import Endpoint
 from localstore.core.limits import CLIENT_BUILD
 from localstore.core.model.base import Model, visible
 
+_SIGNED_LABEL = b"svc-client-build-v1\0"
 BUILD_NAME = r"^[0-9A-Za-z][0-9A-Za-z._+-]{0,99}(?!\n)$"
 _Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}(?!\n)$")]
 
 
 class Build(Model, frozen=True):
-    """One file that runs as `svc` on one kind of machine. `url`: set by the node."""
+    """One file that runs as `svc` on one kind of machine. `url`: set by the node. `signature`: Ed25519 over
+    `signed_bytes`, in base64url, made where the file was built; empty for a build that nobody signed."""
 
     name: Annotated[str, msgspec.Meta(pattern=BUILD_NAME)]
     os: Literal["linux", "macos", "windows"]
@@ -24,6 +27,7 @@ class Build(Model, frozen=True):
     sha256: _Sha256
     source_commit: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{7,64}(?!\n)$")]
     url: str = ""
+    signature: Annotated[str, msgspec.Meta(pattern=r"^([A-Za-z0-9_-]{86})?(?!\n)$")] = ""
 
 
 class ClientRelease(Model, frozen=True):
@@ -32,6 +36,13 @@ class ClientRelease(Model, frozen=True):
     version: Annotated[str, msgspec.Meta(pattern=r"^[0-9][0-9A-Za-z.+-]{0,49}(?!\n)$")]
     published_at: Annotated[str, visible(40)]
     artifacts: Annotated[list[Build], msgspec.Meta(max_length=100)]
+
+
+def signed_bytes(version: str, build: Build) -> bytes:
+    """What the signature of a build covers: the version that it is listed as, and everything that says which
+    bytes it is and where they run."""
+    fields = (version, build.name, build.os, build.arch, str(build.size), build.sha256, build.source_commit)
+    return _SIGNED_LABEL + length_prefixed(*(field.encode() for field in fields))
 
 
 RELEASE = Endpoint("GET", "/cli/release.json", returns=ClientRelease)

@@ -14,9 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
+from localstore.core.encoding import b64u
 from localstore.core.errors import Conflict, NotFound, ServerMisbehaved
+from localstore.core.identity.keys import DeviceKey
+from localstore.core.model.catalog.distribution import Build, signed_bytes
+from svc import release_keys
 from svc.api import Api
 from svc.flows.catalog import upgrade
 from svc.flows.place import in_use
@@ -24,6 +29,7 @@ from svc.http.client import Http
 from tests.relay.conftest import Relay
 from tests.relay.histories import ok
 
+KEY, NEXT_KEY, STRANGE_KEY = (DeviceKey.generate() for _ in range(3))
 BODY = "import sys\n\ndef main():\n    print('svc 9.1.0', *sys.argv[1:])\n"
 
 
@@ -47,7 +53,9 @@ class Folder:
             name = f"svc-{system}-{arch}"
             (self.at / name).write_bytes(data)
             said = {"name": name, "os": system, "arch": arch, "size": len(data), "source_commit": "ab" * 20}
-            builds.append({**said, "sha256": hashlib.sha256(data).hexdigest(), **changes})
+            said = {**said, "sha256": hashlib.sha256(data).hexdigest()}
+            signature = KEY.sign(signed_bytes(version, msgspec.convert(said, Build)))
+            builds.append({**said, "signature": b64u(signature), **changes})
         told = {"version": version, "published_at": "2026-01-01T00:00:00Z", "artifacts": builds}
         (self.at / "release.json").write_text(json.dumps(told))
 
@@ -165,6 +173,7 @@ def running(tmp_path: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> 
     file.write_bytes((folder.at / "svc-any").read_bytes())
     file.chmod(0o755)
     monkeypatch.setattr("sys.argv", [str(file)])
+    monkeypatch.setattr(release_keys, "KEYS", (b64u(KEY.public), b64u(NEXT_KEY.public)))
     return file
 
 
@@ -191,6 +200,30 @@ def test_other_bytes_than_announced_change_nothing(api: Api, folder: Folder, run
     with pytest.raises(ServerMisbehaved, match="does not start here"):
         upgrade.install(api, upgrade.standing(api, "0.1.0"), lambda *_: None)
     assert running.read_bytes() == before and [one.name for one in running.parent.iterdir()] == ["svc"]
+
+
+def test_a_build_without_a_trusted_signature_is_not_even_fetched(
+    api: Api, folder: Folder, running: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = running.read_bytes()
+    build = upgrade.standing(api, "0.1.0").build
+    assert build is not None and upgrade.standing(api, "0.1.0").signed
+    other_version = b64u(KEY.sign(signed_bytes("9.0.0", build)))  # an old build, listed as a newer one
+    strange = b64u(STRANGE_KEY.sign(signed_bytes("9.1.0", build)))
+    for signature in ("", other_version, strange, build.signature[:-1] + "B", "A" * 86):
+        folder.publish(signature=signature)
+        found = upgrade.standing(api, "0.1.0")
+        assert found.signed is False
+        with pytest.raises(ServerMisbehaved, match="not signed with a release key"):
+            upgrade.install(api, found, lambda *_: None)
+    folder.publish()
+    monkeypatch.setattr(release_keys, "KEYS", ())  # a program that was built without one
+    with pytest.raises(Conflict, match="without a release key"):
+        upgrade.install(api, upgrade.standing(api, "0.1.0"), lambda *_: None)
+    assert running.read_bytes() == before and [one.name for one in running.parent.iterdir()] == ["svc"]
+    folder.publish(signature=b64u(NEXT_KEY.sign(signed_bytes("9.1.0", build))))
+    monkeypatch.setattr(release_keys, "KEYS", (b64u(KEY.public), b64u(NEXT_KEY.public)))
+    assert upgrade.standing(api, "0.1.0").signed is True
 
 
 def test_what_is_no_single_file_is_left_to_what_installed_it(

@@ -1,0 +1,75 @@
+"""Makes the key that signs builds of svc: python -m scripts.release_key FILE
+
+The file holds the secret and is for its owner alone; keep it off the relays that hand the builds out. The
+public half is printed: `./scripts/build --release FOLDER --key FILE --next PUBLIC` builds programs that trust
+it as the next key.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from localstore.core.encoding import b64u, unb64u
+from localstore.core.errors import Invalid
+from localstore.core.identity.keys import KEY_BYTES, DeviceKey, check_ed25519
+
+_HEAD = "svc-release-key-v1 "
+
+
+class NoKey(Exception):
+    """There is no release key; the message says why."""
+
+
+def make(file: Path) -> DeviceKey:
+    """A new key in a new file. Raises NoKey if the file exists or cannot be written."""
+    key = DeviceKey.generate()
+    try:
+        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise NoKey(f"{file} cannot be made: {error.strerror}") from None
+    with os.fdopen(fd, "w") as opened:
+        opened.write(f"{_HEAD}{b64u(key.seed)}\n")
+    return key
+
+
+def read(file: Path) -> DeviceKey:
+    """The key of a file. Raises NoKey."""
+    try:
+        with file.open() as opened:
+            text = opened.read(200)
+    except (OSError, UnicodeDecodeError) as error:
+        raise NoKey(
+            f"{file} cannot be read ({error}); make a key: python -m scripts.release_key {file}"
+        ) from None
+    try:
+        return DeviceKey.generate(unb64u(text.removeprefix(_HEAD).strip(), KEY_BYTES))
+    except Invalid:
+        raise NoKey(f"{file} holds no release key; make one: python -m scripts.release_key {file}") from None
+
+
+def public(text: str) -> str:
+    """The text of a public key, if it is one. Raises NoKey."""
+    try:
+        check_ed25519(unb64u(text, KEY_BYTES))
+    except Invalid:
+        raise NoKey(f"{text[:100]!r} is no public key; python -m scripts.release_key prints one") from None
+    return text
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("file", type=Path)
+    try:
+        key = make(parser.parse_args().file)
+    except NoKey as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(f"{b64u(key.public)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
