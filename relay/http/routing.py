@@ -219,4 +219,4 @@ def route(
 def _noun(module: str) -> str:
     """What the routes of a module are about: its own name, or that of its folder in `relay.domain`."""
     folder, _, name = module.rpartition(".")
-    return folder.rpartition(".")[2] if name == "routes" else name
+    return folder.rpartition(".")[2] if name in ("routes", "pages") else name
