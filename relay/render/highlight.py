@@ -71,9 +71,10 @@ def _put(line: list[str], name: str, text: str) -> None:
 
 def _parts(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:
     """Pieces of the text with their class; neighbours of one class are one piece."""
-    last, pieces = "", []
+    last = ""
+    pieces: list[str] = []
     for kind, value in lex(text.replace("\r\n", "\n").replace("\r", "\n"), lexer):
-        name = next((name for known, name in _CLASSES if kind in known), "")
+        name = next((name for known, name in _CLASSES if _is_within(kind, known)), "")
         if name != last and pieces:
             yield last, "".join(pieces)
             pieces = []
@@ -81,6 +82,10 @@ def _parts(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:
         pieces.append(value)
     if pieces:
         yield last, "".join(pieces)
+
+
+def _is_within(kind: _TokenType, known: _TokenType) -> bool:
+    return tuple(kind[: len(known)]) == tuple(known)
 
 
 def _split(text: str) -> list[str]:

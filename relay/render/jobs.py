@@ -11,8 +11,8 @@ SOURCE_LINES = 20_000
 
 class Links(msgspec.Struct, frozen=True):
     """Where relative links of a text lead: addresses to which a path of the repository is added. `folder`:
-    of the text itself, without a slash at its ends; `page`: of files and folders; `raw`: of images;
-    `address`: of the repository's pages, for `#12`."""
+    of the text itself, without a slash at its ends; `page`: of files and folders; `raw`: of images, empty:
+    none is shown; `address`: of the repository's pages, for `#12`, empty: it is no link."""
 
     folder: str
     page: str

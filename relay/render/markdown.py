@@ -43,7 +43,7 @@ ATTRIBUTES = {
     "h5": {"id"},
     "h6": {"id"},
 }
-CLASSES = {"span": {"c", "k", "s", "m", "n", "t", "del", "ins", "task", "done"}}
+CLASSES = {"span": {"c", "k", "s", "m", "n", "t", "del", "ins", "task", "checked"}}
 SCHEMES = {"http", "https", "mailto"}
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _NUMBER = re.compile(r"(?<![\w/#&])#(\d{1,9})(?!\w)")
@@ -134,10 +134,10 @@ class _Rewriting:
         task = _TASK.match(token.content) if opens_item else None
         if task:
             is_done = task[1] != " "
-            shape = "task done" if is_done else "task"
+            shape = "task checked" if is_done else "task"
             before.append(_html(f'<span class="{shape}">{"☑" if is_done else "☐"}</span> '))
             token.content = token.content[task.end() :]
-        if within or not _NUMBER.search(token.content):
+        if within or not self._links.address or not _NUMBER.search(token.content):
             return [*before, token]
         at, pieces = 0, list(before)
         for match in _NUMBER.finditer(token.content):
@@ -168,8 +168,9 @@ def link(target: str, links: Links) -> str | None:
 
 
 def image(source: str, links: Links) -> str | None:
-    """Where the bytes of an image of the repository are; None for images of other sites."""
-    if _SCHEME.match(source) or source.startswith("//"):
+    """Where the bytes of an image of the repository are; None for images of other sites, and where none is
+    shown."""
+    if not links.raw or _SCHEME.match(source) or source.startswith("//"):
         return None
     path, _ = _path(source, links) if source else (None, "")
     return f"{links.raw}{quote(path)}" if path else None

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Literal
 
-from localstore.core.errors import NotFound, SvcError
+from localstore.core.errors import NotFound, PathInvalid, SvcError
 from localstore.core.limits import BLOB_INLINE
 from localstore.core.model.history import Compare, Seal, SealSummary, TreeFile
 from localstore.core.model.ref import Ref
-from localstore.core.paths import PathInvalid
 from relay.domain.repository.place import Place
 from relay.service import ref as refs
 from relay.service.history import compare, history, sealed

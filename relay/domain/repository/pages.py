@@ -6,6 +6,7 @@ decides nothing itself. Every refusal is a page; hidden, missing and unknown add
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import msgspec
@@ -13,16 +14,19 @@ from sanic.request import Request
 
 from localstore.core.errors import NotFound
 from localstore.core.model.base import PageQuery
+from localstore.core.model.repo import RepoQuery
 from relay.caller import Caller
 from relay.domain.repository import code
 from relay.domain.repository.code import Position
-from relay.domain.repository.place import PREFIXES, Place, find
+from relay.domain.repository.place import PREFIXES, Place, address_of, find
 from relay.http.routing import REPOSITORIES, Reply, route
 from relay.pages import HTML, moved, show, visit
 from relay.service import release as releases
+from relay.service import repo as repos
 from relay.service.catalog import listing as listings
 
 Tab = Literal["overview", "code"]
+START_ROWS = 30  # repositories of a list on the first page
 
 
 class DevQuery(msgspec.Struct, frozen=True):
@@ -65,6 +69,17 @@ async def dev(caller: Caller, owner: str, name: str, query: DevQuery, request: R
     return await _code(place, query)
 
 
+@route("GET", "/", operation="page.repository", media=HTML, others=(303, 304), cost=2)
+async def start(caller: Caller, request: Request) -> Reply:
+    """What the node is, the caller's repositories, and public ones"""
+    if visit.is_due(caller):
+        return visit.detour(request)
+    recent = await repos.page(caller, RepoQuery(limit=START_ROWS))
+    mine = await repos.page(caller, RepoQuery(limit=START_ROWS, mine=True)) if caller.principal else None
+    public = [repo for repo in recent.items if repo.visibility == "public"]
+    return show(caller, "start.html", recent=public, mine=mine.items if mine else [], address=address_of)
+
+
 for _prefix in PREFIXES:
     route(
         "GET",
@@ -72,9 +87,10 @@ for _prefix in PREFIXES:
         operation="page.repository",
         flag=REPOSITORIES,
         media=HTML,
-        others=(301, 303),
+        others=(301, 303, 304),
         errors=(404,),
         cost=2,
+        name=f"{_prefix}.public",
     )(public)
     route(
         "GET",
@@ -82,9 +98,10 @@ for _prefix in PREFIXES:
         operation="page.repository",
         flag=REPOSITORIES,
         media=HTML,
-        others=(301, 303),
+        others=(301, 303, 304),
         errors=(404,),
         cost=4,
+        name=f"{_prefix}.dev",
     )(dev)
 
 
@@ -97,13 +114,14 @@ def _elsewhere(place: Place, request: Request, rest: str) -> Reply | None:
 
 
 async def _overview(place: Place, template: Literal["public", "overview"]) -> Reply:
+    listing = None
+    if place.repo.listing_id is not None:
+        listing = await listings.get(place.view)
+        place = replace(place, images=listing.readme_images != "none")
     here = await code.position(place, None, "")
     entries = await code.folder(here) if here else []
     readme = await code.readme(here, entries) if here else None
     latest = (await code.seals(here, None))[0][:1] if here and template == "overview" else []
-    listing = None
-    if place.repo.listing_id is not None:
-        listing = await listings.get(place.view)
     newest = (await releases.page(place.view, PageQuery(limit=1))).items
     return _show(
         place,

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 from localstore.core.errors import Forbidden, Unauthorized
 from localstore.core.model.repo import Kind, Repo
+from localstore.core.names import page_path
 from localstore.core.rights import OPERATIONS
 from relay.caller import Caller, View
 from relay.gate.gate import view_at
@@ -21,12 +22,14 @@ _READS = OPERATIONS["history.tree"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`view`: for reading files. `dev`: the address of its pages for developers, without the node's."""
+    """`view`: for reading files. `page`: its address without the node's, `node`. `images`: whether
+    texts show the images of the repository."""
 
     view: View
     repo: Repo
     page: str
     node: str
+    images: bool = True
 
     @property
     def dev(self) -> str:
@@ -50,8 +53,8 @@ class Place:
         return Links(
             folder=folder,
             page=f"{self.tab('code', at=seal)}&path=",
-            raw=self.raw(seal),
-            address=self.dev,
+            raw=self.raw(seal) if self.images else "",
+            address="",  # pages of issues are not there yet
         )
 
     def may(self, operation: str) -> bool:
@@ -63,9 +66,13 @@ class Place:
         return True
 
 
+def address_of(repo: Repo) -> str:
+    """The address of a repository's page, without the node's."""
+    return quote(page_path(repo.kind, repo.full_name))
+
+
 async def find(caller: Caller, owner: str, name: str) -> Place:
     """The repository at this address. Raises NotFound where it is missing or hidden."""
     view = await view_at(_READS, caller, owner, name)
     repo = await repos.get(view)
-    prefix = ANY if repo.kind == "app" else repo.kind
-    return Place(view, repo, f"/{prefix}/{quote(repo.full_name)}", caller.node.config.public_url)
+    return Place(view, repo, address_of(repo), caller.node.config.public_url)

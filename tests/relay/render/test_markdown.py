@@ -67,7 +67,7 @@ def test_images_come_from_this_node(source: str, address: str | None) -> None:
     [
         ("# A *b* `c`!", '<h1 id="user-a-b-c">A <em>b</em> <code>c</code>!</h1>'),
         ("# A\n# A", '<h1 id="user-a-1">A</h1>'),
-        ("- [x] done", '<span class="task done">☑</span> done'),
+        ("- [x] done", '<span class="task checked">☑</span> done'),
         ("- [ ] open", '<span class="task">☐</span> open'),
         ("see #12.", f'see <a href="{LINKS.address}?tab=issues&amp;n=12" {REL}>#12</a>.'),
         ("`#12` a#12", "<p><code>#12</code> a#12</p>"),
@@ -187,3 +187,10 @@ PIECES = st.sampled_from([*HOSTILE, *MARKS])
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_no_mixture_of_hostile_pieces_does_anything(text: str) -> None:
     assert faults(text) == []
+
+
+def test_no_image_is_shown_where_the_owner_wants_none() -> None:
+    text = to_html('![one](p.png) <img src="p.png" alt="two">', Links("", PAGE, "", ""))
+    assert "src" not in text
+    assert "▣ one" in text
+    assert 'alt="two"' in text
