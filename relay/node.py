@@ -29,6 +29,7 @@ from relay.objects.packs import FOLDER as PACKS
 from relay.objects.room import Room
 from relay.objects.store import ObjectStore
 from relay.outbound.client import Outbound
+from relay.render.renderer import Renderer
 from relay.signing.client import Signer
 from relay.signing.sign_in import SignInState
 
@@ -77,6 +78,7 @@ class Node:
     directories: Directories = field(default_factory=Directories)
     outcomes: Outcomes = field(default_factory=Outcomes)
     named: NamedTrees = field(default_factory=NamedTrees)
+    renderer: Renderer = field(default_factory=Renderer)
     lists: Room = field(default_factory=lambda: Room(LISTED))
     probes: Probes = field(default_factory=Probes)
     reserve: Reserve = field(init=False)

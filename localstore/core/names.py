@@ -156,3 +156,8 @@ def _ref_component_fault(text: str) -> str | None:
         if part.endswith(".lock"):
             return "a part ends in '.lock'"
     return None
+
+
+def page_path(kind: str, full_name: str) -> str:
+    """The path of a repository's page on its node: `/apps/OWNER/NAME`, `/lib/OWNER/NAME` …"""
+    return f"/{'apps' if kind == 'app' else kind}/{full_name}"

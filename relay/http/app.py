@@ -20,8 +20,9 @@ from sanic.request import Request
 from sanic.response import HTTPResponse
 
 from localstore.core.errors import NotFound, SvcError
-from relay import routes
+from relay import pages, routes
 from relay.base.logs import RequestLine, logger, request_line
+from relay.domain.repository.place import PREFIXES
 from relay.gate.gate import Handle, handler_of
 from relay.http import problems
 from relay.http.body import drain, skip_arrived
@@ -131,7 +132,7 @@ class _Entry:
         except _WrongMethod as wrong:
             return Answer(problems.method_not_allowed(wrong.allow))
         except SvcError as error:
-            return Answer(problems.response(error))
+            return Answer(pages.refusal(error) if _wants_page(request) else problems.response(error))
         except SanicException as error:
             return Answer(_unreadable(error))
         except (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit):
@@ -226,6 +227,15 @@ class _WrongMethod(Exception):
     def __init__(self, allow: str) -> None:
         super().__init__(allow)
         self.allow = allow
+
+
+def _wants_page(request: Request) -> bool:
+    """Whether a refusal is shown to a person: at the address of a page, or where a browser asks for one."""
+    first, _, rest = request.path[1:].partition("/")
+    if first in PREFIXES and rest.count("/") >= 1:
+        return True
+    reads = request.method in ("GET", "HEAD") and first not in ("api", "auth", "settings", "cli")
+    return reads and "text/html" in request.headers.get("accept", "")
 
 
 def _request_id() -> str:

@@ -16,6 +16,7 @@ from relay.http.routing import TABLE, Route
 TITLES = {
     200: "Already exists",
     206: "Partial content",
+    301: "Moved Permanently",
     303: "See other",
     304: "Not modified",
     307: "Temporary redirect",

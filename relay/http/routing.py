@@ -165,6 +165,7 @@ def route(
     per_minute: int | None = None,
     forms: bool = False,
     gzip: bool = False,
+    name: str = "",
 ) -> Callable[[Handler], Handler]:
     """Declare a route.
 
@@ -175,7 +176,7 @@ def route(
     route has; `others`: statuses of success beside `status`. `max_body`: bytes. `cost`: tokens of the rate
     limit. `media`: content type of the answer if not JSON. `per_minute`: a strict limit for each address.
     `forms`: the body may also come from an HTML form. `gzip`: it may be compressed; `max_body` counts what it
-    unpacks to.
+    unpacks to. `name`: in logs and OpenAPI, if not noun and function; each route has its own.
     """
     rights = OPERATIONS[operation]
     if flag is None and rights.about == "repository":
@@ -207,7 +208,7 @@ def route(
             per_minute=per_minute,
             forms=forms,
             gzip=gzip,
-            name=f"{_noun(handler.__module__)}.{handler.__name__}",
+            name=name or f"{_noun(handler.__module__)}.{handler.__name__}",
             summary=(inspect.getdoc(handler) or handler.__name__).splitlines()[0],
         )
         TABLE.append(declared)
@@ -219,4 +220,4 @@ def route(
 def _noun(module: str) -> str:
     """What the routes of a module are about: its own name, or that of its folder in `relay.domain`."""
     folder, _, name = module.rpartition(".")
-    return folder.rpartition(".")[2] if name == "routes" else name
+    return folder.rpartition(".")[2] if name in ("routes", "pages") else name

@@ -1,4 +1,5 @@
-"""The pages the relay serves: signing in, letting a terminal in, tokens. No scripts, one stylesheet."""
+"""The pages the relay serves: repositories, signing in, letting a terminal in, tokens. No scripts, one
+stylesheet."""
 
 from __future__ import annotations
 
@@ -7,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from sanic.response import HTTPResponse
 
-from localstore.core.errors import SvcError
+from localstore.core.encoding import hex_digest
+from localstore.core.errors import NotFound, SvcError
 from relay.caller import Caller
 from relay.http.problems import rate_headers
 from relay.http.routing import Reply
@@ -37,6 +40,39 @@ def page(
     )
     headers = _HEADERS | (rate_headers(problem_of) if problem_of else {})
     return Reply(html, status=status, headers=headers, content_type=HTML, cookies=cookies)
+
+
+def show(caller: Caller, template: str, **values: Any) -> Reply:
+    """A page that only reads. Its ETag changes with what it shows; caches ask before they show it again, and
+    only those of the browser keep what somebody signed in sees."""
+    reply = page(caller, template, **values)
+    html = str(reply.body).encode()
+    shared = "private" if caller.principal is not None else "public"
+    headers = {"referrer-policy": "same-origin", "cache-control": f"{shared}, no-cache", "vary": "Cookie"}
+    return Reply(html, headers=headers, content_type=HTML, etag=f'"{hex_digest(html)[:32]}"')
+
+
+def refusal(error: SvcError) -> HTTPResponse:
+    """The page for a refusal. What is hidden and what is missing give the same bytes."""
+    known = isinstance(error, NotFound)
+    html = (
+        _templates()
+        .get_template("refusal.html")
+        .render(
+            me=None,
+            node="svc",
+            title="Not found" if known else error.title,
+            status=404 if known else error.status,
+            detail="" if known else error.detail,
+        )
+    )
+    headers = {"cache-control": "no-store", **rate_headers(error)}
+    return HTTPResponse(html, 404 if known else error.status, headers=headers, content_type=HTML)
+
+
+def moved(path: str) -> Reply:
+    """The page has another address for good (301)."""
+    return Reply(status=301, headers={"cache-control": "no-cache", "location": path})
 
 
 def redirect(path: str, *, cookies: tuple[str, ...] = ()) -> Reply:

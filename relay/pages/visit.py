@@ -30,6 +30,11 @@ def lasts(caller: Caller) -> bool:
     return in_browser(caller) and not sessions.due(caller.me)
 
 
+def is_due(caller: Caller) -> bool:
+    """Whether somebody is signed in with a token that should be renewed before the page is shown."""
+    return in_browser(caller) and sessions.due(caller.me)
+
+
 def detour(request: Request) -> Reply:
     """Fetch a fresh token and come back to the page that was asked for."""
     return redirect(_refresh(f"{request.path}?{request.query_string}"))

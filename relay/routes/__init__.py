@@ -10,11 +10,11 @@ from relay import domain
 
 
 def load() -> None:
-    """Import every module here and in the folders below, then the routes of each subject, in the order of
-    their names."""
+    """Import every module here and in the folders below, then the routes and pages of each subject, in the
+    order of their names."""
     for package in (__name__, domain.__name__):
         found = importlib.import_module(package)
         names = sorted(info.name for info in pkgutil.walk_packages(found.__path__, f"{package}."))
         for name in names:
-            if package == __name__ or name.endswith(".routes"):
+            if package == __name__ or name.endswith((".routes", ".pages")):
                 importlib.import_module(name)

@@ -6,6 +6,7 @@ import typing
 
 from localstore.core.errors import NotFound
 from localstore.core.model.repo import Coordinates, Kind, ParentRepo
+from localstore.core.names import page_path
 from relay.caller import Caller
 from relay.db import ref as refs
 from relay.db.catalog import listing as listings
@@ -37,7 +38,7 @@ async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> tuple
 def _to_wire(
     caller: Caller, row: RepoRow, head: str | None, listing_id: str | None, parent: ParentRepo | None
 ) -> Coordinates:
-    page = f"{caller.node.config.public_url}/{ANY if row.kind == 'app' else row.kind}/{row.full_name}"
+    page = f"{caller.node.config.public_url}{page_path(row.kind, row.full_name)}"
     return Coordinates(
         id=row.id,
         owner=row.owner,

@@ -37,10 +37,12 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from localstore.core.errors import NotFound
 from localstore.core.identity.bearer import authorization
 from localstore.core.identity.request_signature import SAFE_METHODS, ContentDigest, sign
 from localstore.core.model.seal import E2eeUnavailable
 from relay.http.problems import NOT_FOUND_BODY
+from relay.pages import refusal
 from scripts.fuzz.together import joined, organisation, together
 from tests.relay.auth.people import TRUST, Browser, Device, Terminal
 from tests.relay.conftest import Account, Signed
@@ -54,6 +56,7 @@ def no_fault(context: Any, response: Any, case: Any) -> bool | None:
     return not_a_server_error(context, response, case)
 
 
+NOT_FOUND_PAGE = refusal(NotFound()).body
 CHECKS = [
     no_fault,
     status_code_conformance,
@@ -288,7 +291,7 @@ def attack(world: World, operation: Any, examples: int, seed: int, modes: Sequen
         next(sent)
         case.validate_response(answer, checks=CHECKS, headers={"X-Caller": caller})
         if answer.status_code == 404 and case.method != "HEAD":
-            assert answer.content == NOT_FOUND_BODY, answer.content
+            assert answer.content in (NOT_FOUND_BODY, NOT_FOUND_PAGE), answer.content
 
     for mode in modes:
         run = hypothesis.given(data=st.data(), case=operation.as_strategy(generation_mode=mode))(once)

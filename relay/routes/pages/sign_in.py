@@ -36,12 +36,6 @@ async def style() -> Reply:
     return Reply(stylesheet(), content_type="text/css; charset=utf-8", headers=_STYLE_CACHE)
 
 
-@route("GET", "/", operation="page.sign_in", status=303)
-async def home() -> Reply:
-    """The page after signing in when none was asked for"""
-    return redirect("/settings?tab=tokens")
-
-
 @route("GET", "/auth/login", operation="page.sign_in", media=HTML, errors=(400,))
 async def login_page(caller: Caller, query: LoginQuery) -> Reply:
     """Sign in with an account of this node"""

@@ -32,5 +32,5 @@ def open_page(out: Out, url: str) -> None:
 
 
 def note_pages(out: Out) -> None:
-    """Say that `--web` opens nothing yet; the command goes on in the terminal."""
-    out.note("pages are not in this version of svc; it is shown here instead")
+    """Say that `--web` opens nothing here yet; the command goes on in the terminal."""
+    out.note("pages of issues and proposals are not in this version of svc; it is shown here instead")

@@ -68,7 +68,8 @@ def create(
     """
     if web:
         raise UsageError(
-            "pages are not in this version of svc; without --web your editor opens, or: -t TITLE -b TEXT"
+            "pages that write are not in this version of svc; without --web your editor opens, or: "
+            "-t TITLE -b TEXT"
         )
     text = body_of(body, body_file)
     place = place_of(ctx)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from localstore.core.model.repo import Repo
+from localstore.core.names import page_path
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Repository, Web
 from svc.console import Column, answers
@@ -53,7 +54,8 @@ def view(
     ctx.obj.set_repository(repository)
     repo = ctx.readable_repo
     if web:
-        from svc.cmd.frame.browser import note_pages
+        from svc.cmd.frame.browser import open_page
 
-        note_pages(ctx.out)
+        open_page(ctx.out, ctx.obj.server + page_path(repo.kind, repo.full_name))
+        return
     ctx.out.record(repo, COLUMNS, Repo)

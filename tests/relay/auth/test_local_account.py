@@ -85,7 +85,7 @@ def test_signing_in_leads_to_a_page(browser, name):
     one = browser()
     answer = one.post("/auth/login", data={"handle": handle, "password": PASSWORD}, follow_redirects=True)
     assert answer.status_code == 200
-    assert "Tokens and sessions" in answer.text
+    assert "Yours" in answer.text
 
 
 def test_no_provider_is_configured(client):

@@ -110,7 +110,7 @@ def test_a_second_tab_waits_for_the_cookies_of_the_first(visitor, later):
     assert 'http-equiv="refresh" content="1;url=/auth/refresh?return_to=' in waiting.text
     one.cookies.delete("tr_refresh")
     one.cookies.set("tr_refresh", new)
-    assert visit(one, REFRESH).url.path == "/settings", "nobody was signed out"
+    assert visit(one, REFRESH).url.path == "/", "nobody was signed out"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,163 @@
+"""What the pages of files show: a folder, a file, the history of a path, a seal."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from html import escape
+from typing import Literal
+
+from localstore.core.errors import NotFound, PathInvalid, SvcError
+from localstore.core.limits import BLOB_INLINE
+from localstore.core.model.history import Compare, Seal, SealSummary, TreeFile
+from localstore.core.model.ref import Ref
+from relay.domain.repository.place import Place
+from relay.service import ref as refs
+from relay.service.history import compare, history, sealed
+
+BRANCHES = 100  # that the choice of a branch offers
+SEALS = 30  # of a page of history
+READMES = ("readme.md", "readme", "readme.txt", "readme.rst")
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+MARKDOWN = (".md", ".markdown")
+_LINES = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?")
+
+Shape = Literal["text", "markdown", "picture", "bytes"]
+
+
+@dataclass(slots=True)
+class Position:
+    """Where a page of files is: `at` as its address names it, `seal` what that is now, `path` below it."""
+
+    place: Place
+    at: str
+    seal: str
+    path: str
+    refs: list[Ref] = field(default_factory=list)
+
+    @property
+    def crumbs(self) -> list[tuple[str, str]]:
+        """The folders above and the path itself, each with its address."""
+        parts = self.path.split("/") if self.path else []
+        paths = ["/".join(parts[: end + 1]) for end in range(len(parts))]
+        return [(part, self.place.code(self.at, path)) for part, path in zip(parts, paths, strict=True)]
+
+    @property
+    def is_permanent(self) -> bool:
+        """Whether the address names the seal, and so shows the same for ever."""
+        return self.at == self.seal
+
+
+@dataclass(slots=True)
+class File:
+    """`lines`: pieces of HTML of a text; `html`: of rendered Markdown; both empty for other files."""
+
+    name: str
+    size: int
+    digest: str
+    shape: Shape
+    lines: list[str] = field(default_factory=list)
+    html: str = ""
+    marked: range = range(0)
+
+
+async def position(place: Place, at: str | None, path: str) -> Position | None:
+    """Where the address leads; None for a repository or branch without a seal. Raises NotFound."""
+    name = at or place.repo.default_branch
+    async with place.view.read() as tx:
+        seal = await sealed.head(place.view, tx, name)
+    if seal is None:
+        return None
+    branches = await refs.page(place.view, None, None, BRANCHES)
+    return Position(place, name, seal, path.strip("/"), list(branches.items))
+
+
+async def folder(here: Position) -> list[TreeFile]:
+    """The entries of a folder, folders first. Raises NotFound if there is none at the path."""
+    try:
+        tree = await history.tree(here.place.view, here.seal, here.path, recursive=False)
+    except PathInvalid:
+        raise NotFound from None
+    return sorted(tree.entries, key=lambda entry: (entry.kind != "dir", entry.path))
+
+
+async def readme(here: Position, entries: list[TreeFile]) -> File | None:
+    """The README among these entries, rendered; None if there is none that can be shown."""
+    by_name = {entry.path.rpartition("/")[2].casefold(): entry for entry in entries if entry.kind == "text"}
+    entry = next((by_name[name] for name in READMES if name in by_name), None)
+    return None if entry is None else await file(here, entry.path)
+
+
+async def file(here: Position, path: str, plain: bool = False, lines: str = "") -> File:
+    """A file at the seal. `plain`: the source of Markdown too. `lines`: N or N-M, which are marked. Raises
+    NotFound."""
+    try:
+        blob = await history.blob(here.place.view, here.seal, path)
+    except PathInvalid:
+        raise NotFound from None
+    name = path.rpartition("/")[2]
+    shown = File(name, blob.size, blob.blake3, "bytes")
+    if blob.kind != "text":
+        if name.lower().endswith(PICTURES) and blob.size <= BLOB_INLINE:
+            shown.shape = "picture"
+        return shown
+    if blob.content is None:
+        return shown
+    renderer = here.place.view.node.renderer
+    if name.lower().endswith(MARKDOWN) and not plain:
+        html = await renderer.markdown(blob.content, here.place.links(here.seal, path.rpartition("/")[0]))
+        if html is not None:
+            shown.shape, shown.html = "markdown", html
+            return shown
+    shown.shape = "text"
+    shown.lines = await renderer.source(blob.content, name) or plain_lines(blob.content)
+    shown.marked = marked(lines, len(shown.lines))
+    return shown
+
+
+def plain_lines(text: str) -> list[str]:
+    """The lines of a text without colours, as HTML."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if len(lines) > 1 and not lines[-1]:
+        lines.pop()
+    return [escape(line) for line in lines]
+
+
+def marked(lines: str, count: int) -> range:
+    """The lines that `N` or `N-M` names, from 1 on; empty for anything else."""
+    match = _LINES.fullmatch(lines)
+    if match is None:
+        return range(0)
+    first, last = sorted((int(match[1]), int(match[2] or match[1])))
+    return range(max(first, 1), min(last, count) + 1)
+
+
+async def seals(here: Position, cursor: str | None) -> tuple[list[SealSummary], str | None]:
+    """A page of the seals that changed the path, newest first, and the cursor of the next one."""
+    try:
+        page = await history.commits(here.place.view, None, here.seal, here.path or None, cursor, SEALS)
+    except PathInvalid:
+        raise NotFound from None
+    return list(page.items), page.next_cursor
+
+
+async def seal(place: Place, seal_id: str) -> tuple[Seal, Compare | None, str]:
+    """A seal, what it changed, and why that is not shown; empty if it is. Raises NotFound."""
+    row = await history.seal(place.view, seal_id)
+    if not place.may("history.compare"):
+        return row, None, "Sign in to see what changed."
+    try:
+        changes = await compare.compare(place.view, None, row.id)
+    except SvcError as error:
+        return row, None, error.detail
+    return row, changes, ""
+
+
+def size_of(size: int) -> str:
+    """A number of bytes as people read it: `1.4 MiB`."""
+    amount, unit = float(size), "bytes"
+    for larger in ("KiB", "MiB", "GiB"):
+        if amount < 1024:
+            break
+        amount, unit = amount / 1024, larger
+    return f"{size} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"

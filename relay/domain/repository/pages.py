@@ -1,0 +1,177 @@
+"""The pages of a repository, at /apps/OWNER/NAME or /KIND/OWNER/NAME, and for developers below it at /dev.
+
+A page is a reading of the API in HTML: it takes the same view of the repository, calls the same functions and
+decides nothing itself. Every refusal is a page; hidden, missing and unknown addresses give the same one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import msgspec
+from sanic.request import Request
+
+from localstore.core.errors import NotFound
+from localstore.core.model.base import PageQuery
+from localstore.core.model.repo import RepoQuery
+from relay.caller import Caller
+from relay.domain.repository import code
+from relay.domain.repository.code import Position
+from relay.domain.repository.place import PREFIXES, Place, address_of, find
+from relay.http.routing import REPOSITORIES, Reply, route
+from relay.pages import HTML, moved, show, visit
+from relay.service import release as releases
+from relay.service import repo as repos
+from relay.service.catalog import listing as listings
+
+Tab = Literal["overview", "code"]
+START_ROWS = 30  # repositories of a list on the first page
+
+
+class DevQuery(msgspec.Struct, frozen=True):
+    """`at`: a branch, tag, `pr:N` or seal. `path`: below it. `plain`: Markdown as it was written. `lines`: N
+    or N-M, which are marked. `view`: `history` of the path. `seal`: one seal and what it changed."""
+
+    tab: str = "overview"
+    at: str = ""
+    path: str = ""
+    plain: bool = False
+    lines: str = ""
+    view: str = ""
+    seal: str = ""
+    cursor: str = ""
+
+
+async def public(caller: Caller, owner: str, name: str, request: Request) -> Reply:
+    """The page of a repository for everybody: what it is, its README, how to get it"""
+    place = await find(caller, owner, name)
+    if (elsewhere := _elsewhere(place, request, "")) is not None:
+        return elsewhere
+    if visit.is_due(caller):
+        return visit.detour(request)
+    return await _overview(place, "public")
+
+
+async def dev(caller: Caller, owner: str, name: str, query: DevQuery, request: Request) -> Reply:
+    """The pages of a repository for developers: overview and code"""
+    place = await find(caller, owner, name)
+    if (elsewhere := _elsewhere(place, request, "/dev")) is not None:
+        return elsewhere
+    if visit.is_due(caller):
+        return visit.detour(request)
+    if query.tab == "overview":
+        return await _overview(place, "overview")
+    if query.tab != "code":
+        raise NotFound
+    if query.seal:
+        return await _seal(place, query.seal)
+    return await _code(place, query)
+
+
+@route("GET", "/", operation="page.repository", media=HTML, others=(303, 304), cost=2)
+async def start(caller: Caller, request: Request) -> Reply:
+    """What the node is, the caller's repositories, and public ones"""
+    if visit.is_due(caller):
+        return visit.detour(request)
+    recent = await repos.page(caller, RepoQuery(limit=START_ROWS))
+    mine = await repos.page(caller, RepoQuery(limit=START_ROWS, mine=True)) if caller.principal else None
+    public = [repo for repo in recent.items if repo.visibility == "public"]
+    return show(caller, "start.html", recent=public, mine=mine.items if mine else [], address=address_of)
+
+
+for _prefix in PREFIXES:
+    route(
+        "GET",
+        f"/{_prefix}/{{owner}}/{{name}}",
+        operation="page.repository",
+        flag=REPOSITORIES,
+        media=HTML,
+        others=(301, 303, 304),
+        errors=(404,),
+        cost=2,
+        name=f"{_prefix}.public",
+    )(public)
+    route(
+        "GET",
+        f"/{_prefix}/{{owner}}/{{name}}/dev",
+        operation="page.repository",
+        flag=REPOSITORIES,
+        media=HTML,
+        others=(301, 303, 304),
+        errors=(404,),
+        cost=4,
+        name=f"{_prefix}.dev",
+    )(dev)
+
+
+def _elsewhere(place: Place, request: Request, rest: str) -> Reply | None:
+    """A redirect to the address of today, if the page was asked for at another one."""
+    address = place.page + rest
+    if request.path == address:
+        return None
+    return moved(f"{address}?{request.query_string}" if request.query_string else address)
+
+
+async def _overview(place: Place, template: Literal["public", "overview"]) -> Reply:
+    listing = None
+    if place.repo.listing_id is not None:
+        listing = await listings.get(place.view)
+        place = replace(place, images=listing.readme_images != "none")
+    here = await code.position(place, None, "")
+    entries = await code.folder(here) if here else []
+    readme = await code.readme(here, entries) if here else None
+    latest = (await code.seals(here, None))[0][:1] if here and template == "overview" else []
+    newest = (await releases.page(place.view, PageQuery(limit=1))).items
+    return _show(
+        place,
+        template,
+        "overview",
+        here=here,
+        readme=readme,
+        latest=latest[0] if latest else None,
+        listing=listing,
+        release=newest[0] if newest else None,
+    )
+
+
+async def _code(place: Place, query: DevQuery) -> Reply:
+    here = await code.position(place, query.at or None, query.path)
+    if here is None:
+        return _show(place, "empty", "code", here=None)
+    if query.view == "history":
+        seals, cursor = await code.seals(here, query.cursor or None)
+        return _show(place, "history", "code", here=here, seals=seals, cursor=cursor)
+    if here.path and not await _is_folder(here):
+        file = await code.file(here, here.path, query.plain, query.lines)
+        return _show(place, "file", "code", here=here, file=file, plain=query.plain)
+    entries = await code.folder(here)
+    readme = await code.readme(here, entries)
+    return _show(place, "folder", "code", here=here, entries=entries, readme=readme)
+
+
+async def _is_folder(here: Position) -> bool:
+    """Whether a folder is at the path. Raises NotFound if nothing is."""
+    above, _, name = here.path.rpartition("/")
+    siblings = await code.folder(Position(here.place, here.at, here.seal, above))
+    entry = next((entry for entry in siblings if entry.path.rpartition("/")[2] == name), None)
+    if entry is None:
+        raise NotFound
+    return entry.kind == "dir"
+
+
+async def _seal(place: Place, seal_id: str) -> Reply:
+    seal, changes, reason = await code.seal(place, seal_id)
+    return _show(place, "seal", "code", seal=seal, changes=changes, reason=reason)
+
+
+def _show(place: Place, template: str, tab: Tab, **values: Any) -> Reply:
+    return show(
+        place.view,
+        f"repository/{template}.html",
+        place=place,
+        repo=place.repo,
+        tab=tab,
+        size_of=code.size_of,
+        **values,
+    )

@@ -1,0 +1,203 @@
+"""Markdown of strangers as HTML that can do nothing: no script, no style, no address but those allowed.
+
+The text is parsed with its raw HTML, and what comes out passes an allow-list, which rewrites addresses:
+relative links lead to pages of the same seal, `/x` starts at the root of the repository, and images come from
+this node. Images of other sites are links, so that a reader's address is not told to strangers.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from functools import partial
+from html import escape
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from relay.render import highlight
+from relay.render.jobs import Links
+
+NESTING = 20
+ANCHOR = "user-"  # before each id of the text: ids of the page have none
+TAGS = {
+    "a", "abbr", "b", "blockquote", "br", "code", "dd", "del", "details", "div", "dl", "dt", "em", "h1", "h2",
+    "h3", "h4", "h5", "h6", "hr", "i", "img", "ins", "kbd", "li", "mark", "ol", "p", "pre", "q", "s", "samp",
+    "small", "span", "strong", "sub", "summary", "sup", "table", "tbody", "td", "tfoot", "th", "thead", "tr",
+    "u", "ul", "var",
+}  # fmt: skip
+ATTRIBUTES = {
+    "a": {"href", "title", "id"},
+    "img": {"src", "alt", "title", "width", "height"},
+    "td": {"align"},
+    "th": {"align"},
+    "ol": {"start"},
+    "details": {"open"},
+    "h1": {"id"},
+    "h2": {"id"},
+    "h3": {"id"},
+    "h4": {"id"},
+    "h5": {"id"},
+    "h6": {"id"},
+}
+CLASSES = {"span": {"c", "k", "s", "m", "n", "t", "del", "ins", "task", "checked"}}
+SCHEMES = {"http", "https", "mailto"}
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_NUMBER = re.compile(r"(?<![\w/#&])#(\d{1,9})(?!\w)")
+_TASK = re.compile(r"\[([ xX])\] ")
+_SLUG = re.compile(r"[^\w\- ]")
+
+
+def to_html(text: str, links: Links) -> str:
+    """The text as HTML that may stand in a page."""
+    parser = _parser()
+    environment: dict[str, Any] = {}
+    tokens = parser.parse(text, environment)
+    _Rewriting(links).rewrite(tokens)
+    return nh3.clean(
+        parser.renderer.render(tokens, parser.options, environment),
+        tags=TAGS,
+        clean_content_tags={"script", "style", "title", "textarea", "svg", "math"},
+        attributes=ATTRIBUTES,
+        attribute_filter=partial(_attribute, links),
+        allowed_classes=CLASSES,
+        url_schemes=SCHEMES,
+        link_rel="nofollow noopener",
+    )
+
+
+def _attribute(links: Links, tag: str, name: str, value: str) -> str | None:
+    """The value that an attribute gets; None leaves it out."""
+    if (tag, name) == ("a", "href"):
+        return link(value, links)
+    if (tag, name) == ("img", "src"):
+        return image(value, links)
+    if name == "id":
+        return value if value.startswith(ANCHOR) else f"{ANCHOR}{value}"
+    return value
+
+
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": True, "linkify": True, "maxNesting": NESTING})
+    parser.enable(["table", "strikethrough", "linkify"])
+    parser.options["highlight"] = lambda code, language, _: highlight.block(code, language)
+    return parser
+
+
+class _Rewriting:
+    """Changes links, images, headings, tasks and numbers of issues on the tokens of one text."""
+
+    def __init__(self, links: Links) -> None:
+        self._links = links
+        self._slugs: dict[str, int] = {}
+
+    def rewrite(self, tokens: list[Token]) -> None:
+        for place, token in enumerate(tokens):
+            if token.type == "heading_open":
+                token.attrSet("id", self._slug(_words(tokens[place + 1])))
+            if token.type in ("th_open", "td_open") and "style" in token.attrs:
+                token.attrs["align"] = str(token.attrs.pop("style")).removeprefix("text-align:")
+            if token.type == "inline":
+                opened = place >= 2 and tokens[place - 2].type == "list_item_open"
+                token.children = self._inline(token.children or [], opened)
+
+    def _inline(self, children: list[Token], of_item: bool) -> list[Token]:
+        rewritten: list[Token] = []
+        within = 0
+        for place, token in enumerate(children):
+            if token.type in ("link_open", "link_close"):
+                within += token.nesting
+            elif token.type == "image":
+                rewritten += self._image(token, within > 0)
+                continue
+            elif token.type == "text":
+                rewritten += self._text(token, of_item and place == 0, within > 0)
+                continue
+            rewritten.append(token)
+        return rewritten
+
+    def _image(self, token: Token, within: bool) -> list[Token]:
+        """The image, if it lies in the repository; another one is its text, with a link to it."""
+        source, label = str(token.attrGet("src") or ""), token.content
+        if image(source, self._links) is not None:
+            return [token]
+        words = escape(f"▣ {label or source}")
+        if within or not _SCHEME.match(source):
+            return [_html(words)]
+        return [_html(f'<a href="{escape(source)}">{words}</a>')]
+
+    def _text(self, token: Token, opens_item: bool, within: bool) -> list[Token]:
+        before: list[Token] = []
+        task = _TASK.match(token.content) if opens_item else None
+        if task:
+            is_done = task[1] != " "
+            shape = "task checked" if is_done else "task"
+            before.append(_html(f'<span class="{shape}">{"☑" if is_done else "☐"}</span> '))
+            token.content = token.content[task.end() :]
+        if within or not self._links.address or not _NUMBER.search(token.content):
+            return [*before, token]
+        at, pieces = 0, list(before)
+        for match in _NUMBER.finditer(token.content):
+            pieces.append(_html(escape(token.content[at : match.start()])))
+            href = escape(f"{self._links.address}?tab=issues&n={match[1]}")
+            pieces.append(_html(f'<a href="{href}">{match[0]}</a>'))
+            at = match.end()
+        return [*pieces, _html(escape(token.content[at:]))]
+
+    def _slug(self, title: str) -> str:
+        """The anchor of a heading, as GitHub names it."""
+        words = _SLUG.sub("", title.strip().lower()).replace(" ", "-")[:100] or "section"
+        times = self._slugs[words] = self._slugs.get(words, -1) + 1
+        return f"{ANCHOR}{words}" if times == 0 else f"{ANCHOR}{words}-{times}"
+
+
+def link(target: str, links: Links) -> str | None:
+    """Where a link of the text leads: another site, an anchor, or a page of the repository at the same seal.
+    None for one that leads out of the repository."""
+    if _SCHEME.match(target) or target.startswith(("//", f"{links.address}?")):
+        return target
+    if target.startswith("#"):
+        return f"#{_anchor(target[1:])}"
+    path, anchor = _path(target, links)
+    if path is None:
+        return None
+    return f"{links.page}{quote(path)}" + (f"#{_anchor(anchor)}" if anchor else "")
+
+
+def image(source: str, links: Links) -> str | None:
+    """Where the bytes of an image of the repository are; None for images of other sites, and where none is
+    shown."""
+    if not links.raw or _SCHEME.match(source) or source.startswith("//"):
+        return None
+    path, _ = _path(source, links) if source else (None, "")
+    return f"{links.raw}{quote(path)}" if path else None
+
+
+def _anchor(name: str) -> str:
+    return ANCHOR + quote(unquote(name).lower().removeprefix(ANCHOR))
+
+
+def _path(target: str, links: Links) -> tuple[str | None, str]:
+    """The path of the repository that the target names, and its anchor; None for one that leads out of it."""
+    try:
+        parts = urlsplit(target)
+    except ValueError:
+        return None, ""
+    named = unquote(parts.path)
+    joined = named.lstrip("/") if named.startswith("/") else posixpath.join(links.folder, named)
+    path = posixpath.normpath(joined) if joined else ""
+    if path.startswith("../") or path == "..":
+        return None, ""
+    return "" if path == "." else path, parts.fragment
+
+
+def _words(inline: Token) -> str:
+    """The text of a heading without its marks."""
+    return "".join(child.content for child in inline.children or () if child.type in ("text", "code_inline"))
+
+
+def _html(text: str) -> Token:
+    return Token("html_inline", "", 0, content=text)

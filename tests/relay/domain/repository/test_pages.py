@@ -1,0 +1,215 @@
+"""Pages of repositories: what they show, to whom, and that they decide nothing themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import unescape
+
+import httpx
+import pytest
+
+from tests.relay.conftest import Account, Relay
+from tests.relay.domain.git.test_refused import delete, hide_path, kill, make_private, suspend
+from tests.relay.histories import Repository, compared, ok, own
+
+Maker = Callable[..., Account]
+Client = Callable[..., httpx.Client]
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+FILES = {
+    "README.md": b"# Hello\n\nSee [the code](src/a.py) and ![p](p.png) <script>alert(1)</script>\n",
+    "src/a.py": b"def first():\n    return 1\n\n\nsecond = '<b>'\n",
+    "p.png": PNG,
+    "data.bin": bytes(range(256)),
+    "<b>&.txt": b"odd name\n",
+}
+
+
+@pytest.fixture
+def mine(account: Maker, client: Client) -> Repository:
+    """A public repository with two seals."""
+    mine = own(account, client, visibility="public", description="For <everybody>")
+    changes = (FILES, {"src/a.py": b"def first():\n    return 2\n"})
+    mine.seal(*changes, messages=["first", "second <b>\n\nWith a body."])
+    return mine
+
+
+def page(http: httpx.Client, path: str, status: int = 200) -> str:
+    answer = http.get(path)
+    assert answer.status_code == status, (path, answer.status_code, answer.text[:300])
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "script" not in answer.headers["content-security-policy"].replace("default-src", "")
+    assert "<script" not in answer.text
+    return answer.text
+
+
+def at(mine: Repository) -> str:
+    return f"/apps/{mine.body['full_name']}"
+
+
+def test_a_stranger_sees_what_it_is_and_how_to_get_it(mine: Repository, client: Client) -> None:
+    text = page(client(), at(mine))
+    assert text.count("<h1") == 2  # the name, and the title of the README
+    assert '<h1 id="user-hello">Hello</h1>' in text
+    assert "For &lt;everybody&gt;" in text
+    assert f"svc repo clone {mine.body['full_name']}" in text
+    assert f"/{mine.body['full_name']}.git" in text
+
+
+def test_the_overview_names_the_latest_seal(mine: Repository, client: Client) -> None:
+    text = page(client(), f"{at(mine)}/dev")
+    assert str(mine.head())[:12] in text
+    assert "second &lt;b&gt;" in text
+
+
+def test_links_and_images_of_a_readme_lead_to_the_same_seal(mine: Repository, client: Client) -> None:
+    http, text = client(), page(client(), f"{at(mine)}/dev")
+    link = unescape(text.partition('See <a href="')[2].partition('"')[0])
+    assert f"at={mine.head()}" in link
+    assert "return" in page(http, link)
+    image = unescape(text.partition('<img src="')[2].partition('"')[0])
+    answer = http.get(image)
+    assert (answer.content, answer.headers["content-type"]) == (PNG, "image/png")
+
+
+def test_a_folder_lists_its_files_and_each_is_shown(mine: Repository, client: Client) -> None:
+    http = client()
+    text = page(http, f"{at(mine)}/dev?tab=code")
+    listed = [unescape(row.partition("</a>")[0].rpartition(">")[2]) for row in text.split("<tr><td>")[1:]]
+    assert listed == ["src/", "<b>&.txt", "README.md", "data.bin", "p.png"]
+    assert '<tr id="L1"' in page(http, f"{at(mine)}/dev?tab=code&path=src/a.py")
+    assert "odd name" in page(http, f"{at(mine)}/dev?tab=code&path=%3Cb%3E%26.txt")
+    assert "256 bytes" in page(http, f"{at(mine)}/dev?tab=code&path=data.bin")
+    assert 'alt="p.png"' in page(http, f"{at(mine)}/dev?tab=code&path=p.png")
+    assert "# Hello" in page(http, f"{at(mine)}/dev?tab=code&path=README.md&plain=1")
+    assert 'class="prose"' in page(http, f"{at(mine)}/dev?tab=code&path=README.md")
+
+
+def test_lines_are_marked(mine: Repository, client: Client) -> None:
+    text = page(client(), f"{at(mine)}/dev?tab=code&path=src/a.py&lines=2-9")
+    assert '<tr id="L1">' in text
+    assert '<tr id="L2" class="marked">' in text
+
+
+def test_a_seal_at_an_address_shows_what_was_there_then(mine: Repository, client: Client) -> None:
+    http = client()
+    commits = ok(http.get(f"{mine.url}/commits"))["items"]
+    old = commits[-1]["id"]
+    text = page(http, f"{at(mine)}/dev?tab=code&at={old}&path=src/a.py")
+    assert "second" in text
+    assert "Permanent link" not in text
+    assert "second" not in page(http, f"{at(mine)}/dev?tab=code&path=src/a.py").partition("<table")[2]
+
+
+def test_the_history_of_a_path_and_its_seals(mine: Repository, client: Client) -> None:
+    http = client()
+    whole = page(http, f"{at(mine)}/dev?tab=code&view=history")
+    assert whole.count('class="sealed"') == 2
+    assert page(http, f"{at(mine)}/dev?tab=code&view=history&path=p.png").count('class="sealed"') == 1
+    text = page(http, f"{at(mine)}/dev?tab=code&seal={mine.head()}")
+    assert "verifies: signed by device" in text
+    assert "With a body." in text
+    assert "Sign in</a> to see what changed" in text
+
+
+def test_refs_are_offered_and_shown(mine: Repository, client: Client) -> None:
+    mine.branch("side", str(mine.head()))
+    text = page(client(), f"{at(mine)}/dev?tab=code&at=side")
+    assert '<option value="side" selected>' in text
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "/dev?tab=nothing",
+        "/dev?tab=code&path=nothing",
+        "/dev?tab=code&path=src/a.py/x",
+        "/dev?tab=code&path=../x",
+        "/dev?tab=code&at=nothing",
+        "/dev?tab=code&at=" + "0" * 64,
+        "/dev?tab=code&seal=" + "0" * 64,
+        "/dev?tab=code&seal=x",
+        "/nothing",
+        "/dev/nothing",
+    ],
+)
+def test_what_is_not_there_is_the_one_page(mine: Repository, client: Client, rest: str) -> None:
+    missing = client().get("/apps/nobody/nothing")
+    assert (missing.status_code, "Not found" in missing.text) == (404, True)
+    assert compared(client().get(at(mine) + rest)) == compared(missing)
+
+
+@pytest.mark.parametrize("close", [suspend, kill, delete, make_private])
+def test_what_is_hidden_is_the_same_page(
+    relay: Relay, mine: Repository, client: Client, close: Callable[[Relay, Repository], None]
+) -> None:
+    close(relay, mine)
+    missing = compared(client().get("/apps/nobody/nothing"))
+    for path in (at(mine), f"{at(mine)}/dev", f"{at(mine)}/dev?tab=code", f"/lib/{mine.body['full_name']}"):
+        assert compared(client().get(path)) == missing
+
+
+def test_an_unknown_address_in_a_browser_is_the_same_page_and_json_for_programs(client: Client) -> None:
+    http = client()
+    missing = compared(http.get("/apps/nobody/nothing"))
+    assert compared(http.get("/nothing", headers={"Accept": "text/html,*/*"})) == missing
+    assert http.get("/nothing").headers["content-type"] == "application/problem+json"
+    api = http.get("/api/v1/nothing", headers={"Accept": "text/html"})
+    assert api.headers["content-type"] == "application/problem+json"
+
+
+def test_hidden_paths_are_on_no_page(relay: Relay, mine: Repository, client: Client) -> None:
+    mine.seal({"secret/plan.txt": b"plan\n"})
+    assert "secret" in page(client(), f"{at(mine)}/dev?tab=code")
+    hide_path(relay, mine)
+    assert "secret" not in page(client(), f"{at(mine)}/dev?tab=code")
+    page(client(), f"{at(mine)}/dev?tab=code&path=secret", 404)
+    page(client(), f"{at(mine)}/dev?tab=code&path=secret/plan.txt", 404)
+    assert "change 1" not in page(client(), f"{at(mine)}/dev?tab=code&view=history&path=secret")
+
+
+@pytest.mark.parametrize("prefix", ["lib", "app", "model"])
+def test_another_kind_and_another_spelling_lead_to_the_address_of_today(
+    mine: Repository, client: Client, prefix: str
+) -> None:
+    full = mine.body["full_name"]
+    answer = client().get(f"/{prefix}/{full}/dev?tab=code")
+    assert (answer.status_code, answer.headers["location"]) == (301, f"{at(mine)}/dev?tab=code")
+    assert client().get(f"/apps/{full.upper()}").headers["location"] == at(mine)
+
+
+def test_a_former_name_leads_to_the_new_one(mine: Repository, client: Client) -> None:
+    before = at(mine)
+    ok(mine.http.patch(mine.url, json={"name": "renamed"}))
+    answer = client().get(before)
+    assert answer.status_code == 301
+    assert answer.headers["location"].endswith("/renamed")
+
+
+def test_an_empty_repository_says_what_to_do(account: Maker, client: Client) -> None:
+    mine = own(account, client, visibility="public")
+    assert "svc push" in page(client(), f"{at(mine)}/dev")
+    assert "svc push" in page(client(), f"{at(mine)}/dev?tab=code")
+    page(client(), at(mine))
+
+
+def test_a_page_is_not_sent_again_unless_it_changed(mine: Repository, client: Client) -> None:
+    http, path = client(), f"{at(mine)}/dev"
+    first = http.get(path)
+    again = http.get(path, headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    mine.seal({"new.txt": b"new\n"})
+    assert http.get(path, headers={"If-None-Match": first.headers["etag"]}).status_code == 200
+
+
+def test_a_file_that_keeps_a_lexer_busy_is_shown_plain(mine: Repository, client: Client) -> None:
+    mine.seal({"Makefile": b"(" * 30_000})
+    assert "((((" in page(client(), f"{at(mine)}/dev?tab=code&path=Makefile")
+
+
+def test_the_first_page_lists_public_repositories_alone(
+    mine: Repository, account: Maker, client: Client
+) -> None:
+    hidden = own(account, client)
+    text = page(client(), "/")
+    assert mine.body["full_name"] in text
+    assert hidden.body["full_name"] not in text

@@ -1,0 +1,66 @@
+"""Rendering in processes: what takes too long is given up, and the next text is rendered all the same."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+from relay.render.jobs import SOURCE_LINES, Links, MarkdownJob, SourceJob
+from relay.render.renderer import Renderer
+from relay.render.workers import Workers
+
+LINKS = Links("", "/page?path=", "/raw/", "/page")
+ENDLESS = SourceJob("(" * 30_000, "Makefile")  # keeps the lexer of Makefiles busy for minutes
+
+
+@pytest_asyncio.fixture
+async def workers() -> AsyncIterator[Workers]:
+    workers = Workers()
+    yield workers
+    await workers.close()
+
+
+async def test_a_text_is_rendered(workers: Workers) -> None:
+    markdown = await workers.render(MarkdownJob("*a*", LINKS))
+    source = await workers.render(SourceJob("a = 1\n\nb = 2\n", "x.py"))
+    assert markdown.html == ["<p><em>a</em></p>\n"]
+    assert source.html == ['a = <span class="m">1</span>', "", 'b = <span class="m">2</span>']
+
+
+async def test_a_text_that_keeps_a_lexer_busy_is_given_up_and_the_next_one_is_not(workers: Workers) -> None:
+    await workers.render(SourceJob("a", "x.py"))  # a process has started
+    assert (await workers.render(ENDLESS)).html is None
+    assert (await workers.render(SourceJob("1", "x.py"))).html == ['<span class="m">1</span>']
+
+
+async def test_who_leaves_takes_the_process_along(workers: Workers) -> None:
+    await workers.render(SourceJob("a", "x.py"))
+    asking = asyncio.create_task(workers.render(ENDLESS))
+    await asyncio.sleep(0)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    answers = await asyncio.gather(*(workers.render(SourceJob(str(n), "x.py")) for n in range(20)))
+    assert [answer.html for answer in answers] == [[f'<span class="m">{n}</span>'] for n in range(20)]
+
+
+async def test_what_was_rendered_is_kept_also_that_it_cannot_be() -> None:
+    renderer = Renderer()
+    try:
+        assert await renderer.source("a", "x.py") == ["a"]
+        assert await renderer.source(ENDLESS.text, ENDLESS.name) is None
+        await renderer.close()
+        renderer._workers = Workers(0)  # nothing can be rendered any more
+        assert await renderer.source("a", "x.py") == ["a"]
+        assert await renderer.source(ENDLESS.text, ENDLESS.name) is None
+        assert await renderer.source("b", "x.py") is None
+    finally:
+        await renderer.close()
+
+
+async def test_long_texts_are_not_tried() -> None:
+    renderer = Renderer()
+    renderer._workers = Workers(0)
+    assert await renderer.source("\n" * (SOURCE_LINES + 1), "x.py") is None
+    assert await renderer.markdown("a" * 300_000, LINKS) is None
