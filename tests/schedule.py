@@ -11,6 +11,7 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 APART = {"tests/svc/test_transcripts.py", "tests/campaign/test_ways_out.py"}
 # About how many seconds the longest files take (`--durations=0`); the order of the others matters little.
 SECONDS = {
+    "tests/relay/domain/git/test_building.py": 60,
     "tests/campaign/test_ways_out.py": 160,
     "tests/campaign/test_hostile_relay.py": 76,
     "tests/relay/http/test_openapi_fuzz.py": 15,

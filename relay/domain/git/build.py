@@ -7,6 +7,7 @@ changed: its blobs and the directories above them; other directories are read fr
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,6 +41,7 @@ STARTS, NEAR, FAR = 500, 20, 5000  # of a walk: seals it begins with, and how ma
 REMEMBERED = 100_000  # ids of blobs
 LOOSE = 16  # packs that are worth joining
 LINKED = frozenset({"git", "merge"})  # strategies whose sources are parents of the commit
+PAUSE = 0.1  # seconds between two looks whether another process has finished
 SECONDS = 150.0  # that one job builds; what is left is for the next one
 
 
@@ -52,21 +54,30 @@ async def refs_of(tx: Tx, view: View) -> list[Ref]:
     return [Ref(*row) for row in await tx.all(rows.REFS, repo_id=view.repo.id)]
 
 
-async def build(view: View, cache: Cache, most: int, *, seconds: float = SECONDS) -> bool:
-    """Bring the bare repository to the refs of now. False if another process is building it. `most`: bytes
-    that it may have; TooLarge is raised above that. Raises Unfinished after `seconds`."""
-    with cache.building() as lock:
-        if lock is None:
-            return False
-        await process.in_build(cache.prepare)
-        builder = _Builder(view, cache, lock, most, time.monotonic() + seconds)
-        try:
-            await builder.run()
-        finally:
-            await process.in_build(builder.close)
-        if await process.in_build(_scattered, cache):
-            await process.in_build(_join, cache, lock)
-    return True
+async def build(view: View, cache: Cache, most: int, *, seconds: float = SECONDS) -> int:
+    """Bring the bare repository to the refs of now, after whoever is building it. Returns the bytes of the
+    packs that were added. `most`: bytes that it may have; TooLarge is raised above that. Raises Unfinished
+    after `seconds`."""
+    until = time.monotonic() + seconds
+    while True:
+        with cache.building() as lock:
+            if lock is not None:
+                return await _build(view, cache, most, lock, until)
+        if time.monotonic() > until:
+            raise Unfinished("another process is building")
+        await asyncio.sleep(PAUSE)
+
+
+async def _build(view: View, cache: Cache, most: int, lock: int, until: float) -> int:
+    await process.in_build(cache.prepare)
+    builder = _Builder(view, cache, lock, most, until)
+    try:
+        await builder.run()
+    finally:
+        await process.in_build(builder.close)
+    if await process.in_build(_scattered, cache):
+        await process.in_build(_join, cache, lock)
+    return builder.added
 
 
 def _scattered(cache: Cache) -> bool:
@@ -103,7 +114,7 @@ class _Builder:
         self._file: IO[bytes] | None = None
         self._pack: PackWriter | None = None
         self._reader: process.ObjectReader | None = None
-        self._size = 0
+        self._size = self.added = 0
 
     async def run(self) -> None:
         view, cache = self._view, self._cache
@@ -249,7 +260,7 @@ class _Builder:
             async for piece in chunked.read(self._view, file.digest):
                 await process.in_build(blob.feed, piece)
             found = await process.in_build(blob.finish)
-            self._size += await process.in_build(self._cache.add_pack, opened, writer.entries)
+            self._count(await process.in_build(self._cache.add_pack, opened, writer.entries))
         return found
 
     def _add_commits(self, group: Sequence[_Seal], ids: Mapping[bytes, bytes]) -> None:
@@ -310,12 +321,16 @@ class _Builder:
     def _end_pack(self) -> None:
         """Put the open pack in its place, then record the seals that are complete with it."""
         if self._file is not None and self._pack is not None:
-            self._size += self._cache.add_pack(self._file, self._pack.entries)
+            self._count(self._cache.add_pack(self._file, self._pack.entries))
             self._file = self._pack = None
         if self._unrecorded:
             self._cache.add_seals(self._unrecorded)
         self._fresh.clear()
         self._unrecorded = []
+
+    def _count(self, size: int) -> None:
+        self._size += size
+        self.added += size
 
     def _keep(self, tree: bytes, raw: bytes) -> None:
         writer = self._writer()

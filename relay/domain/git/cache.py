@@ -187,10 +187,15 @@ class Cache:
 
     def pack_sizes(self) -> list[int]:
         """Bytes of each pack."""
-        return [path.stat().st_size for path in self.packs.glob("*.pack")]
+        return [_size(path) for path in self.packs.glob("*.pack")]
+
+    def evict(self) -> bool:
+        """Delete it. False if somebody reads or builds it now."""
+        with self.building() as lock:
+            return lock is not None and self.remove()
 
     def remove(self) -> bool:
-        """Delete it. False if somebody reads it now."""
+        """Delete it, for who holds the lock of the one that builds. False if somebody reads it now."""
         path = self.root / f"{self.repo_id}.readers"
         try:
             descriptor = _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -208,7 +213,7 @@ class Cache:
 
     def refuse(self, why: str) -> None:
         """Delete it, and say for a day why it is not there."""
-        self.remove()
+        self.evict()
         _replace(self.root / f"{self.repo_id}.refused", why.encode())
 
     def forget(self) -> None:

@@ -13,6 +13,7 @@ import tempfile
 import time
 from typing import Any
 
+from localstore.core.errors import Unavailable
 from localstore.core.limits import KIB
 from relay.domain.git import process
 from relay.domain.git.cache import Cache
@@ -106,6 +107,8 @@ async def read(
         raise
     stream = PackStream(readers, address, hold, first)
     try:
+        if not cache.exists():
+            raise Unavailable("this repository is made ready for git again; try again in a moment")
         await stream.begin((*words, str(cache.folder)), body, protocol)
     except BaseException:
         await stream.aclose()

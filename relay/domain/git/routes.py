@@ -1,11 +1,9 @@
 """`git clone https://HOST/OWNER/NAME.git`, with or without `.git` (gitprotocol-http(5)).
 
-Refusals are plain text, since git shows that to the person who waits, and nothing else.
+Refusals are plain text, or a packet of the protocol, since git shows these to the person who waits.
 """
 
 from __future__ import annotations
-
-from collections.abc import Awaitable
 
 import msgspec
 from sanic.request import Request
@@ -14,7 +12,6 @@ from localstore.core.errors import TooLarge, Unavailable
 from localstore.core.limits import GIT_REQUEST
 from relay.caller import Caller
 from relay.domain.git import serving
-from relay.domain.git.reading import PackStream
 from relay.http.routing import REPOSITORIES, Reply, Upload, route
 
 REFS = "application/x-git-upload-pack-advertisement"
@@ -45,7 +42,11 @@ async def info_refs(caller: Caller, owner: str, name: str, query: RefsQuery, req
     view = await serving.view(caller, owner, name)
     if query.service != "git-upload-pack":
         return _refusal(403, PULLS_ONLY if query.service == "git-receive-pack" else NOT_DUMB)
-    return await _answered(serving.list_refs(view, _protocol(request)), REFS)
+    try:
+        return Reply(stream=await serving.list_refs(view, _protocol(request)), content_type=REFS)
+    except (Unavailable, TooLarge) as error:
+        again = error.extra.get("retry_after")
+        return _refusal(error.status, error.detail, {"retry-after": str(again)} if again else {})
 
 
 @route(
@@ -54,7 +55,6 @@ async def info_refs(caller: Caller, owner: str, name: str, query: RefsQuery, req
     operation="git.fetch",
     flag=REPOSITORIES,
     media=PACK,
-    errors=(503,),
     max_body=GIT_REQUEST,
     stream=True,
     gzip=True,
@@ -65,7 +65,10 @@ async def upload_pack(caller: Caller, owner: str, name: str, request: Request, u
     view = await serving.view(caller, owner, name)
     body = await upload.whole()
     await upload.finish()
-    return await _answered(serving.fetch(view, body, _protocol(request)), PACK)
+    try:
+        return Reply(stream=await serving.fetch(view, body, _protocol(request)), content_type=PACK)
+    except (Unavailable, TooLarge) as error:  # of other statuses git shows nothing but their number here
+        return Reply(body=_error_line(error.detail), content_type=PACK)
 
 
 @route(
@@ -83,12 +86,10 @@ async def receive_pack(caller: Caller, owner: str, name: str) -> Reply:
     return _refusal(403, PULLS_ONLY)
 
 
-async def _answered(asked: Awaitable[PackStream], media: str) -> Reply:
-    try:
-        return Reply(stream=await asked, content_type=media)
-    except (Unavailable, TooLarge) as error:
-        again = error.extra.get("retry_after")
-        return _refusal(error.status, error.detail, {"retry-after": str(again)} if again else {})
+def _error_line(sentence: str) -> bytes:
+    """The packet in which the protocol says that something went wrong."""
+    told = b"ERR " + sentence.encode()
+    return b"%04x%s" % (4 + len(told), told)
 
 
 def _refusal(status: int, sentence: str, headers: dict[str, str] | None = None) -> Reply:

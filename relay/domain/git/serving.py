@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from localstore.core.errors import NotFound, TooLarge, Unavailable
+from localstore.core.limits import MIB
 from localstore.core.rights import OPERATIONS
 from relay.base.logs import logger
 from relay.caller import Caller, View
@@ -24,6 +25,7 @@ from relay.service.history import sealed
 
 BUILD, SWEEP, NAME = "git.build", "git.sweep", "git"
 KINDS = ("seal.create", *sorted(log.ACCESS))
+OFTEN = 50  # looks after which a job is added again, should the first have been lost
 PAUSES = (
     0.02,
     0.05,
@@ -31,6 +33,9 @@ PAUSES = (
     0.2,
     0.4,
 )  # seconds between two looks whether it is ready; the last one from then on
+MUCH = 1 * MIB  # that a build added
+DEADLINE = 3600 * SECOND  # of a build: one seal may bring many GiB, and is exported in one go
+WAITED = 600.0  # seconds after which nobody waits any more; who still wants it asks again
 _READS = OPERATIONS["history.pack"]  # what git is given is a part of history, with all that it names
 LISTS_LATER = "version=2"  # of the protocol: the refs are asked for in a request of its own
 _ANNOUNCED = b"001e# service=git-upload-pack\n0000"
@@ -54,7 +59,7 @@ def register(node: Node) -> None:
         if any(one.changes_access and one.repo_id and _cache(node, one.repo_id).exists() for one in events):
             await node.jobs.add(tx, SWEEP, {})
 
-    node.jobs.register(BUILD, build_job, Pace(slots=2, deadline=270 * SECOND, each=1))
+    node.jobs.register(BUILD, build_job, Pace(slots=2, deadline=DEADLINE, each=1))
     node.jobs.register(SWEEP, sweep_job, Pace(slots=1, deadline=270 * SECOND), hourly=True)
     node.followers.register(NAME, follow, KINDS)
 
@@ -65,13 +70,12 @@ async def view(caller: Caller, owner: str, name: str) -> View:
     nobody = Caller(caller.node, None, caller.address, lease=caller.lease)
     found = await view_at(_READS, nobody, owner, name.removesuffix(".git"))
     _require_readable(found)
-    if process.program() is None:
-        raise Unavailable("this server has no git; clone with svc, or ask its operator to install git")
     return found
 
 
 async def list_refs(view: View, protocol: str) -> PackStream:
     """What git reads first: the capabilities and, unless it asks for them later, the refs."""
+    _require_git()
     cache = _cache(view.node, view.repo.id)
     if protocol != LISTS_LATER or cache.shows() is None:
         await _await_current(view, cache)
@@ -83,6 +87,7 @@ async def list_refs(view: View, protocol: str) -> PackStream:
 async def fetch(view: View, body: bytes, protocol: str) -> PackStream:
     """The answer to a request of git's: refs, or a pack. Refs are those of now; a pack is what was asked for,
     also where a branch moved since its reader saw it."""
+    _require_git()
     cache = _cache(view.node, view.repo.id)
     if _asks_refs(body) or cache.shows() is None:
         await _await_current(view, cache)
@@ -110,14 +115,21 @@ async def _await_current(view: View, cache: Cache) -> None:
 
 
 async def _made_current(view: View, cache: Cache) -> None:
-    """Have the cache built until it has the refs of now."""
-    node = view.node
+    """Have the cache built until it has the refs of now. Raises TimeoutError where it cannot be built, as
+    where the repository was closed meanwhile."""
+    built, looks = cache.shows(), 0
+    async with asyncio.timeout(WAITED):
+        while not await _is_current(view, cache):
+            if looks % OFTEN == 0 or cache.shows() != built:  # the refs moved while it was built
+                await _add_job(view.node, view.repo.id)
+                built = cache.shows()
+            await asyncio.sleep(PAUSES[min(looks, len(PAUSES) - 1)])
+            looks += 1
+
+
+async def _add_job(node: Node, repo_id: str) -> None:
     async with node.db.write() as tx:
-        await node.jobs.add(tx, BUILD, {"repo_id": view.repo.id}, lane=view.repo.id)
-    looks = 0
-    while not await _is_current(view, cache):
-        await asyncio.sleep(PAUSES[min(looks, len(PAUSES) - 1)])
-        looks += 1
+        await node.jobs.add(tx, BUILD, {"repo_id": repo_id}, lane=repo_id)
 
 
 async def _is_current(view: View, cache: Cache) -> bool:
@@ -135,16 +147,15 @@ async def carry_on(node: Node, repo_id: str) -> None:
     try:
         found = await view_of(_READS, Caller(node, None, ""), repo_id)
         _require_readable(found)
-        built = await build(found, cache, node.config.git_cache)
+        added = await build(found, cache, node.config.git_cache)
     except Unfinished:
-        async with node.db.write() as tx:
-            await node.jobs.add(tx, BUILD, {"repo_id": repo_id}, lane=repo_id)
+        await _add_job(node, repo_id)
     except TooLarge as error:
         await process.in_build(cache.refuse, error.detail)
     except NotFound:
         return
     else:
-        if built:
+        if added > MUCH:  # what is little is left to the hourly sweep, which looks at all of them
             await process.in_build(_make_room, node, repo_id)
 
 
@@ -155,7 +166,7 @@ async def sweep(node: Node) -> None:
     async with node.db.read() as tx:
         kept = {row[0] for row in await tx.all(rows.READABLE, ids=list(found))} if found else set()
     for repo_id in found.keys() - kept:
-        if await process.in_build(found[repo_id].remove):
+        if await process.in_build(found[repo_id].evict):
             await process.in_build(found[repo_id].forget)
     await process.in_build(_make_room, node, "")
 
@@ -168,9 +179,14 @@ def _make_room(node: Node, but: str) -> None:
     for one in listed:
         if total <= node.config.git_cache:
             return
-        if one.repo_id != but and one.exists() and one.remove():
+        if one.repo_id != but and one.exists() and one.evict():
             logger().info("git cache deleted", repo=one.repo_id, bytes=sizes[one.repo_id])
             total -= sizes[one.repo_id]
+
+
+def _require_git() -> None:
+    if process.program() is None:
+        raise Unavailable("this server has no git; clone with svc, or ask its operator to install git")
 
 
 def _require_readable(view: View) -> None:
