@@ -305,3 +305,19 @@ def test_after_a_revocation_a_new_key_joins_with_a_code(alice: Svc) -> None:
     assert [file.name for file in home.iterdir() if file.name.endswith(key)], "the old key is kept"
     listed = {one["id"]: one["this"] for one in json.loads(alice("auth", "device", "list", "--json").out)}
     assert listed == {key: False, new: True}
+
+
+def test_a_push_that_removes_most_of_a_branch_needs_a_yes(linked: Svc) -> None:
+    for number in range(120):
+        Path(f"f{number}.txt").write_text("same\n")
+    assert linked("push", "-m", "Many").code == 0
+    for number in range(110):
+        Path(f"f{number}.txt").unlink()
+    told = linked("push", "-m", "Gone")
+    assert (told.code, told.out) == (2, "")
+    assert "Removing 110 of the branch's 12" in told.err
+    assert "add --yes" in told.err
+    assert linked("push", "--dry-run").code == 0
+    assert "f0.txt" in linked("status").out
+    told = linked("push", "-m", "Gone", "--yes")
+    assert (told.code, "110 removed" in told.err) == (0, True), told
