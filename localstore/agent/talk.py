@@ -148,6 +148,7 @@ class Said(msgspec.Struct, omit_defaults=True):
     conflict  the version of `by` stays; this folder's is whole in `kept_as`
     refused   the relay refuses `path`, `detail` says why
     skipped   `path` cannot be sent, `detail` says why
+    held      removals of most of the branch are not sent, `detail` says how many and what to do
     person    `by` is in `path`, or went (`gone`)
     seal      the folder is at `seal` now
     trouble   `detail` says what is wrong

@@ -25,6 +25,7 @@ from localstore.folder.stat_cache import ScanSinks, Stat
 from localstore.folder.walk_rules import is_utf8
 from localstore.live.frames import Frames
 from localstore.live.reads import Reads
+from localstore.live.removals import HeldRemovals
 from localstore.live.sheets import OpenSheet
 from localstore.live.single import examine
 from localstore.live.stale import Buffers, Kept
@@ -68,6 +69,7 @@ class Rounds:
     def __init__(self) -> None:
         self.frames, self.reads = Frames(), Reads()
         self.buffers = Buffers(self.reads.was_read)
+        self.removals = HeldRemovals()
         self.barred: dict[str, str] = {}  # paths that the relay refused → why, until they are saved again
         self._costly: set[str] = set()
         self._moved: Counter[str] = Counter()
@@ -89,6 +91,7 @@ class Rounds:
         self.reads.look()
         copy.turn_id, copy.files.leases = turn, True
         self.buffers.attach(copy)
+        self.removals.prune(copy)
         note = copy.placed
 
         def placed(path: str, before: bytes | None, new: bytes) -> None:
@@ -250,8 +253,9 @@ class Rounds:
         if copy.key is None or not copy.replica:
             return Composed()  # read-only, or never connected to the relay
         typed = {path for path, times in self._moved.items() if times >= REFUSALS}
-        barred = {*self.barred, *self.frames.paths}
-        composed = compose(copy, scan, True, barred, self._costly, typed, only=paths)
+        released = self.removals.hold(copy, scan, paths)
+        barred = {*self.barred, *self.frames.paths, *self.removals.held}
+        composed = compose(copy, scan, True, barred, self._costly, typed, only={*paths, *released})
         for path in composed.marked:
             self.barred[path] = "it still holds conflict markers"
         return composed

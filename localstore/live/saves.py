@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+BURST = 25  # removed files that are judged together, as one removal
+QUIET, LONGEST = 0.5, 30.0  # seconds after the last of them; after the first
 WRITING = 0.05  # delay after a write without close, and for a file that just became empty
 VANISHED = 0.25
 
@@ -21,6 +23,8 @@ class Saves:
         self._due: dict[str, float] = {}
         self._below: dict[str, float] = {}
         self._waited: set[str] = set()
+        self._gone: set[str] = set()
+        self._gone_first = self._gone_last = 0.0
 
     def __bool__(self) -> bool:
         return bool(self._due or self._below)
@@ -28,14 +32,19 @@ class Saves:
     def closed(self, path: str, now: float) -> None:
         """The file was written and closed, or renamed to this name."""
         self._due[path] = now
+        self._gone.discard(path)
 
     def written(self, path: str, now: float) -> None:
         """The file was written, or created."""
         self._due[path] = now + WRITING
+        self._gone.discard(path)
 
     def vanished(self, path: str, now: float) -> None:
         """The file was removed."""
         self._due[path] = now + VANISHED
+        self._gone_first = now if not self._gone else self._gone_first
+        self._gone_last = now
+        self._gone.add(path)
 
     def changed_below(self, prefix: str, now: float) -> None:
         """A folder appeared or vanished, or its rules changed."""
@@ -43,18 +52,28 @@ class Saves:
 
     def next_due(self) -> float | None:
         """When the next save counts; None if there is none."""
-        return min([*self._due.values(), *self._below.values()], default=None)
+        if len(self._gone) < BURST:
+            return min([*self._due.values(), *self._below.values()], default=None)
+        others = (due for path, due in self._due.items() if path not in self._gone)
+        return min([*others, self._burst_over()], default=None)
+
+    def _burst_over(self) -> float:
+        """When a removal of many files counts: nothing more was removed for a while."""
+        return min(self._gone_last + QUIET, self._gone_first + LONGEST)
 
     def pop_due(self, now: float, is_empty: Callable[[str], bool], most: int) -> tuple[list[str], set[str]]:
         """Remove and return the saves that count now, at most `most` paths, and folders. A file that
-        `is_empty` (and was not before) waits once."""
+        `is_empty` (and was not before) waits once. A removal of many files is returned whole, once it is
+        over, and what folders say meanwhile with it."""
+        burst = len(self._gone) >= BURST
+        waits = burst and now < self._burst_over()
         taken: list[str] = []
         for path, due in list(self._due.items()):
-            if due > now:
+            whole = burst and path in self._gone
+            if due > now or (whole and waits) or (not whole and len(taken) >= most):
                 continue
-            if len(taken) == most:
-                break
             del self._due[path]
+            self._gone.discard(path)
             taken.append(path)
         ready = []
         for path in taken:
@@ -64,7 +83,7 @@ class Saves:
             else:
                 self._waited.discard(path)
                 ready.append(path)
-        below = {prefix for prefix, due in self._below.items() if due <= now}
+        below = {prefix for prefix, due in self._below.items() if due <= now and not waits}
         for prefix in below:
             del self._below[prefix]
         return ready, below

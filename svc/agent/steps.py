@@ -63,6 +63,7 @@ class Steps:
         self._answers: list[tuple[list[LiveUpdate], UpdateAnswers]] = []
         self._came: dict[str, Arrived] = {}
         self._skipped: set[tuple[str, str]] = set()
+        self._held = ""  # what was said of removals that are not sent
         self._refusing = False  # the relay opens no channel for this folder
         self._waiting: set[str] = set()
         self._look_at = 0.0
@@ -296,6 +297,10 @@ class Steps:
             self._say("conflict", path=terminal_safe(clash.path), kept_as=kept_as, by=clash.by or "")
         for kept in done.kept:
             self._say("kept", path=terminal_safe(kept.path), lines=kept.lines, by=", ".join(kept.by))
+        if self._work.removals.words != self._held:
+            self._held = self._work.removals.words
+            if self._held:
+                self._say("held", detail=self._held)
         for one in done.skipped:
             if (one.path, one.reason) not in self._skipped:
                 self._skipped.add((one.path, one.reason))

@@ -37,7 +37,7 @@ from svc.console import Column, answers
 from svc.console.table import size
 from svc.flows.diff import diff
 from svc.flows.place.folder import copy_for_sending
-from svc.flows.push import Pushed
+from svc.flows.push import Agreed, Pushed
 from svc.flows.push import push as push_copy
 
 COLUMNS = (
@@ -73,6 +73,9 @@ def push(
 
     Every changed file goes to the branch, then everything there is sealed: a signed commit. A branch with a
     seal that you have not pulled refuses; pull first. The first push of a machine registers its device key.
+
+    A push that removes more than half of a branch of 100 files or more asks first, and needs --yes without a
+    terminal.
 
     Without -m your editor opens (VISUAL, EDITOR) with a list of what would be sent.
 
@@ -144,13 +147,17 @@ def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False, confir
 
 def _push_from(ctx: Ctx, copy: WorkingCopy, message: str, no_delete: bool, dry_run: bool) -> Pushed:
     try:
-        return push_copy(copy, message, no_delete=no_delete, dry_run=dry_run)
+        return push_copy(copy, message, no_delete=no_delete, dry_run=dry_run, agreed=_agreed(ctx))
     except UnpulledSeal:
         _require_unprotected(ctx, copy)
         raise
     except EditsConflict as error:
         note_conflicts(ctx, error.conflicts, dry_run)
         raise
+
+
+def _agreed(ctx: Ctx) -> Agreed:
+    return lambda removed, tree: ctx.confirm(f"Removing {removed} of the branch's {tree} files")
 
 
 def _require_unprotected(ctx: Ctx, copy: WorkingCopy) -> None:

@@ -178,6 +178,8 @@ def _begin(ctx: Ctx, found: Folder) -> None:
     ctx.out.note(f"watching {terminal_safe(found.folder)} ({shown}); Ctrl-C ends it")
     if found.light != "offline" or found.why != "connecting":
         ctx.out.line(_lit(found.light, found.why), COLOURS[found.light])
+    if found.light == "live" and found.why:
+        ctx.out.note(found.why)
     for one in found.people:
         said = Said("person", found.folder, "", one.path, one.who, one.device, one.kind == "agent", one.line)
         ctx.out.line(_sentence(said))

@@ -5,18 +5,20 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import msgspec
 
 from localstore.core.errors import Conflict
 from localstore.core.model.ref import StaleHead
 from localstore.core.paths import terminal_safe
+from localstore.core.removals import removes_most
 from localstore.errors import EditsConflict, FolderShowsSeal, NotSealed, UnpulledSeal
 from localstore.folder.scan_result import Skipped
 from localstore.sync.compose import Composed, compose
 from localstore.sync.dry_run import DryRunCopy, dry_run_copy
 from localstore.sync.open_merge import keep, sources_to_seal
+from localstore.sync.removals import lost_among, missing_files
 from localstore.sync.sealing import seal
 from localstore.sync.transfer.send import Sent, send
 from localstore.sync.uncarried import with_kept
@@ -77,13 +79,23 @@ class Pushed(msgspec.Struct):
     merges: list[str] = msgspec.field(default_factory=list)
 
 
-def push(copy: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool = False) -> Pushed:
+Agreed = Callable[[int, int], None]
+"""Called before most of a branch is removed: how many files, of how many. An exception ends the push."""
+
+
+def push(
+    copy: WorkingCopy,
+    message: str,
+    no_delete: bool = False,
+    dry_run: bool = False,
+    agreed: Agreed = lambda removed, tree: None,
+) -> Pushed:
     """Send every change and seal the branch with `message`.
 
     Raises UnpulledSeal, before anything is sent, if the branch has a seal that this folder lacks; Conflict if
     others keep changing the same files; EditsConflict if an edit cannot be merged (both versions are then in
     the folder); NotSealed if another seal came first. `dry_run`: the same result and errors up to the seal,
-    without effect.
+    without effect and without asking whether it is `agreed`.
     """
     if copy.repo.shown_seal:
         raise FolderShowsSeal(copy.repo.shown_seal, copy.repo.branch)
@@ -95,7 +107,7 @@ def push(copy: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool
         result.where = f"{copy.repo.repo}, branch {copy.repo.branch}"
         result.tracked, result.ignored = tracked_by_git(copy), list(ignored(copy))
         return result
-    result = _send_changes(copy, no_delete)
+    result = _send_changes(copy, no_delete, agreed)
     result.tracked = newly_tracked_by_git(copy)
     try:
         sealed = seal(copy, message, merged=result.merges)
@@ -109,7 +121,7 @@ def push(copy: WorkingCopy, message: str, no_delete: bool = False, dry_run: bool
     return result
 
 
-def _send_changes(copy: WorkingCopy, no_delete: bool) -> Pushed:
+def _send_changes(copy: WorkingCopy, no_delete: bool, agreed: Agreed = lambda removed, tree: None) -> Pushed:
     """Do everything that comes before the seal. Raises UnpulledSeal if the folder lacks the branch's last
     seal."""
     head = begin(copy)
@@ -119,6 +131,8 @@ def _send_changes(copy: WorkingCopy, no_delete: bool) -> Pushed:
     withdraw(copy)
     merges = sources_to_seal(copy)
     kind = update_file_cap(copy)
+    if not no_delete:
+        _ask_about_removals(copy, agreed)
     result = Pushed(kind=kind if head is None else None, merges=merges)
     _send_all(copy, result, not no_delete)
     sealed = copy.db.sealed_among(result.sent)
@@ -130,6 +144,21 @@ def _send_changes(copy: WorkingCopy, no_delete: bool) -> Pushed:
     result.conflicts, result.merged = conflict_copies(copy), merged_with(copy)
     result.unresolved = unresolved_copies(copy, result.sent)
     return result
+
+
+def _ask_about_removals(copy: WorkingCopy, agreed: Agreed) -> None:
+    """Ask before anything is sent if most of the branch would be removed."""
+    tree = copy.db.count_rows()
+    if not removes_most(tree, tree):
+        return
+    scan = copy.scan()
+    missing = missing_files(copy, scan, copy.db.may_need_update())
+    if not removes_most(len(missing), tree):
+        return
+    removed = compose(copy, scan, store=False).removed
+    lost = lost_among(copy, scan, removed)
+    if removes_most(lost, tree):
+        agreed(lost, tree)
 
 
 def _unsealed(copy: DryRunCopy) -> bool:

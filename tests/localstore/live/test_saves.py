@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localstore.live.saves import VANISHED, WRITING, Saves
+from localstore.live.saves import LONGEST, VANISHED, WRITING, Saves
 
 
 def full(path: str) -> bool:
@@ -56,3 +56,28 @@ def test_folders_are_named_apart() -> None:
     saves.changed_below("d/", 1.2)
     assert saves.pop_due(1.0 + VANISHED, full, 9) == ([], {"d/"})
     assert saves.next_due() is None
+
+
+def test_a_removal_of_many_files_is_one() -> None:
+    saves = Saves()
+    for number in range(200):
+        saves.vanished(f"d/{number}", 0.01 * number)
+        if number % 50 == 49:
+            saves.changed_below(f"d{number}/", 0.01 * number)
+            assert saves.pop_due(0.01 * number, lambda _: False, 100) == ([], set())
+    saves.closed("other", 2.0)
+    assert saves.pop_due(2.0, lambda _: False, 100) == (["other"], set())
+    due = saves.next_due()
+    assert due is not None and due > 2.0
+    gone, below = saves.pop_due(due, lambda _: False, 100)
+    assert (len(gone), len(below)) == (200, 4)
+    assert not saves
+
+
+def test_a_removal_without_end_counts_after_a_while() -> None:
+    saves = Saves()
+    at = 0.0
+    while at <= LONGEST:
+        saves.vanished(f"{at}", at)
+        at += 0.1
+    assert saves.pop_due(LONGEST, lambda _: False, 100)[0]

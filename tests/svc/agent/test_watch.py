@@ -163,7 +163,7 @@ def test_stop_and_refusals(watched: tuple[Device, Device], tmp_path: Path) -> No
     first.wait_for("live")
 
 
-def _refused(device: Device, *words: str, where: Path | None = None) -> str:
+def _refused(device: Device, *words: str, where: Path | None = None, code: int = 1) -> str:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "svc", *words],
         cwd=where or device.folder,
@@ -172,7 +172,7 @@ def _refused(device: Device, *words: str, where: Path | None = None) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == 1
+    assert done.returncode == code
     return done.stderr
 
 
@@ -343,3 +343,22 @@ def test_what_cannot_be_sent_is_named_when_it_appears(watched: tuple[Device, Dev
     process.wait(PATIENCE)
     for name in ("huge.bin", "new-link"):
         (first.folder / name).unlink()
+
+
+def test_an_emptied_folder_is_asked_about(watched: tuple[Device, Device]) -> None:
+    first, second = watched
+    names = [f"many{number}.txt" for number in range(150)]
+    for name in names:
+        (first.folder / name).write_text("same\n")
+    until(lambda: all((second.folder / name).exists() for name in names))
+    first.svc("push", "-m", "Many")
+    for name in names:
+        (first.folder / name).unlink()
+    until(lambda: json.loads(first.svc("watch", "list", "--json", "queued"))[0]["queued"] == 150)
+    (first.folder / "other.txt").write_text("goes on\n")
+    until(lambda: (second.folder / "other.txt").exists())
+    assert all((second.folder / name).exists() for name in names)
+    assert "needs a yes" in _refused(first, "push", "-m", "Gone", code=2)
+    first.svc("push", "-m", "Gone", "--yes")
+    until(lambda: not any((second.folder / name).exists() for name in names))
+    until(lambda: json.loads(first.svc("watch", "list", "--json", "queued"))[0]["queued"] == 0)

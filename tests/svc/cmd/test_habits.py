@@ -330,3 +330,19 @@ def test_what_no_push_sends_is_in_no_diff_and_fails_a_strict_push(linked: Svc) -
     again = linked("push", "-m", "Fourth", "--strict")
     assert (again.code, "Nothing to seal" in again.err + again.out) == (1, True)
     assert linked("push", "-m", "Fourth").code == 0
+
+
+def test_a_push_that_removes_most_of_a_branch_needs_a_yes(linked: Svc) -> None:
+    for number in range(120):
+        Path(f"f{number}.txt").write_text("same\n")
+    assert linked("push", "-m", "Many").code == 0
+    for number in range(110):
+        Path(f"f{number}.txt").unlink()
+    told = linked("push", "-m", "Gone")
+    assert (told.code, told.out) == (2, "")
+    assert "Removing 110 of the branch's 12" in told.err
+    assert "add --yes" in told.err
+    assert linked("push", "--dry-run").code == 0
+    assert "f0.txt" in linked("status").out
+    told = linked("push", "-m", "Gone", "--yes")
+    assert (told.code, "110 removed" in told.err) == (0, True), told

@@ -1,0 +1,69 @@
+"""Holds back removals of most of a live branch until somebody confirms them by a push."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Collection
+from typing import NamedTuple
+
+from localstore.core.removals import removes_most
+from localstore.folder.scan_result import Scan
+from localstore.sync.removals import lost_among, missing_files
+from localstore.sync.working_copy import WorkingCopy
+
+REMEMBERED = 60.0  # seconds for which removals that were sent count: a slow `rm -r` is one removal
+
+
+class _Sent(NamedTuple):
+    """So many removals were sent, of a tree of so many files."""
+
+    at: float
+    files: int
+    tree: int
+
+
+class HeldRemovals:
+    """The removals that are not sent. `held`: their paths. `lost`, `tree`: how many files, of how many."""
+
+    def __init__(self) -> None:
+        self.held: set[str] = set()
+        self.lost = self.tree = 0
+        self._sent: deque[_Sent] = deque()
+
+    def prune(self, copy: WorkingCopy) -> None:
+        """Forget what the record does not know any more: a push has sent it."""
+        if self.held:
+            self.held = {path for path in self.held if path in copy.entries}
+
+    def hold(self, copy: WorkingCopy, scan: Scan, paths: Collection[str]) -> set[str]:
+        """Decide anew what is held back, if the removals among `paths` change that. Returns the paths whose
+        removal was held and may be sent now."""
+        more = missing_files(copy, scan, paths)
+        if not more and self.held.isdisjoint(paths):
+            return set()
+        missing = {*more, *missing_files(copy, scan, self.held)}
+        before, self.held = self.held, set()
+        now = time.monotonic()
+        while self._sent and self._sent[0].at < now - REMEMBERED:
+            self._sent.popleft()
+        sent = sum(one.files for one in self._sent)
+        tree = self._sent[0].tree if self._sent else copy.db.count_rows()
+        if removes_most(len(missing) + sent, tree):
+            lost = lost_among(copy, scan, missing)
+            if removes_most(lost + sent, tree):
+                self.held, self.lost, self.tree = missing, lost + sent, tree
+                return set()
+        if missing:
+            self._sent.append(_Sent(now, len(missing), copy.db.count_rows()))
+        return before & missing
+
+    @property
+    def words(self) -> str:
+        """What is held back and what to do, empty if nothing is."""
+        if not self.held:
+            return ""
+        return (
+            f"{self.lost} of {self.tree} files are gone here, and {len(self.held)} removals are not sent; "
+            "to send them: svc push --yes; to take them back: svc restore ."
+        )
