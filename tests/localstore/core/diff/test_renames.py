@@ -102,7 +102,7 @@ def test_many_changed_files_are_found_within_a_bound_on_the_work() -> None:
     found = renamed(olds, news)
     assert {(one.old, one.new) for one in found} == {(f"old/{n}", f"new/{n}.txt") for n in range(200)}
     common = [b"line %d\n" % at for at in range(600)]  # nothing tells one of these from another
-    assert renamed(dict.fromkeys(olds, common), dict.fromkeys(news, [*common, b"more\n"])) == []
+    assert renamed(dict.fromkeys(olds, common), {path: [*common, b"more\n"] for path in news}) == []
 
 
 def renamed(olds: dict[str, list[bytes]], news: dict[str, list[bytes]]) -> list[Rename]:
