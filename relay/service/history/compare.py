@@ -11,6 +11,7 @@ from localstore.core.limits import (
     COMPARE_TEXT_BYTES,
     DIFF_BYTES,
     MIB,
+    PATCH_BYTES,
 )
 from localstore.core.model.history import ChangedFile, Compare, CompareQuery
 from localstore.core.tree.read import Change
@@ -210,7 +211,7 @@ def _sides(pair: Pair, read: Mapping[bytes, bytes]) -> Sides:
 
 
 def _file(pair: Pair, patch: Patch) -> ChangedFile:
-    whole = _comparable(pair) and len(patch.patch) <= COMPARE_PATCH_BYTES
+    whole = _comparable(pair) and len(patch.patch) <= PATCH_BYTES
     return ChangedFile(
         path=pair.path or pair.old_path or "",
         old_path=pair.old_path if pair.status == "renamed" else None,
