@@ -281,7 +281,7 @@ def nothing(url: str, source: str, seconds: float, number: int, stop: Event) -> 
     """Do nothing, for comparison."""
 
 
-COMPARE = "compare?base={0}&head=main"
+COMPARE, OTHER = "compare?base={0}&head=main", "compare?base={0}&head=main&limit=299"
 ATTACKS: dict[str, Attack] = {
     "nobody": Attack(nothing, processes=0),
     "one socket of pings": Attack(sockets(1, lambda: PINGS)),
@@ -296,12 +296,10 @@ ATTACKS: dict[str, Attack] = {
     "requests in one write": Attack(pipelined(32, "/health")),
     "heads of 2,600 fields": Attack(pipelined(120, "/health", 2600)),
     "heads of 99 fields": Attack(pipelined(120, "/health", 98)),
-    "compare, moved and changed": Attack(
-        reads(moved_and_changed, COMPARE, f"{COMPARE}&limit=299"), warm_up=6
-    ),
+    "compare, moved and changed": Attack(reads(moved_and_changed, COMPARE, OTHER), warm_up=6),
     "blame of a moved file": Attack(reads(moved_and_changed, "seals/{1}/blame/new/x7"), warm_up=6),
-    "compare, random texts": Attack(reads(random_texts, f"{COMPARE}&limit=299"), warm_up=30),
-    "compare, 60,000 files": Attack(reads(many_files(60_000), f"{COMPARE}&limit=299"), warm_up=30),
+    "compare, random texts": Attack(reads(random_texts, OTHER), warm_up=30),
+    "compare, 60,000 files": Attack(reads(many_files(60_000), OTHER), warm_up=30),
     "archive, 60,000 files": Attack(reads(many_files(60_000), "archive/{1}.tar.gz"), warm_up=30),
     "history pack, 60,000 files": Attack(reads(many_files(60_000), "history-pack?from={1}"), warm_up=30),
     "bodies in segments": Attack(drips(32, 2)),
