@@ -104,6 +104,14 @@ class Caller:
         return self.principal
 
     @property
+    def payer(self) -> str:
+        """Whose budget of work a request is counted against: its account's; its network's for guests, of whom
+        there are any number, and without an account."""
+        if self.principal is None or self.principal.is_guest:
+            return self.network
+        return self.principal.account_id
+
+    @property
     def network(self) -> str:
         """The address or network by which limits are counted; see `relay.http.address`."""
         return network(self.address)

@@ -19,12 +19,14 @@ from relay.events.landings import Landings
 from relay.http.buffers import Buffers
 from relay.http.limiter import Limiter
 from relay.http.websocket import Sockets
+from relay.memory.compared import Comparisons
 from relay.memory.fair import Share
 from relay.memory.lanes import Lanes
 from relay.memory.named import NamedTrees
 from relay.memory.outcomes import Outcomes
 from relay.memory.readers import Readers
 from relay.memory.trees import Directories, Files
+from relay.memory.workers import Workers
 from relay.objects.packs import FOLDER as PACKS
 from relay.objects.room import Room
 from relay.objects.store import ObjectStore
@@ -49,8 +51,8 @@ LISTED = 20_000  # digests of long lists that are looked up at once: the event l
 class Node:
     """`lists`: locks for work on long lists of digests; `files`: numbers of files below directories;
     `directories`: those that merges read; `outcomes`: what merges come to; `named`: which bytes filtered
-    views of trees name. `git_packs`, `git_refs`: places for those who read by git; `git_builds`: what they
-    wait for.
+    views of trees name; `comparisons`: changed files of two trees; `workers`: compare texts. `git_packs`,
+    `git_refs`: places for those who read by git; `git_builds`: what they wait for.
     `stopping` is set first at shutdown: `/readyz` then reports it while running requests finish."""
 
     config: Config
@@ -74,17 +76,20 @@ class Node:
     git_refs: Readers = field(default_factory=partial(Readers, *GIT_REFS))
     git_builds: SingleFlight = field(default_factory=partial(SingleFlight, *GIT_BUILDS))
     share: Share = field(init=False)
+    workers: Workers = field(init=False)
     files: Files = field(default_factory=Files)
     directories: Directories = field(default_factory=Directories)
     outcomes: Outcomes = field(default_factory=Outcomes)
     named: NamedTrees = field(default_factory=NamedTrees)
     renderer: Renderer = field(default_factory=Renderer)
+    comparisons: Comparisons = field(default_factory=Comparisons)
     lists: Room = field(default_factory=lambda: Room(LISTED))
     probes: Probes = field(default_factory=Probes)
     reserve: Reserve = field(init=False)
 
     def __post_init__(self) -> None:
         self.share = Share(self.limiter)
+        self.workers = Workers(self.share)
         others = [self.config.data / PACKS]  # each may be a disk of its own
         if not urls.is_postgres(self.config.database_url):
             others.append(urls.sqlite_path(self.config.database_url).absolute().parent)

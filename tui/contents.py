@@ -139,7 +139,7 @@ def brought(repo_id: str, seal_id: str) -> Read[Compare]:
     return Read(
         f"repos/{repo_id}/brought/{seal_id}",
         Compare,
-        lambda api: api.send(histories.COMPARE, query=query, id=repo_id),
+        lambda api: api.history.compare(repo_id, query),
         final=True,
     )
 
@@ -291,7 +291,7 @@ def changes(repo_id: str, base: str, head: str) -> Read[Compare]:
     return Read(
         f"repos/{repo_id}/changes/{base}/{head}",
         Compare,
-        lambda api: api.send(histories.COMPARE, query=query, id=repo_id),
+        lambda api: api.history.compare(repo_id, query),
         final=True,
     )
 

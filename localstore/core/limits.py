@@ -183,10 +183,15 @@ HAVE_DIGESTS = 65_536  # digests in one `have` query
 # --- larger files are not shown: blob content, differences, blame
 BLOB_INLINE = 5 * MIB
 DIFF_BYTES = 5 * MIB
-COMPARE_PATCH_BYTES = 8 * MIB  # characters of all patches of one comparison
-COMPARE_TEXT_BYTES = 64 * MIB  # texts that one comparison reads
+COMPARE_FILES = 300  # changed files of one page of a comparison
+COMPARE_PATCH_BYTES = 2 * MIB  # characters of all patches of one page of several files
+PATCH_BYTES = 8 * MIB  # characters of one patch
+COMPARE_TEXT_BYTES = 16 * MIB  # texts that are read for one page
+VERSION_TEXT_BYTES = 64 * MIB  # texts that are read to compare two versions of a proposal
 RENAME_BYTES = 16 * MIB  # added and removed files that are compared to find renames
 RENAME_PAIRS = 40_000  # pairs of these files
+RENAME_LINES = 500_000  # of these files
+RENAME_WORK = 3_000_000  # lines looked up while each of them is compared with each
 BLAME_VERSIONS = 5000  # versions of a file that one blame request reads
 BLAME_LINES = 32_000_000  # lines of all these versions; their owners may be in memory at once
 

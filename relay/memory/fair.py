@@ -50,7 +50,7 @@ class Turns:
     async def _wait(self, who: str) -> None:
         mine = self._waiting.setdefault(who, deque())
         if len(mine) >= WAITING:
-            raise RateLimited("too many edits at once; send them one after the other")
+            raise RateLimited("too much at once; ask for one after the other")
         mine.append(called := asyncio.get_running_loop().create_future())
         try:
             await called
@@ -85,6 +85,11 @@ class Share:
         wait = self._limiter.debt(_of(who), WORK, 0)
         if wait > 0:
             raise RateLimited("these edits were too much work; send the next ones later", math.ceil(wait))
+
+    def owed(self, who: str) -> float:
+        """The seconds until the account has budget again; 0.0 while it has."""
+        wait = self._limiter.debt(_of(who), WORK, 0)
+        return wait and max(wait, self._limiter.debt("texts", SHARED, 0))
 
     def spent(self, who: str, seconds: float) -> float:
         """Count CPU seconds of work. Returns the seconds to wait before more work is allowed."""

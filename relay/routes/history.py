@@ -118,7 +118,7 @@ async def get_history_pack(view: View, query: PackQuery) -> Reply:
 @serves(endpoints.COMPARE, operation="history.compare", flag=SEALING, cost=10)
 async def get_compare(view: View, query: CompareQuery) -> Compare:
     """Changes of head since the merge base"""
-    return await comparisons.compare(view, query.base, query.head, query.direct)
+    return await comparisons.compare(view, query)
 
 
 @serves(endpoints.BLAME, operation="history.blame", flag=SEALING, cost=10)

@@ -156,6 +156,7 @@ async def _open(config: Config) -> AsyncIterator[Node]:
         )
         stack.callback(node.share.close)
         stack.push_async_callback(node.renderer.close)
+        stack.push_async_callback(node.workers.close)
         maintenance = Maintenance(config.data, db, objects, serving=True)
         stack.push_async_callback(maintenance.stop)
         upkeep.register(node, maintenance.start_daily)

@@ -13,6 +13,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.synchronize import Event
 from urllib.parse import urlsplit
@@ -22,7 +23,9 @@ import httpx
 from scripts.attack.world import Person
 from tests.localstore.core.updates import encode, inserted
 from tests.relay.auth.people import Browser
+from tests.relay.histories import Files
 
+GUESTS = 12
 BLOCK = 1 << 18  # bytes that an attacker writes at once
 Work = Callable[[str, str, float, int, Event], None]
 
@@ -175,6 +178,63 @@ def edits(count: int, pause: float) -> Work:
     return work
 
 
+# --- heavy reads
+
+
+def reads(histories: Callable[[], list[Files]], *paths: str) -> Work:
+    """Seal a history in public, then have twelve guests read these paths of it. In a path, {0} is the first
+    seal and {1} the last one."""
+
+    def work(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
+        until = Until(seconds, stop)
+        with Person(url, source, visibility="public") as person:
+            person.http.timeout = httpx.Timeout(120)
+            seals = [person.repo.seal(files)[0] for files in histories()]
+            asked = [f"{person.repo.url}/{path.format(seals[0], seals[-1])}" for path in paths]
+
+            def read(at: int) -> None:
+                with httpx.Client(
+                    base_url=url,
+                    trust_env=False,
+                    timeout=60,
+                    transport=httpx.HTTPTransport(local_address=source),
+                ) as http:
+                    http.post("/auth/guest-login", headers={"origin": url})
+                    while until.goes_on():
+                        with contextlib.suppress(httpx.HTTPError):
+                            http.get(asked[at % len(asked)])
+
+            with ThreadPoolExecutor(GUESTS) as pool:
+                list(pool.map(read, range(GUESTS)))
+
+    return work
+
+
+def moved_and_changed() -> list[Files]:
+    """200 texts, then the same renamed and changed."""
+    texts = [[b"%d line %x of it\n" % (n, at) for at in range(2000)] for n in range(200)]
+    first: Files = {f"old/{n}": b"".join(text) for n, text in enumerate(texts)}
+    moved: Files = {f"new/x{n}": b"".join(text[:-200]) + b"more\n" * 200 for n, text in enumerate(texts)}
+    return [first, {**dict.fromkeys(first, None), **moved}]
+
+
+def random_texts() -> list[Files]:
+    """12 texts of 5 MB that have short lines and nothing in common, twice."""
+
+    def text() -> bytes:
+        return b"\n".join(secrets.token_hex(1).encode() for _ in range(1_500_000))
+
+    return [{f"t{n}": text() for n in range(12)} for _ in range(2)]
+
+
+def many_files(count: int) -> Callable[[], list[Files]]:
+    def made() -> list[Files]:
+        names = [f"d{n // 1000}/f{n}" for n in range(count)]
+        return [dict.fromkeys(names, b"1\n"), dict.fromkeys(names, b"2\n")]
+
+    return made
+
+
 # --- before sign-in
 
 
@@ -221,6 +281,7 @@ def nothing(url: str, source: str, seconds: float, number: int, stop: Event) -> 
     """Do nothing, for comparison."""
 
 
+COMPARE, OTHER = "compare?base={0}&head=main", "compare?base={0}&head=main&limit=299"
 ATTACKS: dict[str, Attack] = {
     "nobody": Attack(nothing, processes=0),
     "one socket of pings": Attack(sockets(1, lambda: PINGS)),
@@ -235,5 +296,11 @@ ATTACKS: dict[str, Attack] = {
     "requests in one write": Attack(pipelined(32, "/health")),
     "heads of 2,600 fields": Attack(pipelined(120, "/health", 2600)),
     "heads of 99 fields": Attack(pipelined(120, "/health", 98)),
+    "compare, moved and changed": Attack(reads(moved_and_changed, COMPARE, OTHER), warm_up=6),
+    "blame of a moved file": Attack(reads(moved_and_changed, "seals/{1}/blame/new/x7"), warm_up=6),
+    "compare, random texts": Attack(reads(random_texts, OTHER), warm_up=30),
+    "compare, 60,000 files": Attack(reads(many_files(60_000), OTHER), warm_up=30),
+    "archive, 60,000 files": Attack(reads(many_files(60_000), "archive/{1}.tar.gz"), warm_up=30),
+    "history pack, 60,000 files": Attack(reads(many_files(60_000), "history-pack?from={1}"), warm_up=30),
     "bodies in segments": Attack(drips(32, 2)),
 }

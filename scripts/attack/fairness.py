@@ -117,6 +117,7 @@ def run(name: str, seconds: float, source: str) -> bool:
         try:
             time.sleep(attack.warm_up if processes else 0)
             times = innocent(person, text, seconds, memory, relay)
+            attacked = all(process.exitcode in (None, 0) for process in processes)
         finally:
             stop.set()
             for process in processes:
@@ -126,7 +127,7 @@ def run(name: str, seconds: float, source: str) -> bool:
         worst = max(statistics.median(found) for found in times.of.values())
         longest = max(max(found) for found in times.of.values())
         waits = worst < MOST and longest < WORST
-        held = waits and max(memory) < MEMORY and relay.alive() and not times.failed
+        held = waits and max(memory) < MEMORY and relay.alive() and not times.failed and attacked
         row = "  ".join(times.said(kind) for kind in KINDS)
         print(
             f"{name:28} {row}  {max(memory) >> 20:5} MiB  {'held' if held else 'BROKEN'}",

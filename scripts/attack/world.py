@@ -28,7 +28,7 @@ class Person:
     """A new account with a device and a repository whose branch main holds one file. `source`: the address
     that its requests come from."""
 
-    def __init__(self, url: str, source: str = "127.0.0.1") -> None:
+    def __init__(self, url: str, source: str = "127.0.0.1", **repo: Any) -> None:
         self.url, self.handle, self._source = url, f"p{secrets.token_hex(6)}", source
         with Browser(url) as browser:
             browser.sign_up(self.handle)
@@ -41,7 +41,7 @@ class Person:
             granted["user_id"], self.handle, self.device.key, granted["session_id"], terminal.token
         )
         self.http = requests_of(self.account, url)
-        self.repo: Repository = create(self.http, self.account, "thing")
+        self.repo: Repository = create(self.http, self.account, "thing", **repo)
         self.repo.seal({"a.txt": b"one\n"})
         self._sealed: Repository | None = None
         self._plain = httpx.Client(base_url=url, trust_env=False, timeout=60)

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import IO, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from localstore.core.errors import ServerMisbehaved
-from localstore.core.limits import GIB, LARGE_ANSWER
+from localstore.core.limits import GIB, LARGE_ANSWER, TREE_ENTRIES
 from localstore.core.model import history
-from localstore.core.model.history import PackQuery, Seal
+from localstore.core.model.history import Compare, CompareQuery, PackQuery, Seal
 from svc.http.client import Http
 
 ARCHIVE_MAX = 64 * GIB
@@ -32,6 +33,18 @@ class HistoryCalls:
     def proof(self, repo_id: str, seal_id: str) -> bytes:
         """The directories of a seal that are shown, not verified."""
         return self._http.read(history.PROOF, LARGE_ANSWER, id=repo_id, sha=seal_id)
+
+    def compare(self, repo_id: str, query: CompareQuery) -> Compare:
+        """Two seals, with the changed files of all pages. Raises ServerMisbehaved for pages without end."""
+        found = self._http.send(history.COMPARE, query=query, id=repo_id)
+        files, cursor = list(found.files), found.next_cursor
+        while cursor is not None:
+            page = self._http.send(history.COMPARE, query=replace(query, cursor=cursor), id=repo_id)
+            files += page.files
+            if not page.files or page.next_cursor == cursor or len(files) > TREE_ENTRIES:
+                raise ServerMisbehaved("the server sent a comparison whose pages do not end")
+            cursor = page.next_cursor
+        return replace(found, files=files, next_cursor=None)
 
     def raw(self, repo_id: str, sha: str, path: str, cap: int) -> bytes:
         """The bytes of a file, at most `cap`."""

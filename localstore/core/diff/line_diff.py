@@ -48,8 +48,15 @@ def stat(old: bytes | None, new: bytes | None, space: bool = True) -> tuple[int,
     before, after = old or b"", new or b""
     if is_binary(before) or is_binary(after):
         return 0, 0
-    changed = opcodes(lines(before), lines(after), space=space)
-    return sum(h.new_end - h.new_start for h in changed), sum(h.old_end - h.old_start for h in changed)
+    return _counts(opcodes(lines(before), lines(after), space=space))
+
+
+def _counts(changed: Iterable[Hunk]) -> tuple[int, int]:
+    added = deleted = 0
+    for one in changed:
+        added += one.new_end - one.new_start
+        deleted += one.old_end - one.old_start
+    return added, deleted
 
 
 def unified(
@@ -61,30 +68,45 @@ def unified(
     similarity: int | None = None,
     space: bool = True,
 ) -> bytes:
-    """The patch from `old` to `new` in git's unified format, b"" if they are equal. `space=False`: but for
-    white space; lines that are equal are then those of `new`.
+    """The patch of `compared`."""
+    return compared(old, new, old_path, new_path, context, similarity, space)[2]
+
+
+def compared(
+    old: bytes | None,
+    new: bytes | None,
+    old_path: str | None,
+    new_path: str | None,
+    context: int = 3,
+    similarity: int | None = None,
+    space: bool = True,
+) -> tuple[int, int, bytes]:
+    """(lines added, lines deleted, the patch from `old` to `new` in git's unified format, b"" if they are
+    equal). `space=False`: but for white space; lines that are equal are then those of `new`.
 
     None as bytes and path of a side: no such file. `similarity`: percent, for a moved file. Bytes and names
     are written unchanged.
     """
     if old == new and old_path == new_path:
-        return b""
+        return 0, 0, b""
     header = _header(old is None, new is None, old_path, new_path, similarity)
     before, after = old or b"", new or b""
     if before == after:
-        return header
+        return 0, 0, header
     names = [
         _name("a/", old_path if old is not None else None),
         _name("b/", new_path if new is not None else None),
     ]
     if is_binary(before) or is_binary(after):
-        return header + f"Binary files {names[0]} and {names[1]} differ\n".encode()
+        return 0, 0, header + f"Binary files {names[0]} and {names[1]} differ\n".encode()
     tabs = ["\t" if " " in name else "" for name in names]
     marks = f"--- {names[0]}{tabs[0]}\n+++ {names[1]}{tabs[1]}\n".encode()
-    body = b"".join(_body(lines(before), lines(after), context, space))
+    was, now = lines(before), lines(after)
+    changed = opcodes(was, now, space=space)
+    body = b"".join(_body(was, now, changed, context))
     if not body and old_path == new_path and old is not None and new is not None:
-        return b""
-    return header + marks + body if body else header
+        return 0, 0, b""
+    return *_counts(changed), header + marks + body if body else header
 
 
 def _header(
@@ -115,8 +137,8 @@ def _name(prefix: str, path: str | None) -> str:
     return f'"{prefix}{escaped}"'
 
 
-def _body(old: list[bytes], new: list[bytes], context: int, space: bool) -> Iterable[bytes]:
-    for group in _grouped(opcodes(old, new, space=space), context):
+def _body(old: list[bytes], new: list[bytes], changed: list[Hunk], context: int) -> Iterable[bytes]:
+    for group in _grouped(changed, context):
         first, last = group[0], group[-1]
         lead = min(context, first.old_start)
         trail = min(context, len(old) - last.old_end)

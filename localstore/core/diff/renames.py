@@ -3,19 +3,23 @@
 Equal bytes are a certain match. Of the others, files whose name is unique on each side are compared first and
 match at 75 % similarity, then all with all at 50 %. The similarity of texts is the share of the larger one
 that consists of lines of the smaller one, in bytes; long lines count in pieces of 64.
+
+Work is bounded by what it counts, not by time, so that everybody finds the same: where all with all would be
+too much, those are compared that share lines which few others have, the most of them first.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from localstore.core.diff.line_diff import is_binary, lines
-from localstore.core.limits import DIFF_BYTES, RENAME_BYTES, RENAME_PAIRS
+from localstore.core.limits import DIFF_BYTES, RENAME_BYTES, RENAME_LINES, RENAME_PAIRS, RENAME_WORK
 
 PIECE = 64
+FEW = 8  # files on one side that have a line which tells them from others
 ALIKE, SAME_NAME_ALIKE = 50, 75  # percent
 
 
@@ -83,16 +87,22 @@ def similar(
     """The similar pairs of candidates, best first, each file at most once."""
     if not left:
         return []
-    old = {path: pieces(old_text(path)) for path in left.removed}
-    new = {path: pieces(new_text(path)) for path in left.added}
+    texts = {path: old_text(path) for path in left.removed}, {path: new_text(path) for path in left.added}
+    if sum(text.count(b"\n") for side in texts for text in side.values()) > RENAME_LINES:
+        return []
+    old, new = ({path: pieces(text) for path, text in side.items()} for side in texts)
     found = _same_names(left, old, new)
     used_old, used_new = {one.old for one in found}, {one.new for one in found}
-    scored = [
-        Rename(a, b, _alike(old[a], new[b], left.removed[a].size, left.added[b].size))
+    pairs = [
+        (a, b)
         for b in left.added
         if b not in used_new
         for a in left.removed
         if a not in used_old and _may_be(left.removed[a], left.added[b])
+    ]
+    scored = [
+        Rename(a, b, _alike(old[a], new[b], left.removed[a].size, left.added[b].size))
+        for a, b in _within_bounds(pairs, old, new)
     ]
     scored = [one for one in scored if one.similarity >= ALIKE]
     scored.sort(key=lambda one: (-one.similarity, _name(one.old) != _name(one.new), one.new, one.old))
@@ -102,6 +112,37 @@ def similar(
             used_new.add(one.new)
             found.append(one)
     return found
+
+
+def _within_bounds(
+    pairs: list[tuple[str, str]], old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]
+) -> Iterable[tuple[str, str]]:
+    """All pairs if comparing them is little work; else the most likely ones, as many as that allows."""
+
+    def cost(pair: tuple[str, str]) -> int:
+        return min(len(old[pair[0]]), len(new[pair[1]]))
+
+    if sum(map(cost, pairs)) <= RENAME_WORK:
+        return pairs
+    shared = _shared(old, new)
+    likely = sorted((pair for pair in pairs if shared[pair]), key=lambda pair: (-shared[pair], pair))
+    spent = accumulate(map(cost, likely))
+    return [pair for pair, so_far in zip(likely, spent, strict=True) if so_far <= RENAME_WORK]
+
+
+def _shared(old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]) -> Counter[tuple[str, str]]:
+    """Pair of files → the number of lines that both have and few others."""
+    having: dict[bytes, list[str]] = {}
+    for path, found in new.items():
+        for piece in found:
+            having.setdefault(piece, []).append(path)
+    return Counter(
+        (path, other)
+        for path, found in old.items()
+        for piece in found
+        if len(others := having.get(piece, ())) <= FEW
+        for other in others
+    )
 
 
 def _same_names(

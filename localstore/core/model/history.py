@@ -8,7 +8,7 @@ import msgspec
 
 from localstore.core.endpoint import REPO, Endpoint
 from localstore.core.lane.update import LiveUpdate, UpdateKind
-from localstore.core.limits import HISTORY_PACK_MAX, LARGE_ANSWER
+from localstore.core.limits import COMPARE_FILES, HISTORY_PACK_MAX, LARGE_ANSWER
 from localstore.core.model.base import Actor, Count, Model, Page, PageQuery
 
 
@@ -172,7 +172,7 @@ class Compare(Model, frozen=True):
     """`files`: changes from the merge base to `head`, or from `base` itself if asked for. `base` None:
     changes of the seal `head` from its first parent. `merge_base`: the first of `merge_bases`, the nearest
     common ancestors; to these, what a seal was merged from is an ancestor. `ahead`, `behind`: counted along
-    parents."""
+    parents. `next_cursor`: asks for the files after these; None on the last page."""
 
     base: str | None
     head: str
@@ -181,6 +181,7 @@ class Compare(Model, frozen=True):
     behind: Count
     files: list[ChangedFile]
     merge_bases: list[str] = msgspec.field(default_factory=list)
+    next_cursor: str | None = None
 
 
 Shortened = Annotated[
@@ -232,11 +233,14 @@ class PackQuery(Model, frozen=True):
 
 class CompareQuery(Model, frozen=True):
     """Branches, tags or seal ids. `direct`: compare with the base itself, not with the merge base. Without
-    `base`: changes of the head from its first parent."""
+    `base`: changes of the head from its first parent. `limit`: of files on one page; 0: how the two relate
+    alone. `cursor`: of the page before, whose seals are compared, wherever the names point by now."""
 
     head: str
     base: str | None = None
     direct: bool = False
+    limit: Annotated[int, msgspec.Meta(ge=0, le=COMPARE_FILES)] = COMPARE_FILES
+    cursor: str | None = None
 
 
 COMMITS = Endpoint("GET", f"{REPO}/commits", query=CommitsQuery, returns=Page[SealSummary])

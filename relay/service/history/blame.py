@@ -6,7 +6,6 @@ from a parent keep their owners, the first parent first. A file that was moved u
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -14,7 +13,6 @@ from itertools import takewhile
 import msgspec
 
 from localstore.core.diff import blame as kernel
-from localstore.core.diff.line_diff import lines
 from localstore.core.errors import NotFound, NotText, TooLarge
 from localstore.core.limits import BLAME_LINES, BLAME_VERSIONS, DIFF_BYTES, MIB
 from localstore.core.model.history import Blame, BlameRange
@@ -25,6 +23,8 @@ from relay.db import blame as rows
 from relay.db import seal as seals
 from relay.db.engine.database import Row
 from relay.db.seal import SealRow
+from relay.memory import texts as heavy
+from relay.memory.texts import Owners
 from relay.service.history import renames, sealed
 from relay.service.history.history import seals as seal_rows
 from relay.service.history.wire import to_wire
@@ -33,8 +33,6 @@ KEEP_EVERY = 64  # versions between cached owners of a long history
 AT_ONCE, AT_ONCE_BYTES = 32, 8 * MIB  # versions whose text is read together
 FIRST_STEPS = 64  # seals searched for versions at first
 DEEPEST = 50  # nested histories that are followed at once
-Owners = list[str]
-"""A seal id for each line."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -265,21 +263,12 @@ async def _carry(
         return older
     ways = [(one.seal_id, texts[one.digest]) for one in plain]
     owners = work.owners[older.seal_id]
-    owners, gone_through = await asyncio.to_thread(_carried, owners, texts[older.digest], ways)
+    view, text = work.view, texts[older.digest]
+    size = len(text) + sum(len(following) for _, following in ways)
+    owners, gone_through = await view.node.workers.run(view.payer, size, heavy.carried, owners, text, ways)
     work.owners[plain[-1].seal_id] = owners
     work.spent.lines += gone_through
     return plain[-1]
-
-
-def _carried(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]]) -> tuple[Owners, int]:
-    """The owners of the lines of the last text, and the number of lines of all texts in `ways`. Runs on a
-    thread, and holds two texts as lines at a time: large ones need much time and memory."""
-    old, gone_through = lines(text), 0
-    for seal_id, following in ways:
-        new = lines(following)
-        owners = kernel.advance(owners, old, new, seal_id)
-        old, gone_through = new, gone_through + len(new)
-    return owners, gone_through
 
 
 async def _branched(
@@ -303,12 +292,12 @@ async def _branched(
             if text is None:
                 return owners
             new = texts[version.digest]
-            return await asyncio.to_thread(_inherit, version.seal_id, new, [(owners, text)])
+            return await _inherited(work, version.seal_id, new, [(owners, text)])
     before = [(work.owners[older.seal_id], texts[older.digest])] if older else []
     for parent_id, file in others:
         text = (await _texts(work, {file.digest}))[file.digest]
         before.append((await _owners(work, parent_id, file), text))
-    return await asyncio.to_thread(_inherit, version.seal_id, texts[version.digest], before)
+    return await _inherited(work, version.seal_id, texts[version.digest], before)
 
 
 async def _merged(work: _Work, others: list[SealRow]) -> list[tuple[str, TreeEntry]]:
@@ -340,17 +329,12 @@ async def _moved(work: _Work, version: _Version, parent: SealRow) -> tuple[Owner
     return owners, (await _texts(below, {file.digest}))[file.digest]
 
 
-def _inherit(seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]) -> Owners:
-    """Assign each line to the first parent that has it; lines of no parent belong to the seal itself."""
-    new = lines(text)
-    result: list[str | None] = [None] * len(new)
-    for owners, old in before:
-        carried = kernel.advance(list(range(len(owners))), lines(old), new, -1)
-        result = [
-            mine if mine is not None or at < 0 else owners[at]
-            for mine, at in zip(result, carried, strict=True)
-        ]
-    return [owner or seal_id for owner in result]
+async def _inherited(
+    work: _Work, seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]
+) -> Owners:
+    size = len(text) + sum(len(old) for _, old in before)
+    view = work.view
+    return await view.node.workers.run(view.payer, size, heavy.inherit, seal_id, text, before)
 
 
 async def _texts(work: _Work, digests: set[bytes]) -> dict[bytes, bytes]:

@@ -2,69 +2,51 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from localstore.core.diff import line_diff
-from localstore.core.limits import COMPARE_PATCH_BYTES, COMPARE_TEXT_BYTES, DIFF_BYTES
-from localstore.core.model.history import ChangedFile, Compare
-from localstore.core.tree import TreeEntry
+from localstore.core.errors import Invalid
+from localstore.core.limits import (
+    COMPARE_FILES,
+    COMPARE_PATCH_BYTES,
+    COMPARE_TEXT_BYTES,
+    DIFF_BYTES,
+    MIB,
+    PATCH_BYTES,
+)
+from localstore.core.model.history import ChangedFile, Compare, CompareQuery
 from localstore.core.tree.read import Change
 from relay.caller import View
 from relay.db import seal as seals
 from relay.db.engine.database import Tx
+from relay.http.buffers import BEGUN_PATIENCE
+from relay.http.paging import Cursor
+from relay.memory import texts as heavy
+from relay.memory.compared import Files, Pair
+from relay.memory.texts import Patch, Sides
 from relay.service.history import merge_base, renames, sealed
 from relay.service.history.ancestry import Relation, relation
 
-
-@dataclass(slots=True, frozen=True)
-class _Pair:
-    """One changed file before and after; a side is None where the file is absent."""
-
-    old_path: str | None
-    old: TreeEntry | None
-    path: str | None
-    new: TreeEntry | None
-    similarity: int | None = None
-
-    @property
-    def binary(self) -> bool:
-        return any(side is not None and side.kind != "text" for side in (self.old, self.new))
-
-    @property
-    def comparable(self) -> bool:
-        return not self.binary and all(
-            side is None or side.size <= DIFF_BYTES for side in (self.old, self.new)
-        )
-
-    @property
-    def weight(self) -> int:
-        return sum(side.size for side in (self.old, self.new) if side is not None)
-
-    @property
-    def status(self) -> str:
-        if self.old is None:
-            return "added"
-        if self.new is None:
-            return "removed"
-        return "modified" if self.old_path == self.path else "renamed"
+TURN_BYTES = 1 * MIB  # texts that are compared before others have their turn, if they are of several files
+NOT_COMPARED = Patch(0, 0, "")
 
 
-async def compare(view: View, base: str | None, head: str, direct: bool = False) -> Compare:
-    """`base` and `head` are branches, tags or seal ids. A branch without a seal is not found. `direct`: from
-    the base itself, not from the merge base. No base: what the head has other than its first parent."""
+async def compare(view: View, query: CompareQuery) -> Compare:
+    """Names are branches, tags or seal ids. A branch without a seal is not found."""
+    base, head = query.base, query.head
+    at = 0
+    if query.cursor is not None:
+        base, head, at = _continued(query)
     if base is None:
-        return await _brought(view, head)
+        return await _brought(view, head, query.limit, at)
     async with view.read(snapshot=True) as tx:
         base_id, base_root = await _end(view, tx, base)
         head_id, head_root = await _end(view, tx, head)
         found: Relation = await relation(tx, base_id, head_id)
         bases = await _bases(tx, found, base_id, head_id)
-        start = base_root if direct or base_id in bases else None
+        start = base_root if query.direct or base_id in bases else None
         if bases and start is None:
             start = (await sealed.seal(view, bases[0], tx)).root
-    pairs = await _pairs(view, await sealed.changes(view, start, head_root))
+    page = await _page(view, start, head_root, query.limit, at)
     return Compare(
         base=base_id,
         head=head_id,
@@ -72,8 +54,22 @@ async def compare(view: View, base: str | None, head: str, direct: bool = False)
         merge_bases=bases,
         ahead=found.ahead,
         behind=found.behind,
-        files=await _files(view, pairs),
+        files=page.files,
+        next_cursor=_cursor(base_id, head_id, page),
     )
+
+
+def _continued(query: CompareQuery) -> tuple[str | None, str, int]:
+    """The seals and the index in the cursor. Raises Invalid for a cursor of another question."""
+    base, head, index = Cursor.read(query.cursor, "", "", 0)
+    at = int(index)
+    if at < 0 or bool(base) != (query.base is not None):
+        raise Invalid("this cursor does not belong to this list; start again without it", pointer="/cursor")
+    return base or None, head, at
+
+
+def _cursor(base: str | None, head: str, page: Files) -> str | None:
+    return None if page.after is None else Cursor.write(base or "", head, page.after)
 
 
 async def _bases(tx: Tx, found: Relation, base: str, head: str) -> list[str]:
@@ -84,15 +80,21 @@ async def _bases(tx: Tx, found: Relation, base: str, head: str) -> list[str]:
     return (await merge_base.merge_bases(tx, base, head)).bases
 
 
-async def _brought(view: View, head: str) -> Compare:
+async def _brought(view: View, head: str, limit: int, at: int) -> Compare:
     async with view.read(snapshot=True) as tx:
         head_id, head_root = await _end(view, tx, head)
         parents = (await seals.parents(tx, [head_id]))[head_id]
         above = await sealed.seal(view, parents[0], tx) if parents else None
-    pairs = await _pairs(view, await sealed.changes(view, above.root if above else None, head_root))
+    page = await _page(view, above.root if above else None, head_root, limit, at)
     parent = above.id if above else None
     return Compare(
-        base=parent, head=head_id, merge_base=parent, ahead=1, behind=0, files=await _files(view, pairs)
+        base=parent,
+        head=head_id,
+        merge_base=parent,
+        ahead=1,
+        behind=0,
+        files=page.files,
+        next_cursor=_cursor(None, head_id, page),
     )
 
 
@@ -101,58 +103,122 @@ async def _end(view: View, tx: Tx, name: str) -> tuple[str, bytes]:
     return row.id, row.root
 
 
-async def _pairs(view: View, changes: Mapping[str, Change]) -> list[_Pair]:
+async def _page(view: View, start: bytes | None, head: bytes, limit: int, at: int) -> Files:
+    """The changed files from the index `at` on, as many as one answer holds."""
+    sealed.require_plaintext(view)
+    if limit == 0:
+        return Files([], None)
+    number = view.policy.number if view.policy is not None else None
+    key = (view.repo.id, number, start, head)
+    comparisons = view.node.comparisons
+    async with comparisons.turn(key):
+        page = comparisons.pages.get((key, at))
+        if page is None or limit < len(page.files):
+            pairs = comparisons.pairs.get(key)
+            if pairs is None:
+                pairs = await _pairs(view, await sealed.changes(view, start, head))
+                comparisons.pairs.put(key, pairs)
+            page = await _files(view, pairs, at, limit)
+            if limit == COMPARE_FILES:
+                comparisons.pages.put((key, at), page)
+    return page
+
+
+async def _pairs(view: View, changes: Mapping[str, Change]) -> list[Pair]:
     """The changed files, a moved file as one pair."""
     moves = {move.new: move for move in await renames.find(view, changes)}
     sources = {move.old for move in moves.values()}
-    pairs: list[_Pair] = []
+    pairs: list[Pair] = []
     for path, (old, new) in changes.items():
         if path in moves:
             source = moves[path].old
-            pairs.append(_Pair(source, changes[source][0], path, new, moves[path].similarity))
+            pairs.append(Pair(source, changes[source][0], path, new, moves[path].similarity))
         elif path not in sources:
-            pairs.append(_Pair(path if old else None, old, path if new else None, new))
+            pairs.append(Pair(path if old else None, old, path if new else None, new))
     return pairs
 
 
-async def _files(view: View, pairs: list[_Pair]) -> list[ChangedFile]:
-    """Patches in order, up to the limits of the answer. Files beyond them have no patch, nor do files whose
-    texts exceed what is left to read."""
+async def _files(view: View, pairs: list[Pair], at: int, limit: int) -> Files:
+    """A page from `at` on. It ends early where the texts or the patches of a page are used up, and has one
+    file at least."""
     left, unread = COMPARE_PATCH_BYTES, COMPARE_TEXT_BYTES
     shown: list[ChangedFile] = []
+    end = min(len(pairs), at + limit)
+    while at < end and (left > 0 or not shown):
+        part = _together(pairs[at:end], unread)
+        if not part and shown:
+            break
+        part = part or pairs[at : at + 1]
+        patches = await _patches(view, part, left)
+        for pair, patch in zip(part, patches, strict=False):
+            if shown and len(patch.patch) > left:
+                left = 0
+                break
+            left -= len(patch.patch)
+            unread -= _weight(pair)
+            shown.append(_file(pair, patch))
+            at += 1
+    return Files(shown, at if at < len(pairs) else None)
+
+
+def _together(pairs: list[Pair], unread: int) -> list[Pair]:
+    """The first of these, as many as are compared in one turn and within the bytes that are left to read."""
+    room = min(unread, TURN_BYTES)
+    for count, pair in enumerate(pairs):
+        room -= _weight(pair)
+        if room < 0 and (count or unread < COMPARE_TEXT_BYTES):
+            return pairs[:count]
+    return pairs
+
+
+def _comparable(pair: Pair) -> bool:
+    sides = (pair.old, pair.new)
+    return not pair.binary and all(side is None or side.size <= DIFF_BYTES for side in sides)
+
+
+def _weight(pair: Pair) -> int:
+    return pair.weight if _comparable(pair) else 0
+
+
+async def _patches(view: View, pairs: list[Pair], characters: int) -> list[Patch]:
+    """The patches of the first pairs, until they have so many characters; an empty one where texts are not
+    compared."""
+    texts = [pair for pair in pairs if _comparable(pair)]
+    if not texts:
+        return [NOT_COMPARED] * len(pairs)
+    size = sum(pair.weight for pair in texts)
+    held = await view.lease.wait(size, BEGUN_PATIENCE)
+    try:
+        digests = sorted({side.digest for pair in texts for side in (pair.old, pair.new) if side is not None})
+        read = await view.node.objects.read_many(digests, view.repo.id)
+        sides = [_sides(pair, read) for pair in texts]
+        made = iter(await view.node.workers.run(view.payer, size, heavy.patches, sides, characters))
+    finally:
+        view.lease.give_back(held)
+    found: list[Patch] = []
     for pair in pairs:
-        compared = left > 0 and pair.comparable and pair.weight <= unread
-        file = await _file(view, pair, left if compared else 0)
-        left -= len(file.patch or "")
-        unread -= pair.weight if compared else 0
-        shown.append(file)
-    return shown
+        patch = next(made, None) if _comparable(pair) else NOT_COMPARED
+        if patch is None:
+            break
+        found.append(patch)
+    return found
 
 
-async def _file(view: View, pair: _Pair, left: int) -> ChangedFile:
-    patch: str | None = None
-    added = removed = 0
-    if left > 0:
-        old, new = await _text(view, pair.old), await _text(view, pair.new)
-        added, removed, whole = await asyncio.to_thread(_diff, pair, old, new)
-        patch = whole if len(whole) <= left else None
+def _sides(pair: Pair, read: Mapping[bytes, bytes]) -> Sides:
+    old = None if pair.old is None else read[pair.old.digest]
+    new = None if pair.new is None else read[pair.new.digest]
+    return Sides(pair.old_path, old, pair.path, new, pair.similarity)
+
+
+def _file(pair: Pair, patch: Patch) -> ChangedFile:
+    whole = _comparable(pair) and len(patch.patch) <= PATCH_BYTES
     return ChangedFile(
         path=pair.path or pair.old_path or "",
         old_path=pair.old_path if pair.status == "renamed" else None,
         similarity=pair.similarity,
         status=pair.status,  # type: ignore[arg-type]  # one of the four above
         binary=pair.binary,
-        additions=added,
-        deletions=removed,
-        patch=patch,
+        additions=patch.added,
+        deletions=patch.removed,
+        patch=patch.patch if whole else None,
     )
-
-
-async def _text(view: View, side: TreeEntry | None) -> bytes | None:
-    return None if side is None else await sealed.content(view, side)
-
-
-def _diff(pair: _Pair, old: bytes | None, new: bytes | None) -> tuple[int, int, str]:
-    added, removed = line_diff.stat(old, new)
-    patch = line_diff.unified(old, new, pair.old_path, pair.path, similarity=pair.similarity)
-    return added, removed, patch.decode("utf-8", "replace")

@@ -3,7 +3,6 @@ added."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 
 from localstore.core.diff import renames as kernel
@@ -12,6 +11,7 @@ from localstore.core.tree import TreeEntry
 from localstore.core.tree.read import Change
 from relay.caller import View
 from relay.db.seal import SealRow
+from relay.memory import texts as heavy
 from relay.service.history import sealed
 
 Changes = Mapping[str, Change]
@@ -29,14 +29,8 @@ async def find(view: View, changes: Changes) -> list[Rename]:
         return moved
     digests = {file.digest for side in left for file in side.values()}
     texts = await view.node.objects.read_many(sorted(digests), view.repo.id)
-
-    def old(path: str) -> bytes:
-        return texts[left.removed[path].digest]
-
-    def new(path: str) -> bytes:
-        return texts[left.added[path].digest]
-
-    return moved + await asyncio.to_thread(kernel.similar, left, old, new)
+    size = sum(file.size for side in left for file in side.values())
+    return moved + await view.node.workers.run(view.payer, size, heavy.moves, left, texts)
 
 
 async def source(view: View, row: SealRow, parent: SealRow, path: str) -> tuple[str, TreeEntry] | None:

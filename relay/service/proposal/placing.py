@@ -26,6 +26,7 @@ from relay.db import seal as seals
 from relay.db.collaboration import proposal as proposals
 from relay.db.collaboration import thread as rows
 from relay.db.collaboration.thread import ThreadRow
+from relay.memory import texts as heavy
 from relay.memory import trees
 from relay.node import Node
 from relay.service.proposal import versions
@@ -158,12 +159,8 @@ class _Files:
         if left:
             digests = {file.digest for side in left for file in side.values()}
             texts = await self.node.objects.read_many(sorted(digests), self.repo_id)
-            moved = moved + await asyncio.to_thread(
-                renames.similar,
-                left,
-                lambda path: texts[left.removed[path].digest],
-                lambda path: texts[left.added[path].digest],
-            )
+            size = sum(file.size for side in left for file in side.values())
+            moved = moved + await self.node.workers.run(self.repo_id, size, heavy.moves, left, texts)
         return {one.old: one.new for one in moved}
 
     async def searched(self, but: str) -> dict[str, bytes]:

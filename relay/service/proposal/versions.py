@@ -11,7 +11,7 @@ import asyncio
 from localstore.core import tree
 from localstore.core.diff.change_id import FileChange, change_id, file_id
 from localstore.core.errors import NotFound
-from localstore.core.limits import COMPARE_TEXT_BYTES, DIFF_BYTES
+from localstore.core.limits import DIFF_BYTES, VERSION_TEXT_BYTES
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration.proposal import Version
 from localstore.core.tree import TreeEntry
@@ -106,7 +106,7 @@ async def _worked_out(
 
 async def _change_id(node: Node, repo_id: str, changes: dict[str, Change]) -> str:
     """One file after the other is in memory. Texts count by their lines, up to what a comparison reads."""
-    left, ids = COMPARE_TEXT_BYTES, []
+    left, ids = VERSION_TEXT_BYTES, []
     for path, (old, new) in sorted(changes.items()):
         sides = [side for side in (old, new) if side is not None]
         weight = sum(side.size for side in sides)

@@ -83,7 +83,7 @@ def _merge(ctx: Ctx, ref: str, dry_run: bool) -> None:
             raise Conflict(f"branch {ref} has no seal, so there is nothing to merge")
         bases: list[str] = []
         if head is not None:
-            query = CompareQuery(base=head, head=found.head)
+            query = CompareQuery(base=head, head=found.head, limit=0)
             bases = ctx.reader.send(history.COMPARE, query=query, id=repo.id).merge_bases
         done = flow.bring(copy, Source(found.head, found.name, bases), dry_run)
     if done.up_to_date:

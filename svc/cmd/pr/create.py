@@ -115,7 +115,7 @@ def _from_seals(ctx: Ctx, repo: Repo, base: str, head: str) -> tuple[str, str]:
     branch's name and a list."""
     if ":" in head:
         return _told(_from_fork(ctx, repo, base, head), head)
-    query = CompareQuery(base=base, head=head)
+    query = CompareQuery(base=base, head=head, limit=0)
     ahead = ctx.api.send(history.COMPARE, query=query, id=repo.id).ahead
     if ahead == 0:
         raise NothingProposed(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from localstore.core.errors import Conflict, NotFound, UsageError
-from localstore.core.model import auth, history
+from localstore.core.model import auth
 from localstore.core.model import ref as refs
 from localstore.core.model.base import PageQuery
 from localstore.core.model.collaboration import proposal as proposals
@@ -69,7 +69,7 @@ def diff(
         query = CompareQuery(base=_reviewed(ctx, repo, found), head=found.head_seal, direct=True)
     else:
         query = CompareQuery(base=found.base_seal, head=found.head_seal)
-    files = ctx.reader.send(history.COMPARE, query=query, id=repo.id).files
+    files = ctx.reader.history.compare(repo.id, query).files
     if ctx.out.format.as_data:
         ctx.out.rows(files, FILES, ChangedFile)
     elif not files:

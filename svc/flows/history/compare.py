@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from localstore.core.diff import line_diff
 from localstore.core.errors import UsageError
 from localstore.core.limits import TEXT_FILE
-from localstore.core.model import history
 from localstore.core.model.history import ChangedFile, CompareQuery
 from localstore.core.model.repo import Repo
 from localstore.core.pathspec import matching, without_match
@@ -45,7 +44,7 @@ def compare_refs(
     repo = where.readable_repo
     base, head = (seal_of(where, repo, one or HEADS[0]) for one in (span.base, span.head))
     query = CompareQuery(base=base, head=head, direct=span.direct)
-    found = where.reader.send(history.COMPARE, query=query, id=repo.id)
+    found = where.reader.history.compare(repo.id, query)
     wanted = [where.path_in_repo(path) for path in paths]
     files = [file for file in found.files if not wanted or _matches(file, wanted)]
     if space:
@@ -87,7 +86,7 @@ def compare_folder(where: Where, words: Sequence[str] = (), space: bool = True) 
 
 def changes_of_seal(where: Where, repo: Repo, seal: str) -> list[ChangedFile]:
     """Changes of a seal against its first parent, or against nothing."""
-    return where.reader.send(history.COMPARE, query=CompareQuery(head=seal), id=repo.id).files
+    return where.reader.history.compare(repo.id, CompareQuery(head=seal)).files
 
 
 def _may_be_ref(where: Where, word: str) -> bool:

@@ -15,6 +15,7 @@ from localstore.core.endpoint import Endpoint
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.core.model.base import Page
 from localstore.core.model.collaboration.access import AccessRequested
+from localstore.core.model.history import CompareQuery
 from localstore.core.storage.pack import PackWriter
 from svc.api import Api
 from svc.http.client import Http
@@ -84,6 +85,7 @@ def _pack() -> Any:
 
 
 GIVEN: dict[str, Any] = {
+    "query": CompareQuery(head="main"),
     "repo_id": "r",
     "owner": "a",
     "name": "b",

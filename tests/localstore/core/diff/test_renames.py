@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localstore.core.diff.renames import File, Rename, candidates, exact, similar
+from localstore.core.diff.renames import Candidates, File, Rename, candidates, exact, similar
 from localstore.core.encoding import digest
 from localstore.core.limits import MIB, RENAME_PAIRS
 
@@ -93,3 +93,19 @@ def test_more_work_than_the_limits_allow_is_left_undone() -> None:
     large = File(b"1" * 32, 5 * MIB, True)
     assert not candidates({"a": large, "b": large}, {"c": large, "d": large}, [])
     assert candidates({"a": large}, {"c": large}, [])
+
+
+def test_many_changed_files_are_found_within_a_bound_on_the_work() -> None:
+    """Each with each would be 24 million lookups; lines that few files have tell which to compare."""
+    olds = {f"old/{n}": [b"line %d of %d\n" % (at, n) for at in range(600)] for n in range(200)}
+    news = {f"new/{n}.txt": [*olds[f"old/{n}"][:500], b"another %d\n" % n] for n in range(200)}
+    found = renamed(olds, news)
+    assert {(one.old, one.new) for one in found} == {(f"old/{n}", f"new/{n}.txt") for n in range(200)}
+    common = [b"line %d\n" % at for at in range(600)]  # nothing tells one of these from another
+    assert renamed(dict.fromkeys(olds, common), {path: [*common, b"more\n"] for path in news}) == []
+
+
+def renamed(olds: dict[str, list[bytes]], news: dict[str, list[bytes]]) -> list[Rename]:
+    old, new = ({path: b"".join(found) for path, found in side.items()} for side in (olds, news))
+    sides = [{path: File(b"", len(text), True) for path, text in side.items()} for side in (old, new)]
+    return similar(Candidates(*sides), old.__getitem__, new.__getitem__)

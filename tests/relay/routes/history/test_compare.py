@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from localstore.core.limits import COMPARE_TEXT_BYTES, DIFF_BYTES
+from localstore.core.limits import COMPARE_FILES, COMPARE_TEXT_BYTES, DIFF_BYTES
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create
 
@@ -153,23 +153,71 @@ def test_long_texts_go_without_a_patch(http: httpx.Client, owner: Account) -> No
     assert files["small.txt"]["patch"] is not None
 
 
-def test_patches_read_a_share_of_texts_and_no_more(http: httpx.Client, owner: Account) -> None:
+def pages(repo: Repository, **query: Any) -> list[list[dict[str, Any]]]:
+    """The files of each page of a comparison."""
+    found, cursor = [], None
+    while not found or cursor:
+        answer = repo.get("/compare", **query, **({"cursor": cursor} if cursor else {}))
+        found.append(answer["files"])
+        cursor = answer["next_cursor"]
+    return found
+
+
+def test_a_page_reads_a_share_of_texts_and_no_more(http: httpx.Client, owner: Account) -> None:
     """Two long texts under many paths cost as much for each of them."""
     mine = create(http, owner, "shared")
-    count = 10
+    count = 4
     old = b"x\n" * (DIFF_BYTES // 2 - 1000)
     (first,) = mine.seal({f"f{n:02}": old for n in range(count)})
     mine.seal({f"f{n:02}": old + b"y\n" for n in range(count)} | {"small": b"1\n"})
-    files = mine.get("/compare", base=first, head="main")["files"]
-    read = COMPARE_TEXT_BYTES // (2 * len(old) + 2)
-    assert [one["patch"] is not None for one in files] == [*[n < read for n in range(count)], True]
+    each = COMPARE_TEXT_BYTES // (2 * len(old) + 2)
+    found = pages(mine, base=first, head="main")
+    assert [len(page) for page in found] == [*[each] * (count // each - 1), each + 1]
+    assert all(one["patch"] for page in found for one in page)
+
+
+def test_many_changed_files_come_in_pages(http: httpx.Client, owner: Account) -> None:
+    mine = create(http, owner, "paged")
+    count = COMPARE_FILES + 10
+    (first,) = mine.seal({f"f{n:04}": b"1\n" for n in range(count)})
+    (second,) = mine.seal({f"f{n:04}": b"2\n" for n in range(count)})
+    one = mine.get("/compare", base=first, head="main")
+    mine.seal({"more": b"later\n"})
+    two = mine.get("/compare", base=first, head="main", cursor=one["next_cursor"])
+    assert (two["head"], two["next_cursor"]) == (second, None)  # what the first page began
+    assert [file["path"] for file in one["files"] + two["files"]] == [f"f{n:04}" for n in range(count)]
+    assert sum(map(len, pages(mine, head="main"))) == 1
+    assert sum(map(len, pages(mine, head=second, limit=100))) == count
+    assert mine.get("/compare", base=first, head=second, limit=0)["files"] == []
+    for cursor in ("x", one["next_cursor"][:-4]):
+        answer = mine.http.get(
+            f"{mine.url}/compare", params={"base": first, "head": "main", "cursor": cursor}
+        )
+        assert answer.status_code == 422
+    answer = mine.http.get(f"{mine.url}/compare", params={"head": "main", "cursor": one["next_cursor"]})
+    assert answer.status_code == 422
+
+
+def test_renames_of_a_long_text_are_found_beside_the_event_loop(
+    http: httpx.Client, owner: Account, relay: Relay
+) -> None:
+    """The texts are too much for a thread: another process compares them, and the answer is the same."""
+    mine = create(http, owner, "heavy-moves")
+    text = b"".join(b"line %d of many\n" % at for at in range(10_000))
+    (first,) = mine.seal({"a/old.txt": text})
+    mine.seal({"a/old.txt": None, "b/new.txt": text + b"one more\n"})
+    (file,) = mine.get("/compare", base=first, head="main")["files"]
+    assert (file["old_path"], file["path"], file["additions"]) == ("a/old.txt", "b/new.txt", 1)
+    assert relay.node.workers.started
+    blamed = mine.get(f"/seals/{mine.head()}/blame/b/new.txt")
+    assert [(one["start"], one["end"]) for one in blamed["ranges"]] == [(1, 10_000), (10_001, 10_001)]
 
 
 def test_many_copies_of_a_file_that_move_are_all_renamed(http: httpx.Client, owner: Account) -> None:
     mine = create(http, owner, "moved")
     (first,) = mine.seal({f"a/{n:04}": b"same\n" for n in range(500)})
     mine.seal({f"a/{n:04}": None for n in range(500)} | {f"b/{n:04}": b"same\n" for n in range(500)})
-    files = mine.get("/compare", base=first, head="main")["files"]
+    files = [one for page in pages(mine, base=first, head="main") for one in page]
     assert [(one["old_path"], one["path"]) for one in files] == [
         (f"a/{n:04}", f"b/{n:04}") for n in range(500)
     ]

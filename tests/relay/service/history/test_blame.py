@@ -14,6 +14,7 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import TooLarge
 from localstore.core.model.ref import RefCreate
 from localstore.core.model.seal import FinalizeSealsRequest, PrepareSealsRequest, TreeDelta
+from relay.memory import texts as heavy
 from relay.service import ref
 from relay.service.history import blame
 from relay.service.sealing import trees
@@ -31,7 +32,7 @@ async def test_no_text_is_cut_into_lines_on_the_event_loop(
         where.append(threading.get_ident())
         return lines(text)
 
-    monkeypatch.setattr(blame, "lines", cut)
+    monkeypatch.setattr(heavy, "lines", cut)
     async with world(tmp_path) as w:
         device = await w.device()
         gen = base = 0

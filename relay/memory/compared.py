@@ -1,0 +1,79 @@
+"""Caches of comparisons: the changed files of two trees, and the pages that were made of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from localstore.core.limits import MIB
+from localstore.core.model.history import ChangedFile
+from localstore.core.tree import TreeEntry
+from relay.base.recent import Recent
+
+PAIRS = 400_000  # changed files, of all comparisons together
+PAGES_BYTES = 32 * MIB
+FILE_BYTES = 500  # of a changed file in memory besides its patch, about
+
+Key = tuple[str, int | None, bytes | None, bytes]
+"""Repository, number of its path policy (None: all is seen), the trees before and after."""
+
+
+@dataclass(slots=True, frozen=True)
+class Pair:
+    """One changed file before and after; a side is None where the file is absent."""
+
+    old_path: str | None
+    old: TreeEntry | None
+    path: str | None
+    new: TreeEntry | None
+    similarity: int | None = None
+
+    @property
+    def binary(self) -> bool:
+        return any(side is not None and side.kind != "text" for side in (self.old, self.new))
+
+    @property
+    def weight(self) -> int:
+        return sum(side.size for side in (self.old, self.new) if side is not None)
+
+    @property
+    def status(self) -> str:
+        if self.old is None:
+            return "added"
+        if self.new is None:
+            return "removed"
+        return "modified" if self.old_path == self.path else "renamed"
+
+
+@dataclass(slots=True, frozen=True)
+class Files:
+    """A page of a comparison. `after`: the index of the first file of the next page; None on the last one."""
+
+    files: list[ChangedFile]
+    after: int | None
+
+    def weigh(self) -> int:
+        """Bytes in memory, about."""
+        return sum(FILE_BYTES + len(file.patch or "") for file in self.files)
+
+
+@dataclass(slots=True)
+class Comparisons:
+    pairs: Recent[Key, list[Pair]] = field(default_factory=lambda: Recent(PAIRS, len))
+    pages: Recent[tuple[Key, int], Files] = field(default_factory=lambda: Recent(PAGES_BYTES, Files.weigh))
+    _turns: dict[Key, tuple[asyncio.Lock, int]] = field(default_factory=dict)
+
+    @contextlib.asynccontextmanager
+    async def turn(self, key: Key) -> AsyncIterator[None]:
+        """A lock for one comparison: who waits for it finds what the one before has made."""
+        lock, waiting = self._turns.get(key) or (asyncio.Lock(), 0)
+        self._turns[key] = lock, waiting + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, waiting = self._turns.pop(key)
+            if waiting > 1:
+                self._turns[key] = lock, waiting - 1

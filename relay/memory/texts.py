@@ -1,0 +1,76 @@
+"""What `relay.memory.workers` does with texts: functions of the kernel, for many texts in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from localstore.core.diff import blame, line_diff, renames
+from localstore.core.diff.line_diff import lines
+from localstore.core.diff.renames import Candidates, Rename
+
+Owners = list[str]
+"""A seal id for each line."""
+
+
+class Sides(NamedTuple):
+    """A changed file: paths and texts before and after, None where there is no such file."""
+
+    old_path: str | None
+    old: bytes | None
+    path: str | None
+    new: bytes | None
+    similarity: int | None
+
+
+class Patch(NamedTuple):
+    added: int
+    removed: int
+    patch: str
+
+
+def patch(sides: Sides) -> Patch:
+    old_path, old, path, new, similarity = sides
+    added, removed, found = line_diff.compared(old, new, old_path, path, similarity=similarity)
+    return Patch(added, removed, found.decode("utf-8", "replace"))
+
+
+def patches(files: Sequence[Sides], characters: int) -> list[Patch]:
+    """The patches of the first files, at least of one, until they have so many characters."""
+    found: list[Patch] = []
+    for sides in files:
+        found.append(patch(sides))
+        characters -= len(found[-1].patch)
+        if characters <= 0:
+            break
+    return found
+
+
+def moves(left: Candidates, texts: Mapping[bytes, bytes]) -> list[Rename]:
+    """The similar pairs of candidates. `texts`: by digest."""
+    return renames.similar(
+        left, lambda path: texts[left.removed[path].digest], lambda path: texts[left.added[path].digest]
+    )
+
+
+def carried(owners: Owners, text: bytes, ways: Sequence[tuple[str, bytes]]) -> tuple[Owners, int]:
+    """The owners of the lines of the last text, and the number of lines of all texts in `ways`. Two texts are
+    held as lines at a time: large ones need much time and memory."""
+    old, gone_through = lines(text), 0
+    for seal_id, following in ways:
+        new = lines(following)
+        owners = blame.advance(owners, old, new, seal_id)
+        old, gone_through = new, gone_through + len(new)
+    return owners, gone_through
+
+
+def inherit(seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]) -> Owners:
+    """Assign each line to the first parent that has it; lines of no parent belong to the seal itself."""
+    new = lines(text)
+    result: list[str | None] = [None] * len(new)
+    for owners, old in before:
+        taken = blame.advance(list(range(len(owners))), lines(old), new, -1)
+        result = [
+            mine if mine is not None or at < 0 else owners[at] for mine, at in zip(result, taken, strict=True)
+        ]
+    return [owner or seal_id for owner in result]

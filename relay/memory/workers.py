@@ -1,0 +1,103 @@
+"""Comparisons of texts in a process beside the relay, in turns of those who ask.
+
+Threads beside the event loop are not enough: while one of them compares, the interpreter serves requests for
+a share of the time alone. What is little work stays on a thread, since sending it would cost more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import pickle
+import sys
+import time
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable
+from typing import TypeVar
+
+from localstore.core.errors import RateLimited, TooLarge, Unavailable
+from relay.memory.fair import Share, Turns
+from relay.memory.worker import LENGTH, frame
+
+R = TypeVar("R")
+Said = tuple[R, Exception | None, float]  # result or error, and CPU seconds
+LITTLE = 64 * 1024  # bytes of texts that a thread compares within milliseconds
+LONGEST = 60.0  # seconds that one call may take, also on a machine that is busy
+PATIENCE = 10.0  # seconds that a call may wait for the budget of who asks
+
+
+class Workers:
+    """One process, started by the first call that needs it."""
+
+    def __init__(self, share: Share) -> None:
+        self._share = share
+        self._turns = Turns()
+        self._process: Process | None = None
+
+    @property
+    def started(self) -> bool:
+        return self._process is not None
+
+    async def run(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
+        """The result of `call`, a function of a module that imports the kernel alone. `size`: bytes of the
+        texts that it goes through. Its CPU seconds count against the budget of `who`. Raises RateLimited for
+        who has none left or too many calls waiting, TooLarge for a call that does not end in time."""
+        if size <= LITTLE:
+            began = time.thread_time()
+            found = await asyncio.to_thread(call, *arguments)
+            self._share.spent(who, time.thread_time() - began)
+            return found
+        if (wait := self._share.owed(who)) > PATIENCE:
+            raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
+        await asyncio.sleep(wait)
+        async with self._turns.turn(who):
+            asking = asyncio.ensure_future(self._ask(call, arguments))
+            try:
+                found, error, seconds = await asyncio.shield(asking)
+            finally:
+                await asyncio.gather(asking, return_exceptions=True)  # the turn lasts until it has ended
+        self._share.spent(who, seconds)
+        if error is not None:
+            raise error
+        return found
+
+    async def _ask(self, call: Callable[..., R], arguments: tuple[object, ...]) -> Said[R]:
+        sent = await asyncio.to_thread(frame, (call, arguments))
+        process = await self._started()
+        assert process.stdin is not None  # noqa: S101  # it was started with both
+        assert process.stdout is not None  # noqa: S101
+        try:
+            async with asyncio.timeout(LONGEST):
+                process.stdin.write(sent)
+                await process.stdin.drain()
+                (length,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
+                raw = await process.stdout.readexactly(length)
+        except TimeoutError:
+            await self._end()
+            raise TooLarge("these texts are too much work to compare; ask for less") from None
+        except (OSError, asyncio.IncompleteReadError):
+            await self._end()
+            raise Unavailable("the process that compares texts ended; try again") from None
+        except asyncio.CancelledError:
+            await self._end()  # its answer would be taken for the next one's
+            raise
+        found: Said[R] = await asyncio.to_thread(pickle.loads, raw)
+        return found
+
+    async def _started(self) -> Process:
+        if self._process is None or self._process.returncode is not None:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-P", "-m", "relay.memory.worker", stdin=PIPE, stdout=PIPE
+            )
+        return self._process
+
+    async def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+    async def close(self) -> None:
+        await self._end()
