@@ -1,0 +1,51 @@
+"""Work that is ended when it takes too long, on the main thread.
+
+rows = within(0.3, lambda: rendered(text)) or plain(text)
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+SOON = 0.001  # seconds: the slice around is over as well
+
+
+class _Late(BaseException):
+    """The slice of time is over. No Exception, so that what the work catches is not this."""
+
+
+def within(seconds: float, work: Callable[[], T]) -> T | None:
+    """What `work` returns; None if it takes more CPU than that, or on another thread, where no signal comes.
+
+    The timer counts this process's own time, so that a busy machine ends nothing. The engine of regular
+    expressions looks for signals too: one match that goes on and on is ended as well.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    armed = True
+    outer = signal.getitimer(signal.ITIMER_VIRTUAL)[0]  # what is left of the slice that this one is in
+    least = min(seconds, outer) if outer else seconds
+
+    def late(number: int, frame: object) -> None:
+        if armed:
+            raise _Late
+
+    before = signal.signal(signal.SIGVTALRM, late)
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_VIRTUAL, least)
+            return work()
+        finally:
+            left = signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)[0]
+            armed = False
+    except _Late:
+        left = 0.0
+        return None
+    finally:
+        signal.signal(signal.SIGVTALRM, before)
+        if outer:
+            signal.setitimer(signal.ITIMER_VIRTUAL, max(SOON, outer - (least - left)))
