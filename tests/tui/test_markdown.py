@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import unicodedata
 
 import pytest
@@ -234,6 +235,21 @@ def test_work_that_takes_too_long_is_ended() -> None:
 
     assert within(0.01, endless) is None
     assert within(1.0, lambda: 1) == 1
+    assert within(1.0, lambda: within(0.01, endless)) is None
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
+
+
+def test_work_is_ended_though_its_first_end_is_swallowed() -> None:
+    class Slow:
+        def __del__(self) -> None:
+            for _ in range(10**6):
+                pass
+
+    def endless() -> None:
+        while True:
+            Slow()
+
+    assert within(0.01, endless) is None
 
 
 def test_paths_that_links_lead_to() -> None:
