@@ -46,7 +46,7 @@ MOVES = (
     Action("left", ("left",), "scroll left"),
     Action("right", ("right",), "scroll right"),
     Action("open", ("enter",), "open", footer=True),
-    Action("pane", ("tab",), "next pane"),
+    Action("pane", ("tab",), "next link or pane"),
 )
 EVERYWHERE = (
     *MOVES,

@@ -98,9 +98,3 @@ def colourable(text: str) -> bool:
     if len(text) > WHOLE_MAX or text.count("\n") > LINES_MAX:
         return False
     return all(len(line) <= LINE_MAX for _, lines in windows(text) for line in lines)
-
-
-def lines_of(text: str) -> list[str]:
-    """The lines without their ends; a final newline makes no further line."""
-    lines = text.split("\n")
-    return lines[:-1] if len(lines) > 1 and lines[-1] == "" else lines

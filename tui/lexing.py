@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import signal
 import sys
-import threading
 from array import array
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -23,6 +22,7 @@ from pygments.lexers import find_lexer_class, get_all_lexers
 from pygments.token import Token, _TokenType
 
 from tui.colouring import BY_LANGUAGE, FOUND, HEAD, NAMES, NOTHING, Roles
+from tui.slices import within
 
 SECONDS = 3.0  # of CPU that a text may take; then its process ends
 SLICE = 0.01  # the same for a line, on the app's own thread
@@ -44,10 +44,6 @@ _ROLES: tuple[tuple[_TokenType, str], ...] = (
     (Token.Generic.Strong, "title"),
 )
 _KNOWN: dict[_TokenType, str] = {}
-
-
-class _Late(Exception):
-    """The slice of time is over."""
 
 
 def lexer_of(path: str) -> Lexer | None:
@@ -99,28 +95,7 @@ def roles_in(text: str, lexer: Lexer) -> Roles:
 
 def roles_soon(text: str, lexer: Lexer, seconds: float = SLICE) -> Roles | None:
     """The roles of a text; None if they take more CPU than that, or on a thread where that cannot be told."""
-    if threading.current_thread() is not threading.main_thread():
-        return None  # signals come to the main thread only
-    armed = True
-
-    def late(number: int, frame: object) -> None:
-        if armed:
-            raise _Late
-
-    # The timer counts this process's own time, so that a busy machine ends nothing. The engine of regular
-    # expressions looks for signals too, so one match that goes on and on is ended as well.
-    before = signal.signal(signal.SIGVTALRM, late)
-    try:
-        try:
-            signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-            return roles_in(text, lexer)
-        finally:
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
-            armed = False
-    except _Late:
-        return None
-    finally:
-        signal.signal(signal.SIGVTALRM, before)
+    return within(seconds, lambda: roles_in(text, lexer))
 
 
 def serve(source: BinaryIO, out: BinaryIO) -> None:

@@ -20,11 +20,10 @@ from localstore.core.model.history import SealSummary
 from localstore.core.model.repo import Repo
 from tui import contents, reads
 from tui.client import Client, sentence
-from tui.highlight import lines_of
 from tui.pages import Choice, Page, Pages
 from tui.reads import Read
 from tui.screens.code.words import counts, listed
-from tui.text import ago, safe
+from tui.text import ago, lines_of, safe
 from tui.widgets.patch import Patches
 
 T = TypeVar("T")

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import accumulate, count
 from operator import add
 
 from rich.cells import cell_len, chop_cells, set_cell_size
-from rich.segment import Segment
-from rich.style import Style
-from textual.strip import Strip
 
 from localstore.core.paths import terminal_safe
 from svc.console.table import age
@@ -148,12 +145,7 @@ def columns(left: Sequence[Part], right: Sequence[Part], width: int) -> list[Par
     return [*head, (" " * gap, "text"), *right]
 
 
-def strip(parts: Iterable[Part], width: int, styles: Mapping[str, Style], over: Style | None = None) -> Strip:
-    """The parts as a line of exactly `width` cells. `over` is laid over every style: the cursor's line."""
-    segments, used = [], 0
-    for text, role in fit(parts, width):
-        segments.append(Segment(text, styles[role] + over if over else styles[role]))
-        used += cell_len(text)
-    if used < width:
-        segments.append(Segment(" " * (width - used), styles["text"] + over if over else styles["text"]))
-    return Strip(segments, width)
+def lines_of(text: str) -> list[str]:
+    """The lines without their ends; a final newline makes no further line."""
+    lines = text.split("\n")
+    return lines[:-1] if len(lines) > 1 and lines[-1] == "" else lines

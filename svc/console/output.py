@@ -105,9 +105,11 @@ class Out:
         model: type | None = None,
         body: str = "",
         text: str = "",
+        *,
+        drawn: bool = False,
     ) -> None:
-        """Print one thing with its fields. `body`: text below them, on a terminal only. `text`: the member
-        that holds it, elsewhere a column of its own."""
+        """Print one thing with its fields. `body`: text below them, on a terminal only; `drawn`: svc made it
+        safe and coloured it. `text`: the member that holds it, elsewhere a column of its own."""
         if text and (self.format.as_data or not self.terminal):
             columns = (*columns, Column(text))
         self._fields(columns, model)
@@ -118,7 +120,7 @@ class Out:
             for column in columns:
                 self._write(f"{column.name}\t{plain(column.value(record))}\n")
         else:
-            shown = select.safe_for(body, terminal=True).splitlines()
+            shown = body.split("\n") if drawn else select.safe_for(body, terminal=True).splitlines()
             self._show([*listed(record, columns, _now()), *([""] if body else []), *shown])
 
     def done(
@@ -261,6 +263,10 @@ class Out:
         """The text in a colour (red, green, yellow, cyan, bold) if colours are enabled."""
         codes = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1"}
         return f"\x1b[{codes[colour]}m{text}\x1b[0m" if self._colour and colour else text
+
+    def styled(self, text: str, codes: str) -> str:
+        """The text with codes of SGR, such as `1;36`, if colours are enabled."""
+        return f"\x1b[{codes}m{text}\x1b[0m" if self._colour and codes else text
 
     def _narrow(self, headers: list[str]) -> None:
         names = ", ".join(header.lower() for header in headers)

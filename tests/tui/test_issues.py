@@ -195,3 +195,36 @@ async def test_who_is_not_signed_in_is_told_so(issue: str, alice: Svc, open_app:
         await press(pilot, "enter")
         await press(pilot, "3")
         assert "sign in for this" in await press(pilot, "a")
+
+
+async def test_texts_are_shown_as_markdown_and_links_are_walked(
+    project: str, alice: Svc, open_app: Open
+) -> None:
+    body = "# What\n\n```python\ndef f():\n    return 1\n```\n\nSee #1 and @bob.\n\n"
+    body += "<details><summary>More</summary>\n\nhidden words\n\n</details>\n"
+    assert alice("issue", "create", "-t", "First of them", "-b", "Nothing here").code == 0
+    assert alice("issue", "create", "-t", "Second", "-b", body).code == 0
+    async with open_app().run_test(size=(80, 30)) as pilot:
+        text = await open_issue(pilot)
+        assert "Second" in text
+        assert "# What" not in text and "────" in text
+        assert "│     return 1" in text
+        assert "hidden words" not in text
+        await press(pilot, "tab", "tab", "tab")
+        text = await press(pilot, "enter")
+        assert "▾ More" in text and "hidden words" in text
+        assert "hidden words" not in await press(pilot, "enter")
+        await press(pilot, "g", "tab")
+        text = await press(pilot, "enter")
+        assert "Nothing here" in text and "#1  First of them" in text
+        await press(pilot, "escape", "tab")
+        assert "copied @bob" in await press(pilot, "enter")
+
+
+async def test_a_text_that_takes_too_long_is_shown_as_it_was_written(
+    project: str, alice: Svc, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui.markdown.page.SECONDS", 1e-6)
+    assert alice("issue", "create", "-t", "Second", "-b", "# What\n\n" + "word " * 3000).code == 0
+    async with open_app().run_test(size=(80, 30)) as pilot:
+        assert "# What" in await open_issue(pilot)

@@ -19,10 +19,10 @@ from localstore.core.model.collaboration.issue import Reactions
 from localstore.core.model.collaboration.proposal import HeadRepo, Proposal, Reviewer, ThreadCounts
 from localstore.core.model.history import ChangedFile
 from tests.depth import rounds
-from tui.highlight import coloured, lines_of, plain
+from tui.highlight import coloured, plain
 from tui.lexing import lexer_of, role_of
 from tui.listed import ListedProposal, Verdict, listed
-from tui.text import WINDOW, safe, starts, windows
+from tui.text import WINDOW, lines_of, safe, starts, windows
 from tui.widgets.lines import Item, Lines
 from tui.widgets.made import Made
 from tui.widgets.patch import Key, Noted, Patches, Spot, texts

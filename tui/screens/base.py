@@ -15,6 +15,7 @@ from textual.widget import Widget
 from localstore.core.model.repo import Repo
 from tui.actions import Action, spoken
 from tui.text import Part, safe
+from tui.texts import DETAILS, Texts
 from tui.widgets.frame import LIGHTS, OPENING_SECONDS, Hints, Line, Prompt
 from tui.widgets.lines import Lines
 
@@ -30,6 +31,7 @@ class Base(Screen[None], inherit_bindings=False):
 
     ACTIONS: tuple[Action, ...] = ()
     AUTO_FOCUS = "Lines"
+    texts: Texts | None = None  # those of the screen, if it shows some
     FOLLOWS_LATER = False  # whether the server makes what is shown some time after the event
 
     class Focused(Message):
@@ -340,10 +342,16 @@ class Base(Screen[None], inherit_bindings=False):
         self._move(lambda lines: lines.choose())
 
     def do_pane(self) -> None:
+        """Go to the next link of the list, behind the last one to the next pane."""
+        if self.lines is not None and self.lines.step_link():
+            return
         shown = [lines for lines in self.query(Lines) if lines.display and lines.region.width]
         if shown:
             at = shown.index(self.focused) if self.focused in shown else -1
             self.set_focus(shown[(at + 1) % len(shown)])
+            if len(shown) == 1 and shown[0].linked and shown[0].cursor:
+                shown[0].go(0)
+                shown[0].step_link()
 
     def leave_filter(self) -> bool:
         """List all again, as esc does before it leaves; False if nothing is left out."""
@@ -352,6 +360,24 @@ class Base(Screen[None], inherit_bindings=False):
             return False
         lines.filter("")
         return True
+
+    def on_lines_followed(self, event: Lines.Followed) -> None:
+        event.stop()
+        self.follow_link(event.target)
+
+    @property
+    def texts_shown(self) -> Texts | None:
+        """The texts whose details fold."""
+        return self.texts
+
+    def follow_link(self, target: str) -> None:
+        """Open what a link leads to, or copy its address."""
+        from tui.screens.following import follow
+
+        if target.startswith(DETAILS) and self.texts_shown is not None:
+            self.texts_shown.toggle(target)
+        else:
+            follow(self, target)
 
     def do_back(self) -> None:
         if self.leave_filter():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -23,6 +24,7 @@ from tui.screens.settings.settings import Settings
 from tui.screens.talk.issues import Issues
 from tui.screens.view import View
 from tui.text import Part, safe
+from tui.texts import Texts
 from tui.widgets.frame import Line
 from tui.widgets.lines import Lines
 
@@ -36,6 +38,7 @@ TABS: tuple[tuple[str, type[View]], ...] = (
     ("Insights", Insights),
     ("Settings", Settings),
 )
+TABS_CODE = 2  # the number of the tab Code
 SOON = 0.02  # seconds
 
 
@@ -205,6 +208,26 @@ class RepoScreen(Base):
                 if view.is_mounted:
                     view.moved()
         self.show_frame()
+
+    @property
+    def texts_shown(self) -> Texts | None:
+        return self.view.texts if self.view is not None else None
+
+    def follow_link(self, target: str) -> None:
+        """A path leads to that file in the tab Code."""
+        path = self.view.path_of(target) if self.view is not None else None
+        if path is None:
+            super().follow_link(target)
+            return
+        self.show_tab(TABS_CODE)
+        self._views[TABS_CODE].call_after_refresh(lambda: self._go_to_file(path))  # after it has the focus
+
+    def _go_to_file(self, path: str) -> None:
+        view = self._views[TABS_CODE]
+        if not view.is_mounted:  # on a busy machine its widgets come later
+            self.set_timer(SOON, lambda: self._go_to_file(path))
+        else:
+            cast("Code", view).go_to_file(path)
 
     def do_ref(self) -> None:
         if not self.read:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from textual.containers import Vertical
 
 from tui.actions import Action
+from tui.texts import Texts
 
 if TYPE_CHECKING:
     from tui.app import SvcApp
@@ -19,6 +20,8 @@ class View(Vertical):
 
     DEFAULT_CSS = "View { height: 1fr; width: 1fr; }"
     ACTIONS: tuple[Action, ...] = ()
+
+    texts: Texts | None = None  # those of the tab, if it shows some
 
     def __init__(self, of: RepoScreen) -> None:
         super().__init__()
@@ -47,6 +50,10 @@ class View(Vertical):
 
     def acting(self, action: str) -> None:
         """Called with the id of an action before it is carried out."""
+
+    def path_of(self, target: str) -> str | None:
+        """The path of the file that a link of the tab leads to; None if it leads elsewhere."""
+        return None
 
     def leave_filter(self) -> bool:
         """List all again at esc; False if nothing is left out."""

@@ -12,8 +12,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input
 
-from tui.text import Part, columns, safe, strip
+from tui.text import Part, columns, safe
 from tui.theme import BACKGROUNDS, THEMES
+from tui.widgets.strips import strip
 
 LIGHTS: dict[str, tuple[Part, Part]] = {
     "live": (("●", "good"), (" live", "good")),

@@ -17,20 +17,24 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.text import Part, columns, strip
+from tui.text import Part, columns
 from tui.theme import THEMES
+from tui.widgets.strips import strip
 
 MARK = "▸ "
+LINKED = ("link", "person")  # roles of parts that lead somewhere, in rows with targets
 WHEEL = 3  # rows of one step of the wheel
 
 
 class Item(NamedTuple):
-    """One row. `key` None: nothing to choose, such as a heading. `text`: what a filter looks in."""
+    """One row. `key` None: nothing to choose, such as a heading. `text`: what a filter looks in. `targets`:
+    what its parts with a role of LINKED lead to, in order."""
 
     key: Hashable | None
     left: tuple[Part, ...]
     right: tuple[Part, ...] = ()
     text: str = ""
+    targets: tuple[str, ...] = ()
 
 
 class Rows(Protocol):
@@ -57,11 +61,19 @@ class Lines(Widget, can_focus=True):
             self.lines = lines
             super().__init__()
 
+    class Followed(Message):
+        """The user follows a link."""
+
+        def __init__(self, lines: Lines, target: str) -> None:
+            self.lines, self.target = lines, target
+            super().__init__()
+
     def __init__(
         self,
         *,
         marked: bool = True,
         searches: bool = False,
+        linked: bool = False,
         empty: str = "",
         waiting: str = "",
         id: str | None = None,
@@ -73,6 +85,8 @@ class Lines(Widget, can_focus=True):
         self.top = 0
         self.shift = 0  # columns scrolled to the right
         self.marked = marked
+        self.linked = linked  # whether rows may have links
+        self._link = 0  # the chosen one of the row under the cursor
         self.searches = searches  # `/` goes to what matches instead of leaving out the rest
         self.empty = empty
         self._all: Rows = ()
@@ -150,6 +164,7 @@ class Lines(Widget, can_focus=True):
                 self.refresh()
             return
         self.cursor, top = chosen, self.top
+        self._link = 0
         self._settle()
         if self.top == top:
             self.refresh(*(Region(0, row - top, self.size.width, 1) for row in (before, chosen)))
@@ -192,8 +207,31 @@ class Lines(Widget, can_focus=True):
         self.shift = max(0, self.shift + by)
         self.refresh()
 
+    @property
+    def target(self) -> str:
+        """What the chosen link leads to; "" if there is none under the cursor."""
+        targets = self.item.targets if self.linked and self.item is not None else ()
+        return targets[min(self._link, len(targets) - 1)] if targets else ""
+
+    def step_link(self) -> bool:
+        """Go to the next link below; False if there is none."""
+        if not self.linked or self.item is None:
+            return False
+        if self._link + 1 < len(self.item.targets):
+            self._link += 1
+            self.refresh(Region(0, self.cursor - self.top, self.size.width, 1))
+            return True
+        begins = self.cursor + (1 if self.item.targets or self.cursor else 0)
+        index = next((at for at in range(begins, len(self.rows)) if self.rows[at].targets), None)
+        if index is not None:
+            self.go(index)
+            self._link = 0
+        return index is not None
+
     def choose(self) -> None:
-        if self.key is not None:
+        if self.target:
+            self.post_message(self.Followed(self, self.target))
+        elif self.key is not None:
             self.post_message(self.Chosen(self, self.key))
 
     @property
@@ -244,8 +282,16 @@ class Lines(Widget, can_focus=True):
         here = item.key is not None and self.highlights(index)
         mark = [(MARK if here else "  ", "marker")] if self.marked else []
         parts = columns(item.left, item.right, width + self.shift - 2 * self.marked)
-        line = strip([*mark, *parts], width + self.shift, styles, styles["cursor"] if here else None)
+        over = styles["cursor"] if here else None
+        line = strip([*mark, *parts], width + self.shift, styles, over, self._bare(item, len(mark), here))
         return line.crop(self.shift, self.shift + width) if self.shift else line
+
+    def _bare(self, item: Item, marks: int, here: bool) -> int:
+        """The place of the part that the cursor leaves out: the chosen one of several links."""
+        if not here or not self.linked or len(item.targets) < 2:
+            return -1
+        places = [place for place, (_, role) in enumerate(item.left, marks) if role in LINKED]
+        return places[min(self._link, len(places) - 1)]
 
     @property
     def styles_of_theme(self) -> dict[str, Style]:

@@ -14,8 +14,9 @@ from textual.widget import Widget
 from tui.display.screen import Over
 from tui.images.decode import Drawn
 from tui.images.protocol import DELETE_KITTY, Way, cells, sequence
-from tui.text import Part, strip
+from tui.text import Part
 from tui.theme import THEMES
+from tui.widgets.strips import strip
 
 UPPER = "▀"
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from localstore.core.errors import NotFound, PathInvalid, SvcError
 from localstore.core.limits import BLOB_INLINE
-from localstore.core.model.history import Compare, Seal, SealSummary, TreeFile
+from localstore.core.model.history import Compare, CompareQuery, Seal, SealSummary, TreeFile
 from localstore.core.model.ref import Ref
 from relay.domain.repository.place import Place
 from relay.service import ref as refs
@@ -147,7 +147,7 @@ async def seal(place: Place, seal_id: str) -> tuple[Seal, Compare | None, str]:
     if not place.may("history.compare"):
         return row, None, "Sign in to see what changed."
     try:
-        changes = await compare.compare(place.view, None, row.id)
+        changes = await compare.compare(place.view, CompareQuery(head=row.id))
     except SvcError as error:
         return row, None, error.detail
     return row, changes, ""

@@ -12,8 +12,10 @@ from localstore.core.model.base import PageQuery
 from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration.issue import Comment, Issue, IssueCreate, IssueQuery
 from localstore.core.model.repo import Repo
+from localstore.core.paths import terminal_safe
 from localstore.core.rights import RANK
 from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.markdown import markdown
 from svc.cmd.frame.options import Limit
 from svc.cmd.frame.queueing import queueable
 from svc.cmd.frame.text_options import Body, BodyFile, body_of
@@ -30,7 +32,6 @@ from svc.cmd.issue.words import (
     names_of,
     note_qualifier,
     number_of,
-    prose,
     titled,
 )
 from svc.console import Column, answers
@@ -185,16 +186,16 @@ def view(
         thread = list(ctx.reader.items(issues.COMMENTS, PageQuery(), id=repo.id, n=n)) if comments else []
     list(listing(ctx.obj.home, repo.id, [found]))
     record = {**msgspec.to_builtins(found), "thread": msgspec.to_builtins(thread) if comments else None}
-    parts = [prose(found.body)] if found.body.strip() else []
+    parts = [markdown(ctx.out, found.body)] if found.body.strip() else []
     parts += [_comment(ctx, one) for one in thread]
     columns = ONE if ctx.out.terminal and not ctx.out.format.as_data else THREAD[: None if comments else -1]
-    ctx.out.record(record, columns, Issue, body="\n\n".join(parts))
+    ctx.out.record(record, columns, Issue, body="\n\n".join(parts), drawn=True)
 
 
 def _comment(ctx: Ctx, one: Comment) -> str:
-    who = one.author.handle or one.author.id
+    who = terminal_safe(one.author.handle or one.author.id)
     edited = ", edited" if one.updated_at != one.created_at else ""
-    return f"--- {who}, {ctx.out.when(one.created_at)}{edited}\n\n{prose(one.body)}"
+    return f"--- {who}, {ctx.out.when(one.created_at)}{edited}\n\n{markdown(ctx.out, one.body)}"
 
 
 def _person(typed: str) -> str | None:

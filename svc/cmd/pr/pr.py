@@ -19,11 +19,13 @@ from localstore.core.model.collaboration.issue import Comment
 from localstore.core.model.collaboration.proposal import Proposal, ProposalQuery
 from localstore.core.model.collaboration.review import Review
 from localstore.core.model.collaboration.thread import Thread, ThreadQuery
+from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.markdown import markdown
 from svc.cmd.frame.options import Limit
-from svc.cmd.issue.words import Web, note_qualifier, prose
+from svc.cmd.issue.words import Web, note_qualifier
 from svc.cmd.pr.threads import told
-from svc.cmd.pr.words import COLUMNS, ONE, Number, find, person, place_of, say_place
+from svc.cmd.pr.words import CHECKED, COLUMNS, ONE, Number, find, person, place_of, say_place
 from svc.console import Column, answers
 from svc.flows.place.known_subjects import listing
 from svc.flows.proposal.finding import Owned, from_branch
@@ -168,15 +170,15 @@ def view(
         "thread": msgspec.to_builtins(thread) if comments else None,
         "line_threads": msgspec.to_builtins(on_lines) if comments else None,
     }
-    parts = [prose(found.body)] if found.body.strip() else []
+    parts = [markdown(ctx.out, found.body)] if found.body.strip() else []
     parts += [_said(ctx, one) for one in thread]
     parts += told(ctx, repo, on_lines)
     columns = THREAD[: None if comments else -2]
     if ctx.out.terminal and not ctx.out.format.as_data:
-        columns = ONE
+        columns = (*ONE[:6], CHECKED, *ONE[6:])
     if found.state != "open" and not ctx.out.format.as_data:
         columns = tuple(one for one in columns if one.name != "merge_state")
-    ctx.out.record(record, columns, Proposal, body="\n\n".join(parts))
+    ctx.out.record(record, columns, Proposal, body="\n\n".join(parts), drawn=True)
 
 
 def _said(ctx: Ctx, one: Comment | Review) -> str:
@@ -187,5 +189,5 @@ def _said(ctx: Ctx, one: Comment | Review) -> str:
         who = one.reviewer.handle or one.reviewer.id
         gone = ", dismissed" if one.dismissed_at else ", stale" if one.stale else ""
         did = f", {_SAID[one.verdict]} {one.seal_id[:12]}{gone}"
-    said = f"\n\n{prose(one.body)}" if one.body.strip() else ""
-    return f"--- {who}, {ctx.out.when(one.created_at)}{did}{said}"
+    said = f"\n\n{markdown(ctx.out, one.body)}" if one.body.strip() else ""
+    return f"--- {terminal_safe(who)}, {ctx.out.when(one.created_at)}{did}{said}"

@@ -33,6 +33,7 @@ from localstore.core.model.seal import FinalizeSealsRequest
 from localstore.core.paths import terminal_safe
 from svc.api import Api
 from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.markdown import markdown
 from svc.cmd.frame.options import Limit
 from svc.cmd.frame.text_options import text_of
 from svc.cmd.frame.working_copy import count
@@ -274,7 +275,8 @@ def told(ctx: Ctx, repo: Repo, every: Iterable[Thread]) -> Iterator[str]:
             parts += [f"    applied in {seal[:12]}"] if seal else []
         for said in one.comments:
             who = said.author.handle or said.author.id
-            parts.append(f"{who}, {ctx.out.when(said.created_at)}\n\n{prose(said.body)}")
+            when = ctx.out.when(said.created_at)
+            parts.append(f"{terminal_safe(who)}, {when}\n\n{markdown(ctx.out, said.body)}")
         yield "\n\n".join(filter(None, parts))
 
 

@@ -72,6 +72,17 @@ COLUMNS = (
     Column("author", author, spare=2),
     Column("updated_at", kind="time"),
 )
+
+
+def checks(record: dict[str, Any]) -> str:
+    """How many checks of the newest version passed, failed and wait."""
+    count = record["checks"]
+    told = [f"{count[name]} {word}" for name, word in _COUNTED if count[name]]
+    return ", ".join(told)
+
+
+_COUNTED = (("failed", "failed"), ("pending", "pending"), ("passed", "passed"))
+CHECKED = Column("checks", checks)
 ONE = (
     Column("number"),
     Column("title", kind="line"),

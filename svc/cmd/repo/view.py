@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from localstore.core.errors import SvcError
+from localstore.core.model import history
+from localstore.core.model import ref as refs
+from localstore.core.model.history import TreeQuery
 from localstore.core.model.repo import Repo
 from localstore.core.names import page_path
+from localstore.core.paths import PROSE, terminal_safe
 from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.markdown import is_markdown, markdown
 from svc.cmd.frame.options import Repository, Web
 from svc.console import Column, answers
 
@@ -20,6 +28,8 @@ def fork_of(record: dict[str, object]) -> object:
     return found.get("full_name") if isinstance(found, dict) else None
 
 
+READMES = ("readme.md", "readme", "readme.txt", "readme.rst")
+PLAIN_CHARS = 64 * 1024  # of a README that is no Markdown
 COLUMNS = (
     Column("full_name"),
     Column("description", kind="line"),
@@ -44,7 +54,8 @@ def view(
 ) -> None:
     """Show a repository
 
-    Without an argument the one this folder is linked to. Public repositories need no session.
+    Without an argument the one this folder is linked to. Public repositories need no session. On a terminal
+    its README follows.
 
     Examples:
     svc repo view
@@ -58,4 +69,23 @@ def view(
 
         open_page(ctx.out, ctx.obj.server + page_path(repo.kind, repo.full_name))
         return
-    ctx.out.record(repo, COLUMNS, Repo)
+    readme = _readme(ctx, repo) if ctx.out.terminal and not ctx.out.format.as_data else ""
+    ctx.out.record(repo, COLUMNS, Repo, body=readme, drawn=True)
+
+
+def _readme(ctx: Ctx, repo: Repo) -> str:
+    """The rows of the README of the default branch; "" without one, or where it cannot be read."""
+    api = ctx.reader
+    with suppress(SvcError):
+        head = api.send(refs.GET, id=repo.id, type="branch", name=repo.default_branch).head
+        if head is None:
+            return ""
+        entries = api.send(history.TREE, query=TreeQuery(), id=repo.id, sha=head).entries
+        path = next((one.path for one in entries if one.path.casefold() in READMES), "")
+        blob = api.send(history.BLOB, id=repo.id, sha=head, path=path) if path else None
+        if blob is None or blob.encoding != "utf-8" or not blob.content:
+            return ""
+        if is_markdown(path):
+            return markdown(ctx.out, blob.content, breaks=False)
+        return terminal_safe(blob.content[:PLAIN_CHARS], keep=PROSE).rstrip()
+    return ""

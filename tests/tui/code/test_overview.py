@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.svc.conftest import Svc
-from tests.tui.test_app import press, project, settle
+from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
 from tui.text import folded
 
@@ -30,7 +30,7 @@ def test_rows_are_broken_between_words_and_nothing_is_lost(parts: list[tuple[str
     assert [role for row in rows for words, role in row for _ in words] == roles
 
 
-async def test_the_readme_is_as_wide_as_the_terminal(
+async def test_the_readme_is_as_wide_as_the_terminal_and_can_be_read(
     project: str, alice: Svc, open_app: Callable[..., SvcApp]
 ) -> None:
     Path("README.md").write_text("# Project\n\n" + "a long story about words " * 8 + "with an end.\n")
@@ -43,4 +43,42 @@ async def test_the_readme_is_as_wide_as_the_terminal(
         assert "…" not in text[text.index("Project") :]
         await pilot.resize_terminal(120, 30)
         rows = (await settle(pilot)).splitlines()
-        assert max(map(len, (row.rstrip() for row in rows if "story" in row))) > 100
+        assert max(map(len, (row.rstrip() for row in rows if "story" in row))) > 90
+
+
+async def test_a_readme_is_a_page_and_its_links_open_files(
+    project: str, alice: Svc, open_app: Callable[..., SvcApp]
+) -> None:
+    Path("docs").mkdir()
+    Path("docs/guide.md").write_text("# The guide\n\nSee [the program](../src/main.py).\n")
+    Path("README.md").write_text("# Project\n\nSee [the guide](docs/guide.md) for **more**.\n")
+    assert alice("push", "-m", "Third").code == 0
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        text = await press(pilot, "1")
+        assert "See the guide for more." in text and "# Project" not in text
+        await press(pilot, "tab")
+        await press(pilot, "enter")
+        text = await sees(pilot, "The guide", "See the program.")
+        assert "# The guide" not in text
+        text = await press(pilot, "v")
+        assert "1 # The guide" in text
+        await press(pilot, "v", "tab")
+        await press(pilot, "enter")
+        await sees(pilot, "return 2")
+
+
+async def test_a_readme_that_no_lexer_ends_with_is_shown_at_once(
+    project: str, alice: Svc, open_app: Callable[..., SvcApp]
+) -> None:
+    Path("README.md").write_text("# Project\n\n" + "\n " * 15_000)
+    assert alice("push", "-m", "Third").code == 0
+    async with open_app().run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        assert "characters" in await press(pilot, "1")
+        await press(pilot, "2", "g", "j", "enter")
+        await sees(pilot, "README.md")
+        await press(pilot, "v")
+        assert "1 # Project" in await sees(pilot, "# Project")

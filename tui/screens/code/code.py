@@ -22,6 +22,7 @@ from tui.screens.code.live import HERE_EVERY, Live, who_is_in
 from tui.screens.code.pictured import Pictured
 from tui.screens.code.replay import Replay
 from tui.text import Part, safe
+from tui.texts import Texts, is_markdown, item, linked_path
 from tui.widgets.diff import Diff
 from tui.widgets.frame import Line
 from tui.widgets.lines import Item, Lines, sequence
@@ -46,7 +47,8 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         EDIT,
         Action("live", ("L",), "live", "svc watch", "signed_in", True, "live.bootstrap"),
         Action("follow", ("f",), "follow", "svc watch", "signed_in", right="live.bootstrap"),
-        *DIFF_ACTIONS,
+        Action("split", ("v",), "source of Markdown; old and new side by side", "svc diff"),
+        *(action for action in DIFF_ACTIONS if action.id != "split"),
         Action("copy", ("y",), "copy path or line"),
     )
     DEFAULT_CSS = """
@@ -65,6 +67,8 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self._blaming = False
         self._tree: Tree | None = None
         self._people: list[Person] = []
+        self._source = False  # whether Markdown is shown as it is written
+        self.texts: Texts = Texts(self, self._repaint)
 
     def compose(self) -> ComposeResult:
         with Horizontal(classes="row"):
@@ -91,6 +95,8 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
 
     def on_resize(self) -> None:
         self._arrange()
+        if self._is_page and self._mode == "file":
+            self.call_after_refresh(self._repaint)  # its width is that of the pane
 
     def _arrange(self) -> None:
         """One pane or two: in one, the file covers the tree."""
@@ -229,8 +235,34 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
     def _repaint(self) -> None:
         blame = self._blame.ranges if self._blaming and self._blame and self.path not in self.unsealed else ()
         if self._blob is not None and self._blob.encoding == "utf-8":
+            self.query_one("#file", Lines).linked = self._is_page
+            if self._is_page:
+                width = max(20, self.query_one("#file").size.width - 1)
+                page = self.texts.rows(self._blob.content or "", width, breaks=False)
+                rows_of_page = [item(("page", place), row) for place, row in enumerate(page)]
+                self.query_one("#file", Lines).show(sequence(rows_of_page))
+                return
             rows = Source(self._text, blame, self.svc.clock(), self.live_marks())
             self.query_one("#file", Lines).show(rows)
+
+    @property
+    def _is_page(self) -> bool:
+        """Whether the open text is Markdown, and shown as that."""
+        asked = self._source or self._blaming or self.live or self.replaying
+        return self.path is not None and is_markdown(self.path) and not asked
+
+    def path_of(self, target: str) -> str | None:
+        return linked_path(self.path or "", target)
+
+    def do_split(self) -> None:
+        """Show Markdown as it is written, or as a page; of a comparison, old and new side by side."""
+        if self._mode == "diff":
+            super().do_split()
+        elif self._mode == "file" and self.path is not None and is_markdown(self.path):
+            self._source = not self._source
+            self._repaint()
+        else:
+            self.of.say("v shows Markdown as it is written, and a comparison side by side", "warn")
 
     def _show_bytes(self, blob: Blob) -> None:
         self.query_one("#file", Lines).show([Item(1, ((f"{blob.size:,} bytes, not text", "dim"),))])
@@ -290,9 +322,9 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
 
         paths = [entry.path for entry in tree.entries]
         rows = Made(paths, lambda path: Item(path, ((safe(path), "text"),)), lambda path: path, str)
-        self.app.push_screen(ChooseFile("find file", rows, self._go_to_file))
+        self.app.push_screen(ChooseFile("find file", rows, self.go_to_file))
 
-    def _go_to_file(self, path: str) -> None:
+    def go_to_file(self, path: str) -> None:
         self._load_folder(path.rpartition("/")[0], ("file", path))
         self.open_file(path)
         self._focus("file")

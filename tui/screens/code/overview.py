@@ -15,10 +15,12 @@ from tui.highlight import Coloured, coloured, plain
 from tui.screens.code.words import counts, listed
 from tui.screens.view import View
 from tui.text import Part, ago, folded, safe
+from tui.texts import Texts, is_markdown, item, linked_path
 from tui.widgets.lines import Item, Lines
 from tui.widgets.made import Made
 
 if TYPE_CHECKING:
+    from tui.markdown.words import Row as TextRow
     from tui.screens.repo import RepoScreen
 
 FOLDED = 2000  # lines of a README; longer ones are cut at the edge, so that a resize stays quick
@@ -32,11 +34,13 @@ class Overview(View):
         self._listing: Listing | None = None
         self._seal: SealSummary | None = None
         self._text = ""  # of the README
-        self._lines: Sequence[tuple[Part, ...]] = ()  # of the README
-        self._readme: Sequence[tuple[Part, ...]] = ()  # its rows
+        self._path = ""
+        self._lines: Sequence[tuple[Part, ...]] = ()  # of one that is no Markdown
+        self._readme: Sequence[TextRow | tuple[Part, ...]] = ()  # its rows
+        self.texts: Texts = Texts(self, self._fold)
 
     def compose(self) -> ComposeResult:
-        yield Lines(marked=False, id="overview")
+        yield Lines(marked=False, linked=True, id="overview")
 
     def on_mount(self) -> None:
         self.moved()
@@ -75,7 +79,7 @@ class Overview(View):
         repo, seal = self.of.repo, self.of.seal
         readme = next((entry for entry in tree.entries if entry.path.casefold() in READMES), None)
         if readme is None or seal is None:
-            self._text, self._lines = "", ()
+            self._text, self._path, self._lines = "", "", ()
             self._fold()
             return
         self.svc.load(contents.file(repo.id, seal, readme.path), self._paint_readme)
@@ -85,8 +89,10 @@ class Overview(View):
         before, self._text = self._text, text
         if text == before:  # asked again after a push that left it
             return
-        self._lines = plain(text)
+        self._path, self._lines = blob.path, plain(text)
         self._fold()
+        if is_markdown(blob.path):
+            return
 
         def work() -> None:
             lines = coloured(text, blob.path)
@@ -100,13 +106,18 @@ class Overview(View):
             self._lines = lines
             self._fold()
 
+    def path_of(self, target: str) -> str | None:
+        return linked_path(self._path, target)
+
     def on_resize(self) -> None:
         self._fold()
 
     def _fold(self) -> None:
         """Break long lines of the README between words."""
         width = max(20, self.size.width - 1)
-        if len(self._lines) > FOLDED:
+        if is_markdown(self._path):
+            self._readme = self.texts.rows(self._text, width, breaks=False)
+        elif len(self._lines) > FOLDED:
             self._readme = self._lines
         else:
             self._readme = [row for line in self._lines for row in folded(line, width)]
@@ -140,7 +151,7 @@ class Overview(View):
         above, readme = len(facts), self._readme
 
         def row(place: int) -> Item:
-            return Item(place, facts[place] if place < above else readme[place - above])
+            return item(place, facts[place] if place < above else readme[place - above])
 
         rows = Made(range(above + len(readme)), row, lambda place: place)
         self.query_one("#overview", Lines).show(rows)

@@ -15,7 +15,8 @@ from tui.actions import Action
 from tui.screens.lists.moving import Moving
 from tui.screens.lists.signature import signature
 from tui.screens.view import View
-from tui.text import Part, ago, safe, wrapped
+from tui.text import Part, ago, safe
+from tui.texts import Texts, item
 from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ class ReleaseScreen(Moving):
     def __init__(self, repo: Repo, release: Release) -> None:
         super().__init__()
         self.repo, self.release = repo, release
+        self.texts: Texts = Texts(self, self.paint)
 
     def do_back(self) -> None:
         if not self.cancel():
@@ -120,7 +122,7 @@ class ReleaseScreen(Moving):
         return {"version": self.release.version}
 
     def content(self) -> ComposeResult:
-        yield Lines(id="release")
+        yield Lines(linked=True, id="release")
 
     def title_parts(self) -> Sequence[Part]:
         return ((f" {safe(self.repo.full_name)} {safe(self.release.version)}", "title"),)
@@ -156,7 +158,8 @@ class ReleaseScreen(Moving):
         ]
         width = max(20, self.size.width - 3)
         rows.append(Item(None, (("", "text"),)))
-        rows += [Item(None, ((line, "text"),)) for line in wrapped(release.notes, width)]
+        notes = self.texts.rows(release.notes, width)
+        rows += [item(("note", place), row) for place, row in enumerate(notes)]
         self.query_one("#release", Lines).show(rows)
 
     def on_screen_resume(self) -> None:
@@ -172,7 +175,7 @@ class ReleaseScreen(Moving):
 
     def do_remove(self) -> None:
         name = self.query_one("#release", Lines).key
-        if name is None:
+        if not isinstance(name, str):
             self.say("put the cursor on a file", "warn")
             return
         words = ["repo", "release", "delete-asset", self.release.version, str(name), "--yes"]

@@ -16,10 +16,12 @@ from tui.actions import Action
 from tui.screens.base import Base
 from tui.screens.proposal.words import CHECKS, checks_of
 from tui.screens.view import View
-from tui.text import Part, ago, safe, wrapped
+from tui.text import Part, ago, safe
+from tui.texts import Texts, item
 from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
+    from tui.markdown.words import Row
     from tui.screens.repo import RepoScreen
 
 CHANGES = (
@@ -149,6 +151,7 @@ class RunScreen(Base):
     def __init__(self, repo: Repo, run_id: str, run: Run | None = None) -> None:
         super().__init__()
         self.repo, self._run_id, self._run = repo, run_id, run
+        self.texts: Texts = Texts(self, self.paint)
         self._repeated = False  # whether another attempt was asked for, which is shown when it is there
 
     def subject(self) -> tuple[Repo | None, bool]:
@@ -158,7 +161,7 @@ class RunScreen(Base):
         return {"run": self._run_id}
 
     def content(self) -> ComposeResult:
-        yield Lines(marked=False, searches=True, empty="…", id="run")
+        yield Lines(marked=False, searches=True, linked=True, empty="…", id="run")
 
     def title_parts(self) -> Sequence[Part]:
         name = safe(self._run.name) if self._run else self._run_id
@@ -209,18 +212,15 @@ class RunScreen(Base):
             ("completed ", ago(run.completed_at or "", now)),
             ("details   ", run.details_url or ""),
         ]
-        rows: list[tuple[Part, ...]] = [
+        rows: list[Row | tuple[Part, ...]] = [
             (CHECKS[state_of(run.status, run.conclusion)], (f"  {run.conclusion or run.status}", "dim"))
         ]
         rows += [((name, "dim"), (safe(value), "text")) for name, value in facts if value]
         width = max(20, self.size.width - 3)
-        rows += [
-            (("", "text"),),
-            *(((line, "text"),) for line in wrapped(run.summary or "no summary", width)),
-        ]
+        rows += [(("", "text"),), *self.texts.rows(run.summary or "no summary", width)]
         for words in self.svc.queued(f"/repos/{self.repo.id}/runs/{self._run_id}"):
             rows.append(((f"⋯ queued  {safe(words)}", "warn"),))
-        self.query_one("#run", Lines).show([Item(place, parts) for place, parts in enumerate(rows)])
+        self.query_one("#run", Lines).show([item(place, row) for place, row in enumerate(rows)])
         self.show_frame()
 
     def do_rerun(self) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual.app import ComposeResult
 
@@ -19,10 +20,14 @@ from tui.actions import Action
 from tui.drafts import named
 from tui.screens.code.differing import DIFF_ACTIONS, Differing
 from tui.screens.proposal.review import VERDICTS, Reviewing, waiting
-from tui.text import Part, ago, safe, wrapped
+from tui.text import Part, ago, safe
+from tui.texts import Texts
 from tui.widgets.diff import Diff, Span
 from tui.widgets.lines import Item
 from tui.widgets.patch import Key, Spot
+
+if TYPE_CHECKING:
+    from tui.markdown.words import Row
 
 
 class Note(NamedTuple):
@@ -67,6 +72,7 @@ class Files(Differing, Reviewing):
         self.repo, self._one, self._path = repo, one, path
         self._count = 0
         self._threads: list[Thread] = []
+        self._texts = Texts(self, self._paint_notes)
         self._keeps = False  # whether comments wait for the verdict
 
     def subject(self) -> tuple[Repo | None, bool]:
@@ -119,7 +125,11 @@ class Files(Differing, Reviewing):
         before, self._threads = self.pending(), found
         self._keeps = self.pending() > 0 or (self._keeps and not before)  # a review ends the keeping
         self.show_frame()
-        self.diff.show_notes(notes(found, max(20, self.size.width - 16), self.svc.clock()))
+        self._paint_notes()
+
+    def _paint_notes(self) -> None:
+        width = max(20, self.size.width - 16)
+        self.diff.show_notes(notes(self._threads, partial(self._texts.rows, width=width), self.svc.clock()))
 
     def reviewed(self) -> Proposal | None:
         return self._one
@@ -254,8 +264,10 @@ def _lines(span: Span) -> str:
     return f"line {span.start}" if span.start == span.end else f"lines {span.start} to {span.end}"
 
 
-def notes(found: Sequence[Thread], width: int, now: float) -> dict[Spot, list[Item]]:
-    """What was said, by the last line that it is about."""
+def notes(
+    found: Sequence[Thread], rows_of: Callable[[str], Sequence[Row]], now: float
+) -> dict[Spot, list[Item]]:
+    """What was said, by the last line that it is about. `rows_of`: the rows of a text."""
     made: dict[Spot, list[Item]] = {}
     for one in found:
         at = one.place
@@ -271,7 +283,7 @@ def notes(found: Sequence[Thread], width: int, now: float) -> dict[Spot, list[It
             who = f"@{safe(said.author.handle or '?')} "
             when = ago(said.created_at, now) + (" · waits" if said.draft and not one.draft else "")
             rows.append(((f"{'':>12}│ ", "accent"), (who, "person"), (when, "dim")))
-            rows += [((f"{'':>12}│ ", "accent"), (line, "text")) for line in wrapped(said.body, width)]
+            rows += [((f"{'':>12}│ ", "accent"), *row.parts) for row in rows_of(said.body)]
         items = [Item(Note(one.id, row), parts) for row, parts in enumerate(rows)]
         made.setdefault(Spot(at.path, one.side, at.end), []).extend(items)
     return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
@@ -29,7 +30,11 @@ from tui.screens.proposal.words import (
 )
 from tui.screens.talk.talk import Talk
 from tui.text import Part, ago, safe
+from tui.texts import item
 from tui.widgets.lines import Item, Lines, sequence
+
+if TYPE_CHECKING:
+    from tui.markdown.words import Row as TextRow
 
 WAYS = (
     ("", "move the base forward to the branch"),
@@ -83,7 +88,7 @@ class ProposalScreen(Reviewing, Talk):
         return {"pr": str(self.number), **seal}
 
     def content(self) -> ComposeResult:
-        yield Lines(searches=True, empty="…", id="proposal")
+        yield Lines(searches=True, linked=True, empty="…", id="proposal")
 
     def title_parts(self) -> Sequence[Part]:
         title = safe(self.one.title) if self.one else ""
@@ -152,17 +157,17 @@ class ProposalScreen(Reviewing, Talk):
         one = self.one
         if one is None:
             return
-        rows: list[Row] = [*self._standing(one), *self._conflict_rows(one), (("", "text"),)]
+        rows: list[TextRow | Row] = [*self._standing(one), *self._conflict_rows(one), (("", "text"),)]
         rows += self.text_rows(one.body) if one.body.strip() else [(("no text", "dim"),)]
         rows += self.reaction_rows(one.reactions)
         rows += self._check_rows()
-        items = [Item(place, parts) for place, parts in enumerate(rows)]
+        items = [item(place, row) for place, row in enumerate(rows)]
         items += self._file_items()
-        rest = self._version_rows()
+        rest: list[TextRow | Row] = [*self._version_rows()]
         for _, said in sorted([*self._talk()], key=lambda timed: timed[0]):
             rest += said
         rest += self.queued_rows()
-        items += [Item(("rest", place), parts) for place, parts in enumerate(rest)]
+        items += [item(("rest", place), row) for place, row in enumerate(rest)]
         self.query_one("#proposal", Lines).show(sequence(items))
 
     def _standing(self, one: Proposal) -> list[Row]:
@@ -215,10 +220,10 @@ class ProposalScreen(Reviewing, Talk):
         if checks is None or not checks.items:
             return []
         rows: list[Row] = [(("", "text"),), (("Checks ", "title"), checks_of(checks.rollup, checks.items))]
-        for item in checks.items:
-            must = "  required" if item.required else ""
-            summary = f"  {safe(item.summary)}" if item.summary else ""
-            rows.append((CHECKS[item.state], (f" {safe(item.name)}", "text"), (must + summary, "dim")))
+        for check in checks.items:
+            must = "  required" if check.required else ""
+            summary = f"  {safe(check.summary)}" if check.summary else ""
+            rows.append((CHECKS[check.state], (f" {safe(check.name)}", "text"), (must + summary, "dim")))
         return rows
 
     def _file_items(self) -> list[Item]:
@@ -245,9 +250,11 @@ class ProposalScreen(Reviewing, Talk):
             rows.append(((f"{version.n:>3}  ", "dim"), (version.head[:8], "accent"), (when, "dim")))
         return rows if self._versions else []
 
-    def _talk(self) -> list[tuple[str, list[Row]]]:
+    def _talk(self) -> list[tuple[str, Sequence[TextRow | Row]]]:
         """Comments and reviews with their times."""
-        said = [(comment.created_at, self.comment_rows(comment)) for comment in self.comments]
+        said: list[tuple[str, Sequence[TextRow | Row]]] = [
+            (comment.created_at, self.comment_rows(comment)) for comment in self.comments
+        ]
         for review in self._reviews:
             who = f"── @{safe(review.reviewer.handle or '?')} "
             stale = " · stale" if review.stale else " · dismissed" if review.dismissed_at else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
@@ -13,7 +14,11 @@ from tui.actions import Action
 from tui.screens.talk.issues import SIGNS
 from tui.screens.talk.talk import Talk
 from tui.text import Part, ago, safe
-from tui.widgets.lines import Item, Lines
+from tui.texts import item
+from tui.widgets.lines import Lines
+
+if TYPE_CHECKING:
+    from tui.markdown.words import Row
 
 
 class IssueScreen(Talk):
@@ -68,7 +73,7 @@ class IssueScreen(Talk):
         return {"issue": str(self.number)}
 
     def content(self) -> ComposeResult:
-        yield Lines(searches=True, empty="…", id="issue")
+        yield Lines(searches=True, linked=True, empty="…", id="issue")
 
     def title_parts(self) -> Sequence[Part]:
         title = safe(self.one.title) if self.one else ""
@@ -101,13 +106,13 @@ class IssueScreen(Talk):
         issue = self.one
         if issue is None:
             return
-        rows: list[tuple[Part, ...]] = [self._state_of(issue), (("", "text"),)]
+        rows: list[Row | tuple[Part, ...]] = [self._state_of(issue), (("", "text"),)]
         rows += self.text_rows(issue.body) if issue.body.strip() else [(("no text", "dim"),)]
         rows += self.reaction_rows(issue.reactions)
         for comment in self.comments:
             rows += self.comment_rows(comment)
         rows += self.queued_rows()
-        self.query_one("#issue", Lines).show([Item(place, parts) for place, parts in enumerate(rows)])
+        self.query_one("#issue", Lines).show([item(place, row) for place, row in enumerate(rows)])
 
     def _state_of(self, issue: Issue) -> tuple[Part, ...]:
         labels = " ".join(safe(label.name) for label in issue.labels)

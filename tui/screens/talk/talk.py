@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.model.collaboration import issue as issues
@@ -20,8 +21,12 @@ from localstore.core.model.repo import Repo
 from tui import contents
 from tui.drafts import named
 from tui.screens.base import Base
-from tui.text import Part, ago, safe, wrapped
+from tui.text import Part, ago, safe
+from tui.texts import Texts
 from tui.widgets.lines import Item
+
+if TYPE_CHECKING:
+    from tui.markdown.words import Row
 
 _COUNTED = ("plus", "minus", "tada", "heart", "rocket", "eyes")
 
@@ -31,6 +36,7 @@ class Talk(Base):
 
     UPDATE: ClassVar[Endpoint[Any]]
     PATCH: ClassVar[type[IssuePatch] | type[ProposalPatch]]
+    texts: Texts
     ADD_LABEL: ClassVar[Endpoint[Any]]
     REMOVE_LABEL: ClassVar[Endpoint[Any]]
 
@@ -39,6 +45,7 @@ class Talk(Base):
         self.repo, self.number = repo, number
         self.one: Issue | Proposal | None = None
         self.comments: list[Comment] = []
+        self.texts = Texts(self, self.paint)
 
     def subject(self) -> tuple[Repo | None, bool]:
         return self.repo, self.one is not None and self.mine(self.one)
@@ -49,16 +56,19 @@ class Talk(Base):
 
     # --- rows
 
-    def text_rows(self, text: str) -> list[tuple[Part, ...]]:
-        width = max(20, self.size.width - 3)
-        return [((line, "text"),) for line in wrapped(text, width)]
+    def text_rows(self, text: str) -> Sequence[Row | tuple[Part, ...]]:
+        return self.texts.rows(text, max(20, self.size.width - 3))
+
+    def paint(self) -> None:
+        """Paint what is known."""
+        raise NotImplementedError
 
     def reaction_rows(self, given: Reactions) -> list[tuple[Part, ...]]:
         counts = [(name, getattr(given, member)) for name, member in zip(REACTIONS, _COUNTED, strict=True)]
         said = "  ".join(f"{name} {count}" for name, count in counts if count)
         return [((said, "accent"),)] if said else []
 
-    def comment_rows(self, comment: Comment) -> list[tuple[Part, ...]]:
+    def comment_rows(self, comment: Comment) -> Sequence[Row | tuple[Part, ...]]:
         who = f"@{safe(comment.author.handle or '?')}"
         when = ago(comment.created_at, self.svc.clock())
         edited = " · edited" if comment.updated_at != comment.created_at else ""

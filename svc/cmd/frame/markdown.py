@@ -1,0 +1,63 @@
+"""Markdown in the answers of commands: on a terminal the rows that the app shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localstore.core.paths import PROSE, terminal_safe
+from svc.console import Out
+
+SECONDS = 2.0  # of CPU that one text may take; then it is shown as it was written
+CODE = 0.2  # the same for the colours of one block of code
+_CODES = {
+    "heading": "1;36",
+    "title": "1",
+    "strong": "1",
+    "emphasis": "3",
+    "struck": "9",
+    "code": "33",
+    "link": "4",
+    "person": "33",
+    "accent": "36",
+    "dim": "90",
+    "gutter": "90",
+    "quote": "90",
+    "comment": "90",
+    "keyword": "35",
+    "string": "32",
+    "number": "36",
+    "name": "94",
+}
+
+
+def markdown(out: Out, text: str, *, breaks: bool = True) -> str:
+    """The rows of a text for a terminal, safe and in colours; elsewhere the text itself. `breaks`: each end
+    of a line is one, as in comments."""
+    if not out.terminal or out.format.as_data:
+        return terminal_safe(text, keep=PROSE).rstrip()
+    from tui.markdown.page import Taste, rendered
+    from tui.slices import within
+
+    taste = Taste(breaks, None, targets=True)
+    page = within(SECONDS, lambda: rendered(text, out.width, taste, _coloured))
+    if page is None:
+        return terminal_safe(text, keep=PROSE).rstrip()
+    rows = []
+    for row in page.rows:
+        styled = (out.styled(words, _CODES.get(role, "")) for words, role in row.parts)
+        rows.append("".join(styled).rstrip())
+    return "\n".join(rows)
+
+
+def is_markdown(path: str) -> bool:
+    """Whether a file of this name is shown as Markdown."""
+    return path.casefold().endswith((".md", ".markdown"))
+
+
+def _coloured(text: str, language: str) -> Sequence[tuple[tuple[str, str], ...]] | None:
+    from tui.highlight import colourable, with_roles
+    from tui.lexing import lexer_for, roles_soon
+
+    lexer = lexer_for(language) if colourable(text) else None
+    roles = roles_soon(text, lexer, CODE) if lexer is not None else None
+    return with_roles(roles) if roles is not None else None

@@ -1,0 +1,71 @@
+"""A table of Markdown as rows with aligned columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+
+from tui.markdown.words import Piece, Row, row_of
+
+GAP = 2  # columns between two columns
+COLUMNS = 40  # that are shown; a wider table is cut
+LEAST = 3  # cells of a column that is made narrower
+CUT = "…"
+
+
+class Cell(NamedTuple):
+    """`align`: left, right or center."""
+
+    pieces: list[Piece]
+    align: str
+
+    @property
+    def width(self) -> int:
+        return sum(cell_len(piece.text) for piece in self.pieces)
+
+
+def table(rows: Sequence[Sequence[Cell]], width: int) -> list[Row]:
+    """The rows of a table, the first of which is its head. Columns that do not fit are made narrower, the
+    widest first, and what they lack ends in an ellipsis."""
+    shown = [row[:COLUMNS] for row in rows]
+    count = max((len(row) for row in shown), default=0)
+    widths = [max(cell.width for row in shown for cell in row[at : at + 1]) for at in range(count)]
+    over = sum(widths) + GAP * max(0, count - 1) - width
+    while over > 0 and max(widths, default=0) > LEAST:
+        widest = max(widths)
+        below = max([one for one in widths if one < widest] or [LEAST])
+        places = [place for place, one in enumerate(widths) if one == widest]
+        for place in places:
+            less = min(widest - max(below, LEAST), -(-over // len(places)))
+            widths[place] -= max(1, less)
+        over = sum(widths) + GAP * max(0, count - 1) - width
+    found = [_row(row, widths) for row in shown]
+    rule = Row((("─" * min(width, sum(widths) + GAP * max(0, count - 1)), "dim"),))
+    return [*found[:1], rule, *found[1:]]
+
+
+def _row(cells: Sequence[Cell], widths: Sequence[int]) -> Row:
+    line: list[Piece] = []
+    for place, (cell, width) in enumerate(zip(cells, widths, strict=False)):
+        if place:
+            line.append(Piece(" " * GAP, "text"))
+        pieces = _cut(cell.pieces, width)
+        room = width - sum(cell_len(piece.text) for piece in pieces)
+        before = room if cell.align == "right" else room // 2 if cell.align == "center" else 0
+        line += [Piece(" " * before, "text"), *pieces, Piece(" " * (room - before), "text")]
+    return row_of([piece for piece in line if piece.text])
+
+
+def _cut(pieces: Sequence[Piece], width: int) -> list[Piece]:
+    kept: list[Piece] = []
+    left = width
+    for piece in pieces:
+        size = cell_len(piece.text)
+        if size > left:
+            kept.append(piece._replace(text=set_cell_size(piece.text, max(0, left - 1)) + CUT))
+            break
+        kept.append(piece)
+        left -= size
+    return kept

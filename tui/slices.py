@@ -1,0 +1,64 @@
+"""Work that is ended when it takes too long, on the main thread.
+
+rows = within(0.3, lambda: rendered(text)) or plain(text)
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import TypeVar
+
+T = TypeVar("T")
+WEAK = ("weakref.py", "_weakrefset.py")  # modules whose callbacks the interpreter calls
+AGAIN = 0.002  # seconds after which the signal comes again, if it came where nothing can be raised
+SOON = 0.001  # seconds: the slice around is over as well
+
+
+class _Late(BaseException):
+    """The slice of time is over. No Exception, so that what the work catches is not this."""
+
+
+def _cleans_up(frame: FrameType | None) -> bool:
+    """Whether the interpreter runs a finalizer or the callback of a weak reference, which swallow what is
+    raised."""
+    while frame is not None and frame.f_code is not within.__code__:
+        if frame.f_code.co_name == "__del__" or frame.f_code.co_filename.endswith(WEAK):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def within(seconds: float, work: Callable[[], T]) -> T | None:
+    """What `work` returns; None if it takes more CPU than that, or on another thread, where no signal comes.
+
+    The timer counts this process's own time, so that a busy machine ends nothing. The engine of regular
+    expressions looks for signals too: one match that goes on and on is ended as well.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    armed = True
+    outer = signal.getitimer(signal.ITIMER_VIRTUAL)[0]  # what is left of the slice that this one is in
+    least = min(seconds, outer) if outer else seconds
+
+    def late(number: int, frame: FrameType | None) -> None:
+        if armed and not _cleans_up(frame):
+            raise _Late
+
+    before = signal.signal(signal.SIGVTALRM, late)
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_VIRTUAL, least, AGAIN)
+            return work()
+        finally:
+            left = signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)[0]
+            armed = False
+    except _Late:
+        left = 0.0
+        return None
+    finally:
+        signal.signal(signal.SIGVTALRM, before)
+        if outer:
+            signal.setitimer(signal.ITIMER_VIRTUAL, max(SOON, outer - (least - left)))

@@ -1,0 +1,148 @@
+"""The Markdown texts of one screen as rows.
+
+    texts = Texts(screen, screen.paint)
+    items = [item(place, row) for place, row in enumerate(texts.rows(issue.body, width))]
+
+Rows are made once for each text and width. Colours of code come later, from `tui.colouring`; a text that
+takes too long to be taken apart is shown as it was written.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import time
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, TypeVar, cast
+from urllib.parse import unquote
+
+from tui.highlight import Coloured, coloured
+from tui.slices import within
+from tui.text import Part, wrapped
+from tui.widgets.lines import Item
+
+if TYPE_CHECKING:
+    from textual.widget import Widget
+
+    from tui.app import SvcApp
+    from tui.markdown.words import Row
+
+LATE_MAX = 3  # texts of a screen that may take too long; the others are then shown as they were written
+KEPT = 500  # pages that are kept
+BLOCKS = 100  # of code that are coloured on one screen
+COLOUR_SECONDS = 6.0  # that they may take together
+MARKDOWN = (".md", ".markdown")
+PICTURE = "▣"  # the target of a picture without an address
+DETAILS = "details:"  # begins the target of a row that folds: the number of its text and its own
+
+Line = tuple[Part, ...]
+T = TypeVar("T")
+
+
+class Texts:
+    """The texts of `of`, a screen or a tab. `repaint` is called when something looks otherwise now."""
+
+    def __init__(self, of: Widget, repaint: Callable[[], None]) -> None:
+        self._of, self._repaint = of, repaint
+        self._pages: dict[tuple[str, int, bool], list[Row]] = {}
+        self._opened: dict[int, set[int]] = {}  # the number of a text → its details that are unfolded
+        self._numbers: dict[str, int] = {}
+        self._late = 0
+        self._colours: dict[tuple[str, str], Coloured | None] = {}
+        self._wanted: dict[tuple[str, str], None] = {}
+
+    def rows(self, text: str, width: int, *, breaks: bool = True) -> list[Row]:
+        """The rows of a text. `breaks`: each end of a line is one, as in comments."""
+        key = (text, width, breaks)
+        found = self._pages.get(key)
+        if found is None:
+            if len(self._pages) > KEPT:
+                self._pages.clear()
+            found = self._pages[key] = self._made(text, width, breaks)
+            self._ask_for_colours()
+        return found
+
+    def toggle(self, target: str) -> None:
+        """Fold or unfold the details with this target."""
+        number, place = (int(word) for word in target.removeprefix(DETAILS).split(":"))
+        self._opened.setdefault(number, set()).symmetric_difference_update({place})
+        self._pages.clear()
+        self._repaint()
+
+    def _made(self, text: str, width: int, breaks: bool) -> list[Row]:
+        from tui.markdown.page import Taste, rendered
+        from tui.markdown.words import Row
+
+        number = self._numbers.setdefault(text, len(self._numbers))
+        taste = Taste(breaks, self._opened.get(number, frozenset()))
+        page = None
+        if self._late < LATE_MAX:
+            page, late = timed(lambda: rendered(text, width, taste, self._colour))
+            self._late += late
+        if page is None:
+            return [Row(((line, "text"),)) for line in wrapped(text, width)]
+        return [row._replace(targets=tuple(_own(one, number) for one in row.targets)) for row in page.rows]
+
+    def _colour(self, text: str, language: str) -> Sequence[Line] | None:
+        key = (text, language)
+        if key not in self._colours and len(self._colours) + len(self._wanted) < BLOCKS:
+            self._wanted[key] = None
+        return self._colours.get(key)
+
+    def _ask_for_colours(self) -> None:
+        wanted, self._wanted = list(self._wanted), {}
+        if not wanted:
+            return
+        self._colours.update(dict.fromkeys(wanted))
+
+        def work() -> None:
+            until = time.monotonic() + COLOUR_SECONDS
+            found = {key: coloured(key[0], language=key[1]) for key in wanted if time.monotonic() < until}
+            app.later(lambda: self._learn(found))
+
+        app = cast("SvcApp", self._of.app)
+        app.run_worker(work, thread=True, group="markdown", exit_on_error=False)
+
+    def _learn(self, found: dict[tuple[str, str], Coloured | None]) -> None:
+        if self._of.is_attached and any(lines is not None for lines in found.values()):
+            self._colours.update(found)
+            self._pages.clear()
+            self._repaint()
+
+
+def timed(work: Callable[[], T]) -> tuple[T | None, bool]:
+    """What `work` returns within its time, and whether it took longer."""
+    from tui.markdown.page import SECONDS
+
+    done: list[bool] = []
+
+    def whole() -> T:
+        found = work()
+        done.append(True)
+        return found
+
+    return within(SECONDS, whole), not done
+
+
+def is_markdown(path: str) -> bool:
+    """Whether a file of this name is shown as Markdown."""
+    return path.casefold().endswith(MARKDOWN)
+
+
+def linked_path(path: str, target: str) -> str | None:
+    """The path that a link in the file at `path` leads to; None if it leads out of the repository."""
+    words = unquote(target.partition("#")[0].partition("?")[0])
+    if not words or ":" in words or "#" in target[:1] or words.startswith(("@", "//", PICTURE)):
+        return None
+    found = posixpath.normpath(posixpath.join("/" if words[0] == "/" else posixpath.dirname(path), words))
+    return None if found.startswith("..") or found in (".", "/") else found.lstrip("/")
+
+
+def item(key: Hashable | None, row: Row | Line) -> Item:
+    """A row of a text, or parts, as a row of a list."""
+    from tui.markdown.words import Row
+
+    return Item(key, row.parts, targets=row.targets) if isinstance(row, Row) else Item(key, row)
+
+
+def _own(target: str, number: int) -> str:
+    return f"{DETAILS}{number}:{target.removeprefix(DETAILS)}" if target.startswith(DETAILS) else target
