@@ -110,7 +110,7 @@ def _header(fd: int, size: int, shown: str) -> Header:
     shards = header.fields.get("split.count")
     if isinstance(shards, int) and shards > 1:
         raise BadModel(
-            f"{shown} is one of {shards} shards of a model, which this version of svc does not load; "
+            f"{shown} is one of {shards} shards of a model, and shards are not loaded yet; "
             "merge them with llama-gguf-split --merge"
         )
     return header

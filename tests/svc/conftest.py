@@ -77,11 +77,7 @@ def svc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     for name in list(os.environ):
         if name.startswith("SVC_"):
             monkeypatch.delenv(name)
-    own = {
-        "SVC_HOME": str(tmp_path / "home"),
-        "SVC_LLM_HOME": str(tmp_path / "llm"),
-        "SVC_LLM_PORT": held_port,
-    }
+    own = {"SVC_HOME": str(tmp_path / "home"), **llm_environment(tmp_path / "llm")}
     for name, value in {**QUIET, **own}.items():
         monkeypatch.setenv(name, value)
     (tmp_path / "work").mkdir()
