@@ -107,8 +107,8 @@ def stop(number: int, environment: Mapping[str, str]) -> Status | None:
     if kept is None:
         if probe(number) == "llm":
             raise ServerFailed(
-                f"the server on port {number} was not started by svc ({port.holder(number)}), so svc does "
-                "not end it"
+                f"the server on port {number} was not started by svc ({port.holder(number)}), so that it is not "
+                "ended"
             )
         return None
     told = status(number, environment)
