@@ -17,9 +17,7 @@ class ModelMissing(ClientError):
     code = "model_missing"
 
     def __init__(self, name: str) -> None:
-        super().__init__(
-            f"model '{name}' not found; pull its file: svc llm pull FILE.gguf"
-        )
+        super().__init__(f"model '{name}' not found; pull its file: svc llm pull FILE.gguf")
 
 
 class ModelChanged(ClientError):
