@@ -107,7 +107,8 @@ def stop(number: int, environment: Mapping[str, str]) -> Status | None:
     if kept is None:
         if probe(number) == "llm":
             raise ServerFailed(
-                f"the server on port {number} was not started by svc ({port.holder(number)}), so it is not ended"
+                f"the server on port {number} was not started by svc, so it is not ended: "
+                f"{port.holder(number)}"
             )
         return None
     told = status(number, environment)
