@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-import localstore.errors  # noqa: F401
+import localstore.errors
+import localstore.models.errors  # noqa: F401
 from localstore.core import model
 from localstore.core.errors import SvcError
 

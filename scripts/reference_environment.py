@@ -148,6 +148,13 @@ CLIENT: dict[str, Variable] = {
     "SVC_HOME": Variable(
         "the platform's data folder for svc", "Keys, sessions and the records of working copies."
     ),
+    "SVC_LLM_HOME": Variable(
+        "the platform's data folder for svc-llm",
+        "Models, and the files of the local LLM server; one for all SVC_HOMEs of a user.",
+    ),
+    "SVC_LLM_PORT": Variable(
+        "11434", "Port of the local LLM server, where neither `--port` nor `ollama_port_override` says one."
+    ),
     "SVC_TURN": Variable(
         "–", "What an agent calls its turn; the events of its changes carry it (header `Svc-Turn`)."
     ),

@@ -61,6 +61,12 @@ POSTS_STRANGER, POSTS_MEMBER = 20, 120  # of all kinds, of an account within a m
 # --- private paths
 PATH_RULES, PATH_CHANGES = 500, 100_000  # of a repository: rules of its path policy, and changes of them
 
+# --- models
+GGUF_HEADER, GGUF_FIELDS, GGUF_TENSORS = 96 * MIB, 10_000, 100_000  # of one file
+GGUF_NAME_BYTES, GGUF_TEXT_BYTES, GGUF_TEXTS = 4 * KIB, 4 * MIB, 2_000_000  # of one field; in all lists
+LLM_BODY = 64 * MIB  # one request of the local LLM server, with its pictures; blobs are streamed
+LLM_REQUESTS = 256  # of the local LLM server that wait or are answered at once
+
 # --- runs and checks
 CHECK_NAME_CHARS, RUN_SUMMARY_CHARS, DETAILS_URL_CHARS = 100, 4000, 2000
 SEAL_CHECKS, SEAL_RUNS = 250, 2000  # names of checks on one seal; their attempts, all told

@@ -51,6 +51,11 @@ class Out:
         return self._stderr.isatty()
 
     @property
+    def colours(self) -> bool:
+        """Whether text may have colours."""
+        return self._colour
+
+    @property
     def interactive(self) -> bool:
         """Whether a person can be asked."""
         return self.terminal and sys.stdin.isatty()

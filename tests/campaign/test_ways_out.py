@@ -22,6 +22,7 @@ from tests.campaign.ways_out_of import (  # noqa: F401 - they fill the table
     forks,
     merges,
     merging,
+    models,
     orgs,
     proposals,
     protection,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -56,13 +58,27 @@ class Answer:
 Svc = Callable[..., Answer]
 
 
+@cache
+def held_port() -> socket.socket:
+    """A socket with a port, so that no command starts a local LLM server or finds a person's own."""
+    held = socket.socket()
+    held.bind(("127.0.0.1", 0))
+    return held
+
+
+def llm_environment(folder: Path) -> dict[str, str]:
+    """A cache of models of its own, and a port that is held."""
+    return {"SVC_LLM_HOME": str(folder), "SVC_LLM_PORT": str(held_port().getsockname()[1])}
+
+
 @pytest.fixture
 def svc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Svc:
     """Run commands in this process, in a pipe, as a fresh machine in an empty folder."""
     for name in list(os.environ):
         if name.startswith("SVC_"):
             monkeypatch.delenv(name)
-    for name, value in {**QUIET, "SVC_HOME": str(tmp_path / "home")}.items():
+    own = {"SVC_HOME": str(tmp_path / "home"), **llm_environment(tmp_path / "llm")}
+    for name, value in {**QUIET, **own}.items():
         monkeypatch.setenv(name, value)
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")

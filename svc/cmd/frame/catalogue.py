@@ -15,7 +15,7 @@ from svc.cmd.frame.table import COMMANDS
 from svc.http.remote import link
 from tui.commands import Commands, Field
 
-NOT_INSIDE = ("tui", "invoke", "completions")  # which make no sense inside the app
+NOT_INSIDE = ("tui", "invoke", "completions", "llm serve", "llm run")  # which make no sense inside the app
 
 
 def catalogue(run: Run) -> Commands:

@@ -32,7 +32,7 @@ from svc.console import Out
 GLOBAL = ("repo", "server", "yes", "json")
 NEVER_ENDS = {"watch": ("detach", True), "watcher start": ("foreground", False), "tui": ("web", False)}
 """Command → the flag that it needs to end by itself."""
-OWN = "invoke"  # which is not a command of `invoke`
+NOT_OFFERED = ("invoke", "llm serve")  # itself, and what becomes a server in the foreground
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
@@ -56,7 +56,7 @@ class _Screen(io.TextIOWrapper):
 def system_commands() -> dict[str, str]:
     """Name → command, for those in the category System."""
     named = {path for _, path in SVC_COMMANDS.values()}
-    others = [path for path in COMMANDS if path != OWN and path not in named]
+    others = [path for path in COMMANDS if path not in NOT_OFFERED and path not in named]
     return {path.replace(" ", "_").replace("-", "_"): path for path in others}
 
 

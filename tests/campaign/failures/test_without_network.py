@@ -33,6 +33,7 @@ STAYS = ("tui", "invoke", "watch", "watch socket", "watcher start")  # which sta
 WORKS = frozenset(
     {"auth status", "completions", "conflicts", "diff", "logout", "queue list", "queue retry", "status"}
     | {"repo executable", "repo git-ignored", "repo status", "restore", "version", "login"}
+    | {path for path in COMMANDS if path.startswith("llm ")}  # which never ask the server
     | {"watch list", "watch stop", "watcher list", "watcher stop"}
 )
 LAST = ("logout", "login")

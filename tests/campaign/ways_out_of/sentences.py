@@ -8,8 +8,20 @@ _KEPT = "a file of svc's own cannot be read, and is put away before the sign-in"
 _KEY = "the server does not take this machine's key as it is, and a sign-in brings one that it takes"
 _ENDED = "the session is not valid any more, whatever the reason, and a sign-in makes another"
 _ANSWER = "an answer of the server's to a sign-in cannot be used, and the sign-in is begun again"
+_STRANGE = "a server that is broken says why in its log, as in the row"
 
 SENTENCES: dict[tuple[str, str], dict[str, str]] = {
+    ("llm_server", "llm logs"): {
+        "did not start": ROW,
+        "ended while it was started": "the same, when another command had begun to start it",
+        "did not answer within … seconds; see": "a server that hangs says why in its log, as in the row",
+        "answered something that is no JSON": _STRANGE,
+        "answered something unexpected": _STRANGE,
+    },
+    ("llm_server", "llm stop"): {
+        "runs already": ROW,
+        "runs and did not answer": "a server that hangs is ended as one that runs",
+    },
     ("client", "queue list"): {
         "actions wait already": "ten thousand of them; the list names what to drop, as in the row",
         "refused; see": ROW,

@@ -11,6 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from tests.llm import tiny
+
 Step = Callable[[Path], object]
 
 
@@ -28,6 +30,10 @@ class Row(NamedTuple):
 
 def write(name: str, text: str) -> Step:
     return lambda folder: (folder / name).write_text(text)
+
+
+def model(folder: Path) -> None:
+    tiny.write(folder / "tiny.gguf")
 
 
 def picture(folder: Path) -> None:
@@ -263,6 +269,18 @@ ROWS = (
     Row("watcher_list"),
     Row("watcher_stop"),
     Row("tui", {"plain": True}),
+    # models of this machine; the port of these tests is held
+    Row("llm_pull", {"file": "tiny.gguf", "as": "first"}, before=model),
+    Row("llm_list"),
+    Row("llm_show", {"model": "first"}),
+    Row("llm_status"),
+    Row("llm_ps"),
+    Row("llm_logs"),
+    Row("llm_doctor"),
+    Row("llm_stop"),
+    Row("llm_start", refused="port_held"),
+    Row("llm_run", {"model": "first", "prompt": ["Hi"]}, refused="port_held"),
+    Row("llm_rm", {"model": "first", "yes": True}),
     # the end of a session
     Row("auth_token_revoke", {"id": "$token", "yes": True}, "bob"),
     Row("device_revoke", {"id": "$device", "yes": True}),

@@ -32,7 +32,7 @@ from svc.cmd.frame.invoked import GLOBAL, Body, answer, parameters, system_comma
 from svc.http.session import Sessions
 from tests.patience import PATIENCE, until
 from tests.svc.agent.invocations import ROWS
-from tests.svc.conftest import clean_environment
+from tests.svc.conftest import clean_environment, llm_environment
 
 CATEGORIES = {"Sync": 7, "Auth": 5, "Hardware": 4, "Gallery": 4}  # and those that this version lacks:
 LACKING = {"Sync": 1, "Auth": 2, "Hardware": 2, "Launcher": 12, "Models": 10}
@@ -73,7 +73,7 @@ class Machine:
 def machines(tmp_path: Path, node: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Machine]:
     for name in [one for one in os.environ if one.startswith("SVC_")]:
         monkeypatch.delenv(name)
-    for name, value in clean_environment().items():
+    for name, value in clean_environment(**llm_environment(tmp_path / "llm")).items():
         monkeypatch.setenv(name, value)
     return {name: Machine(tmp_path, name, node) for name in ("ann", "bob")}
 

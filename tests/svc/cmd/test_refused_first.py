@@ -15,7 +15,7 @@ from svc.cmd.frame.table import COMMANDS
 from tests.svc.conftest import Svc
 
 EVERY = sorted(COMMANDS)
-TEXT_ONLY = {"completions", "repo api", "tui"}  # no fields of their own
+TEXT_ONLY = {"completions", "llm logs", "llm run", "llm serve", "repo api", "tui"}  # no fields of their own
 WORDS = {
     "shell": "bash",
     "who": "public",

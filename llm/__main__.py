@@ -1,0 +1,9 @@
+"""`python -m llm PORT`: the keeper of the server on a port. See `llm.keeper`."""
+
+from __future__ import annotations
+
+import sys
+
+from llm.keeper import main
+
+sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,294 @@
+"""Generates: a body of /api becomes a request to the engine, its events become the lines that clients of
+/api read."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+
+from llm import wire
+from llm.cutting import Cut, cut_chat, cut_tokens
+from llm.engine import error_of, events, tokens_of
+from llm.problem import Refused
+from llm.runners import Runner, embeds_only
+from llm.upstream import Answer
+from llm.wire import Chat, Generate, Message
+from localstore.models.gguf import Header
+from localstore.models.store import Installed
+
+CHAT, COMPLETION, INFILL = "/v1/chat/completions", "/completion", "/infill"
+
+
+class Work(msgspec.Struct, kw_only=True):
+    """What the engine is asked. `chat`: the shape of the lines. `before`: tokens of an earlier conversation
+    that the prompt follows. `keeps_context`: the last line names the tokens so far."""
+
+    path: str
+    body: dict[str, Any]
+    label: str
+    chat: bool
+    truncate: bool
+    before: list[int] = []
+    keeps_context: bool = False
+
+
+def capabilities(installed: Installed) -> list[str]:
+    """What the model can do, as its header and template tell."""
+    header = installed.about.header
+    template = template_of(installed)
+    found = ["embedding"] if embeds_only(header) else ["completion"]
+    if "tools" in template:
+        found.append("tools")
+    if "<think>" in template or "enable_thinking" in template or "reasoning_content" in template:
+        found.append("thinking")
+    if installed.projector is not None:
+        found.append("vision")
+    if _inserts(header):
+        found.append("insert")
+    return found
+
+
+def _inserts(header: Header) -> bool:
+    return any(
+        name in header.fields
+        for name in ("tokenizer.ggml.fim_pre_token_id", "tokenizer.ggml.prefix_token_id")
+    )
+
+
+def template_of(installed: Installed) -> str:
+    return installed.record.template or installed.about.header.text("tokenizer.chat_template")
+
+
+def work_of_chat(asked: Chat, installed: Installed, label: str) -> Work:
+    """Raises Refused."""
+    earlier = [msgspec.convert(one, Message) for one in installed.record.messages]
+    messages = [*earlier, *(asked.messages or [])]
+    if installed.record.system and not any(one.role == "system" for one in messages):
+        messages.insert(0, Message(role="system", content=installed.record.system))
+    body = _body(asked, installed)
+    body["messages"] = _messages(messages, installed)
+    if asked.tools:
+        _require(installed, "tools", "take tools")
+        body["tools"] = asked.tools
+    return Work(path=CHAT, body=body, label=label, chat=True, truncate=bool(asked.truncate))
+
+
+def work_of_generate(asked: Generate, installed: Installed, label: str) -> Work:
+    """Raises Refused."""
+    if asked.template:
+        raise Refused(
+            400, "template: the template of a request is not used; make a model with it: /api/create"
+        )
+    body, prompt = _body(asked, installed), asked.prompt or ""
+    common: dict[str, Any] = {"label": label, "chat": False, "truncate": bool(asked.truncate)}
+    if asked.suffix:
+        _require(installed, "insert", "insert between a prompt and a suffix")
+        body |= {"input_prefix": prompt, "input_suffix": asked.suffix, "prompt": ""}
+        return Work(path=INFILL, body=body, **common)
+    if asked.raw:
+        if asked.images:
+            raise Refused(400, "images: a raw prompt takes none")
+        return Work(path=COMPLETION, body={**body, "prompt": prompt}, **common)
+    system = asked.system if asked.system is not None else installed.record.system
+    messages = [Message(role="system", content=system)] if system else []
+    messages.append(Message(role="user", content=prompt, images=asked.images))
+    body["messages"] = _messages(messages, installed)
+    return Work(path=CHAT, body=body, before=asked.context or [], keeps_context=not asked.images, **common)
+
+
+def _body(asked: Generate | Chat, installed: Installed) -> dict[str, Any]:
+    body = wire.options_of({**installed.record.parameters, **(asked.options or {})})
+    body |= wire.format_of(asked.format)
+    if asked.think is not None and asked.think is not False:
+        _require(installed, "thinking", "think")
+    if isinstance(asked.think, bool):
+        body["chat_template_kwargs"] = {"enable_thinking": asked.think}
+    elif asked.think:
+        body["chat_template_kwargs"] = {"reasoning_effort": asked.think}
+    return {**body, "stream": True, "stream_options": {"include_usage": True}}
+
+
+def _require(installed: Installed, capability: str, words: str) -> None:
+    if capability not in capabilities(installed):
+        raise Refused(400, f"model '{installed.name.short}' does not {words}")
+
+
+def _messages(messages: list[Message], installed: Installed) -> list[dict[str, Any]]:
+    """Messages as the engine takes them. Raises Refused."""
+    made: list[dict[str, Any]] = []
+    open_calls: list[str] = []
+    for message in messages:
+        one: dict[str, Any] = {"role": message.role, "content": message.content or ""}
+        if message.role not in ("system", "user", "assistant", "tool", "developer"):
+            raise Refused(
+                400, f"messages: the role {message.role[:40]!r} is none of system, user, assistant, tool"
+            )
+        if message.images:
+            _require(installed, "vision", "take images")
+            one["content"] = [
+                {"type": "text", "text": message.content or ""},
+                *map(wire.picture, message.images),
+            ]
+        if message.thinking:
+            one["reasoning_content"] = message.thinking
+        if message.tool_calls:
+            one["tool_calls"] = [_call(call) for call in message.tool_calls]
+            open_calls = [call["id"] for call in one["tool_calls"]]
+        if message.role == "tool":
+            one["tool_call_id"] = message.tool_call_id or (open_calls.pop(0) if open_calls else "call")
+            if message.tool_name:
+                one["name"] = message.tool_name
+        made.append(one)
+    return made
+
+
+def _call(call: wire.ToolCall) -> dict[str, Any]:
+    arguments = call.function.arguments
+    text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments or {}).decode()
+    made = call.id or f"call_{secrets.token_hex(4)}"
+    return {"id": made, "type": "function", "function": {"name": call.function.name, "arguments": text}}
+
+
+async def lines(work: Work, runner: Runner, began: int, load_ns: int) -> AsyncGenerator[dict[str, Any], None]:
+    """The lines of an answer; the last one has `done`. Raises Refused."""
+    answer: Answer | None = None
+    cut: Cut | None = None
+    prompt: list[int] = []
+    if work.path == CHAT and work.before:
+        prompt = await _follow(work, runner)
+    try:
+        answer = await runner.ask("POST", work.path, msgspec.json.encode(work.body))
+        if answer.status != 200:
+            error = error_of(await runner.whole(answer), answer.status, runner)
+            if not (work.truncate and error.kind == "exceed_context_size_error"):
+                raise error
+            answer.close()
+            cut = await (cut_chat if work.path == CHAT else cut_tokens)(work.body, runner)
+            answer = await runner.ask("POST", work.path, msgspec.json.encode(work.body))
+            if answer.status != 200:
+                raise error_of(await runner.whole(answer), answer.status, runner)
+        told = _Told(work)
+        async with aclosing(events(runner, answer)) as source:
+            async for event in source:
+                for line in told.hear(event):
+                    yield line
+    finally:
+        if answer is not None:
+            answer.close()
+    context = await _context(work, runner, prompt, told.text) if work.keeps_context else None
+    yield told.last(began, load_ns, cut, context)
+
+
+class _Told:
+    """Makes lines of events, and sums up."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self.text = ""
+        self._reason = "stop"
+        self._usage: dict[str, Any] = {}
+        self._timings: dict[str, Any] = {}
+        self._calls: dict[int, dict[str, str]] = {}
+
+    def hear(self, event: dict[str, Any]) -> list[dict[str, Any]]:
+        self._timings = event.get("timings") or self._timings
+        if "content" in event and "choices" not in event:  # of /completion
+            if event.get("stop"):
+                self._usage = {
+                    "prompt_tokens": event.get("tokens_evaluated", 0),
+                    "completion_tokens": event.get("tokens_predicted", 0),
+                }
+                self._reason = "length" if event.get("stop_type") == "limit" else "stop"
+            return self._spoken(event["content"], "")
+        self._usage = event.get("usage") or self._usage
+        made: list[dict[str, Any]] = []
+        for choice in event.get("choices") or ():
+            delta = choice.get("delta") or {}
+            self._reason = choice.get("finish_reason") or self._reason
+            for call in delta.get("tool_calls") or ():
+                kept = self._calls.setdefault(call.get("index", 0), {"name": "", "arguments": "", "id": ""})
+                function = call.get("function") or {}
+                kept["id"] += call.get("id") or ""
+                kept["name"] += function.get("name") or ""
+                kept["arguments"] += function.get("arguments") or ""
+            made += self._spoken(delta.get("content") or "", delta.get("reasoning_content") or "")
+        return made
+
+    def _spoken(self, text: str, thinking: str) -> list[dict[str, Any]]:
+        if not text and not thinking:
+            return []
+        self.text += text
+        return [{**self.line(text, thinking), "done": False}]
+
+    def line(self, text: str, thinking: str = "", calls: list[Any] | None = None) -> dict[str, Any]:
+        more: dict[str, Any] = {"thinking": thinking} if thinking else {}
+        if calls:
+            more["tool_calls"] = calls
+        base = {"model": self._work.label, "created_at": wire.now()}
+        if self._work.chat:
+            return {**base, "message": {"role": "assistant", "content": text, **more}}
+        return {**base, "response": text, **more}
+
+    def last(self, began: int, load_ns: int, cut: Cut | None, context: list[int] | None) -> dict[str, Any]:
+        timings, usage = self._timings, self._usage
+        made = {
+            **self.line("", calls=self._finished_calls()),
+            "done": True,
+            "done_reason": "length" if self._reason == "length" else "stop",
+            "total_duration": time.monotonic_ns() - began,
+            "load_duration": load_ns,
+            "prompt_eval_count": usage.get("prompt_tokens", 0),
+            "prompt_eval_duration": int((timings.get("prompt_ms") or 0) * 1e6),
+            "eval_count": usage.get("completion_tokens", 0),
+            "eval_duration": int((timings.get("predicted_ms") or 0) * 1e6),
+        }
+        if context is not None:
+            made["context"] = context
+        if cut is not None:
+            made["truncated"] = {"prompt_tokens": cut.before, "kept_tokens": cut.after}
+        return made
+
+    def _finished_calls(self) -> list[dict[str, Any]]:
+        made = []
+        for index, call in sorted(self._calls.items()):
+            try:
+                arguments = msgspec.json.decode(call["arguments"] or "{}")
+            except msgspec.MsgspecError:  # cut by num_predict
+                arguments = {"": call["arguments"]}
+            function = {"index": index, "name": call["name"], "arguments": arguments}
+            made.append({**({"id": call["id"]} if call["id"] else {}), "function": function})
+        return made
+
+
+async def _follow(work: Work, runner: Runner) -> list[int]:
+    """Turn a chat into a completion that follows the tokens of an earlier one. Returns all its tokens."""
+    prompt = work.before + await _rendered(work, runner)
+    for name in ("messages", "chat_template_kwargs"):
+        work.body.pop(name, None)
+    work.path, work.body["prompt"] = COMPLETION, prompt
+    schema = work.body.pop("response_format", {})
+    if schema:
+        work.body["json_schema"] = schema.get("json_schema", {}).get("schema", {})
+    return prompt
+
+
+async def _rendered(work: Work, runner: Runner) -> list[int]:
+    """The tokens of a chat in the model's template."""
+    wanted = {
+        name: work.body[name] for name in ("messages", "tools", "chat_template_kwargs") if name in work.body
+    }
+    answer = await runner.ask("POST", "/apply-template", msgspec.json.encode(wanted))
+    data = await runner.whole(answer)
+    if answer.status != 200:
+        raise error_of(data, answer.status, runner)
+    return await tokens_of(runner, str(msgspec.json.decode(data)["prompt"]), special=True)
+
+
+async def _context(work: Work, runner: Runner, prompt: list[int], said: str) -> list[int]:
+    prompt = prompt or await _rendered(work, runner)
+    return prompt + await tokens_of(runner, said)

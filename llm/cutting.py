@@ -1,0 +1,69 @@
+"""Cuts a prompt that is longer than the context, where a client asks for that: the oldest first."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from llm.engine import error_of, text_of, tokens_of, too_long
+from llm.runners import Runner
+
+_ROUNDS = 8
+
+
+class Cut(NamedTuple):
+    """Tokens of the prompt as it was sent, and as it is answered."""
+
+    before: int
+    after: int
+
+
+def _room(body: dict[str, Any], runner: Runner) -> int:
+    """Tokens that a prompt may have, so that an answer fits behind it."""
+    holds = runner.plan.context
+    wanted = body.get("max_tokens") or 0
+    return holds - min(max(int(wanted), holds // 8, 1), holds // 2)
+
+
+async def cut_chat(body: dict[str, Any], runner: Runner) -> Cut:
+    """Drop the oldest messages, and then the beginning of the last; those of the system stay."""
+    room = _room(body, runner)
+    before = count = await _count(body, runner)
+    messages = body["messages"]
+    while count > room:
+        old = next(
+            (at for at, one in enumerate(messages[:-1]) if one["role"] not in ("system", "developer")), None
+        )
+        if old is None:
+            break
+        del messages[old]
+        count = await _count(body, runner)
+    for _ in range(_ROUNDS):
+        if count <= room:
+            return Cut(before, count)
+        last = messages[-1]
+        tokens = await tokens_of(runner, last["content"]) if isinstance(last["content"], str) else []
+        if len(tokens) <= count - room:
+            break
+        last["content"] = await text_of(runner, tokens[count - room + 1 :])
+        count = await _count(body, runner)
+    raise too_long(count, runner.plan.context, runner)
+
+
+async def cut_tokens(body: dict[str, Any], runner: Runner) -> Cut:
+    """Drop the beginning of a prompt that is sent as it is."""
+    prompt = body.get("prompt")
+    tokens = prompt if isinstance(prompt, list) else await tokens_of(runner, str(prompt or ""), special=True)
+    room = _room(body, runner)
+    body["prompt"] = tokens[-room:]
+    return Cut(len(tokens), min(len(tokens), room))
+
+
+async def _count(body: dict[str, Any], runner: Runner) -> int:
+    wanted = {name: body[name] for name in ("messages", "tools", "chat_template_kwargs") if name in body}
+    answer = await runner.ask("POST", "/apply-template", msgspec.json.encode(wanted))
+    data = await runner.whole(answer)
+    if answer.status != 200:
+        raise error_of(data, answer.status, runner)
+    return len(await tokens_of(runner, str(msgspec.json.decode(data)["prompt"]), special=True))

@@ -1,0 +1,18 @@
+"""What programs of the server may see of the environment: no token, and nothing else of svc's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+_NAMES = (
+    "PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV",
+    "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME",
+)  # fmt: skip
+_PREFIXES = ("CUDA_", "OMP_", "GGML_", "HIP_", "ROCR_", "VK_")
+_OF_OLLAMA = ("OLLAMA_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
+
+
+def clean_environment(environment: Mapping[str, str] = os.environ, *, ollama: bool = False) -> dict[str, str]:
+    prefixes = (*_PREFIXES, *_OF_OLLAMA) if ollama else _PREFIXES
+    return {name: value for name, value in environment.items() if name in _NAMES or name.startswith(prefixes)}

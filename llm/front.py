@@ -1,0 +1,403 @@
+"""`python -m llm.front FD PORT`: speaks the API of Ollama and the /v1 of OpenAI on a socket that the keeper
+holds. It ends when its input closes."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from sanic import Sanic
+from sanic.exceptions import SanicException
+from sanic.request import Request
+from sanic.response import HTTPResponse
+
+from llm import listing, making, wire
+from llm.answering import Work, lines, work_of_chat, work_of_generate
+from llm.compatible import Compatible
+from llm.embedding import embed
+from llm.guard import require_local
+from llm.leases import Idle
+from llm.problem import Refused
+from llm.runners import Runner, Runners
+from localstore.core.errors import SvcError
+from localstore.core.limits import LLM_BODY, LLM_REQUESTS, in_words
+from localstore.models.errors import ModelMissing
+from localstore.models.names import ModelName, parse
+from localstore.models.place import llm_home
+from localstore.models.store import Installed, Models
+
+API = "0.17.4"  # whose routes and shapes these are
+ENDED_IDLE = 10
+_BODY_SECONDS = 60.0  # without a byte of a body
+_NDJSON = "application/x-ndjson"
+_ABSENT = {
+    "/api/pull": "pulling from a server is not in this version of svc; pull a file: svc llm pull FILE.gguf",
+    "/api/push": "pushing models this way is not in this version of svc; push them as a repository: svc push",
+}
+Handler = Callable[..., Coroutine[Any, Any, Any]]
+
+
+class Front:
+    """The routes. `home`: SVC_LLM_HOME; `port`: the one it answers on."""
+
+    def __init__(self, home: Path, port: int) -> None:
+        self.models = Models(home)
+        self.runners = Runners(self.models, say)
+        self.idle = Idle(home, port)
+        self._compatible = Compatible(self)
+        self._open = 0
+
+    def build(self) -> Sanic[Any, Any]:
+        app: Sanic[Any, Any] = Sanic("llm", configure_logging=False)
+        app.config.update(
+            {
+                "REQUEST_MAX_SIZE": LLM_BODY,
+                "RESPONSE_TIMEOUT": 86400.0,
+                "REQUEST_TIMEOUT": 60.0,
+                "KEEP_ALIVE_TIMEOUT": 75.0,
+                "FALLBACK_ERROR_FORMAT": "json",
+            }
+        )
+        routes: list[tuple[str, str, Handler]] = [
+            ("GET", "/", self._root),
+            ("GET", "/api/version", self._version),
+            ("GET", "/api/tags", self._tags),
+            ("GET", "/api/ps", self._ps),
+            ("POST", "/api/show", self._show),
+            ("POST", "/api/generate", self._generate),
+            ("POST", "/api/chat", self._chat),
+            ("POST", "/api/embed", self._embed),
+            ("POST", "/api/embeddings", self._embeddings),
+            ("POST", "/api/copy", self._copy),
+            ("DELETE", "/api/delete", self._delete),
+            ("POST", "/api/create", self._create),
+            ("HEAD", "/api/blobs/<digest:str>", self._has_blob),
+            ("POST", "/api/blobs/<digest:str>", self._take_blob),
+            *(("POST", path, self._absent) for path in _ABSENT),
+            *self._compatible.routes(),
+        ]
+        for method, path, handler in routes:
+            methods = ["GET", "HEAD"] if method == "GET" else [method]
+            name = f"{method}{path}".replace("/", "-").replace("<", "").replace(">", "").replace(":", "-")
+            app.add_route(self._guarded(handler), path, methods=methods, name=name, stream=True)
+        app.error_handler.add(Exception, self._failed)
+        return app
+
+    def _guarded(self, handler: Handler) -> Handler:
+        async def answer(request: Request, **parts: str) -> Any:
+            request.ctx.headers = {}
+            try:
+                request.ctx.headers = require_local(
+                    request.headers.get("host", ""), request.headers.get("origin")
+                )
+                if self._open >= LLM_REQUESTS:
+                    raise Refused(503, f"{LLM_REQUESTS} requests wait already; try again later")
+                self._open += 1
+                self.idle.used(self._open)
+                try:
+                    return await handler(request, **parts)
+                finally:
+                    self._open -= 1
+                    self.idle.used(self._open)
+            except (Refused, SvcError) as error:
+                return self._refuse(request, error)
+
+        return answer
+
+    async def _failed(self, request: Request, error: Exception) -> HTTPResponse:
+        """What no handler answers: an unknown path or method, a broken request, a fault of ours."""
+        status = error.status_code if isinstance(error, SanicException) else 500
+        request.ctx.headers = {}
+        try:
+            request.ctx.headers = require_local(
+                request.headers.get("host", ""), request.headers.get("origin")
+            )
+        except Refused as refused:
+            return self._refuse(request, refused)
+        if request.method == "OPTIONS" and request.headers.get("origin"):
+            return HTTPResponse(status=204, headers=request.ctx.headers)
+        if status >= 500:
+            say(f"{request.method} {request.path}: {type(error).__name__}: {error}")
+        sentences = {404: "404 page not found", 405: "405 method not allowed"}
+        return self._refuse(request, Refused(status, sentences.get(status, str(error) or "something broke")))
+
+    def _refuse(self, request: Request, error: Refused | SvcError) -> HTTPResponse:
+        if isinstance(error, SvcError):
+            status = 404 if isinstance(error, ModelMissing) else 400
+            error = Refused(status, error.detail)
+        body: dict[str, Any] = {"error": error.sentence}
+        if request.path.startswith("/v1/"):
+            body = {
+                "error": {
+                    "message": error.sentence, "type": error.kind, "param": None, "code": None, **error.extra,
+                }
+            }  # fmt: skip
+            if request.path.startswith("/v1/messages"):
+                body = {"type": "error", **body}
+        return HTTPResponse(
+            msgspec.json.encode(body), error.status, request.ctx.headers, content_type="application/json"
+        )
+
+    # --- what handlers share
+
+    async def body(self, request: Request, most: int = LLM_BODY) -> bytes:
+        """The whole body. Raises Refused if it is larger, or stops coming."""
+        return b"".join([piece async for piece in self.pieces(request, most)])
+
+    async def pieces(self, request: Request, most: int) -> AsyncIterator[bytes]:
+        length = request.headers.get("content-length", "0")
+        if length.isdigit() and int(length) > most:
+            raise Refused(413, f"the body is larger than {in_words(most)}")
+        received = 0
+        stream: Any = request.stream
+        while stream is not None:
+            try:
+                async with asyncio.timeout(_BODY_SECONDS):
+                    piece = await stream.read()
+            except TimeoutError:
+                raise Refused(408, f"no byte of the body came for {_BODY_SECONDS:.0f} s") from None
+            if piece is None:
+                return
+            received += len(piece)
+            if received > most:
+                raise Refused(413, f"the body is larger than {in_words(most)}")
+            yield piece
+
+    def find(self, text: str | None) -> Installed:
+        """The model that a request names. Raises Refused."""
+        named = wire.required(text, "model")
+        try:
+            return self.models.find(self.name(named))
+        except ModelMissing:
+            raise Refused(404, f"model '{named}' not found") from None
+
+    def name(self, text: str) -> ModelName:
+        try:
+            return parse(text)
+        except SvcError as error:
+            raise Refused(400, error.detail) from None
+
+    def json(self, request: Request, value: Any, status: int = 200) -> HTTPResponse:
+        data = msgspec.json.encode(value)
+        return HTTPResponse(data, status, request.ctx.headers, content_type="application/json; charset=utf-8")
+
+    def empty(self, request: Request, status: int = 200) -> HTTPResponse:
+        return HTTPResponse(b"", status, request.ctx.headers)
+
+    async def stream(self, request: Request, made: AsyncGenerator[dict[str, Any], None]) -> None:
+        """Send lines as they come. An error before the first keeps its status; later it is a line."""
+        async with aclosing(made):
+            first = await anext(made)
+            response = await request.respond(content_type=_NDJSON, headers=request.ctx.headers)
+            await response.send(msgspec.json.encode(first) + b"\n")
+            try:
+                async for line in made:
+                    await response.send(msgspec.json.encode(line) + b"\n")
+            except (Refused, SvcError) as error:
+                sentence = error.sentence if isinstance(error, Refused) else error.detail
+                await response.send(msgspec.json.encode({"error": sentence}) + b"\n")
+            await response.eof()
+
+    # --- models
+
+    async def _root(self, request: Request) -> HTTPResponse:
+        return HTTPResponse(
+            b"Ollama is running", 200, request.ctx.headers, content_type="text/plain; charset=utf-8"
+        )
+
+    async def _version(self, request: Request) -> HTTPResponse:
+        return self.json(request, {"version": API})
+
+    async def _tags(self, request: Request) -> HTTPResponse:
+        return self.json(request, {"models": [listing.tag(one) for one in self.models.all()]})
+
+    async def _ps(self, request: Request) -> HTTPResponse:
+        return self.json(request, {"models": [listing.running(one) for one in self.runners.loaded]})
+
+    async def _show(self, request: Request) -> HTTPResponse:
+        asked = wire.decode(await self.body(request), wire.Show)
+        installed = self.find(asked.named)
+        return self.json(request, listing.show(installed, str(self.models.blob(installed.record.model))))
+
+    async def _copy(self, request: Request) -> HTTPResponse:
+        asked = wire.decode(await self.body(request), wire.Copy)
+        source, target = self.find(asked.source), self.name(wire.required(asked.destination, "destination"))
+        self.models.put(target, source.record)
+        return self.empty(request)
+
+    async def _delete(self, request: Request) -> HTTPResponse:
+        asked = wire.decode(await self.body(request), wire.Named)
+        installed = self.find(asked.named)
+        await self.runners.unload(str(installed.name))
+        self.models.remove(installed.name)
+        return self.empty(request)
+
+    async def _create(self, request: Request) -> HTTPResponse | None:
+        asked = wire.decode(await self.body(request), wire.Create)
+        target = self.name(asked.named)
+        record = making.record_of(asked, self.models, self.find)
+        steps = making.create(self.models, target, record)
+        if asked.stream is False:
+            for step in steps:
+                last = step
+            return self.json(request, last)
+        await self.stream(request, _each(steps))
+        return None
+
+    async def _has_blob(self, request: Request, digest: str) -> HTTPResponse:
+        about = self.models.about(making.sha256_of(digest))
+        return self.empty(request, 200 if about is not None else 404)
+
+    async def _take_blob(self, request: Request, digest: str) -> HTTPResponse:
+        await making.take_blob(self.models, making.sha256_of(digest), self.pieces(request, making.LARGEST))
+        return self.empty(request, 201)
+
+    async def _absent(self, request: Request) -> HTTPResponse:
+        raise Refused(501, _ABSENT[request.path])
+
+    # --- generating
+
+    async def _generate(self, request: Request) -> HTTPResponse | None:
+        asked = wire.decode(await self.body(request), wire.Generate)
+        installed = self.find(asked.model)
+        empty = not asked.prompt and not asked.images and not asked.suffix
+        work = None if empty else work_of_generate(asked, installed, asked.model or "")
+        return await self._run(request, asked, installed, work, {"response": ""})
+
+    async def _chat(self, request: Request) -> HTTPResponse | None:
+        asked = wire.decode(await self.body(request), wire.Chat)
+        installed = self.find(asked.model)
+        work = work_of_chat(asked, installed, asked.model or "") if asked.messages else None
+        return await self._run(
+            request, asked, installed, work, {"message": {"role": "assistant", "content": ""}}
+        )
+
+    async def _run(
+        self,
+        request: Request,
+        asked: wire.Call,
+        installed: Installed,
+        work: Work | None,
+        empty: dict[str, Any],
+    ) -> HTTPResponse | None:
+        """Answer a parsed request; without work it loads the model, or unloads it."""
+        keep = wire.seconds(asked.keep_alive)
+        context = wire.context_of({**installed.record.parameters, **(asked.options or {})})
+        if work is None:
+            if keep == 0:
+                await self.runners.unload(str(installed.name))
+            else:
+                async with self.runners.lend(installed, context, keep):
+                    pass
+            done = {"done": True, "done_reason": "unload" if keep == 0 else "load"}
+            return self.json(request, {"model": asked.model, "created_at": wire.now(), **empty, **done})
+        began = time.monotonic_ns()
+        made = self._lines(work, installed, context, keep, began)
+        if asked.stream is False:
+            return self.json(request, await _together(made))
+        await self.stream(request, made)
+        return None
+
+    async def _lines(
+        self, work: Work, installed: Installed, context: int | None, keep: float, began: int
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        def use(runner: Runner) -> AsyncGenerator[dict[str, Any], None]:
+            return lines(work, runner, began, time.monotonic_ns() - began)
+
+        async with aclosing(self.runners.answer(installed, context, keep, use)) as made:
+            async for line in made:
+                yield line
+
+    async def _embed(self, request: Request) -> HTTPResponse:
+        asked = wire.decode(await self.body(request), wire.Embed)
+        installed, began = self.find(asked.model), time.monotonic_ns()
+        texts = [asked.input] if isinstance(asked.input, str) else asked.input or []
+        return self.json(request, await embed(self.runners, asked, installed, texts, asked.dimensions, began))
+
+    async def _embeddings(self, request: Request) -> HTTPResponse:
+        asked = wire.decode(await self.body(request), wire.Embeddings)
+        installed, began = self.find(asked.model), time.monotonic_ns()
+        texts = [asked.prompt] if asked.prompt else []
+        made = await embed(self.runners, asked, installed, texts, None, began)
+        return self.json(request, {"embedding": made["embeddings"][0] if made["embeddings"] else []})
+
+
+async def _each(steps: Any) -> AsyncGenerator[dict[str, Any], None]:
+    for step in steps:
+        yield step
+
+
+async def _together(made: AsyncGenerator[dict[str, Any], None]) -> dict[str, Any]:
+    """One answer of all lines."""
+    text, thinking, calls, last = [], [], [], {}
+    async with aclosing(made):
+        async for last in made:
+            message = last.get("message", last)
+            text.append(message.get("content", message.get("response", "")))
+            thinking.append(message.get("thinking", ""))
+            calls += message.get("tool_calls", ())
+    whole = last.get("message", last)
+    whole["response" if whole is last else "content"] = "".join(text)
+    if "".join(thinking):
+        whole["thinking"] = "".join(thinking)
+    if calls:
+        whole["tool_calls"] = calls
+    return last
+
+
+def say(line: str) -> None:
+    """Write a line to the log, which is the keeper's."""
+    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}", file=sys.stderr, flush=True)
+
+
+async def serve(front: Front, bound: socket.socket, ended: asyncio.Event) -> int:
+    """Answer until `ended`, or until nobody needs the server. Returns the exit code."""
+    app = front.build()
+    server: Any = await app.create_server(
+        sock=bound, return_asyncio_server=True, access_log=False, backlog=1024, noisy_exceptions=False
+    )
+    await server.startup()
+    await server.start_serving()
+    idle = asyncio.create_task(front.idle.wait())
+    waiting = asyncio.create_task(ended.wait())
+    gc.collect()
+    gc.freeze()
+    try:
+        await asyncio.wait({idle, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        return ENDED_IDLE if idle.done() else 0
+    finally:
+        for task in (idle, waiting):
+            task.cancel()
+        server.close()
+        await front.runners.close()
+        Sanic.unregister_app(app)
+
+
+async def _main(bound: socket.socket, port: int) -> int:
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, ended.set)
+    loop.add_reader(sys.stdin.fileno(), ended.set)  # nothing is ever sent; it closes with the keeper
+    return await serve(Front(llm_home(), port), bound, ended)
+
+
+def main() -> None:
+    bound = socket.socket(fileno=int(sys.argv[1]))
+    bound.setblocking(False)
+    code = asyncio.run(_main(bound, int(sys.argv[2])))
+    sys.stderr.flush()
+    os._exit(code)  # a thread that reads a large file would keep it
+
+
+if __name__ == "__main__":
+    main()

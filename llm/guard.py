@@ -1,0 +1,41 @@
+"""Who may ask: programs of this machine, and pages that come from it.
+
+A page of any site can send requests to 127.0.0.1, and a name of any site can be made to mean it; so the Host
+must be this machine's, and a foreign Origin is refused.
+"""
+
+from __future__ import annotations
+
+import re
+
+from llm.problem import Refused
+
+_LOCAL = r"(?:localhost|[a-z0-9-]+\.localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])"
+_HOST = re.compile(rf"{_LOCAL}(?::[0-9]{{1,5}})?", re.IGNORECASE)
+_ORIGIN = re.compile(rf"https?://{_LOCAL}(?::[0-9]{{1,5}})?", re.IGNORECASE)
+_OF_APPS = ("app://", "file://", "tauri://", "vscode-webview://", "vscode-file://")
+_METHODS = "GET, POST, DELETE, HEAD, OPTIONS"
+
+
+def require_local(host: str, origin: str | None) -> dict[str, str]:
+    """The headers that let an allowed page read the answer. Raises Refused for a foreign Host or Origin."""
+    if not _HOST.fullmatch(host):
+        raise Refused(
+            403, f"the Host {host[:100]!r} is not this machine; ask http://localhost or http://127.0.0.1"
+        )
+    if origin is None:
+        return {}
+    if not (_ORIGIN.fullmatch(origin) or origin.startswith(_OF_APPS)):
+        raise Refused(
+            403, f"pages of {origin[:100]!r} may not use this server; only pages of this machine and apps may"
+        )
+    return {
+        "Access-Control-Allow-Origin": origin,
+        "Access-Control-Allow-Methods": _METHODS,
+        "Access-Control-Allow-Headers": "Authorization, Content-Type, Accept, User-Agent, X-Requested-With, "
+        "anthropic-version, x-api-key, x-stainless-lang, x-stainless-package-version, x-stainless-os, "
+        "x-stainless-arch, x-stainless-runtime, x-stainless-runtime-version, x-stainless-retry-count, "
+        "x-stainless-timeout, x-stainless-helper-method, x-stainless-async",
+        "Access-Control-Max-Age": "43200",
+        "Vary": "Origin",
+    }

@@ -1,0 +1,40 @@
+"""Whether anybody still needs the server: apps hold leases, locks that the kernel drops with them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+from localstore.models.leases import held, stays
+
+IDLE_SECONDS = 300.0  # without a lease and a request until a server ends that was started for them
+LOOK_SECONDS = 2.0
+STAYING_SECONDS = 30.0  # between two looks at a server that stays
+
+
+class Idle:
+    """Watches the leases of a port. A server that somebody started to stay never becomes idle."""
+
+    def __init__(self, home: Path, port: int) -> None:
+        self._folder = home / str(port)
+        self._open = 0
+        self._since = time.monotonic()
+
+    def used(self, open_requests: int) -> None:
+        """Note how many requests are open."""
+        self._open = open_requests
+        self._since = time.monotonic()
+
+    async def wait(self) -> None:
+        """Returns once nobody has needed the server for IDLE_SECONDS."""
+        while True:
+            if stays(self._folder):
+                await asyncio.sleep(STAYING_SECONDS)
+                self._since = time.monotonic()
+                continue
+            if self._open or held(self._folder):
+                self._since = time.monotonic()
+            if time.monotonic() - self._since > IDLE_SECONDS:
+                return
+            await asyncio.sleep(LOOK_SECONDS)

@@ -1,0 +1,128 @@
+"""Makes models of blobs and of other models: /api/blobs and /api/create."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import msgspec
+from blake3 import blake3
+
+from llm import wire
+from llm.problem import Refused
+from localstore.core.limits import GIB
+from localstore.models.intake import take_upload
+from localstore.models.names import ModelName
+from localstore.models.store import Installed, Models, Record, now
+
+LARGEST = 1024 * GIB
+_SHA256 = re.compile(r"sha256[:-]([0-9a-f]{64})")
+_OF_GO = re.compile(r"\{\{-?\s*(?:\.|if \.|range \.|with \.|\$)")
+
+
+def sha256_of(digest: str) -> str:
+    """The hexadecimal part of `sha256:…`. Raises Refused."""
+    found = _SHA256.fullmatch(digest)
+    if found is None:
+        raise Refused(400, "invalid digest format: it is sha256: and 64 hexadecimal digits")
+    return found[1]
+
+
+async def take_blob(models: Models, sha256: str, pieces: AsyncIterator[bytes]) -> None:
+    """Store an uploaded blob under its digest. Raises Refused, or BadModel if it is no model."""
+    if models.about(sha256) is not None:
+        async for _ in pieces:
+            pass
+        return
+    models.blobs.mkdir(parents=True, exist_ok=True, mode=0o700)
+    part = models.blobs / f".{secrets.token_hex(8)}"
+    first, second = hashlib.sha256(), blake3()
+    try:
+        with part.open("xb") as file:
+            async for piece in pieces:
+                try:
+                    file.write(piece)
+                except OSError as error:
+                    free = shutil.disk_usage(models.blobs).free
+                    raise Refused(
+                        507, f"the blob cannot be written: {error.strerror}; {free:,} bytes are free"
+                    ) from None
+                first.update(piece)
+                second.update(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        if first.hexdigest() != sha256:
+            raise Refused(400, f"digest mismatch, expected sha256:{sha256}, got sha256:{first.hexdigest()}")
+        take_upload(models, part, sha256, second.hexdigest(), "upload")
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def record_of(asked: wire.Create, models: Models, find: Callable[[str | None], Installed]) -> Record:
+    """What a new model is. Raises Refused."""
+    for name in ("quantize", "adapters"):
+        if getattr(asked, name):
+            raise Refused(501, f"{name}: making models this way is not in this version of svc")
+    if asked.from_:
+        base = find(asked.from_).record
+    elif asked.files:
+        base = _of_files(asked.files, models)
+    else:
+        raise Refused(400, "neither 'from' or 'files' was specified")
+    if asked.template and _OF_GO.search(asked.template):
+        raise Refused(
+            400,
+            "template: it is one of Go, which the engine does not read; leave it out for the model's own, or "
+            "send a Jinja template",
+        )  # fmt: skip
+    if asked.parameters:
+        wire.options_of(asked.parameters)
+        wire.context_of(asked.parameters)
+    licence = "\n".join(asked.license) if isinstance(asked.license, list) else asked.license
+    messages = [msgspec.to_builtins(one) for one in asked.messages] if asked.messages else None
+    changed: dict[str, Any] = {
+        "system": asked.system,
+        "template": asked.template,
+        "license": licence,
+        "parameters": {**base.parameters, **asked.parameters} if asked.parameters else None,
+        "messages": messages,
+    }
+    given = {name: value for name, value in changed.items() if value is not None}
+    return msgspec.structs.replace(base, modified_at=now(), **given)
+
+
+def _of_files(files: dict[str, str], models: Models) -> Record:
+    model = projector = None
+    for name, text in files.items():
+        digest = sha256_of(text)
+        about = models.about(digest)
+        if about is None:
+            raise Refused(
+                400, f"the blob of {name[:100]!r} is not here; send it first: POST /api/blobs/{text}"
+            )
+        if about.header.is_projector:
+            projector = digest
+        elif model is None:
+            model = digest
+        else:
+            raise Refused(
+                400, "files: they hold more than one model; sharded models are not in this version of svc"
+            )
+    if model is None:
+        raise Refused(400, "files: none of them is a model that generates")
+    return Record(model=model, projector=projector, modified_at=now())
+
+
+def create(models: Models, target: ModelName, record: Record) -> Iterator[dict[str, str]]:
+    """Let `target` mean this; yields what is done."""
+    for digest in (record.model, record.projector):
+        if digest:
+            yield {"status": f"using existing layer sha256:{digest}"}
+    models.put(target, record)
+    yield {"status": "writing manifest"}
+    yield {"status": "success"}

@@ -1,0 +1,34 @@
+"""`python -m llm.probe`: loads the engine and prints what it can use, or ends with an error.
+
+A process of its own: an engine built for another processor ends with a signal.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+
+import msgspec
+
+
+def main() -> int:
+    try:
+        import xllamacpp as engine
+    except ImportError as error:
+        print(error, file=sys.stderr)
+        return 1
+    devices = [
+        {
+            str(name): value if isinstance(value, (str, int, float)) else str(value)
+            for name, value in one.items()
+        }
+        for one in engine.get_device_info()
+        if isinstance(one, dict)
+    ]
+    found = {"version": version("xllamacpp"), "system": str(engine.get_system_info()), "devices": devices}
+    sys.stdout.buffer.write(msgspec.json.encode(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,20 @@
+"""Errors that the front answers: a status and a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Refused(Exception):
+    """`extra`: further members of the error for clients of /v1. `kind`: its type there."""
+
+    def __init__(self, status: int, sentence: str, kind: str = "", **extra: Any) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence, self.extra = status, sentence, extra
+        self.kind = kind or {400: "invalid_request_error", 403: "forbidden", 404: "not_found_error"}.get(
+            status, "api_error"
+        )
+
+
+class Died(Refused):
+    """The process of a model ended before it answered, or in its answer."""

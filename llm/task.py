@@ -1,0 +1,31 @@
+"""What a runner is told, and what it answers when it has started."""
+
+from __future__ import annotations
+
+import msgspec
+
+KEY_VARIABLE = "LLM_RUNNER_KEY"
+
+
+class Task(msgspec.Struct, kw_only=True):
+    """`context`: tokens of one conversation; `batch`: tokens of a prompt read at once; `slots`: conversations
+    at once. `mean_pooling`: the model does not say how its embeddings are pooled. `template`: in place of the
+    model's own, empty if there is none."""
+
+    path: str
+    name: str
+    context: int
+    slots: int
+    threads: int
+    batch: int
+    projector: str = ""
+    template: str = ""
+    mean_pooling: bool = True
+    cache_mib: int = 0
+
+
+class Started(msgspec.Struct, kw_only=True):
+    """`url`: the runner answers there; else `error`: why it does not."""
+
+    url: str = ""
+    error: str = ""

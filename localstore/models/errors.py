@@ -1,0 +1,44 @@
+"""Errors of models and of the local LLM server: raised on this machine."""
+
+from __future__ import annotations
+
+from localstore.core.errors import ClientError
+
+
+class BadModel(ClientError):
+    """The file is not a GGUF model that svc can read."""
+
+    code = "bad_model"
+
+
+class ModelMissing(ClientError):
+    """No model of this name is on this machine."""
+
+    code = "model_missing"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"model '{name}' not found; pull its file: svc llm pull FILE.gguf")
+
+
+class ModelChanged(ClientError):
+    """The file of a model was changed in place after it was pulled."""
+
+    code = "model_changed"
+
+    def __init__(self, name: str, source: str) -> None:
+        super().__init__(
+            f"the file of model '{name}' was changed in place after it was pulled ({source}), so it is not "
+            "loaded; pull it again: svc llm pull FILE.gguf",
+        )
+
+
+class PortHeld(ClientError):
+    """Another program holds the port of the local LLM server."""
+
+    code = "port_held"
+
+
+class ServerFailed(ClientError):
+    """The local LLM server did not start, or it answered with an error."""
+
+    code = "llm_server"

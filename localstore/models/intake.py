@@ -1,0 +1,164 @@
+"""Takes a local GGUF file into the cache, as one copy on the disk if the file system can.
+
+A reflink shares the bytes until one side writes. A hard link shares the file itself, which somebody may write
+in place: `Models.intact` notices that. Elsewhere the file is copied.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import secrets
+import shutil
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from blake3 import blake3
+
+from localstore.core.paths import terminal_safe
+from localstore.errors import DiskError
+from localstore.models.errors import BadModel
+from localstore.models.gguf import Header, read
+from localstore.models.store import About, Models
+from localstore.progress import Progress, silent
+
+_CLONE = 0x40049409  # FICLONE of Linux
+_PIECE = 4 << 20
+
+
+class Taken(NamedTuple):
+    """A blob: its SHA-256, what it is, and whether it came now."""
+
+    digest: str
+    about: About
+    new: bool
+
+
+def take_in(models: Models, file: Path, progress: Progress = silent) -> Taken:
+    """Make the file a blob. Raises BadModel for what is no model or changes meanwhile, DiskError, OSError."""
+    shown = terminal_safe(str(file))
+    try:
+        fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise BadModel(
+            f"{shown} cannot be read: {error.strerror}; name a GGUF file that you may read"
+        ) from None
+    try:
+        before = os.fstat(fd)
+        if not stat.S_ISREG(before.st_mode):
+            raise BadModel(f"{shown} is not a file; name a GGUF file")
+        header = _header(fd, before.st_size, shown)
+        sha256, digest = _digests(fd, before.st_size, progress)
+        known = models.about(sha256)
+        if known is not None and models.intact(sha256, known):
+            return Taken(sha256, known, False)
+        models.blobs.mkdir(parents=True, exist_ok=True, mode=0o700)
+        part = models.blobs / f".{secrets.token_hex(8)}"
+        try:
+            how = _place(fd, file, part, before)
+            after = os.fstat(fd)
+            if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+                raise BadModel(f"{shown} was written while it was read; wait for its writer, then pull again")
+            about = _about(part, how, str(file.resolve()), digest, header)
+            with models.locked():
+                models.put_about(sha256, about)
+                part.replace(models.blob(sha256))
+                part.unlink(missing_ok=True)  # renaming one link over another of the same file keeps both
+        finally:
+            part.unlink(missing_ok=True)
+        return Taken(sha256, about, True)
+    finally:
+        os.close(fd)
+
+
+def take_upload(models: Models, part: Path, sha256: str, digest: str, source: str) -> Taken:
+    """Make a file below `models.blobs`, whose digests are known, a blob. Raises BadModel."""
+    with part.open("rb") as file:
+        try:
+            header = read(file, part.stat().st_size)
+        except BadModel as error:
+            raise BadModel(f"the blob is not a model: {error.detail}") from None
+    about = _about(part, "upload", source, digest, header)
+    with models.locked():
+        models.put_about(sha256, about)
+        part.replace(models.blob(sha256))
+    return Taken(sha256, about, True)
+
+
+def _about(part: Path, how: str, source: str, digest: str, header: Header) -> About:
+    info = part.stat()
+    return About(
+        size=info.st_size,
+        blake3=digest,
+        how=how,
+        source=source,
+        inode=info.st_ino,
+        mtime_ns=info.st_mtime_ns,
+        header=header,
+    )
+
+
+def _header(fd: int, size: int, shown: str) -> Header:
+    with open(fd, "rb", closefd=False) as file:
+        try:
+            header = read(file, size)
+        except BadModel as error:
+            raise BadModel(f"{shown}: {error.detail}") from None
+    shards = header.fields.get("split.count")
+    if isinstance(shards, int) and shards > 1:
+        raise BadModel(
+            f"{shown} is one of {shards} shards of a model, and shards are not loaded yet; "
+            "merge them with llama-gguf-split --merge"
+        )
+    return header
+
+
+def _digests(fd: int, size: int, progress: Progress) -> tuple[str, str]:
+    """(SHA-256, BLAKE3) of the file, read once."""
+    first, second, done = hashlib.sha256(), blake3(max_threads=blake3.AUTO), 0
+    while piece := os.pread(fd, _PIECE, done):
+        first.update(piece)
+        second.update(piece)
+        done += len(piece)
+        progress("reading", min(done, size) >> 20, size >> 20, done)
+    return first.hexdigest(), second.hexdigest()
+
+
+def _place(fd: int, file: Path, part: Path, info: os.stat_result) -> str:
+    """Make `part` a file with the same bytes. Returns how: reflink, link or copy."""
+    target = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.ioctl(target, _CLONE, fd)
+            return "reflink"
+        except OSError:
+            pass  # another file system, or one that shares no bytes
+    finally:
+        os.close(target)
+    part.unlink()
+    try:
+        os.link(file.resolve(), part)
+        made = part.stat()
+        if (made.st_dev, made.st_ino) == (info.st_dev, info.st_ino):
+            return "link"
+        part.unlink()  # the name means another file by now; the open one is copied
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise
+    free = shutil.disk_usage(part.parent).free
+    if free < info.st_size:
+        raise DiskError(
+            f"the model needs {info.st_size:,} bytes in {part.parent}, and {free:,} are free; free some "
+            "space, or set SVC_LLM_HOME to a folder on the disk of the file, where it takes no space"
+        )
+    with part.open("xb") as copy:
+        done = 0
+        while piece := os.pread(fd, _PIECE, done):
+            copy.write(piece)
+            done += len(piece)
+        copy.flush()
+        os.fsync(copy.fileno())
+    return "copy"

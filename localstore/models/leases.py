@@ -1,0 +1,63 @@
+"""Leases on the server of a port: a locked file of each program that needs it. `stays` beside them: somebody
+started the server to go on without any."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from localstore.folder.lock import AlreadyLocked, hold_lock
+
+FOLDER = "leases"
+_STAYS = "stays"
+_PAUSE = 0.002
+
+
+@contextmanager
+def lease(folder: Path, who: str) -> Iterator[None]:
+    """Hold a lease on the server of a port's folder until the end of the block, however that comes."""
+    leases = folder / FOLDER
+    leases.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file = leases / f"{who}-{os.getpid()}"
+    with ExitStack() as stack:
+        while True:
+            with suppress(AlreadyLocked):  # by somebody who looks whether its holder lives
+                stack.enter_context(hold_lock(file, who))
+                if file.exists():  # who looked may have removed it before it was locked
+                    break
+                stack.close()
+            time.sleep(_PAUSE)
+        try:
+            yield
+        finally:
+            file.unlink(missing_ok=True)
+
+
+def held(folder: Path) -> list[str]:
+    """The leases whose holders live. Files of dead ones are removed."""
+    found = []
+    with suppress(FileNotFoundError):
+        for file in sorted((folder / FOLDER).iterdir()):
+            try:
+                with hold_lock(file):
+                    file.unlink(missing_ok=True)
+            except AlreadyLocked:
+                found.append(file.name)
+            except FileNotFoundError:
+                continue
+    return found
+
+
+def stays(folder: Path) -> bool:
+    """Whether the server was started to stay."""
+    return (folder / _STAYS).exists()
+
+
+def set_stays(folder: Path, value: bool) -> None:
+    if value:
+        (folder / _STAYS).touch(mode=0o600)
+    else:
+        (folder / _STAYS).unlink(missing_ok=True)

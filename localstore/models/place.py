@@ -1,0 +1,27 @@
+"""Where models and the local LLM server's files lie: `SVC_LLM_HOME`, one for all SVC_HOMEs of a user.
+
+models/blobs/sha256-<hex>          the bytes of a model; `.about` beside it: what it is
+models/names/<host>/<owner>/<name>/<tag>   which blobs a name means (`localstore.models.store`)
+models/lock                        held while a name or blob is put in place or removed
+<port>/                            start.lock, server.json, log and leases of the server on that port
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+VARIABLE = "SVC_LLM_HOME"
+PORT_VARIABLE = "SVC_LLM_PORT"
+DEFAULT_PORT = 11434
+
+
+def llm_home(environment: Mapping[str, str] = os.environ) -> Path:
+    """SVC_LLM_HOME if set, else the platform's data folder for svc-llm, beside that of svc."""
+    chosen = environment.get(VARIABLE)
+    if chosen:
+        return Path(chosen).absolute()
+    from platformdirs import user_data_path
+
+    return user_data_path("svc-llm", appauthor=False)

@@ -1,0 +1,218 @@
+"""Names and blobs of the cache. A blob is a file named by its SHA-256; a name is a record that points at
+blobs. Both are put in place by renaming, under one lock, so that readers need none.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+
+from localstore.folder.lock import AlreadyLocked, hold_lock
+from localstore.models.errors import ModelChanged, ModelMissing
+from localstore.models.gguf import Header
+from localstore.models.names import ModelName
+
+LOCK_SECONDS = 30.0
+ORPHAN_SECONDS = 86400.0  # after which a blob that was uploaded and never named is removed
+_PAUSE = 0.01
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """What a blob is. `how`: reflink, link, copy or upload. A link can be written through its other name, so
+    that `inode` and `mtime_ns` are compared before it is loaded."""
+
+    size: int
+    blake3: str
+    how: str
+    source: str
+    inode: int
+    mtime_ns: int
+    header: Header
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What a name means. `model` and `projector`: SHA-256 of blobs. The others stand over what the model's
+    header says; None: as the header has it."""
+
+    v: int = 1
+    model: str
+    projector: str | None = None
+    modified_at: str
+    system: str | None = None
+    template: str | None = None
+    license: str | None = None
+    parameters: dict[str, Any] = {}
+    messages: list[dict[str, Any]] = []
+
+
+class Installed(msgspec.Struct, frozen=True):
+    """A name with its record, and what its model is."""
+
+    name: ModelName
+    record: Record
+    about: About
+    projector: About | None = None
+
+    @property
+    def size(self) -> int:
+        return self.about.size + (self.projector.size if self.projector else 0)
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+class Models:
+    """The cache below SVC_LLM_HOME; created on first use, readable by its owner only."""
+
+    def __init__(self, home: Path) -> None:
+        self.root = home / "models"
+        self.blobs = self.root / "blobs"
+        self._names = self.root / "names"
+
+    def blob(self, digest: str) -> Path:
+        return self.blobs / f"sha256-{digest}"
+
+    def about(self, digest: str) -> About | None:
+        """What the blob is; None if it is not here."""
+        try:
+            about = msgspec.json.decode(self._about(digest).read_bytes(), type=About)
+        except (OSError, msgspec.MsgspecError):
+            return None
+        return about if self.blob(digest).exists() else None
+
+    def intact(self, digest: str, about: About) -> bool:
+        """Whether the file of a blob is still the one that was read when it came."""
+        try:
+            info = self.blob(digest).stat()
+        except OSError:
+            return False
+        same = info.st_size == about.size
+        return same and (
+            about.how != "link" or (info.st_ino, info.st_mtime_ns) == (about.inode, about.mtime_ns)
+        )
+
+    def all(self) -> list[Installed]:
+        """Every name whose blobs are here, the newest first."""
+        found = []
+        for path in self._names.glob("*/*/*/*"):
+            name = ModelName.at(PurePosixPath(path.relative_to(self._names)))
+            one = self._read(name) if name is not None else None
+            if one is not None:
+                found.append(one)
+        return sorted(found, key=lambda one: (one.record.modified_at, str(one.name)), reverse=True)
+
+    def find(self, name: ModelName) -> Installed:
+        """Raises ModelMissing."""
+        found = self._read(name)
+        if found is None:
+            raise ModelMissing(name.short)
+        return found
+
+    def files_to_load(self, installed: Installed) -> tuple[Path, Path | None]:
+        """The files of the model and of its projector, which are as they were when they came. Raises
+        ModelChanged."""
+        wanted = [(installed.record.model, installed.about)]
+        if installed.record.projector and installed.projector:
+            wanted.append((installed.record.projector, installed.projector))
+        for digest, about in wanted:
+            if not self.intact(digest, about):
+                raise ModelChanged(installed.name.short, about.source)
+        files = [self.blob(digest) for digest, _ in wanted]
+        return files[0], files[1] if len(files) > 1 else None
+
+    def put(self, name: ModelName, record: Record) -> Installed:
+        """Let a name mean this. Its blobs are here."""
+        with self.locked():
+            path = self._names / name.path
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write(path, msgspec.json.encode(record))
+        return self.find(name)
+
+    def put_about(self, digest: str, about: About) -> None:
+        write(self._about(digest), msgspec.json.encode(about))
+
+    def remove(self, name: ModelName) -> tuple[Installed, int]:
+        """Remove a name, and the blobs that no other name has. Returns it and the bytes of these blobs.
+        Raises ModelMissing."""
+        with self.locked():
+            removed = self.find(name)
+            path = self._names / name.path
+            path.unlink()
+            for folder in list(path.parents)[:3]:
+                with suppress(OSError):
+                    folder.rmdir()
+            used = {digest for one in self.all() for digest in (one.record.model, one.record.projector)}
+            freed = 0
+            for digest in (removed.record.model, removed.record.projector):
+                if digest is not None and digest not in used:
+                    freed += self._drop(digest)
+            self._drop_orphans(used)
+        return removed, freed
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the lock of the cache; waits for another holder."""
+        self.blobs.mkdir(parents=True, exist_ok=True, mode=0o700)
+        end = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                with hold_lock(self.root / "lock", "svc llm"):
+                    yield
+                    return
+            except AlreadyLocked:
+                if time.monotonic() > end:
+                    raise
+            time.sleep(_PAUSE)
+
+    def _read(self, name: ModelName) -> Installed | None:
+        try:
+            record = msgspec.json.decode((self._names / name.path).read_bytes(), type=Record)
+        except (OSError, msgspec.MsgspecError):
+            return None
+        about = self.about(record.model)
+        if about is None:
+            return None
+        return Installed(name, record, about, self.about(record.projector) if record.projector else None)
+
+    def _about(self, digest: str) -> Path:
+        return self.blobs / f"sha256-{digest}.about"
+
+    def _drop(self, digest: str) -> int:
+        """Remove a blob. Returns the bytes that this frees: none while the file has another name."""
+        self._about(digest).unlink(missing_ok=True)
+        blob, info = self.blob(digest), None
+        with suppress(OSError):
+            info = blob.stat()
+        blob.unlink(missing_ok=True)
+        return info.st_size if info is not None and info.st_nlink == 1 else 0
+
+    def _drop_orphans(self, used: set[str | None]) -> None:
+        """Remove what an interrupted upload or pull left a day ago."""
+        for path in self.blobs.iterdir():
+            digest = path.name.removeprefix("sha256-").removesuffix(".about")
+            with suppress(OSError):
+                if digest not in used and time.time() - path.stat().st_ctime > ORPHAN_SECONDS:
+                    path.unlink()
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file in one step."""
+    temporary = path.with_name(f".{secrets.token_hex(8)}")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise

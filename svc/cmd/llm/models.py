@@ -1,0 +1,161 @@
+"""`svc llm pull|list|show|rm`: the cache of models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from localstore.core.errors import UsageError
+from localstore.core.paths import terminal_safe
+from localstore.models.names import parse
+from localstore.models.place import llm_home
+from localstore.models.store import Installed, Models
+from svc.cmd.frame.context import Ctx
+from svc.console import Column, answers
+from svc.console.table import size
+from svc.flows.models.local import HOW, is_file, name_of, pull_file
+
+
+class Model(msgspec.Struct, kw_only=True):
+    """A model. `how`: how the cache holds its file. `context`: tokens it was trained for."""
+
+    name: str
+    size: int
+    architecture: str
+    parameters: int
+    quantisation: str
+    context: int
+    how: str
+    source: str
+    sha256: str
+    blake3: str
+    modified_at: str
+    template: bool
+    license: str
+
+
+COLUMNS = (
+    Column("name", kind="name"),
+    Column("size", kind="size"),
+    Column("architecture"),
+    Column("quantisation"),
+    Column("context"),
+    Column("how", spare=1),
+    Column("modified_at", kind="time"),
+)
+SHOWN = (
+    Column("name", kind="name"),
+    Column("size", kind="size"),
+    Column("architecture"),
+    Column("parameters"),
+    Column("quantisation"),
+    Column("context"),
+    Column("template"),
+    Column("license", kind="line"),
+    Column("how"),
+    Column("source"),
+    Column("sha256"),
+    Column("blake3"),
+    Column("modified_at", kind="time"),
+)
+Name = Annotated[str, typer.Argument(metavar="MODEL", help="Its name, such as tiny or alice/qwen:q4_k_m")]
+
+
+def models_of(ctx: Ctx) -> Models:
+    return Models(llm_home(ctx.obj.environment))
+
+
+@answers(COLUMNS, Model)
+def pull(
+    ctx: Ctx,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A GGUF file")],
+    name: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="Its name here, instead of the file's")
+    ] = None,
+) -> None:
+    """Take a model of this machine into the cache
+
+    The cache shares the file's bytes where the file system can: by a reflink, else by a hard link, which is
+    checked before it is loaded, else it copies them. All SVC_HOMEs of a user have one cache.
+
+    Examples:
+    svc llm pull ./tiny.gguf
+    svc llm pull ~/Downloads/qwen-q4_k_m.gguf --as qwen:q4_k_m
+    """
+    if not is_file(file):
+        raise UsageError(
+            f"pulling models from a server ({terminal_safe(file[:80])}) is not in this version of svc; clone "
+            "the repository and pull its file: svc llm pull FILE.gguf"
+        )
+    path = (ctx.obj.folder / Path(file).expanduser()).absolute()
+    name_of(path, name)
+    pulled = pull_file(models_of(ctx), path, name, ctx.out.meter)
+    model = _model(pulled.installed)
+    how = HOW[model.how] if pulled.new else f"was here already ({model.how})"
+    ctx.out.done(
+        f"Pulled {model.name} ({size(model.size)}): it {how}", model, COLUMNS, Model, value=model.name
+    )
+
+
+@answers(COLUMNS, Model)
+def list_models(ctx: Ctx) -> None:
+    """List the models of this machine
+
+    Examples:
+    svc llm list
+    svc llm list --json name,size
+    """
+    found = [_model(one) for one in models_of(ctx).all()]
+    ctx.out.rows(found, COLUMNS, Model, empty="no models; svc llm pull FILE.gguf takes one in")
+
+
+@answers(SHOWN, Model)
+def show(ctx: Ctx, model: Name) -> None:
+    """Show a model: what it is, and what it can do
+
+    Examples:
+    svc llm show tiny
+    svc llm show tiny --json context,quantisation
+    """
+    ctx.out.record(_model(models_of(ctx).find(parse(model))), SHOWN, Model)
+
+
+@answers((Column("name", kind="name"), Column("freed", kind="size")))
+def remove(ctx: Ctx, model: Name) -> None:
+    """Remove a model from this machine
+
+    Its bytes go with the last name that has them; the file that it was pulled from stays.
+
+    Examples:
+    svc llm rm tiny --yes
+    """
+    name, models = parse(model), models_of(ctx)
+    models.find(name)
+    ctx.confirm(f"Removing model {name.short} from this machine")
+    removed, freed = models.remove(name)
+    record: dict[str, Any] = {"name": str(removed.name), "freed": freed}
+    sentence = f"Removed {removed.name.short} ({size(freed)} freed)"
+    columns = (Column("name", kind="name"), Column("freed", kind="size"))
+    ctx.out.done(sentence, record, columns, value=str(removed.name))
+
+
+def _model(one: Installed) -> Model:
+    header, about = one.about.header, one.about
+    return Model(
+        name=str(one.name),
+        size=one.size,
+        architecture=header.architecture,
+        parameters=header.parameters,
+        quantisation=header.quantisation,
+        context=header.of_architecture("context_length"),
+        how=about.how,
+        source=about.source,
+        sha256=one.record.model,
+        blake3=about.blake3,
+        modified_at=one.record.modified_at,
+        template=bool(one.record.template or header.text("tokenizer.chat_template")),
+        license=one.record.license or header.text("general.license"),
+    )

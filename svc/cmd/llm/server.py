@@ -1,0 +1,194 @@
+"""`svc llm serve` and its like: the local LLM server."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from localstore.core.errors import UsageError
+from localstore.core.paths import terminal_safe
+from localstore.models.names import parse
+from svc.cmd.frame.context import Ctx
+from svc.console import Column, answers, answers_text
+from svc.flows.llm.port import port_of
+from svc.flows.llm.status import Status
+
+STATUS = (
+    Column("port"),
+    Column("url"),
+    Column("kind"),
+    Column("pid"),
+    Column("version"),
+    Column("loaded"),
+    Column("leases"),
+    Column("stays"),
+    Column("svc_home"),
+    Column("models"),
+    Column("holder"),
+)
+LOADED = (
+    Column("name", kind="name"),
+    Column("size", kind="size"),
+    Column("context"),
+    Column("until_at", kind="time"),
+)
+
+Port = Annotated[
+    int | None,
+    typer.Option(
+        "--port", metavar="PORT", help="Instead of ollama_port_override of .svc.yaml, SVC_LLM_PORT, 11434"
+    ),
+]
+
+
+def chosen_port(ctx: Ctx, option: int | None) -> int:
+    return port_of(option, ctx.obj.folder, ctx.obj.environment)
+
+
+@answers_text
+def serve(ctx: Ctx, port: Port = None) -> None:
+    """Run the local LLM server in the foreground
+
+    It answers the API of Ollama and /v1 of OpenAI on 127.0.0.1 until Ctrl-C, and prints its log. Whoever can
+    connect to a port of this machine can use it. Generating needs the extra llm: pip install 'svc[llm]'.
+
+    Examples:
+    svc llm serve
+    svc llm serve --port 11500
+    """
+    from svc.flows.llm import server
+
+    server.serve(chosen_port(ctx, port), ctx.obj.environment, ctx.obj.home.root)
+
+
+@answers(STATUS, Status)
+def start(ctx: Ctx, port: Port = None) -> None:
+    """Start the local LLM server, and leave it running
+
+    What answers already like one is used. Else an installed ollama is run, else svc's own server. It stays
+    until svc llm stop. Another program on the port is an error, and no other port is taken.
+
+    Examples:
+    svc llm start
+    svc llm start --port 11500
+    """
+    from svc.flows.llm import server
+
+    number = chosen_port(ctx, port)
+    environment, home = ctx.obj.environment, ctx.obj.home.root
+    found, new = server.start(number, environment, home, stays=True, say=ctx.out.note)
+    what = "Started the local LLM server" if new else "The local LLM server runs already"
+    ctx.out.done(f"{what}: {found.url} ({_kind(found)})", found, STATUS, Status, value=found.url)
+
+
+@answers(STATUS, Status)
+def stop(
+    ctx: Ctx,
+    model: Annotated[
+        str, typer.Argument(metavar="[MODEL]", help="Unload this model; the server goes on")
+    ] = "",
+    port: Port = None,
+) -> None:
+    """Stop the local LLM server, or unload one model
+
+    A model that answers is unloaded once it has ended. A server that svc did not start is never ended.
+
+    Examples:
+    svc llm stop
+    svc llm stop tiny
+    """
+    from svc.flows.llm import server
+    from svc.flows.llm.talk import Server
+
+    number, environment = chosen_port(ctx, port), ctx.obj.environment
+    if model:
+        name = parse(model)
+        Server(number).post("/api/generate", {"model": str(name), "keep_alive": 0, "stream": False})
+        told = server.status(number, environment)
+        ctx.out.done(f"Unloaded {name.short}", told, STATUS, Status, value=str(name))
+        return
+    ended = server.stop(number, environment)
+    if ended is None:
+        told = server.status(number, environment)
+        ctx.out.done(f"No local LLM server runs on port {number}", told, STATUS, Status)
+        return
+    sentence = f"Stopped the local LLM server of port {number} (process {ended.pid})"
+    ctx.out.done(sentence, ended, STATUS, Status, value=ended.url)
+
+
+@answers(STATUS, Status)
+def status(ctx: Ctx, port: Port = None) -> None:
+    """Show the local LLM server of this machine
+
+    KIND is embedded for svc's own, ollama for an installed one that svc runs, adopted for one that svc did
+    not start, none, held if another program has the port, and hung if the server does not answer.
+
+    Examples:
+    svc llm status
+    svc llm status --json kind,pid,leases
+    """
+    from svc.flows.llm import server
+
+    ctx.out.record(server.status(chosen_port(ctx, port), ctx.obj.environment), STATUS, Status)
+
+
+@answers(LOADED)
+def list_loaded(ctx: Ctx, port: Port = None) -> None:
+    """List the models that are loaded
+
+    Examples:
+    svc llm ps
+    svc llm ps --json name,context
+    """
+    from svc.flows.llm.talk import Server, probe
+
+    number = chosen_port(ctx, port)
+    found = Server(number).get("/api/ps").get("models") or [] if probe(number) == "llm" else []
+    rows = [
+        {
+            "name": one.get("name"),
+            "size": one.get("size"),
+            "context": one.get("context_length"),
+            "until_at": one.get("expires_at"),
+        }
+        for one in found
+        if isinstance(one, dict)
+    ]
+    ctx.out.rows(rows, LOADED, empty="no model is loaded; svc llm run MODEL loads one")
+
+
+@answers_text
+def logs(
+    ctx: Ctx,
+    lines: Annotated[
+        int, typer.Option("-n", "--lines", metavar="N", help="How many of the last lines")
+    ] = 100,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until Ctrl-C")] = False,
+    port: Port = None,
+) -> None:
+    """Print the log of the local LLM server
+
+    Examples:
+    svc llm logs
+    svc llm logs -n 20 --follow
+    """
+    from svc.flows.llm import server
+
+    if lines < 0:
+        raise UsageError("--lines must be a number of lines")
+    folder = server.folder_of(chosen_port(ctx, port), ctx.obj.environment)
+    text = server.tail(folder, lines) if lines else ""
+    if text:
+        ctx.out.text(text + "\n")
+    elif not follow:
+        ctx.out.note("the log is empty; svc llm start starts the server")
+    if follow:
+        for piece in server.follow(folder):
+            ctx.out.draw(terminal_safe(piece, keep="\n\t"))
+
+
+def _kind(found: Status) -> str:
+    words = {"embedded": "svc's own", "ollama": "the installed ollama", "adopted": "not started by svc"}
+    process = f", process {found.pid}" if found.pid else ""
+    return f"{words.get(found.kind, found.kind)}{process}"

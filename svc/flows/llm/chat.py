@@ -1,0 +1,133 @@
+"""A conversation with a model of the local LLM server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import msgspec
+
+from localstore.core.errors import UsageError
+from localstore.core.paths import terminal_safe
+from localstore.models.errors import ModelMissing
+from localstore.models.names import ModelName
+from localstore.models.store import Models
+from svc.flows.llm.talk import Server
+
+_NUMBERS = frozenset(
+    [
+        "temperature",
+        "top_p",
+        "min_p",
+        "typical_p",
+        "repeat_penalty",
+        "presence_penalty",
+        "frequency_penalty",
+        "num_ctx",
+        "num_predict",
+        "top_k",
+        "seed",
+        "repeat_last_n",
+        "num_keep",
+    ]
+)
+
+
+class Conversation:
+    """Messages so far, and what the answers obey."""
+
+    def __init__(self, server: Server, model: ModelName) -> None:
+        self.server = server
+        self.model = model
+        self.messages: list[dict[str, str]] = []
+        self.options: dict[str, Any] = {}
+        self.system = ""
+        self.format: Any = None
+        self.keep_alive: str | None = None
+        self.think: bool | None = None
+        self.last: dict[str, Any] = {}
+
+    def say(self, text: str) -> Iterator[tuple[str, bool]]:
+        """Yields the pieces of the answer, and whether each is a thought. An answer that is not read to its
+        end is kept as far as it came, and the model stops. Raises ServerFailed; the message is taken back."""
+        self.messages.append({"role": "user", "content": text})
+        system = [{"role": "system", "content": self.system}] if self.system else []
+        body: dict[str, Any] = {"model": str(self.model), "messages": [*system, *self.messages]}
+        body["options"] = self.options
+        for name in ("format", "keep_alive", "think"):
+            if getattr(self, name) is not None:
+                body[name] = getattr(self, name)
+        said: list[str] = []
+        finished = False
+        try:
+            with closing(self.server.stream("/api/chat", body)) as lines:  # type: ignore[type-var]
+                for line in lines:
+                    message = line.get("message") or {}
+                    if message.get("thinking"):
+                        yield str(message["thinking"]), True
+                    if message.get("content"):
+                        said.append(str(message["content"]))
+                        yield said[-1], False
+                    if line.get("done"):
+                        self.last, finished = line, True
+        finally:
+            if said or finished:
+                self.messages.append({"role": "assistant", "content": "".join(said)})
+            else:
+                self.messages.pop()
+
+    def set(self, words: str) -> str:
+        """Carry out `/set`. Returns what is so now. Raises UsageError."""
+        what, _, rest = words.strip().partition(" ")
+        rest = rest.strip()
+        if what == "system":
+            self.system = rest.strip('"')
+            return f"system: {self.system or 'none'}"
+        if what == "format":
+            self.format = "json" if rest == "json" else None
+            return f"format: {self.format or 'none'}"
+        if what in ("think", "nothink"):
+            self.think = what == "think"
+            return f"think: {self.think}"
+        name, _, value = (rest if what == "parameter" else words.strip()).partition(" ")
+        value = value.strip()
+        if name == "stop" and value:
+            self.options["stop"] = [*self.options.get("stop", []), value.strip('"')]
+        elif name in _NUMBERS and value:
+            try:
+                number = msgspec.json.decode(value.encode())
+            except msgspec.MsgspecError:
+                number = None
+            if not isinstance(number, (int, float)) or isinstance(number, bool):
+                raise UsageError(f"{name} is a number")
+            self.options[name] = number
+        else:
+            names = ", ".join(sorted(_NUMBERS))
+            raise UsageError(
+                f"/set takes system TEXT, format json, think, nothink, or one of {names} "
+                f"and stop with a value; not '{terminal_safe(words[:60])}'"
+            )
+        return f"{name}: {self.options[name]}"
+
+
+def bring(server: Server, models: Models, name: ModelName) -> None:
+    """See that the server has the model: one that is not ours gets it from the cache. Raises ModelMissing."""
+    known = {
+        str(one.get("name")) for one in server.get("/api/tags").get("models") or [] if isinstance(one, dict)
+    }
+    if str(name) in known:
+        return
+    installed = models.find(name)
+    file, projector = models.files_to_load(installed)
+    files = {"model.gguf": (installed.record.model, file)}
+    if projector is not None and installed.record.projector is not None:
+        files["projector.gguf"] = (installed.record.projector, projector)
+    for digest, path in files.values():
+        if not server.has_blob(digest):
+            server.send_blob(digest, path)
+    digests = {label: f"sha256:{digest}" for label, (digest, _) in files.items()}
+    for line in server.stream("/api/create", {"model": str(name), "files": digests}):
+        if line.get("status") == "success":
+            return
+    raise ModelMissing(name.short)

@@ -1,0 +1,149 @@
+"""What this machine could generate with: graphics and neural processors, and whether the engine uses them."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+PROBE = "llm.probe"  # above this room: started, not imported
+PROBE_SECONDS = 30.0
+INSTALL = "pip install 'svc[llm]'"
+NEEDED = ("avx2", "fma", "f16c")  # which the engine's build for x86 uses
+_VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel", "0x106b": "Apple", "0x1af4": "virtual"}
+_DRM = Path("/sys/class/drm")
+_NPU = Path("/sys/class/accel")
+_NVIDIA = Path("/proc/driver/nvidia/gpus")
+_CPU = Path("/proc/cpuinfo")
+
+
+class Engine(msgspec.Struct, kw_only=True):
+    """The engine of the extra llm. `works`: it can be loaded here; `why`: if not, the reason and the remedy.
+    `devices`: what it can compute on, beside the processor."""
+
+    installed: bool = False
+    works: bool = False
+    version: str | None = None
+    why: str = ""
+    system: str = ""
+    devices: list[dict[str, Any]] = []
+
+
+class Device(msgspec.Struct, kw_only=True):
+    """A processor beside the CPU. `usable`: the engine can use it; `why`: if not, what helps."""
+
+    name: str
+    vendor: str
+    driver: str = ""
+    usable: bool = False
+    why: str = ""
+
+
+def lacking(cpu: Path = _CPU) -> list[str]:
+    """The features that the engine needs and this processor lacks; empty where the system does not tell."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return []
+    with suppress(OSError):
+        found = re.search(r"(?m)^flags\s*:\s*(.+)$", cpu.read_text("ascii", "replace"))
+        if found:
+            flags = set(found[1].split())
+            return [name for name in NEEDED if name not in flags]
+    return []
+
+
+def engine() -> Engine:
+    """Load the engine in a process of its own, and tell what comes."""
+    if find_spec("xllamacpp") is None:
+        return Engine(why=f"the engine is not installed; install it: {INSTALL}")
+    missing = lacking()
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-P", "-m", PROBE],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=PROBE_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return Engine(installed=True, why=f"the engine was not loaded within {PROBE_SECONDS:.0f} seconds")
+    if ended.returncode == 0:
+        with suppress(msgspec.MsgspecError):
+            found = msgspec.json.decode(ended.stdout, type=_Probed)
+            devices = [one for one in found.devices if "CPU" not in str(one.get("type", "")).upper()]
+            return Engine(
+                installed=True, works=True, version=found.version, system=found.system, devices=devices
+            )
+    return Engine(
+        installed=True, why=reason(ended.returncode, ended.stderr.decode("utf-8", "replace"), missing)
+    )
+
+
+class _Probed(msgspec.Struct):
+    version: str
+    system: str
+    devices: list[dict[str, Any]]
+
+
+def reason(code: int, said: str, missing: list[str]) -> str:
+    """Why the engine cannot be loaded, and what helps."""
+    if "libgomp" in said:
+        return "the library libgomp is missing; install it: apt install libgomp1 (dnf install libgomp)"
+    if missing or code == -signal.SIGILL:
+        what = ", ".join(missing).upper() or "an instruction"
+        return f"this processor lacks {what}, which the engine needs; install ollama, which svc then uses"
+    last = [line for line in said.splitlines() if line.strip()][-1:]
+    return f"the engine cannot be loaded ({last[0] if last else f'it ended with {code}'}); {INSTALL}"
+
+
+def gpus(usable: list[dict[str, Any]], drm: Path = _DRM, nvidia: Path = _NVIDIA) -> list[Device]:
+    """The graphics processors that the system names."""
+    found: list[Device] = []
+    for information in sorted(nvidia.glob("*/information")):
+        model = re.search(r"(?m)^Model:\s*(.+)$", _text(information))
+        found.append(Device(name=model[1].strip() if model else "NVIDIA", vendor="NVIDIA", driver="nvidia"))
+    for card in sorted(drm.glob("card[0-9]*")):
+        vendor = _VENDORS.get(_text(card / "device/vendor").strip(), "")
+        if "-" in card.name or not vendor or any(one.vendor == vendor == "NVIDIA" for one in found):
+            continue
+        driver = re.search(r"(?m)^DRIVER=(.+)$", _text(card / "device/uevent"))
+        name = _text(card / "device/product_name").strip() or f"{vendor} {card.name}"
+        found.append(Device(name=name, vendor=vendor, driver=driver[1] if driver else ""))
+    if sys.platform == "darwin" and platform.machine() == "arm64":
+        found.append(Device(name="Apple GPU", vendor="Apple", driver="Metal"))
+    for one in found:
+        one.usable = bool(usable)
+        one.why = "" if usable else _instead()
+    return found
+
+
+def npus(folder: Path = _NPU) -> list[Device]:
+    """The neural processors that the system names; the engine can use none of them."""
+    found = []
+    for device in sorted(folder.glob("accel[0-9]*")):
+        driver = re.search(r"(?m)^DRIVER=(.+)$", _text(device / "device/uevent"))
+        vendor = _VENDORS.get(_text(device / "device/vendor").strip(), "")
+        why = "the engine has no support for neural processors"
+        found.append(Device(name=device.name, vendor=vendor, driver=driver[1] if driver else "", why=why))
+    return found
+
+
+def _instead() -> str:
+    ollama = (
+        "the installed ollama may use it" if shutil.which("ollama") else "install ollama, which svc then uses"
+    )
+    return f"svc's own engine computes on the processor only here; {ollama}"
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8", "replace")
+    except OSError:
+        return ""

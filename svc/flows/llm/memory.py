@@ -1,0 +1,99 @@
+"""How much memory a model needs, how much there is, and which context fits."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from localstore.core.limits import MIB
+from localstore.models.gguf import Header
+from localstore.models.store import Installed
+
+DEFAULT_CONTEXT = 4096
+SMALLEST_CONTEXT = 512
+SLOTS = 4
+_OVERHEAD = 128 * MIB  # of the engine, its buffers and the process
+_CACHE_MIB = 512  # of prompts that were answered, at most
+
+
+class Plan(NamedTuple):
+    """How a model is loaded: tokens of a conversation, conversations at once, MiB of cached prompts, and the
+    bytes that all of it needs."""
+
+    context: int
+    slots: int
+    cache_mib: int
+    need: int
+
+
+def trained_context(header: Header) -> int:
+    return header.of_architecture("context_length", DEFAULT_CONTEXT)
+
+
+def token_bytes(header: Header) -> int:
+    """What a token of context takes: its keys and values, 16 bits each, in every layer."""
+    heads = header.of_architecture("attention.head_count", 1)
+    length = header.of_architecture("embedding_length", 1) // heads
+    wide = header.of_architecture("attention.key_length", length)
+    wide += header.of_architecture("attention.value_length", length)
+    return (
+        header.of_architecture("block_count", 1)
+        * header.of_architecture("attention.head_count_kv", heads)
+        * wide
+        * 2
+    )
+
+
+def plan(installed: Installed, asked: int | None, available: int | None) -> Plan | None:
+    """What was asked, at most what was trained and fits. None if not even the smallest context fits."""
+    header = installed.about.header
+    most = trained_context(header)
+    context = min(asked or DEFAULT_CONTEXT, most)
+    each = token_bytes(header)
+    fixed = installed.size + _OVERHEAD
+    while True:
+        for slots in range(SLOTS, 0, -1):
+            need = fixed + context * slots * each
+            if available is None or need <= available:
+                spare = _CACHE_MIB if available is None else min(_CACHE_MIB, (available - need) // MIB // 4)
+                return Plan(context, slots, int(spare), need)
+        if context <= SMALLEST_CONTEXT:
+            return None
+        context = max(context // 2, SMALLEST_CONTEXT)
+
+
+def smallest_need(installed: Installed) -> int:
+    """Bytes without which the model cannot be loaded."""
+    header = installed.about.header
+    return installed.size + _OVERHEAD + min(SMALLEST_CONTEXT, trained_context(header)) * token_bytes(header)
+
+
+def available() -> int | None:
+    """Bytes that a process can get without swapping: what the system or the control group of this process
+    has left, whichever is less. None if the system does not tell."""
+    found = [one for one in (_system(), _group()) if one is not None]
+    return min(found) if found else None
+
+
+def _system() -> int | None:
+    with suppress(OSError):
+        match = re.search(
+            r"(?m)^MemAvailable:\s+(\d+) kB$", Path("/proc/meminfo").read_text("ascii", "replace")
+        )
+        if match:
+            return int(match[1]) * 1024
+    return None
+
+
+def _group() -> int | None:
+    with suppress(OSError, ValueError):
+        own = Path("/proc/self/cgroup").read_text("ascii").strip().rpartition(":")[2]
+        folder = Path("/sys/fs/cgroup") / own.lstrip("/")
+        most = (folder / "memory.max").read_text().strip()
+        if most != "max":
+            statistics = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+            cached = int(statistics.get("inactive_file", 0))
+            return int(most) - int((folder / "memory.current").read_text()) + cached
+    return None

@@ -1,0 +1,33 @@
+"""Which port the server has: the option, `ollama_port_override` of the folder, SVC_LLM_PORT, 11434."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from localstore.core import manifest
+from localstore.core.errors import UsageError
+from localstore.core.limits import MANIFEST_BYTES
+from localstore.core.names import MANIFEST
+from localstore.models.place import DEFAULT_PORT, PORT_VARIABLE
+
+
+def port_of(option: int | None, folder: Path, environment: Mapping[str, str]) -> int:
+    """Raises UsageError for a port that is none, Invalid for a manifest that is none."""
+    if option is not None:
+        if not 1 <= option <= 65535:
+            raise UsageError("--port must be from 1 to 65535")
+        return option
+    for place in (folder, *folder.parents):
+        with suppress(OSError), (place / MANIFEST).open("rb") as file:
+            override = manifest.parse(file.read(MANIFEST_BYTES + 1)).ollama_port_override
+            if override is not None:
+                return override
+            break
+    text = environment.get(PORT_VARIABLE, "")
+    if not text:
+        return DEFAULT_PORT
+    if not text.isdecimal() or not 1 <= int(text[:9]) <= 65535:
+        raise UsageError(f"{PORT_VARIABLE} must be a port from 1 to 65535")
+    return int(text)

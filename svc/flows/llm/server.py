@@ -1,0 +1,232 @@
+"""Finds the server of a port, starts one if none answers, and ends those that svc keeps.
+
+What answers like a local LLM server is used and never ended; else an installed `ollama` is run; else ours. A
+port that another program holds is an error: another port would be one that no app knows.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from localstore.core.paths import terminal_safe
+from localstore.folder.lock import AlreadyLocked, hold_lock, holder
+from localstore.models import leases, port, server
+from localstore.models.errors import PortHeld, ServerFailed
+from localstore.models.place import VARIABLE, llm_home
+from svc.flows.llm.status import Status
+from svc.flows.llm.talk import Server, probe
+
+KEEPER = "llm"  # above this room: started, not imported
+START_SECONDS = 60.0
+END_SECONDS = 20.0
+PORT_HELD, ALREADY = 3, 4  # exit codes of the keeper
+_LOOK = 0.03
+_FOLLOW = 0.3
+_TAIL_BYTES = 64 << 10
+
+
+def folder_of(number: int, environment: Mapping[str, str]) -> Path:
+    """What belongs to the server of a port."""
+    return llm_home(environment) / str(number)
+
+
+def status(number: int, environment: Mapping[str, str]) -> Status:
+    folder = folder_of(number, environment)
+    kept = server.running(folder)
+    found = probe(number)
+    told = Status(
+        port=number, url=f"http://127.0.0.1:{number}", kind="none", models=str(llm_home(environment))
+    )
+    if found == "llm":
+        told.kind = kept.kind if kept is not None else "adopted"
+        with suppress(ServerFailed):
+            told.version = str(Server(number).get("/api/version").get("version", ""))
+            told.loaded = len(Server(number).get("/api/ps").get("models") or [])
+    elif found != "free":
+        told.kind, told.holder = ("hung" if kept is not None else "held"), port.holder(number)
+    if kept is not None:
+        told.pid, told.svc_home = kept.pid, kept.svc_home or None
+        told.leases, told.stays = leases.held(folder), leases.stays(folder)
+    return told
+
+
+def start(
+    number: int, environment: Mapping[str, str], home: Path, *, stays: bool, say: Callable[[str], None]
+) -> tuple[Status, bool]:
+    """The server of a port, started if none answers. Returns it, and whether it is new. `stays`: it goes on
+    without leases. Raises PortHeld, ServerFailed."""
+    folder = folder_of(number, environment)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _starting(folder / server.STARTING, say):
+        kept = server.running(folder)
+        if stays and kept is not None:
+            leases.set_stays(folder, True)
+        found = probe(number)
+        if found == "llm":
+            return status(number, environment), False
+        if kept is not None:
+            _wait(number, folder, None)
+            return status(number, environment), False
+        _require_free(number)
+        leases.set_stays(folder, stays)
+        process = _spawn(number, folder, environment, home)
+        _wait(number, folder, process)
+        return status(number, environment), True
+
+
+def serve(number: int, environment: Mapping[str, str], home: Path) -> None:
+    """Become the server of a port, in the foreground. Does not return. Raises PortHeld, ServerFailed."""
+    folder = folder_of(number, environment)
+    kept = server.running(folder)
+    if kept is not None:
+        raise ServerFailed(
+            f"the server of port {number} runs already (process {kept.pid}); to end it: svc llm stop"
+        )
+    _require_free(number)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    leases.set_stays(folder, True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    words = [sys.executable, "-P", "-m", KEEPER, str(number), "shown"]
+    os.execve(sys.executable, words, _environment(environment, home))  # noqa: S606 - by argument list
+
+
+def stop(number: int, environment: Mapping[str, str]) -> Status | None:
+    """End the server that svc keeps on a port. Returns what it was; None if none runs. Raises ServerFailed
+    for one that is somebody else's, or does not end."""
+    folder = folder_of(number, environment)
+    kept = server.running(folder)
+    if kept is None:
+        if probe(number) == "llm":
+            raise ServerFailed(
+                f"the server on port {number} was not started by svc, so it is not ended: "
+                f"{port.holder(number)}"
+            )
+        return None
+    told = status(number, environment)
+    pid = holder(folder / server.LOCK).pid
+    for number_of_signal in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            if pid is not None and server.running(folder) is not None:
+                os.kill(pid, number_of_signal)
+        end = time.monotonic() + END_SECONDS
+        while time.monotonic() < end:
+            if server.running(folder) is None:
+                leases.set_stays(folder, False)
+                return told
+            time.sleep(_LOOK)
+    raise ServerFailed(f"the server on port {number} does not end; end it: kill -9 {pid}")
+
+
+def held(number: int) -> PortHeld:
+    return PortHeld(
+        f"port {number} is held by {port.holder(number)}, which does not answer like a local LLM server; "
+        "end it, or give the server another port: ollama_port_override in .svc.yaml, or --port"
+    )
+
+
+def _require_free(number: int) -> None:
+    """Raises PortHeld."""
+    try:
+        port.bind(number).close()
+    except OSError:
+        raise held(number) from None
+
+
+def tail(folder: Path, lines: int) -> str:
+    """The last lines of the log."""
+    try:
+        with (folder / server.LOG).open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+            text = file.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def follow(folder: Path) -> Iterator[str]:
+    """What the log gets from now on; for ever."""
+    file, at = folder / server.LOG, 0
+    with suppress(FileNotFoundError):
+        at = file.stat().st_size
+    while True:
+        time.sleep(_FOLLOW)
+        with suppress(FileNotFoundError), file.open("rb") as log:
+            length = os.fstat(log.fileno()).st_size
+            if length < at:
+                at = 0  # it was renamed, and begins again
+            log.seek(at)
+            text = log.read(_TAIL_BYTES)
+            at += len(text)
+            if text:
+                yield text.decode("utf-8", "replace")
+
+
+def _environment(environment: Mapping[str, str], home: Path) -> dict[str, str]:
+    """The keeper's: without tokens, with the folders made absolute."""
+    kept = {name: value for name, value in environment.items() if not name.startswith("SVC_")}
+    return {**kept, "SVC_HOME": str(home.absolute()), VARIABLE: str(llm_home(environment))}
+
+
+def _spawn(number: int, folder: Path, environment: Mapping[str, str], home: Path) -> subprocess.Popen[bytes]:
+    ollama = shutil.which("ollama", path=environment.get("PATH"))
+    words = [sys.executable, "-P", "-m", KEEPER, str(number), *([f"ollama={ollama}"] if ollama else [])]
+    with (folder / server.LOG).open("ab") as log:
+        return subprocess.Popen(
+            words,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=_environment(environment, home),
+            start_new_session=True,
+        )
+
+
+def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) -> None:
+    """Until the server answers. Raises PortHeld, ServerFailed with the end of the log."""
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        if probe(number) == "llm":
+            return
+        code = process.poll() if process is not None else None
+        if code == PORT_HELD:
+            raise held(number)
+        if code is not None and code != ALREADY:
+            last = terminal_safe(tail(folder, 1)) or "it said nothing"
+            raise ServerFailed(f"the local LLM server did not start: {last}; see: svc llm logs")
+        if process is None and server.running(folder) is None:
+            raise ServerFailed("the local LLM server ended while it was started; see: svc llm logs")
+        time.sleep(_LOOK)
+    raise ServerFailed(
+        f"the local LLM server on port {number} runs and did not answer within {START_SECONDS:.0f} seconds; "
+        "end it: svc llm stop"
+    )
+
+
+@contextmanager
+def _starting(lock: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock of starting; waits for another that starts the server, and says so once."""
+    told, end = False, time.monotonic() + 2 * START_SECONDS
+    while True:
+        try:
+            with hold_lock(lock, "svc llm start"):
+                yield
+                return
+        except AlreadyLocked as locked:
+            if time.monotonic() > end:
+                raise ServerFailed(
+                    f"{locked.holder} starts the server and does not end; end that first"
+                ) from None
+            if not told and time.monotonic() > end - 2 * START_SECONDS + 1:
+                say(f"waiting for {locked.holder}, which starts the server")
+                told = True
+        time.sleep(_LOOK)

@@ -1,0 +1,128 @@
+"""Requests to the local LLM server. http.client, so that a command starts fast."""
+
+from __future__ import annotations
+
+import http.client
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from localstore.models.errors import ServerFailed
+
+PROBE_SECONDS = 3.0
+LONG_SECONDS = 3600.0  # for a model to load and to read a prompt
+_BODY = 64 << 20
+Found = Literal["llm", "free", "foreign", "silent"]
+
+
+def probe(port: int, seconds: float = PROBE_SECONDS) -> Found:
+    """What answers on a port: a server like ours, nothing, something else, or something that is silent."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
+    try:
+        connection.request("GET", "/api/tags")
+        answer = connection.getresponse()
+        found = msgspec.json.decode(answer.read(_BODY)) if answer.status == 200 else None
+        return "llm" if isinstance(found, dict) and isinstance(found.get("models"), list) else "foreign"
+    except ConnectionRefusedError:
+        return "free"
+    except TimeoutError:
+        return "silent"
+    except (OSError, http.client.HTTPException, msgspec.MsgspecError):
+        return "foreign"
+    finally:
+        connection.close()
+
+
+class Server:
+    """The server on a port of this machine."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+    def get(self, path: str) -> Any:
+        with self._asked("GET", path) as answer:
+            return _decoded(answer.read(_BODY))
+
+    def post(self, path: str, body: dict[str, Any], seconds: float = LONG_SECONDS) -> Any:
+        with self._asked("POST", path, msgspec.json.encode(body), seconds) as answer:
+            return _decoded(answer.read(_BODY) or b"{}")
+
+    def delete(self, path: str, body: dict[str, Any]) -> None:
+        with self._asked("DELETE", path, msgspec.json.encode(body), LONG_SECONDS) as answer:
+            answer.read(_BODY)
+
+    def stream(self, path: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """The lines of an answer. Raises ServerFailed for one that is an error."""
+        with self._asked("POST", path, msgspec.json.encode(body), LONG_SECONDS) as answer:
+            while line := answer.readline(_BODY):
+                if not line.strip():
+                    continue
+                event = _decoded(line)
+                if "error" in event:
+                    raise ServerFailed(str(event["error"]))
+                yield event
+
+    def has_blob(self, digest: str) -> bool:
+        with suppress(ServerFailed), self._asked("HEAD", f"/api/blobs/sha256:{digest}"):
+            return True
+        return False
+
+    def send_blob(self, digest: str, file: Path) -> None:
+        """Upload a file."""
+        with file.open("rb") as body:
+            headers = {"Content-Length": str(os.fstat(body.fileno()).st_size)}
+            with self._asked("POST", f"/api/blobs/sha256:{digest}", body, LONG_SECONDS, headers) as answer:
+                answer.read(_BODY)
+
+    @contextmanager
+    def _asked(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        seconds: float = 30.0,
+        headers: dict[str, str] | None = None,
+    ) -> Iterator[http.client.HTTPResponse]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
+        try:
+            connection.request(method, path, body, {"Content-Type": "application/json", **(headers or {})})
+            answer = connection.getresponse()
+            if answer.status >= 400:
+                raise _failed(answer.read(_BODY), answer.status)
+            yield answer
+        except TimeoutError:
+            raise ServerFailed(
+                f"the local LLM server on port {self.port} did not answer within {seconds:.0f} seconds; see: "
+                "svc llm logs"
+            ) from None
+        except (OSError, http.client.HTTPException) as error:
+            raise ServerFailed(
+                f"the local LLM server on port {self.port} cannot be reached ({error}); start it: "
+                "svc llm start"
+            ) from None
+        finally:
+            connection.close()
+
+
+def _decoded(data: bytes) -> Any:
+    try:
+        found = msgspec.json.decode(data)
+    except msgspec.MsgspecError:
+        raise ServerFailed(
+            "the local LLM server answered something that is no JSON; see: svc llm logs"
+        ) from None
+    if not isinstance(found, dict):
+        raise ServerFailed("the local LLM server answered something unexpected; see: svc llm logs")
+    return found
+
+
+def _failed(data: bytes, status: int) -> ServerFailed:
+    with suppress(msgspec.MsgspecError, ServerFailed):
+        error = _decoded(data).get("error")
+        if isinstance(error, str) and error:
+            return ServerFailed(error)
+    return ServerFailed(f"the local LLM server answered {status}")

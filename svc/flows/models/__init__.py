@@ -1,0 +1,1 @@
+"""Work on the cache of models."""

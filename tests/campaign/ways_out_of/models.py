@@ -1,0 +1,91 @@
+"""Ways out of errors of models and of the local LLM server."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.campaign.conftest import Place
+from tests.campaign.ways_out import refused, row
+from tests.campaign.world import Machine
+from tests.llm import tiny
+
+
+@contextmanager
+def _own_server(place: Place) -> Iterator[Machine]:
+    """ann with a cache and a port of her own, a model, and no server at the end."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    ann = place.ann
+    ann.environment |= {"SVC_LLM_HOME": str(place.base / "llm"), "SVC_LLM_PORT": str(port)}
+    tiny.write(ann.folder / "tiny.gguf")
+    try:
+        yield ann
+    finally:
+        ann.ok("llm", "stop")
+
+
+@row("model_missing", "llm pull")
+def _a_model_that_is_not_here(place: Place) -> None:
+    with _own_server(place) as ann:
+        refused(ann, "llm", "show", "tiny", says="llm pull")
+        ann.ok("llm", "pull", "tiny.gguf")
+        ann.ok("llm", "show", "tiny")
+
+
+@row("usage", "llm pull")
+def _a_model_of_a_server(place: Place) -> None:
+    with _own_server(place) as ann:
+        refused(ann, "llm", "pull", "alice/tiny", says="llm pull")
+        ann.ok("llm", "pull", "tiny.gguf", "--as", "alice/tiny")
+        ann.ok("llm", "show", "alice/tiny")
+
+
+@row("model_changed", "llm pull")
+def _a_model_whose_file_was_written(place: Place) -> None:
+    with _own_server(place) as ann:
+        ann.ok("llm", "pull", "tiny.gguf")
+        (blob,) = [path for path in (place.base / "llm/models/blobs").iterdir() if path.suffix != ".about"]
+        with blob.open("ab") as file:
+            file.write(b"more")
+        refused(ann, "llm", "run", "tiny", "Hi", says="llm pull")
+        tiny.write(ann.folder / "again.gguf")
+        ann.ok("llm", "pull", "again.gguf", "--as", "tiny")
+        assert "tiny test model" in ann.ok("llm", "run", "tiny", "Hi").out
+
+
+@row("llm_server", "llm stop")
+def _a_server_that_runs_already(place: Place) -> None:
+    with _own_server(place) as ann:
+        ann.ok("llm", "start")
+        refused(ann, "llm", "serve", says="llm stop")
+        ann.ok("llm", "stop")
+        assert ann.ok("llm", "status", "--json", "kind").json()["kind"] == "none"
+
+
+@row("llm_server", "llm start")
+def _a_server_that_does_not_run(place: Place) -> None:
+    with _own_server(place) as ann:
+        ann.ok("llm", "pull", "tiny.gguf")
+        refused(ann, "llm", "stop", "tiny", says="llm start")
+        ann.ok("llm", "start")
+        ann.ok("llm", "stop", "tiny")
+
+
+@row("llm_server", "llm logs")
+def _a_server_that_does_not_start(place: Place) -> None:
+    """An installed ollama that is broken: the log has what it said."""
+    with _own_server(place) as ann:
+        tools = place.base / "bin"
+        tools.mkdir()
+        (tools / "ollama").write_text("#!/bin/sh\necho it is broken\nexit 1\n")
+        (tools / "ollama").chmod(0o755)
+        path = ann.environment.get("PATH", os.environ["PATH"])
+        ann.environment["PATH"] = f"{tools}:{path}"
+        refused(ann, "llm", "start", says="llm logs")
+        assert "it is broken" in ann.ok("llm", "logs").out
+        ann.environment["PATH"] = path
+        ann.ok("llm", "start")
