@@ -91,6 +91,7 @@ def test_another_repository_is_used_or_refused(linked: Svc, monkeypatch: pytest.
 def test_a_folder_of_a_stranger_names_no_server_for_a_program_or_a_sign_in(
     linked: Svc, node: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("SVC_SERVER")
     link = Path(".svc/repo.json")
     link.write_text(link.read_text().replace(node, ELSEWHERE))
     checked = linked("upgrade", "--check")
