@@ -287,7 +287,7 @@ async def test_esc_leaves_the_prompt_and_nothing_else(project: str, open_app: Op
         assert "handle of whom" in await press(pilot, "a")
         text = await press(pilot, "escape")
         assert "handle of whom" not in text
-        assert "8Settings" in text
+        assert "8 Set" in text
         assert "Notes on parsing" in text
         assert "trunk" not in await press(pilot, "j", "enter")
         assert "Notes on parsing" in await press(pilot, "escape")
