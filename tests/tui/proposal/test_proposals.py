@@ -265,7 +265,7 @@ async def test_runs_are_shown_repeated_and_cancelled(proposal: str, alice: Svc, 
         assert "Two lines too long" in text
         assert "is completed" in await press(pilot, "x")
         text = await press(pilot, "u")
-        assert "* pending" in text
+        assert "◐ pending" in text
         assert "attempt 2" in text
         await press(pilot, "g", "enter")
         text = await press(pilot, "x")
