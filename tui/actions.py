@@ -76,6 +76,8 @@ _NAMES = {
     "right_square_bracket": "]",
     "left_curly_bracket": "{",
     "right_curly_bracket": "}",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
     "pagedown": "pgdn",
     "pageup": "pgup",
 }

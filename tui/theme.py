@@ -20,6 +20,7 @@ ROLES: Final = [
     "warn",
     "bad",
     "cursor",
+    "tab",
     "marker",
     "gutter",
     "line",
@@ -67,6 +68,7 @@ THEMES: Final[dict[str, dict[str, Style]]] = {
             "warn": "yellow",
             "bad": "red",
             "cursor": "default reverse",
+            "tab": "bold reverse",
             "marker": "cyan",
             "gutter": "bright_black",
             "line": "bright_black",
@@ -105,6 +107,7 @@ THEMES: Final[dict[str, dict[str, Style]]] = {
             "warn": "#e0b060",
             "bad": "#ff7a70",
             "cursor": "#ffffff on #2d4f76",
+            "tab": "bold #16181d on #6cb6ff",
             "marker": "#6cb6ff",
             "gutter": "#7b8290",
             "line": "#626976",
@@ -145,6 +148,7 @@ THEMES: Final[dict[str, dict[str, Style]]] = {
             "warn": "#8a5a00",
             "bad": "#b3261e",
             "cursor": "#000000 on #cfe3f8",
+            "tab": "bold #ffffff on #0b5cad",
             "marker": "#0b5cad",
             "gutter": "#6a707c",
             "line": "#8d929b",
@@ -185,6 +189,7 @@ THEMES: Final[dict[str, dict[str, Style]]] = {
             "warn": "bold #ffff00",
             "bad": "bold #ff6060",
             "cursor": "bold #000000 on #ffff00",
+            "tab": "bold #000000 on #00ffff",
             "marker": "bold #ffff00",
             "gutter": "#d0d0d0",
             "line": "#ffffff",
@@ -215,6 +220,16 @@ THEMES: Final[dict[str, dict[str, Style]]] = {
         },
     ),
 }
+
+
+def css_colour(colours: str, role: str) -> str:
+    """The colour of a role in a theme, as Textual's styles take it."""
+    colour = THEMES[colours][role].color
+    if colour is None:
+        return "ansi_default"
+    return f"ansi_{colour.name}" if colours == "terminal" else colour.name
+
+
 BACKGROUNDS: Final = {
     "terminal": "ansi_default",
     "dark": "#16181d",

@@ -85,7 +85,7 @@ def test_a_day_of_a_team(team: tuple[Device, Device], project: str, alice: Svc) 
     ann, ben = team
     # Ann opens an issue, makes a label for it and takes it on.
     ann.types("\r")
-    ann.sees("8Settings")
+    ann.sees("8 Set")
     ann.types("3")
     ann.sees("Issues, open 0")
     ann.types("a", "Retry stalls", "\r")
@@ -102,7 +102,7 @@ def test_a_day_of_a_team(team: tuple[Device, Device], project: str, alice: Svc) 
     ann.sees("→ @")
     # Ben sees it, branches, edits, seals and proposes.
     ben.types("\r")
-    ben.sees("8Settings")
+    ben.sees("8 Set")
     ben.types("3")
     ben.sees("Retry stalls", "bug")
     ben.runs("repo branch retry", "retry")

@@ -48,7 +48,7 @@ def test_keys_that_come_at_once_reach_the_prompt_that_they_open(
     try:
         assert terminal.shows(project), terminal.text
         terminal.keys("\r")
-        assert terminal.shows("8Settings"), terminal.text
+        assert terminal.shows("8 Set"), terminal.text
         terminal.keys("3")
         assert terminal.shows("Issues, open"), terminal.text
         for title in ("Retry stalls", "sessions 1 2 3 quit"):

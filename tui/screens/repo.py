@@ -39,6 +39,14 @@ TABS: tuple[tuple[str, type[View]], ...] = (
     ("Settings", Settings),
 )
 TABS_CODE = 2  # the number of the tab Code
+SHORT = {  # names of tabs on a narrow screen
+    "Overview": "Over",
+    "Workflows": "Runs",
+    "Releases": "Rel",
+    "Security": "Sec",
+    "Insights": "Ins",
+    "Settings": "Set",
+}
 SOON = 0.02  # seconds
 
 
@@ -133,12 +141,30 @@ class RepoScreen(Base):
         super().show_frame()
         if not self.has_widgets:
             return
-        parts: list[Part] = [(" ", "text")]
+        self.query_one("#tabs", Line).put(self._tabs())
+
+    def _tabs(self) -> list[Part]:
+        """The tabs, apart from each other: with short names where the others do not fit, so that none is
+        cut."""
+        width = self.app.size.width
+        for short, blank in ((False, " "), (True, " "), (True, "")):
+            parts = self._named_tabs(short, blank)
+            if sum(len(text) for text, _ in parts) <= width:
+                break
+        return parts
+
+    def _named_tabs(self, short: bool, blank: str) -> list[Part]:
+        parts: list[Part] = []
         for number, (name, _) in enumerate(TABS, 1):
-            role = "title" if number == self._tab else "text"
-            mark = "▸" if number == self._tab else " "
-            parts.append((f"{mark}{number}{name}", role))
-        self.query_one("#tabs", Line).put(parts)
+            view = self._views.get(number)
+            count = view.count() if view is not None and view.is_mounted else ""
+            words = f"{number} {SHORT.get(name, name) if short else name}{f' {count}' if count else ''}"
+            parts.append(("│" if number > 1 else blank, "line"))
+            parts.append((f"{blank}{words}{blank}", "tab" if number == self._tab else "text"))
+        return parts
+
+    def on_resize(self) -> None:
+        self.show_frame()
 
     def show_tab(self, number: int) -> None:
         _, kind = TABS[number - 1]

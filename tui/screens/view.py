@@ -55,6 +55,10 @@ class View(Vertical):
         """The path of the file that a link of the tab leads to; None if it leads elsewhere."""
         return None
 
+    def count(self) -> str:
+        """How many things the tab has to say, behind its name; "" while that is not known."""
+        return ""
+
     def leave_filter(self) -> bool:
         """List all again at esc; False if nothing is left out."""
         return self.of.leave_filter()

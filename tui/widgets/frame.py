@@ -78,13 +78,13 @@ class Hints(Line):
 
     def _fitting(self) -> list[Part]:
         kept = list(self._hints)
-        width = sum(cell_len(f"{key} {label}  ") for key, label in kept) - 1
+        width = sum(cell_len(f"{key} {label}  ") for key, label in kept) - 1  # one blank before, two behind
         while len(kept) > 1 and width > self.size.width > 0:
             width -= cell_len("{} {}  ".format(*kept.pop(-2)))
         parts: list[Part] = [(" ", "text")]
         for key, label in kept:
             parts += [(key, "accent"), (f" {label}  ", "dim")]
-        return parts
+        return [*parts[:-1], (parts[-1][0].rstrip(), parts[-1][1])]
 
 
 OPENING_SECONDS = 2.0  # that keys wait for a prompt that opens, at most

@@ -242,7 +242,8 @@ class Lines(Widget, can_focus=True):
     def on_click(self, event: Click) -> None:
         """A click puts the cursor on a row, another one there chooses it."""
         event.stop()
-        index = self.top + event.y
+        at = event.get_content_offset(self)
+        index = self.top + at.y if at is not None else -1
         if not 0 <= index < len(self.rows) or self.rows[index].key is None:
             return
         if index == self.cursor and self.has_focus:

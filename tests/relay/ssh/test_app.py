@@ -17,9 +17,9 @@ def test_the_app_is_painted_says_what_it_may_and_follows_the_window(relay: Relay
         app.resize(130, 40)
         app.until_wide(100)
         app.send("\r")
-        app.until("1Overview")
+        app.until("1 Over")
         app.send("\x1b")
-        app.until_gone("1Overview")  # esc and q that come together are one key
+        app.until_gone("1 Over")  # esc and q that come together are one key
         app.until("Repositories")
         app.send("q")
         assert app.wait() == 0

@@ -79,7 +79,7 @@ async def test_two_write_one_text_and_see_each_other(other: Typist, open_app: Op
         await soon(pilot, lambda: (other.hear(), other.shown.decode() == area.text)[1])
         await soon(pilot, lambda: Path("README.md").read_text() == area.text)
         await pilot.press("escape")
-        await sees(pilot, " saved", "2Code")
+        await sees(pilot, " saved", "2 Code")
 
 
 async def test_places_are_those_of_the_bytes(other: Typist, open_app: Open) -> None:
@@ -160,7 +160,7 @@ async def test_a_watched_folder_is_found_and_an_old_seal_refused(
     async with open_app().run_test(size=(100, 24)) as pilot:
         await edit(pilot)
         await pilot.press("escape")
-        await sees(pilot, "2Code")
+        await sees(pilot, "2 Code")
         screen = pilot.app.screen
         screen.seal = "0" * 64  # type: ignore[attr-defined]
         await press(pilot, "e")
@@ -177,7 +177,7 @@ async def test_a_text_that_goes_while_it_is_open_says_so(other: Typist, alice: S
         Path("README.md").unlink()
         await sees(pilot, "not written any more", "is not in the folder any more")
         await pilot.press(*"lost", "escape")
-        await sees(pilot, "1Overview")
+        await sees(pilot, "1 Over")
         assert not Path("README.md").exists()
         assert alice("restore", "README.md").code == 0
         text = Path("README.md").read_text()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.tui.test_app import press, project, settle
+import pytest
+
+from tests.svc.conftest import Svc
+from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
 from tui.text import hung, wrapped
 
@@ -36,6 +39,30 @@ async def test_the_key_that_lists_all_keys_is_never_cut(project: str, open_app: 
         await pilot.resize_terminal(200, 50)
         await pilot.pause()
         assert "c ask for a check" in (await settle(pilot)).splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("width", "first", "last"),
+    [
+        (60, "1 Over│2 Code│", "│8 Set"),
+        (80, "  1 Over │ 2 Code │", "│ 8 Set"),
+        (120, "  1 Overview │", "│ 8 Settings"),
+    ],
+)
+async def test_no_tab_is_cut(project: str, open_app: Open, width: int, first: str, last: str) -> None:
+    async with open_app().run_test(size=(width, 24)) as pilot:
+        await settle(pilot)
+        tabs = (await press(pilot, "enter")).splitlines()[1].rstrip()
+        assert tabs.startswith(first) and tabs.endswith(last), tabs
+
+
+async def test_tabs_tell_how_many(project: str, alice: Svc, open_app: Open) -> None:
+    assert alice("issue", "create", "-t", "Stalls").code == 0
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3")
+        await sees(pilot, "3 Issues 1")
+        assert "3 Issues 1" not in await press(pilot, "o", "o", "p")
 
 
 async def test_what_a_refused_command_advises_is_not_cut(project: str, open_app: Open) -> None:

@@ -40,7 +40,7 @@ async def test_home_lists_ones_own_and_w_finds_others(project: str, strange: str
         await press(pilot, *"abroad")
         await sees(pilot, "-ben/abroad")
         await press(pilot, "enter")
-        await sees(pilot, "-ben/abroad", "8Settings")
+        await sees(pilot, "-ben/abroad", "8 Set")
 
 
 async def test_the_folders_repository_is_on_home_whoever_owns_it(

@@ -70,7 +70,7 @@ async def test_what_came_while_another_screen_was_in_front_is_there(
         assert isinstance(pilot.app, SvcApp)
         await press(pilot, "w")
         await press(pilot, *"second", "enter")
-        await sees(pilot, "8Settings", "second  main")
+        await sees(pilot, "8 Set", "second  main")
         other("issue", "create", "-t", "It stalls", "-a", f"@{me}", "-R", project)
         until = time.monotonic() + PATIENCE
         while not pilot.app._missed:

@@ -265,7 +265,7 @@ async def test_runs_are_shown_repeated_and_cancelled(proposal: str, alice: Svc, 
         assert "Two lines too long" in text
         assert "is completed" in await press(pilot, "x")
         text = await press(pilot, "u")
-        assert "* pending" in text
+        assert "◐ pending" in text
         assert "attempt 2" in text
         await press(pilot, "g", "enter")
         text = await press(pilot, "x")
@@ -287,7 +287,7 @@ async def test_esc_leaves_the_prompt_and_nothing_else(project: str, open_app: Op
         assert "handle of whom" in await press(pilot, "a")
         text = await press(pilot, "escape")
         assert "handle of whom" not in text
-        assert "8Settings" in text
+        assert "8 Set" in text
         assert "Notes on parsing" in text
         assert "trunk" not in await press(pilot, "j", "enter")
         assert "Notes on parsing" in await press(pilot, "escape")

@@ -161,7 +161,7 @@ def test_a_draft_outlives_the_app_that_is_killed(issue: str, monkeypatch: pytest
     def opened() -> Device:
         device = Device(Path(os.environ["SVC_HOME"]), Path.cwd(), monkeypatch)
         device.types("\r")
-        device.sees("8Settings")
+        device.sees("8 Set")
         device.types("3")
         device.sees("Issues, open 1")
         device.types("\r")

@@ -110,7 +110,7 @@ def test_keys_copy_resize_end_and_again(project: str, browser: Any) -> None:
         one.shot("wide")
         one.page.mouse.click(5, 690)
         one.keys("?", shows="ctrl+p")
-        one.keys("Escape", shows="8Settings")
+        one.keys("Escape", shows="8 Set")
         assert {url.split("/")[2] for url in one.asked} == {f"127.0.0.1:{web.port}"}, (
             "it needs no other server"
         )

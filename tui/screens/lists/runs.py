@@ -75,6 +75,11 @@ class Workflows(View):
         if seal is not None:
             self.svc.load(contents.seal_checks(repo.id, seal), self._paint_head)
 
+    def count(self) -> str:
+        """The number of failed checks of the shown seal."""
+        failed = self._head.rollup.failed if self._head is not None else 0
+        return f"X{failed}" if failed else ""
+
     def _paint_runs(self, found: list[Run], at: float) -> None:
         self._runs = {run.id: run for run in found}
         self.paint()

@@ -18,9 +18,9 @@ STATES: dict[str, Part] = {
 CHECKS: dict[str, Part] = {
     "pass": ("✓ pass   ", "good"),
     "fail": ("X fail   ", "bad"),
-    "pending": ("* pending", "warn"),
-    "skip": ("- skip   ", "dim"),
-    "cancel": ("X cancel ", "warn"),
+    "pending": ("◐ pending", "warn"),
+    "skip": ("– skip   ", "dim"),
+    "cancel": ("⊘ cancel ", "warn"),
 }
 BLOCKS = {"behind": "its base has moved on", "conflicts": "X conflicts with its base"}
 
@@ -44,7 +44,7 @@ def state_of(one: Proposal | ListedProposal) -> Part:
 
 
 def checks_of(rollup: Rollup | Counts, items: Sequence[SealCheck] = ()) -> Part:
-    """`✓ 4/4`, `X lint`, `* 1/3`; nothing without checks. `items` give the names of failed ones."""
+    """`✓ 4/4`, `X lint`, `◐ 1/3`; nothing without checks. `items` give the names of failed ones."""
     if not rollup.total:
         return ("", "text")
     if rollup.failed:
@@ -52,7 +52,7 @@ def checks_of(rollup: Rollup | Counts, items: Sequence[SealCheck] = ()) -> Part:
         said = named[0] if named else f"{rollup.failed} failed"
         return (f"X {said}{f' +{len(named) - 1}' if len(named) > 1 else ''}", "bad")
     count = f"{rollup.passed}/{rollup.total}"
-    return (f"* {count}", "warn") if rollup.pending else (f"✓ {count}", "good")
+    return (f"◐ {count}", "warn") if rollup.pending else (f"✓ {count}", "good")
 
 
 def verdicts_of(one: Proposal | ListedProposal) -> Part:

@@ -11,7 +11,7 @@ from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration.issue import Comment, Issue, IssuePatch
 from tui import contents
 from tui.actions import Action
-from tui.screens.talk.issues import SIGNS
+from tui.screens.talk.previews import SIGNS
 from tui.screens.talk.talk import Talk
 from tui.text import Part, ago, safe
 from tui.texts import item

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
-
-from textual.app import ComposeResult
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import UsageError
 from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration import proposal as proposals
-from localstore.core.model.collaboration.issue import IssueCreate, IssueQuery
-from localstore.core.model.collaboration.proposal import ProposalCreate
+from localstore.core.model.collaboration.issue import Comment, Issue, IssueCreate, IssueQuery
+from localstore.core.model.collaboration.proposal import Proposal, ProposalCreate
 from tui import contents
 from tui.actions import Action
 from tui.drafts import named
 from tui.filters import STATES, Kind, complete, parse
 from tui.listed import ListedIssue, ListedProposal
 from tui.screens.proposal.words import checks_of, state_of, verdicts_of
-from tui.screens.view import View
+from tui.screens.split import SPLIT_ACTIONS, Split
+from tui.screens.talk.previews import SIGNS, head_of_issue, head_of_proposal, said
 from tui.text import Part, ago, safe
 from tui.widgets.lines import Item, Lines
 from tui.widgets.made import Made
 
 if TYPE_CHECKING:
+    from tui.markdown.words import Row
     from tui.screens.repo import RepoScreen
 
 CANDIDATES = 12  # that are named while a word is typed
-SIGNS: dict[str, Part] = {"open": ("○ open  ", "good"), "closed": ("✓ closed", "dim")}
+NARROW = 60  # columns below which a row has its sign, its number, its title and its time only
 
 
 def text(one: ListedIssue | ListedProposal) -> str:
@@ -42,12 +42,14 @@ def text(one: ListedIssue | ListedProposal) -> str:
     return f"#{one.number} {one.title} {labels} @{one.author.handle or '?'} {more}"
 
 
-class Issues(View):
+class Issues(Split):
+    LIST = "issues"
     ACTIONS = (
         Action("open", ("enter",), "open", "svc issue view {n}", footer=True),
         Action("kind", ("p",), "issues or proposals", "svc pr list", footer=True),
         Action("add", ("a",), "new", "svc issue create -t {title}", "signed_in", True, "issue.create"),
         Action("state", ("o",), "open, closed or all", "svc issue list --state {state}", footer=True),
+        *SPLIT_ACTIONS,
     )
 
     def __init__(self, of: RepoScreen) -> None:
@@ -60,9 +62,6 @@ class Issues(View):
         number = self.query_one("#issues", Lines).key
         kind = "issue" if self._kind == "issues" else "pr"
         return {kind: str(number)} if number is not None else {}
-
-    def compose(self) -> ComposeResult:
-        yield Lines(id="issues")
 
     def shown(self) -> None:
         self.do_refresh()
@@ -85,23 +84,78 @@ class Issues(View):
         self.paint()
 
     def paint(self) -> None:
+        if not self.is_mounted:
+            return
         found = self._found
         queued = self.svc.queued(f"/repos/{self.of.repo.id}/{self._kind}")
-        said = self._filter.said
-        title = f"{self._kind.capitalize()}, {self._filter.query.state} {f'{safe(said)} ' if said else ''}"
-        other = "proposals" if self._kind == "issues" else "issues"
-        first = [Item(None, ((title, "title"), (f"{len(found)}", "dim"), (f"   p {other}", "dim")))]
+        words = self._filter.said
+        first = [] if self.previews else [Item(None, self.titled())]  # else it is in the frame
         if not found:
-            none = f"no {self._kind} match; / changes the filter" if said else f"no {self._kind}; a opens one"
+            none = (
+                f"no {self._kind} match; / changes the filter" if words else f"no {self._kind}; a opens one"
+            )
             first.append(Item(None, ((none, "dim"),)))
-        last = [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in queued]
+        last = [Item(None, ((f"⋯ queued  {safe(one)}", "warn"),)) for one in queued]
         rows = Made[ListedIssue | ListedProposal](found, self._row, lambda one: one.number, text, first, last)
         self.query_one("#issues", Lines).show(rows)
+        self.rest()
+
+    def titled(self) -> tuple[Part, ...]:
+        words = self._filter.said
+        title = f"{self._kind.capitalize()}, {self._filter.query.state} {f'{safe(words)} ' if words else ''}"
+        other = "proposals" if self._kind == "issues" else "issues"
+        return (title, "title"), (f"{len(self._found)}", "dim"), (f"   p {other}", "dim")
+
+    def count(self) -> str:
+        """The number of open ones."""
+        counts = self._kind == "issues" and self._filter.query.state == "open" and not self._filter.said
+        return str(len(self._found)) if counts and self._found else ""
+
+    def position(self) -> str:
+        lines = self.listed
+        return f"{lines.cursor + 1} of {len(lines.rows)}" if lines.key is not None else ""
+
+    def preview_of(self, key: Hashable) -> None:
+        repo_id, number = self.of.repo.id, int(str(key))
+        comments: list[Comment] = []
+        shown: list[Issue | Proposal] = []
+
+        def paint() -> None:
+            if shown:
+                self.show_preview(key, f"#{number}", self._preview_rows(shown[-1], comments))
+
+        def paint_one(one: Issue | Proposal, at: float) -> None:
+            shown.append(one)
+            paint()
+            if one.comments and not comments:
+                self.svc.load(contents.comments(repo_id, number), paint_comments)
+
+        def paint_comments(found: list[Comment], at: float) -> None:
+            comments[:] = found
+            paint()
+
+        if self._kind == "issues":
+            self.svc.load(contents.issue(repo_id, number), paint_one)
+        else:
+            self.svc.load(contents.proposal(repo_id, number), paint_one)
+
+    def _preview_rows(
+        self, one: Issue | Proposal, comments: Sequence[Comment]
+    ) -> list[Row | tuple[Part, ...]]:
+        width, now = max(20, self.preview.size.width), self.svc.clock()
+        head = head_of_issue if isinstance(one, Issue) else head_of_proposal
+        rows: list[Row | tuple[Part, ...]] = [*head(one, width, now)]  # type: ignore[arg-type]
+        rows += self.text_rows(one.body) if one.body.strip() else [(("no text", "dim"),)]
+        for comment in comments:
+            rows += said(comment, self.text_rows(comment.body), now)
+        return rows
 
     def _row(self, one: ListedIssue | ListedProposal) -> Item:
         return self._proposal_row(one) if isinstance(one, ListedProposal) else self._issue_row(one)
 
     def _proposal_row(self, one: ListedProposal) -> Item:
+        if self._narrow:
+            return self._narrow_row(one, state_of(one))
         labels = " ".join(label.name for label in one.labels)
         who = f"@{safe(one.author.handle or '?')}"
         check, verdict = checks_of(one.checks), verdicts_of(one)
@@ -120,6 +174,8 @@ class Issues(View):
         return Item(one.number, left, right)
 
     def _issue_row(self, issue: ListedIssue) -> Item:
+        if self._narrow:
+            return self._narrow_row(issue, SIGNS[issue.state])
         labels = " ".join(label.name for label in issue.labels)
         who = f"@{safe(issue.author.handle or '?')}"
         left: tuple[Part, ...] = (
@@ -132,6 +188,25 @@ class Issues(View):
         talk = f"{issue.comments} said  " if issue.comments else ""
         right = ((f"{talk}{ago(issue.updated_at, self.svc.clock())} ", "dim"),)
         return Item(issue.number, left, right)
+
+    @property
+    def _narrow(self) -> bool:
+        """Whether there is room for little more than titles."""
+        return self.listed.size.width < NARROW
+
+    def _narrow_row(self, one: ListedIssue | ListedProposal, state: Part) -> Item:
+        """Its state as a sign, which the preview says in words; of checks what is bad."""
+        sign = state[0].strip()[:1]
+        left: tuple[Part, ...] = (
+            (f"{sign} ", state[1]),
+            (f"#{one.number} ", "accent"),
+            (safe(one.title), "text"),
+        )
+        check = checks_of(one.checks) if isinstance(one, ListedProposal) else ("", "text")
+        when = ago(one.updated_at, self.svc.clock()).removesuffix(" ago")
+        return Item(
+            one.number, left, ((f"{check[0][:1]} " if check[0] else "", check[1]), (f"{when} ", "dim"))
+        )
 
     def do_kind(self) -> None:
         self._kind = "proposals" if self._kind == "issues" else "issues"
@@ -243,5 +318,8 @@ class Issues(View):
         from tui.screens.proposal.screen import ProposalScreen
         from tui.screens.talk.issue import IssueScreen
 
+        number = self.listed.key if event.lines.id == "preview" else event.key
+        if number is None:
+            return
         kind = IssueScreen if self._kind == "issues" else ProposalScreen
-        self.app.push_screen(kind(self.of.repo, int(str(event.key))))
+        self.app.push_screen(kind(self.of.repo, int(str(number))))

@@ -1,0 +1,179 @@
+"""Pictures of the app's screens, for looking at them.
+
+    python -m scripts.pictures FOLDER [--size 80x24 --size 140x40] [--theme terminal] [--only issues]
+
+It makes its own relay, a repository with issues, a proposal and checks, and draws what a terminal emulator
+shows as PNG. Fonts are those of the machine (DejaVu Sans Mono).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import pyte
+from PIL import Image, ImageDraw, ImageFont
+
+from localstore.core.model.collaboration import issue as issues
+from localstore.core.model.collaboration import label as labels
+from localstore.core.model.collaboration.issue import CommentBody, IssueCreate
+from localstore.core.model.collaboration.label import LabelCreate
+from scripts.bench.app import relay_on
+from scripts.bench.collaboration.folders import environment, linked, svc, write
+from scripts.bench.ingest import signed_in
+from scripts.bench.tui import Terminal
+from svc.api import Api
+
+FONTS = "/usr/share/fonts/truetype/dejavu/DejaVuSansMono{}.ttf"
+WIDE, HIGH, POINTS = 9, 19, 15
+GROUND, TEXT = "#1e1e1e", "#d4d4d4"
+COLOURS = {
+    "black": "#1e1e1e",
+    "red": "#cd3131",
+    "green": "#0dbc79",
+    "brown": "#e5e510",
+    "blue": "#2472c8",
+    "magenta": "#bc3fbc",
+    "cyan": "#11a8cd",
+    "white": "#e5e5e5",
+    "brightblack": "#767676",
+    "brightblue": "#3b8eea",
+}
+TITLES = (
+    "Connection pool leaks when a stream is abandoned",
+    'DigestAuth fails with qop="auth-int"',
+    "UnicodeDecodeError when the server lies about its charset",
+    "Documentation: the retry section contradicts the reference",
+    "Timeouts are ignored behind a SOCKS proxy",
+    "Redirect from https to http should warn",
+    "Cookies with SameSite=None are dropped",
+    "Add type stubs for `httpx.Auth` flows",
+)
+BODY = """## What happened
+
+The client **hangs** after about 30 seconds; see `AsyncClient.send` and [the docs](https://a.example/async).
+Related to #2, cc @bob.
+
+```python
+async def main() -> None:
+    async with Client(http2=True) as client:
+        await client.get("https://a.example/items")   # never returns
+```
+
+| version | Python | result |
+|:--|--:|--:|
+| 0.27.0 | 3.11 | ok |
+| main | 3.13 | **hangs** |
+
+- [x] I searched the tracker
+- [ ] I tried `http2=False`
+  - nested
+
+> It did not do so before.
+
+<details><summary>Log</summary>
+
+    Traceback (most recent call last)
+
+</details>
+"""
+SCREENS = {
+    "home": "",
+    "overview": "\r1",
+    "code": "\r2",
+    "issues": "\r3",
+    "issue": "\r3\r",
+    "proposals": "\r3p",
+    "proposal": "\r3p\r",
+    "files": "\r3p\r\r",
+    "workflows": "\r4",
+    "inbox": "i",
+}
+
+
+def furnish(api: Api, base: Path, env: dict[str, str]) -> Path:
+    """A linked folder of a repository with something on every screen."""
+    folder, repo_id = linked(api, base, env, "httpx")
+    write(
+        folder,
+        {"README.md": BODY.replace("##", "#", 1).encode(), "src/pool.py": b"def take():\n    return 1\n"},
+    )
+    svc(folder, env, "push", "-m", "Keep connections")
+    for name in ("perf", "bug", "docs"):
+        api.send(labels.CREATE, LabelCreate(name=name), id=repo_id)
+    for number, title in enumerate(TITLES):
+        names = [("perf", "bug", "docs")[number % 3]] if number % 4 else []
+        api.send(issues.CREATE, IssueCreate(title=title, body=BODY, labels=names), id=repo_id)
+    said = CommentBody(body="It does so here too:\n\n1. start\n2. *wait*")
+    api.send(issues.COMMENT, said, id=repo_id, n=str(len(TITLES)))
+    svc(folder, env, "repo", "branch", "close-streams")
+    svc(folder, env, "switch", "close-streams")
+    write(folder, {"src/pool.py": b"def take(wait):\n    return wait + 1\n"})
+    svc(folder, env, "push", "-m", "Close abandoned streams")
+    svc(folder, env, "pr", "create", "-t", "Close abandoned streams", "-b", BODY)
+    svc(folder, env, "switch", "main")
+    svc(folder, env, "repo", "run", "create", "lint", "--conclusion", "failure", "--summary", "**Two** lines")
+    return folder
+
+
+def drawn(screen: pyte.Screen) -> Image.Image:
+    """What a terminal shows, as a picture."""
+    image = Image.new("RGB", (screen.columns * WIDE, screen.lines * HIGH), GROUND)
+    draw = ImageDraw.Draw(image)
+    plain, bold = (ImageFont.truetype(FONTS.format(kind), POINTS) for kind in ("", "-Bold"))
+    for y in range(screen.lines):
+        for x in range(screen.columns):
+            cell = screen.buffer[y][x]
+            front, back = _colour(cell.fg, TEXT), _colour(cell.bg, GROUND)
+            if cell.reverse:
+                front, back = back, front
+            at = (x * WIDE, y * HIGH)
+            draw.rectangle((*at, at[0] + WIDE - 1, at[1] + HIGH - 1), fill=back)
+            if cell.data.strip():
+                draw.text(at, cell.data, fill=front, font=bold if cell.bold else plain)
+            if cell.underscore:
+                draw.line((at[0], at[1] + HIGH - 2, at[0] + WIDE - 1, at[1] + HIGH - 2), fill=front)
+    return image
+
+
+def _colour(name: str, default: str) -> str:
+    if name == "default":
+        return default
+    return COLOURS.get(name) or (f"#{name}" if len(name) == 6 else default)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--size", action="append", default=[])
+    parser.add_argument("--theme", action="append", default=[])
+    parser.add_argument("--only", action="append", default=[], choices=sorted(SCREENS))
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as where:
+        base = Path(where)
+        with relay_on(base / "relay") as server:
+            api, _ = signed_in(base, server)
+            env = environment(base, server)
+            folder = furnish(api, base, env)
+            program = str(Path(sys.executable).with_name("svc"))
+            for theme in given.theme or ["terminal"]:
+                for size in given.size or ["80x24", "100x30", "140x40"]:
+                    width, height = map(int, size.split("x"))
+                    for name in given.only or SCREENS:
+                        terminal = Terminal([program, "tui", "--theme", theme], folder, width, height, env)
+                        terminal.shows("httpx")
+                        for key in SCREENS[name]:
+                            terminal.keys(key)
+                        terminal.read(0.8)
+                        drawn(terminal.screen).save(given.folder / f"{name}-{theme}-{size}.png")
+                        terminal.kill()
+    print(f"pictures in {given.folder}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""The preview beside the list of issues and proposals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.svc.conftest import Svc
+from tests.tui.test_app import press, project, sees, settle
+from tui import contents
+from tui.app import SvcApp
+from tui.screens import split
+from tui.screens.repo import RepoScreen
+
+__all__ = ["project"]
+Open = Callable[..., SvcApp]
+
+
+@pytest.fixture
+def listed(project: str, alice: Svc) -> str:
+    """Two issues, the older one with a comment, and a proposal."""
+    assert alice("issue", "create", "-t", "Stalls at night", "-b", "It **hangs**, see #2.").code == 0
+    assert alice("issue", "comment", "1", "-b", "- so it does").code == 0
+    assert alice("issue", "create", "-t", "Crash at start", "-b", "# Why\n\nbecause").code == 0
+    assert alice("repo", "branch", "topic").code == 0
+    assert alice("switch", "topic").code == 0
+    Path("data.bin").write_bytes(b"other")
+    assert alice("push", "-m", "Third").code == 0
+    assert alice("pr", "create", "-t", "Other data", "-b", "> because").code == 0
+    assert alice("switch", "main").code == 0
+    return project
+
+
+async def issues(pilot: Pilot[None]) -> str:
+    await settle(pilot)
+    await press(pilot, "enter")
+    return await press(pilot, "3")
+
+
+async def test_the_row_under_the_cursor_is_previewed(listed: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await issues(pilot)
+        text = await sees(pilot, "╭─ Issues, open 2", "1 of 2", "─ #2 ─", "because")
+        assert "# Why" not in text
+        await press(pilot, "j")
+        text = await sees(pilot, "2 of 2", "─ #1 ─", "It hangs, see #2.", "• so it does")
+        assert "because" not in text
+        await press(pilot, "p")
+        await sees(pilot, "Proposals, open 1", "─ #3 ─", "main ← topic", "▎ because")
+        await press(pilot, "enter")
+        await sees(pilot, "Versions 1")
+
+
+async def test_there_is_no_preview_where_it_has_no_room_or_is_hidden(listed: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(99, 30)) as pilot:
+        text = await issues(pilot)
+        assert "╭" not in text and "because" not in text
+        assert "room for a preview" in await press(pilot, "P")
+        await pilot.resize_terminal(120, 30)
+        await sees(pilot, "╭─ Issues, open 2", "because")
+        text = await press(pilot, "P")
+        assert "╭" not in text and "because" not in text
+        await press(pilot, "P")
+        await sees(pilot, "╭─ Issues, open 2", "because")
+
+
+async def test_the_preview_is_walked_zoomed_and_left(listed: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await issues(pilot)
+        await press(pilot, "j")
+        await sees(pilot, "It hangs")
+        await press(pilot, "Z")
+        text = await sees(pilot, "It hangs")
+        assert "Issues, open" not in text
+        await press(pilot, "escape")
+        await sees(pilot, "╭─ Issues, open 2", "It hangs")
+        await press(pilot, "tab", "tab", "enter")
+        await sees(pilot, "#2  Crash at start")
+        await press(pilot, "escape")
+        await sees(pilot, "╭─ Issues, open 2")
+        await press(pilot, "escape", "escape")
+        await sees(pilot, "Repositories")
+
+
+async def test_the_list_is_made_wider_and_narrower(listed: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await issues(pilot)
+        text = await sees(pilot, "─ #2 ─")
+
+        def edge(text: str) -> int:
+            return next(row.index("╮") for row in text.splitlines() if "╮" in row)
+
+        before = edge(text)
+        assert edge(await press(pilot, "less_than_sign")) < before
+        assert edge(await press(pilot, "greater_than_sign", "greater_than_sign")) > before
+        for _ in range(12):
+            text = await press(pilot, "greater_than_sign")
+        assert edge(text) < 100
+
+
+async def test_rows_that_are_passed_over_are_not_asked_for(
+    listed: str, open_app: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(split, "REST", 30.0)
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await issues(pilot)
+        await press(pilot, "j", "k", "j")
+        text = await settle(pilot)
+        assert "2 of 2" in text and "It hangs" not in text
+        assert isinstance(pilot.app, SvcApp)
+        screen = pilot.app.screen
+        assert isinstance(screen, RepoScreen)
+        for number in (1, 2):
+            assert pilot.app.client.known(contents.issue(screen.repo.id, number)) is None
