@@ -24,7 +24,7 @@ SILENCE = 120.0  # seconds that a process may work without a word
 GRACE, SLOWEST = 300.0, 16 * KIB  # seconds that an answer may take, and one more for each so many bytes
 
 
-class TooLong(Exception):
+class TooLong(TimeoutError):
     """git works for too long, or its reader reads too slowly; the connection is cut."""
 
 
@@ -35,8 +35,6 @@ class PackStream:
     def __init__(self, readers: Readers, address: str, hold: int, first: bytes) -> None:
         self._readers, self._address, self._hold, self._first = readers, address, hold, first
         self._process: subprocess.Popen[bytes] | None = None
-        self._transport: asyncio.ReadTransport | None = None
-        self._reader = asyncio.StreamReader(limit=2 * PIECE)
         self._began, self._sent = time.monotonic(), 0
         self._closed = False
 
@@ -47,10 +45,6 @@ class PackStream:
         except asyncio.CancelledError:
             self._process = await task  # it is ended by `aclose`
             raise
-        loop = asyncio.get_running_loop()
-        self._transport, _ = await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(self._reader), self._process.stdout
-        )
 
     def __aiter__(self) -> PackStream:
         return self
@@ -62,7 +56,8 @@ class PackStream:
         left = self._began + GRACE + self._sent / SLOWEST - time.monotonic()
         try:
             async with asyncio.timeout(min(SILENCE, left)):
-                piece = await self._reader.read(PIECE)
+                await asyncio.sleep(0)  # others have their turn where git and its reader are both fast
+                piece = await self._piece()
         except TimeoutError:
             raise TooLong from None
         if not piece:
@@ -75,15 +70,28 @@ class PackStream:
         if self._closed:
             return
         self._closed = True
-        if self._transport is not None:
-            self._transport.close()
         ending = asyncio.ensure_future(process.in_start(self._end))
         ending.add_done_callback(lambda _: self._readers.leave(self._address))
         await asyncio.shield(ending)
 
+    async def _piece(self) -> bytes:
+        """The next bytes of the output; none at its end."""
+        # Not `connect_read_pipe`: under uvloop the transport closes the descriptor, and then the file closes
+        # it once more, when its number may be another's.
+        assert self._process is not None  # noqa: S101  # it has begun
+        assert self._process.stdout is not None  # noqa: S101  # a pipe
+        descriptor = self._process.stdout.fileno()
+        while True:
+            try:
+                return os.read(descriptor, PIECE)
+            except BlockingIOError:
+                await _readable(descriptor)
+
     def _end(self) -> None:
         if self._process is not None:
             process.end(self._process)
+            if self._process.stdout is not None:
+                self._process.stdout.close()
         os.close(self._hold)
 
 
@@ -116,9 +124,23 @@ async def read(
     return stream
 
 
+async def _readable(descriptor: int) -> None:
+    """Wait until there is something to read."""
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    loop.add_reader(descriptor, lambda: ready.done() or ready.set_result(None))
+    try:
+        await ready
+    finally:
+        loop.remove_reader(descriptor)
+
+
 def _start(words: tuple[str, ...], body: bytes, protocol: str, hold: int) -> subprocess.Popen[bytes]:
     with tempfile.TemporaryFile() as asked:
         asked.write(body)
         asked.seek(0)
         files: dict[str, Any] = {"stdin": asked, "stdout": subprocess.PIPE, "bufsize": 0}
-        return process.start(*words, protocol=protocol, locks=(hold,), **files)
+        started = process.start(*words, protocol=protocol, locks=(hold,), **files)
+    assert started.stdout is not None  # noqa: S101  # a pipe
+    os.set_blocking(started.stdout.fileno(), False)
+    return started

@@ -76,6 +76,23 @@ def test_more_readers_than_places_are_all_served(
     until(lambda: relay.node.git_packs.count == 0, "the last one has left")
 
 
+def test_many_readers_at_once_take_nothing_from_each_other(
+    relay: Relay, git: Git, account: Maker, client: Client
+) -> None:
+    """Processes come and go on several threads, and a number of a descriptor is soon another's."""
+    mine = own(account, client, visibility="public")
+    mine.seal({f"f{n}": os.urandom(20_000) for n in range(20)})
+    git.clone(mine, "first")
+    words = ["git", "clone", "-q", "--bare", git.address(mine)]
+    running = [subprocess.Popen([*words, git.folder / f"m{number}"]) for number in range(30)]
+    number = 0
+    while any(one.poll() is None for one in running):
+        mine.seal({"x": b"%d" % number})
+        number += 1
+    assert [one.returncode for one in running] == [0] * 30
+    assert relay.node.git_packs.count == relay.node.git_refs.count == 0
+
+
 def test_who_finds_no_place_is_told(
     relay: Relay, git: Git, large: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
