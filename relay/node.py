@@ -23,7 +23,7 @@ from relay.memory.compared import Comparisons
 from relay.memory.fair import Share
 from relay.memory.lanes import Lanes
 from relay.memory.named import NamedTrees
-from relay.memory.outcomes import Outcomes
+from relay.memory.outcomes import FoundMoves, Joins, Outcomes
 from relay.memory.readers import Readers
 from relay.memory.trees import Directories, Files
 from relay.memory.workers import Workers
@@ -50,9 +50,10 @@ LISTED = 20_000  # digests of long lists that are looked up at once: the event l
 @dataclass(slots=True)
 class Node:
     """`lists`: locks for work on long lists of digests; `files`: numbers of files below directories;
-    `directories`: those that merges read; `outcomes`: what merges come to; `named`: which bytes filtered
-    views of trees name; `comparisons`: changed files of two trees; `workers`: compare texts. `git_packs`,
-    `git_refs`: places for those who read by git; `git_builds`: what they wait for.
+    `directories`: those that merges read; `outcomes`: what merges come to; `joins`, `found_moves`: texts that
+    merges joined, and files that moved; `named`: which bytes filtered views of trees name; `comparisons`:
+    changed files of two trees; `workers`: compare texts. `git_packs`, `git_refs`: places for those who read
+    by git; `git_builds`: what they wait for.
     `stopping` is set first at shutdown: `/readyz` then reports it while running requests finish."""
 
     config: Config
@@ -80,6 +81,8 @@ class Node:
     files: Files = field(default_factory=Files)
     directories: Directories = field(default_factory=Directories)
     outcomes: Outcomes = field(default_factory=Outcomes)
+    joins: Joins = field(default_factory=Joins)
+    found_moves: FoundMoves = field(default_factory=FoundMoves)
     named: NamedTrees = field(default_factory=NamedTrees)
     renderer: Renderer = field(default_factory=Renderer)
     comparisons: Comparisons = field(default_factory=Comparisons)

@@ -1,4 +1,5 @@
-"""Cache of merged trees: what a trial found is not worked out again to prepare the merge."""
+"""Caches of merges: what a trial found is not worked out again to prepare the merge, and texts that were
+joined for one tree are not joined again for the next."""
 
 from __future__ import annotations
 
@@ -40,3 +41,22 @@ class Outcomes(Recent[Key, Outcome]):
 
     def __init__(self, most: int = MOST_BYTES, largest: int = LARGEST) -> None:
         super().__init__(most, attrgetter("size"), largest)
+
+
+TEXTS_BYTES = 16 * MIB
+Joined = tuple[bytes | None, bytes, bytes]
+"""Digests of the text before, of ours and of theirs."""
+
+
+class Joins(Recent[Joined, tuple[bytes | None]]):
+    """What texts were joined to, None for a conflict."""
+
+    def __init__(self) -> None:
+        super().__init__(TEXTS_BYTES, lambda found: EACH + len(found[0] or b""), TEXTS_BYTES // 8)
+
+
+class FoundMoves(Recent[bytes, Mapping[str, str]]):
+    """The moves of one side, old path → new path, by the digest of what was searched."""
+
+    def __init__(self) -> None:
+        super().__init__(TEXTS_BYTES, lambda found: EACH * (1 + len(found)))

@@ -77,4 +77,4 @@ async def robots(caller: Caller) -> Reply:
 
 
 def _health(found: Health) -> Reply:
-    return Reply(found, status=200 if found.status == "ok" else 503)
+    return Reply(found, status=503 if found.status == "unavailable" else 200)

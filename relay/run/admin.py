@@ -18,6 +18,7 @@ import msgspec
 
 from localstore.core.errors import SvcError, Unavailable
 from relay.base.logs import logger
+from relay.db.engine.damage import damage
 from relay.run.maintenance import Maintenance
 
 SOCKET_NAME = "admin.sock"
@@ -127,6 +128,8 @@ class Admin:
         except SvcError as error:
             return Said(error=error.detail)
         except Exception as error:
+            if (said := damage(error)) is not None:
+                return Said(error=f"the database is damaged ({said}); restore a backup: relay restore")
             logger().error("operator's request failed", exc_info=True)
             return Said(error=f"{type(error).__name__}; the relay's log says more")
 

@@ -27,6 +27,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SvcError as error:
         print(f"relay: {error.detail}", file=sys.stderr)
         return 1
+    except Exception as error:
+        from relay.db.engine.damage import damage
+
+        if (said := damage(error)) is None:
+            raise
+        print(f"relay: the database is damaged ({said}); restore a backup: relay restore", file=sys.stderr)
+        return 1
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -16,6 +16,8 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from localstore.core.errors import NotFound, Unavailable
 from localstore.core.limits import KIB
 from localstore.core.model.node import ClientConfig, E2ee, Health, NodeInfo, Version
@@ -45,7 +47,7 @@ async def ready(node: Node) -> Health:
 
 async def node_ready(node: Node) -> Health:
     """Readiness of the whole node, for a reverse proxy and for upgrades. With too little disk space it is
-    ready and reports `space: low`, because reading, deleting and signing in work."""
+    degraded and reports `space: low`: pushes are refused, while reading, deleting and signing in work."""
     checks: dict[str, Check] = {
         "database": _database,
         "sync": _sync,
@@ -58,7 +60,10 @@ async def node_ready(node: Node) -> Health:
         checks["e2ee"] = _e2ee_processes
     found = await _checked(node, checks)
     with contextlib.suppress(OSError):
-        found.checks["space"] = "low" if node.reserve.lacking() else "ok"
+        low = node.reserve.lacking() is not None
+        found.checks["space"] = "low" if low else "ok"
+        if low and found.status == "ok":
+            return replace(found, status="degraded")
     return found
 
 

@@ -11,9 +11,10 @@ from localstore.core.model.base import Model
 
 
 class Health(Model, omit_defaults=True, frozen=True):
-    """`checks` maps each dependency to ok or down; liveness has none."""
+    """`checks` maps each dependency to ok or down; liveness has none. `degraded`: it serves, and refuses what
+    needs disk space."""
 
-    status: Literal["ok", "unavailable"]
+    status: Literal["ok", "degraded", "unavailable"]
     checks: dict[str, str] = msgspec.field(default_factory=dict)
 
 

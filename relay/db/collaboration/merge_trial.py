@@ -50,8 +50,9 @@ _UNTRIED: Any = (
     )
 )
 UNTRIED = _UNTRIED.where(proposal.c.repo_id == _REPO, proposal.c.number == bindparam("of_number"))
+# Of branches of the repository itself, which take the right to write.
 UNTRIED_OF_BASE = (
-    _UNTRIED.where(proposal.c.base_id == bindparam("branch_id"))
+    _UNTRIED.where(proposal.c.base_id == bindparam("branch_id"), proposal.c.head_repo_id.is_(None))
     .order_by(proposal.c.number.desc())
     .limit(bindparam("limit"))
 )

@@ -141,6 +141,10 @@ class Database(Protocol):
 
     async def schema_version(self) -> str | None: ...
 
+    async def damages(self) -> list[str]:
+        """What is wrong with the files of the database, as it says itself, at most twenty. Nothing of
+        PostgreSQL, whose server keeps checksums."""
+
 
 class Contended(Exception):
     """The database aborted this transaction in favour of another one; it may be retried as a whole."""

@@ -269,6 +269,9 @@ class PostgresDatabase:
     def on_tell(self, call: Callable[[str], None]) -> None:
         self._waker.hears.append(call)
 
+    async def damages(self) -> list[str]:
+        return []
+
     async def schema_version(self) -> str | None:
         async with self.read() as tx:
             with _translated():

@@ -316,6 +316,17 @@ class SqliteDatabase:
     def on_tell(self, call: Callable[[str], None]) -> None:
         """Does nothing: there are no other processes."""
 
+    async def damages(self) -> list[str]:
+        return await asyncio.to_thread(self._damages)
+
+    def _damages(self) -> list[str]:
+        with contextlib.closing(self._opened()) as connection:
+            try:
+                found = connection.execute("PRAGMA quick_check(20)").fetchall()
+            except sqlite3.DatabaseError as error:
+                return [str(error)]
+        return [line for (said,) in found if said != "ok" for line in str(said).splitlines()]
+
     async def schema_version(self) -> str | None:
         async with self.read() as tx:
             found = await tx._connection.execute_fetchall(

@@ -1,7 +1,9 @@
 """Trial merges: whether an open proposal whose base has moved on would conflict, and in which files.
 
-What a trial came to is kept for its head and its base. It is worked out after the commit that moved one of
-them, by a job, or by the first who asks for the proposal: that reads the trees of both.
+What a trial came to is kept for its head and its base. It is worked out by the first who asks for the
+proposal, on the budget of who asks: that reads the trees of both. After the commit that moved the base a job
+does it for branches of this repository; what a stranger proposes, from a fork, costs nothing until somebody
+looks.
 """
 
 from __future__ import annotations
@@ -33,17 +35,18 @@ async def get(view: View, number: str) -> Proposal:
     if row.state == "open":
         if not row.settled:
             await versions.settle(view.node, view.repo.id, row.number)
-        await settle(view.node, view.repo.id, row.number)
+        await settle(view.node, view.repo.id, row.number, f"trials {view.payer}")
     return await proposal.get(view, number)
 
 
-async def settle(node: Node, repo_id: str, number: int) -> None:
-    """Try the merge of this proposal if it was not tried. It may be called at any time, outside a
-    transaction."""
+async def settle(node: Node, repo_id: str, number: int, who: str) -> None:
+    """Try the merge of this proposal if it was not tried, on the budget of `who`. It may be called at any
+    time, outside a transaction."""
     async with node.db.read() as tx:
         found = await tx.one(rows.UNTRIED, of_repo=repo_id, of_number=number)
     if found is not None:
-        await _try(node, repo_id, *found)
+        _, head, base = found
+        await _try(node, repo_id, number, head, base, who)
 
 
 async def job(node: Node, data: dict[str, Any]) -> None:
@@ -53,15 +56,15 @@ async def job(node: Node, data: dict[str, Any]) -> None:
     async with node.db.read() as tx:
         found = await tx.all(rows.UNTRIED_OF_BASE, **of)
     for number, *_ in found:
-        await settle(node, data["repo_id"], number)
+        await settle(node, data["repo_id"], number, f"trials {data['repo_id']}")
 
 
-async def _try(node: Node, repo_id: str, number: int, head: str, base: str) -> None:
+async def _try(node: Node, repo_id: str, number: int, head: str, base: str, who: str) -> None:
     """Keep what the merge comes to, unless a branch has moved meanwhile. Nothing is kept for what is too much
     to be merged, or a merge base that cannot be read."""
     try:
         async with node.db.read(snapshot=True) as tx:
-            work = Working(node, tx, repo_id, f"trials {repo_id}", partial(_load, node, tx))
+            work = Working(node, tx, repo_id, who, partial(_load, node, tx))
             bases = (await merge_bases(tx, base, head)).bases
             require_bases(bases)
             roots = [await work.root(one) for one in bases]

@@ -9,12 +9,16 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
+import msgspec
+from blake3 import blake3
+
 from localstore.core import limits, tree
 from localstore.core.errors import NotFound, TooLarge
 from localstore.core.merge.moves import NONE, Finding, Moves, Ways, searches
 from localstore.core.merge.three_way import (
     Merged,
     Plan,
+    Texts,
     agreed,
     finish,
     merged_texts,
@@ -27,7 +31,7 @@ from localstore.core.tree.read import Change
 from relay.db import seal as rows
 from relay.db.engine.database import Tx
 from relay.memory import trees
-from relay.memory.outcomes import Outcome
+from relay.memory.outcomes import Joined, Outcome
 from relay.node import Node
 from relay.service.history import content
 from relay.service.history.merge_base import merge_bases
@@ -170,22 +174,34 @@ class Working:
         """The files that a side moved; what was moved and edited is found by comparing texts."""
         found: list[Ways] = []
         for search in await _carried_out(len(ours) + len(theirs), searches, ours, theirs):
+            key = blake3(msgspec.msgpack.encode(search)).digest() if search.wanted else None
+            known = None if key is None else self._node.found_moves.get(key)
+            if known is not None:
+                found.append(dict(known))
+                continue
             texts = await self._texts(search.digests())
             self._compared.update(texts)
             finding = _Finding(search.finding(texts))
-            if search.wanted:
-                await self._node.share.finish(self._who, finding.go_on)
-            else:
+            if key is None:
                 finding.go_on(math.inf)
+            else:
+                await self._node.share.finish(self._who, finding.go_on)
+                self._node.found_moves.put(key, finding.ways)
             found.append(finding.ways)
         return Moves(*found)
 
     async def _joined(self, planned: Plan) -> Mapping[str, bytes | None]:
-        if not planned.texts:
-            return {}
-        joining = _Joining(merged_texts(planned, await self._texts(planned.digests())))
+        joins = self._node.joins
+        keys = {path: _joined(one) for path, one in planned.texts.items()}
+        before = {path: kept[0] for path, key in keys.items() if (kept := joins.get(key)) is not None}
+        rest = Plan(texts={path: one for path, one in planned.texts.items() if path not in before})
+        if not rest.texts:
+            return before
+        joining = _Joining(merged_texts(rest, await self._texts(rest.digests())))
         await self._node.share.finish(self._who, joining.go_on)
-        return joining.found
+        for path, text in joining.found.items():
+            joins.put(keys[path], (text,))
+        return {**before, **joining.found}
 
     async def _texts(self, wanted: Mapping[bytes, int]) -> Mapping[bytes, bytes]:
         """Texts by digest. Raises TooLarge."""
@@ -200,6 +216,10 @@ class Working:
         here = {one: texts[one] for texts in kept for one in wanted if one in texts}
         rest = [one for one in wanted if one not in here]
         return {**await content.read(self._node, self._tx, self._repo_id, rest, cache=True), **here}
+
+
+def _joined(one: Texts) -> Joined:
+    return (None if one.base is None else one.base.digest, one.ours.digest, one.theirs.digest)
 
 
 async def _carried_out(paths: int, call: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:

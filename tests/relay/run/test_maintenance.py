@@ -20,7 +20,7 @@ from relay.backup import files, manifest
 from relay.objects.packs import PackFiles
 from relay.run import admin
 from relay.run.maintenance import Maintenance
-from tests import buckets
+from tests import buckets, databases
 from tests.depth import rounds
 from tests.relay import places
 from tests.relay.histories import own
@@ -94,6 +94,21 @@ def test_without_a_relay(filled, tmp_path, capsys):
     assert filled.relay("audit") == 1
     assert filled.relay("backup", tmp_path / "b") == 1
     assert manifest.read(tmp_path / "b") == second
+
+
+@pytest.mark.skipif(databases.POSTGRES, reason="the files of PostgreSQL are its server's")
+def test_a_zeroed_page_of_the_database_is_a_finding(filled, capsys):
+    """Of each page in turn: whatever lies there, no command ends in a traceback."""
+    path = filled.data / "relay.db"
+    whole, size = path.read_bytes(), 4096
+    found = 0
+    for page in range(1, len(whole) // size, 7):
+        path.write_bytes(whole[: page * size] + bytes(size) + whole[(page + 1) * size :])
+        assert filled.relay("audit") in (0, 1)
+        said = capsys.readouterr()
+        assert "Traceback" not in said.out + said.err
+        found += "relay restore" in said.out + said.err
+    assert found
 
 
 def test_an_unfinished_backup_is_continued(filled, tmp_path, capsys):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 
+from relay.db.engine.damage import damage
 from relay.db.engine.database import Database
 from relay.objects.store import ObjectStore
 from relay.service.storage.verification import (
@@ -23,6 +24,7 @@ from relay.service.storage.verification import (
     usage,
 )
 
+WAY_OUT = "restore the last backup that is whole: relay restore"
 PARTS: tuple[Callable[[Database, ObjectStore], AsyncIterator[str]], ...] = (
     packs.check,
     seals.check,
@@ -36,7 +38,15 @@ PARTS: tuple[Callable[[Database, ObjectStore], AsyncIterator[str]], ...] = (
 
 
 async def audit(db: Database, store: ObjectStore) -> AsyncIterator[str]:
-    """One line for each error; none if there is no error."""
+    """One line for each error; none if there is no error. What a damaged database does not give is a finding
+    too, and the rest is read."""
+    for line in await db.damages():
+        yield f"database: {line}; {WAY_OUT}"
     for part in PARTS:
-        async for finding in part(db, store):
-            yield finding
+        try:
+            async for finding in part(db, store):
+                yield finding
+        except Exception as error:
+            if (said := damage(error)) is None:
+                raise
+            yield f"{part.__module__.rpartition('.')[2]}: the database is damaged ({said}); {WAY_OUT}"

@@ -12,6 +12,7 @@ from sqlalchemy import select
 from localstore.core.encoding import unb64u
 from localstore.core.tree import TreeEntry, root_digest
 from relay.db.schema import tables
+from relay.service.merging import trial
 from relay.service.proposal import elsewhere
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, compared, create, ok, own
@@ -63,6 +64,15 @@ def used(relay: Relay, repo: Repository) -> int:
             return int(await tx.value(select(column.bytes).where(column.repo_id == repo.id)))
 
     return relay.run(act())
+
+
+def test_it_is_tried_by_who_asks_and_by_no_push(relay: Relay, base: Repository, mine: Repository) -> None:
+    made = propose(base, mine)
+    (moved,) = base.seal({"page": put(9, b"another nine")})
+    relay.run(trial.job(relay.node, {"repo_id": base.id, "branch_id": base.get("/refs/branch/main")["id"]}))
+    (listed,) = base.get("/proposals")["items"]
+    assert (listed["base_seal"], listed["merge_state"]) == (moved, "unknown")
+    assert base.get(f"/proposals/{made['number']}")["merge_state"] == "conflicts"
 
 
 def test_a_proposal_brings_the_branch_for_readers_of_the_base(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from localstore.core.merge import three_way
 from relay.caller import View
 from relay.db.schema import tables
 from relay.memory.outcomes import Outcomes
@@ -171,12 +172,12 @@ def test_a_trial_of_former_heads_replaces_no_newer_one(
         if not moved:
             moved.append(True)
             await asyncio.to_thread(repo.seal, {"page": put(8, b"mine too")})
-            await trial.settle(relay.node, repo.id, n)
+            await trial.settle(relay.node, repo.id, n, "trials")
         return found
 
     monkeypatch.setattr(Working, "outcome", overtaken)
     relay.run(versions.settle(relay.node, repo.id, n))
-    relay.run(trial.settle(relay.node, repo.id, n))
+    relay.run(trial.settle(relay.node, repo.id, n, "trials"))
     assert moved
     monkeypatch.setattr(trial, "settle", idle)
     assert stands(repo, n) == ("conflicts", ["page"])
@@ -234,9 +235,9 @@ def test_the_job_tries_each_proposal_as_its_base_stands_then(
     repo.seal({"page": put(5, b"mine")})
     tried, work_out = [], trial._try
 
-    async def moving(node: Any, repo_id: str, number: int, head: str, base: str) -> None:
+    async def moving(node: Any, repo_id: str, number: int, head: str, base: str, who: str) -> None:
         tried.append((number, base))
-        await work_out(node, repo_id, number, head, base)
+        await work_out(node, repo_id, number, head, base, who)
         if len(tried) == 1:
             await asyncio.to_thread(repo.seal, {"new": b"1\n"})
 
@@ -245,6 +246,20 @@ def test_the_job_tries_each_proposal_as_its_base_stands_then(
     branch = {"repo_id": repo.id, "branch_id": base_of(relay, repo, numbers[0])}
     relay.run(trial.job(relay.node, branch))
     assert tried == [(numbers[1], before), (numbers[0], repo.head())]
+
+
+def test_texts_that_were_joined_are_not_joined_again(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n = apart(repo, {"page": put(2, b"mine")}, {"page": put(8, b"theirs")})
+    assert stands(repo, n) == ("behind", [])
+    repo.seal({"another": b"1\n"})
+
+    def joined(*_: object) -> None:
+        raise AssertionError("these texts were joined before")
+
+    monkeypatch.setattr(three_way, "merge_lines", joined)
+    assert stands(repo, n) == ("behind", [])
 
 
 @pytest.mark.parametrize("many", [0, 1000])

@@ -1,0 +1,20 @@
+"""Whether an error says that the database's own files are damaged."""
+
+from __future__ import annotations
+
+import sqlite3
+
+_SQLITE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_POSTGRES = ("XX001", "XX002")  # data corrupted, index corrupted
+
+
+def damage(error: BaseException | None) -> str | None:
+    """What the database says of its damage, if that is what this error, or one behind it, is about."""
+    while error is not None:
+        code = getattr(error, "sqlite_errorcode", None)
+        if isinstance(code, int) and code & 0xFF in _SQLITE:
+            return str(error)
+        if getattr(error, "sqlstate", None) in _POSTGRES:
+            return str(error)
+        error = error.__cause__ or error.__context__
+    return None
