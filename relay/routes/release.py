@@ -62,9 +62,9 @@ async def list_assets(view: View, v: str, query: PageQuery) -> Page[Asset]:
 )
 async def upload_asset(view: View, v: str, query: AssetUpload, request: Request, upload: Upload) -> Asset:
     """Upload an asset as the body of the request, or with `manifest` as its chunks; its media type is the
-    Content-Type"""
+    Content-Type. With `replaces` it takes the place of the asset of its name in one step"""
     media = media_type(request.headers.get("content-type"))
-    return await releases.upload(view, v, query.name, media, upload, query.manifest)
+    return await releases.upload(view, v, query.name, media, upload, query.manifest, query.replaces)
 
 
 @serves(endpoints.DOWNLOAD, operation="asset.get", flag=FLAG, media="*/*", others=(206, 304), errors=(416,))

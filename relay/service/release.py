@@ -114,20 +114,24 @@ async def assets(view: View, version: str, query: PageQuery) -> Page[Asset]:
 
 
 async def upload(
-    view: View, version: str, name: str, media: str, body: Upload, manifest: bool = False
+    view: View, version: str, name: str, media: str, body: Upload, manifest: bool = False, replaces: str = ""
 ) -> Asset:
     """Store an asset. It becomes reachable only when all of it arrived and matches the signature. With
-    `manifest` the body lists its chunks. AssetExists is raised before the body is read."""
+    `manifest` the body lists its chunks. `replaces`: BLAKE3 of the asset of this name that goes in the same
+    step. AssetExists, for any other, is raised before the body is read."""
     require_plaintext(view)
     check_asset_name(name)
     async with view.read() as tx:
-        await _require_free(tx, await _find(tx, view, version), name)
+        await _require_place(tx, await _find(tx, view, version), name, replaces)
     taken = await (file.listed(view, body) if manifest else file.receive(view, body))
     async with view.write() as tx:
         found = await _find(tx, view, version)
-        await _require_free(tx, found, name)
+        before = await _require_place(tx, found, name, replaces)
         await taken.admit(tx, view)
         await tx.run(publications.DROP, of_release=found.id)  # it was signed without this asset
+        if before is not None:
+            await tx.run(rows.ASSET_DELETE, of_release=found.id, folded=before.folded)
+            await _announce(tx, view, "asset.delete", version, name=before.name)
         await tx.run(
             rows.ASSET_INSERT,
             release_id=found.id,
@@ -190,11 +194,14 @@ async def _find_asset(tx: Tx, of: ReleaseRow, name: str) -> AssetRow:
     return asset
 
 
-async def _require_free(tx: Tx, of: ReleaseRow, name: str) -> None:
-    """Raise AssetExists for a used name, Conflict for a release at its limit."""
+async def _require_place(tx: Tx, of: ReleaseRow, name: str, replaces: str) -> AssetRow | None:
+    """The asset of this name that is replaced; None for a new name. Raises AssetExists for a used name whose
+    asset is not the one that `replaces` names, Conflict for a release at its limit."""
     found = await tx.one(rows.ASSET, of_release=of.id, folded=case_key(name))
     if found is not None:
         there = rows.asset_row(found)
+        if bytes(there.digest).hex() == replaces:
+            return there
         raise AssetExists(
             f"release {of.version} already has an asset {there.name}; delete it first, or add --clobber",
             name=there.name,
@@ -203,6 +210,7 @@ async def _require_free(tx: Tx, of: ReleaseRow, name: str) -> None:
         )
     if await tx.value(rows.ASSET_COUNT, of_release=of.id) >= ASSETS:
         raise Conflict(f"release {of.version} has {ASSETS} assets, and no release has more")
+    return None
 
 
 def _check_notes(notes: str) -> None:

@@ -25,17 +25,21 @@ class ReleaseCalls:
         parts: Callable[[], Iterable[bytes]],
         length: int,
         digest: bytes,
+        replaces: str = "",
     ) -> Asset:
-        """Send a file of `length` bytes with this BLAKE3; `parts` yields it again for each attempt."""
-        query = AssetUpload(name=name)
+        """Send a file of `length` bytes with this BLAKE3; `parts` yields it again for each attempt.
+        `replaces`: BLAKE3 of the asset whose place it takes."""
+        query = AssetUpload(name=name, replaces=replaces)
         return self._http.upload(
             releases.UPLOAD, parts, length, digest, query=query, media=media, id=repo_id, v=version
         )
 
-    def upload_chunked(self, repo_id: str, version: str, name: str, media: str, manifest: bytes) -> Asset:
+    def upload_chunked(
+        self, repo_id: str, version: str, name: str, media: str, manifest: bytes, replaces: str = ""
+    ) -> Asset:
         """Make an asset of the chunks that this manifest lists. Raises PayloadMissing where the repository
         lacks some of them."""
-        query = AssetUpload(name=name, manifest=True)
+        query = AssetUpload(name=name, manifest=True, replaces=replaces)
         return self._http.upload(
             releases.UPLOAD,
             lambda: iter((manifest,)),

@@ -99,10 +99,12 @@ class ReleaseEdit(Model, frozen=True, forbid_unknown_fields=True):
 
 class AssetUpload(Model, frozen=True):
     """`name`: that of the file, without a folder. `manifest`: the body lists the chunks of a large file,
-    which were sent in packs before; after an interruption only those that are missing are sent."""
+    which were sent in packs before; after an interruption only those that are missing are sent. `replaces`:
+    BLAKE3 of the asset of this name whose place this one takes, once all of it has arrived."""
 
     name: str
     manifest: bool = False
+    replaces: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")] = ""
 
 
 def check_asset_name(name: str) -> str:

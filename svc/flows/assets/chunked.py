@@ -20,7 +20,9 @@ PACK = 4 * MIB  # of chunks in one request: what an interruption loses at most
 TRIES = 2  # rounds of sending: the relay's collector may delete chunks meanwhile
 
 
-def send(api: Api, repo_id: str, version: str, file: LocalFile, done: Callable[[int], None]) -> Asset:
+def send(
+    api: Api, repo_id: str, version: str, file: LocalFile, done: Callable[[int], None], replaces: str = ""
+) -> Asset:
     """Upload a file above the blob cap. `done` hears how many of its bytes were taken. Raises AssetExists
     before any byte is sent, ClientError if the file changes meanwhile."""
     try:
@@ -33,9 +35,9 @@ def send(api: Api, repo_id: str, version: str, file: LocalFile, done: Callable[[
     raw = chunks.encode(chunks.manifest(file.digest, ((one.digest, one.size) for one in listed)))
     for _ in range(TRIES):
         with suppress(PayloadMissing):
-            return api.release.upload_chunked(repo_id, version, file.name, file.media, raw)
+            return api.release.upload_chunked(repo_id, version, file.name, file.media, raw, replaces)
         _send_missing(api, repo_id, file, listed, done)
-    return api.release.upload_chunked(repo_id, version, file.name, file.media, raw)
+    return api.release.upload_chunked(repo_id, version, file.name, file.media, raw, replaces)
 
 
 def _send_missing(

@@ -29,7 +29,7 @@ def upload(
     api: Api, repo_id: str, version: str, files: Sequence[LocalFile], clobber: bool, progress: Progress
 ) -> Iterator[Sent]:
     """Send the files. One that is there with these bytes stays; AssetExists for one with others, unless
-    `clobber`: then the old one is deleted first."""
+    `clobber`: then the new one takes its place once it has arrived, and until then the old one stays."""
     for at, file in enumerate(files):
         progress("sending", at, len(files))
         done = partial(progress, "sending", at, len(files))
@@ -43,16 +43,30 @@ def upload(
                 continue
             if not clobber:
                 raise
-        api.send(releases.DELETE_ASSET, id=repo_id, v=version, name=there.name)
-        yield Sent(_send(api, repo_id, version, file, done), True)
+        yield Sent(_replace(api, repo_id, version, file, done, there), True)
     progress("sending", len(files), len(files))
 
 
-def _send(api: Api, repo_id: str, version: str, file: LocalFile, done: Callable[[int], None]) -> Asset:
+def _replace(
+    api: Api, repo_id: str, version: str, file: LocalFile, done: Callable[[int], None], there: Asset
+) -> Asset:
+    try:
+        return _send(api, repo_id, version, file, done, there.blake3)
+    except AssetExists as error:  # its answer was lost, or somebody else has replaced it meanwhile
+        now = _there(api, repo_id, version, error, file.name)
+        if now.name != file.name or now.blake3 != file.digest.hex():
+            raise
+        return now
+
+
+def _send(
+    api: Api, repo_id: str, version: str, file: LocalFile, done: Callable[[int], None], replaces: str = ""
+) -> Asset:
     if file.size > BLOB_FILE:
-        return chunked.send(api, repo_id, version, file, done)
+        return chunked.send(api, repo_id, version, file, done, replaces)
+    parts = partial(_pieces, file, done)
     return api.release.upload(
-        repo_id, version, file.name, file.media, lambda: _pieces(file, done), file.size, file.digest
+        repo_id, version, file.name, file.media, parts, file.size, file.digest, replaces
     )
 
 

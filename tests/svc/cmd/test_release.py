@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 from blake3 import blake3
 
+from localstore.core.errors import ServerUnreachable
 from localstore.core.limits import ASSET_FILE, MIB, NOTES_BYTES
 from svc.api.release import ReleaseCalls
+from svc.flows.assets import upload as assets_upload
 from svc.flows.assets.local import media_of
 from tests.svc.conftest import Svc
 
@@ -134,6 +136,28 @@ def test_a_file_is_sent_once_and_replaced_only_on_demand(released: Svc) -> None:
     (asset,) = shown(released)["assets"]
     assert (asset["size"], asset["blake3"]) == (5, blake3(b"other").hexdigest())
     assert released("repo", "release", "upload", "v9", "app.bin").code == 1
+
+
+def test_a_replacement_that_is_cut_leaves_the_old_asset(
+    released: Svc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("app.bin").write_bytes(b"other")
+    before = shown(released)["assets"]
+    real = assets_upload._pieces
+
+    def cut(*given: Any) -> Iterator[bytes]:
+        raise ServerUnreachable("the network is gone")
+        yield from real(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(assets_upload, "_pieces", cut)
+        assert released("repo", "release", "upload", "v1", "app.bin", "--clobber").code == 1
+    assert shown(released)["assets"] == before
+    Path("app.bin").write_bytes(DATA[:-1])
+    assert released("repo", "release", "upload", "v1", "app.bin", "--clobber").code == 0
+    assert shown(released)["assets"][0]["size"] == len(DATA) - 1
+    again = released("repo", "release", "upload", "v1", "app.bin", "--clobber", "--json", "uploaded")
+    assert json.loads(again.out) == [{"uploaded": False}]
 
 
 def test_an_interrupted_download_goes_on(released: Svc, starts: list[int]) -> None:

@@ -291,6 +291,45 @@ def test_a_name_is_there_once_and_the_refusal_says_what_is_there(world: World) -
     ok(put(http, url, "app.ZIP", b"abcd"))
 
 
+def replace(
+    http: httpx.Client, url: str, name: str, data: bytes, replaces: bytes, signed: bytes | None = None
+) -> httpx.Response:
+    query = {"name": name, "replaces": blake3(replaces).hexdigest()}
+    name_of_bytes = {"blake3": blake3(data if signed is None else signed).digest()}
+    return http.post(f"{url}/assets", params=query, content=data, extensions=name_of_bytes)
+
+
+def test_an_asset_takes_anothers_place_in_one_step(world: World) -> None:
+    http, _ = world
+    url = released(world)
+    ok(put(http, url, "App.zip", b"one"))
+    assert replace(http, url, "App.zip", b"two", b"other").json()["code"] == "asset_exists"
+    assert http.get(f"{url}/assets/App.zip").content == b"one"
+    assert ok(replace(http, url, "app.zip", b"two", b"one"))["name"] == "app.zip"
+    assert http.get(f"{url}/assets/App.zip").status_code == 404
+    assert http.get(f"{url}/assets/app.zip").content == b"two"
+    assert http.get(f"{url}/assets").json()["items"][0]["size"] == 3
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(lambda n: replace(http, url, "app.zip", b"%d" % n, b"two"), range(8)))
+    assert sorted(one.status_code for one in answers) == [201] + [409] * 7
+    assert len(http.get(f"{url}/assets").json()["items"]) == 1
+    assert ok(replace(http, url, "new", b"new", b"gone since"))["name"] == "new"
+    wrong = http.post(f"{url}/assets", params={"name": "a", "replaces": "X"}, content=b"a")
+    assert wrong.status_code in (400, 422)
+
+
+def test_an_asset_whose_successor_does_not_arrive_stays(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    http, _ = world
+    url = released(world)
+    ok(put(http, url, "app.zip", b"one"))
+    monkeypatch.setattr(rules, "ASSETS", 1)
+    assert replace(http, url, "app.zip", b"two", b"one", signed=b"cut").status_code == 401
+    assert http.get(f"{url}/assets/app.zip").content == b"one"
+    assert ok(replace(http, url, "app.zip", b"two", b"one"))["size"] == 3  # no more than before
+
+
 def test_equal_bytes_are_stored_once_and_count_once(world: World, relay: Relay) -> None:
     http, repo = world
     one, two = released(world, "v1"), released(world, "v2")
