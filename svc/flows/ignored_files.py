@@ -14,6 +14,7 @@ from localstore.core.paths import case_collisions, portability, terminal_safe
 from localstore.folder.walk_rules import LISTED, NESTED, is_utf8, rules_in
 from localstore.sync.held_back import escaped
 from localstore.sync.working_copy import WorkingCopy
+from svc.flows.stignore import read_otherwise
 
 NOTED = "told"  # meta: what was said of this folder already
 NOTED_MAX = 5000
@@ -129,6 +130,13 @@ def unreadable_index(copy: WorkingCopy) -> list[str]:
     if not fault or not _not_noted_before(copy, [f"index {fault}"]):
         return []
     return [f"warning: .git/index: {fault}; what git tracks and .gitignore names is left out"]
+
+
+def syncthing_warnings(copy: WorkingCopy, command: str) -> list[str]:
+    """A warning, once for each command, for each line of `.stignore` that Syncthing reads otherwise."""
+    said = {f"{command} {line}": line for line in read_otherwise(copy)}
+    fresh = _not_noted_before(copy, [*said]) if said else set()
+    return [line for key, line in said.items() if key in fresh]
 
 
 def unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) -> list[str]:

@@ -30,10 +30,12 @@ from svc.flows.ignored_files import (
     IgnoredFile,
     ignored,
     newly_tracked_by_git,
+    syncthing_warnings,
     tracked_by_git,
     unportable,
     unreadable_index,
 )
+from svc.flows.lfs import pointers
 from svc.flows.merge.resolve import unresolved_copies
 
 PULLS = 3  # how often a push pulls and sends again after others' edits came first
@@ -138,6 +140,8 @@ def _send_changes(copy: WorkingCopy, no_delete: bool, agreed: Agreed = lambda re
     sealed = copy.db.sealed_among(result.sent)
     new = [path for path in result.sent if path not in sealed]
     result.warnings = unportable(copy, new, copy.entries) + unreadable_index(copy)
+    result.warnings += syncthing_warnings(copy, "push")
+    result.warnings += pointers(copy, {path: copy.entries[path].size for path in result.sent})
     result.executable = unlisted(copy, new)
     if head is None:
         result.built_in = Counter(item.rule for item in ignored(copy) if item.built_in)

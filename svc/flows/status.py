@@ -21,10 +21,12 @@ from svc.flows.ignored_files import (
     IgnoredFile,
     ignored,
     newly_tracked_by_git,
+    syncthing_warnings,
     tracked_by_git,
     unportable,
     unreadable_index,
 )
+from svc.flows.lfs import pointers
 from svc.flows.merge.resolve import all_unresolved
 from svc.flows.unsendable import unsendable
 
@@ -99,7 +101,9 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
     if result.new:
         result.warnings = unportable(copy, result.new, scan.files)
         result.git_ignored = held_back(copy, scan, result.new)
-    result.warnings += unreadable_index(copy)
+    edits = {path: scan.find(path) for path in (*result.changed, *result.new)}
+    result.warnings += pointers(copy, {path: stat.size for path, stat in edits.items() if stat})
+    result.warnings += unreadable_index(copy) + syncthing_warnings(copy, "status")
     _compare(copy, now, result)
     return result
 

@@ -13,12 +13,26 @@ Matcher = Callable[[str], object]
 
 
 class Rule:
-    """One line of an ignore file: `pattern` as written, without its `!`; `line` counts from 1."""
+    """One line of an ignore file: `pattern` as written, without its `!`; `line` counts from 1. `any_case`:
+    the case of ASCII letters does not count."""
 
-    __slots__ = ("_match", "base", "body", "directories_only", "line", "negated", "pattern", "source")
+    __slots__ = (
+        "_match",
+        "any_case",
+        "base",
+        "body",
+        "directories_only",
+        "line",
+        "negated",
+        "pattern",
+        "source",
+    )
 
-    def __init__(self, pattern: str, *, negated: bool, line: int, source: str, base: str) -> None:
+    def __init__(
+        self, pattern: str, *, negated: bool, line: int, source: str, base: str, any_case: bool = False
+    ) -> None:
         self.pattern, self.negated, self.line, self.source, self.base = pattern, negated, line, source, base
+        self.any_case = any_case
         self.directories_only = pattern.endswith("/")
         self.body = octets(pattern.removesuffix("/"))
         self._match: Matcher | None = None
@@ -32,7 +46,9 @@ class Rule:
         """Truthy if the octets of a name, or of a path below the rule's folder, match."""
         if self._match is None:
             source = expression(self.body.removeprefix("/"), pathname=not self.by_name)
-            self._match = re.compile(source, re.DOTALL).fullmatch
+            # Octets stand for the bytes of UTF-8: other case of bytes above 127 would be other letters.
+            case = re.IGNORECASE | re.ASCII if self.any_case else re.NOFLAG
+            self._match = re.compile(source, re.DOTALL | case).fullmatch
         return self._match(text)
 
 
@@ -44,7 +60,7 @@ class PathRule:
     def __init__(self, rule: Rule, position: int) -> None:
         body = rule.body.removeprefix("/")
         self.rule, self.position = rule, position
-        self.folders = tuple(body[: literal_length(body)].split("/")[:-1])
+        self.folders = () if rule.any_case else tuple(body[: literal_length(body)].split("/")[:-1])
         # `**` crosses folders; without it a pattern meets paths of one depth only.
         self.depth = None if "**" in body else body.count("/")
 
@@ -66,7 +82,9 @@ class _NameTable:
         self._suffixes: list[tuple[int, str]] = []
         self._globs: list[tuple[int, Rule]] = []
         for position, rule in rules:
-            if SPECIAL.isdisjoint(rule.body):
+            if rule.any_case:
+                self._globs.append((position, rule))
+            elif SPECIAL.isdisjoint(rule.body):
                 self._literals[rule.body] = position
             elif rule.body[0] == "*" and SPECIAL.isdisjoint(rule.body[1:]):
                 self._suffixes.append((position, rule.body[1:]))
@@ -115,11 +133,14 @@ class Rules:
         dialect = _stignore_line if source == ".stignore" else _same
         rules: list[Rule] = []
         for number, raw in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
-            line = dialect(_trimmed(raw.removesuffix("\r").partition("\0")[0])) if raw[:1] != "#" else ""
+            text_of_line = _trimmed(raw.removesuffix("\r").partition("\0")[0])
+            line, any_case = dialect(text_of_line) if raw[:1] != "#" else ("", False)
             negated = line.startswith("!")
             pattern = line[negated:]
             if pattern and pattern != "/":
-                rules.append(Rule(pattern, negated=negated, line=number, source=source, base=base))
+                rules.append(
+                    Rule(pattern, negated=negated, line=number, source=source, base=base, any_case=any_case)
+                )
         return cls(rules, base)
 
     def last(self, name: str, path: str, is_dir: bool, reachable: list[PathRule]) -> Rule | None:
@@ -142,7 +163,9 @@ class Screen:
         literals, suffixes, globs = set[str](), set[str](), set[str]()
         for rule in rules:
             last = _name_part(rule)
-            if SPECIAL.isdisjoint(last):
+            if rule.any_case:
+                globs.add(f"(?ai:{expression(last, pathname=False)})")
+            elif SPECIAL.isdisjoint(last):
                 literals.add(last)
             elif last[0] == "*" and SPECIAL.isdisjoint(last[1:]):
                 suffixes.add(last[1:])
@@ -172,16 +195,17 @@ def _name_part(rule: Rule) -> str:
     return "*" if spans or "[" in rule.body or "\\" in rule.body else last
 
 
-def _same(line: str) -> str:
-    return line
+def _same(line: str) -> tuple[str, bool]:
+    return line, False
 
 
-def _stignore_line(line: str) -> str:
-    """A line of Syncthing as a gitignore line: `//` starts a comment; `(?i)` and `(?d)` are dropped."""
+def _stignore_line(line: str) -> tuple[str, bool]:
+    """A line of Syncthing as a gitignore line, and whether case does not count (`(?i)`). `//` starts a
+    comment; `(?d)` is dropped."""
     if line.startswith("//"):
-        return ""
+        return "", False
     prefixes, pattern = re.fullmatch(r"((?:!|\(\?[id]\))*)(.*)", line, re.DOTALL).groups()  # type: ignore[union-attr]
-    return ("!" if "!" in prefixes else "") + pattern
+    return ("!" if "!" in prefixes else "") + pattern, "(?i)" in prefixes
 
 
 def _trimmed(line: str) -> str:

@@ -187,3 +187,20 @@ def test_gits_own_file_of_a_person_counts_and_settings_may_be_included(
     write(str(tmp_path / "mi\\ne"), "other.env\n")
     assert git("check-ignore", "other.env", "default.env") == "other.env\n"
     assert [one["path"] for one in json.loads(alice("repo", "git-ignored", "--json").out)] == ["other.env"]
+
+
+# --- what Git LFS left behind
+
+
+def test_pointers_of_lfs_are_named_before_and_with_the_push(alice: Svc, full: str) -> None:
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'ab' * 32}\nsize 5242880\n"
+    write("in/model.bin", pointer)
+    write("like.txt", pointer + "and more\n")
+    assert "LFS" not in alice("status").err  # no file says that this folder uses it
+    write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")
+    expected = "warning: in/model.bin is a pointer of Git LFS, not the file of 5.0 MiB"
+    for words in (["status"], ["push", "--dry-run"], ["push", "-m", "one"]):
+        told = alice(*words)
+        assert (expected in told.err, told.err.count("LFS")) == (True, 1), told.err
+    write("a.txt", "x")
+    assert "LFS" not in alice("push", "-m", "two").err
