@@ -16,7 +16,7 @@ from typing import Protocol
 import msgspec
 
 from localstore.core.diff import line_diff
-from localstore.core.diff.text_edits import edits
+from localstore.core.diff.text_edits import edits, keeps
 from localstore.core.errors import SvcError
 from localstore.record.arrivals import Arrivals, Version
 from localstore.record.entry import PathRecord
@@ -168,7 +168,7 @@ def _held(copy: WorkingCopy, versions: list[Version], data: bytes, since: int) -
     if last not in texts:
         return None
     older = [text for at, text in texts.items() if at != last]
-    if not versions[last].read and not all(_keeps(text, texts[last], data) for text in older):
+    if not versions[last].read and not all(keeps(text, texts[last], data) for text in older):
         del texts[last]  # unread, so no editor holds it
     costs = {at: _cost(text, data) for at, text in texts.items()}
     best = min(costs, key=lambda at: (costs[at], -at))
@@ -205,13 +205,3 @@ def _cost(old: bytes, new: bytes) -> int:
 def _is_word(byte: bytes) -> bool:
     """Whether the byte is part of a word; bytes outside ASCII are."""
     return byte.isalnum() or byte == b"_" or byte >= b"\x80"
-
-
-def _keeps(old: bytes, arrived: bytes, data: bytes) -> bool:
-    """Whether `data` has everything that `arrived` added to `old`."""
-    news, at = [], 0
-    for offset, deleted, inserted in edits(old, arrived):
-        news.append((offset + at, offset + at + len(inserted)))
-        at += len(inserted) - deleted
-    taken = [(edit.offset, edit.offset + edit.deleted) for edit in edits(arrived, data) if edit.deleted]
-    return not any(start < end_ and begin < end for start, end in news for begin, end_ in taken)

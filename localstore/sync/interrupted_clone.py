@@ -16,7 +16,7 @@ from localstore.record.database import SealedFile
 from localstore.record.entry import known_by_bytes
 from localstore.sync import verify
 from localstore.sync.recognise import recognise
-from localstore.sync.working_copy import WorkingCopy
+from localstore.sync.working_copy import SEALED_AT, WorkingCopy
 
 CLONING = "cloning"  # the seal that a clone writes, kept until all of it is here
 
@@ -42,6 +42,7 @@ def resume_clone(copy: WorkingCopy) -> None:
                 kind, digest, size = files[path]
                 copy.save(known_by_bytes(path, kind, digest, size))
     copy.record_seal(begun, dict(files), whole=True)
+    copy.db.put(SEALED_AT, payload.created_at)
 
 
 def files_written(copy: WorkingCopy, files: Mapping[str, SealedFile]) -> dict[str, Stat]:

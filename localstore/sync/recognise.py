@@ -13,7 +13,7 @@ from localstore.folder.scan_result import Scan
 from localstore.record.database import SealedFile
 from localstore.record.entry import known_by_bytes
 from localstore.sync import verify
-from localstore.sync.working_copy import RECORDED, WorkingCopy
+from localstore.sync.working_copy import RECORDED, SEALED_AT, WorkingCopy
 
 SEALS_COMPARED = 30  # newest seals whose trees are held against the folder
 
@@ -67,7 +67,8 @@ def adopt_state_file(copy: WorkingCopy) -> None:
         seal = copy.transport.seal(named)
     except NotFound:
         return
-    files = verify.files(copy.transport, named, verify.seal(seal, named, copy.repo.repo_id))
+    payload = verify.seal(seal, named, copy.repo.repo_id)
+    files = verify.files(copy.transport, named, payload)
     # A file that is not here may never have been copied: it must not look deleted.
     present = copy.scan().files.keys() & files.keys()
     with copy.db.step():
@@ -75,6 +76,7 @@ def adopt_state_file(copy: WorkingCopy) -> None:
             file = files[path]
             copy.save(known_by_bytes(path, file.kind, file.digest, file.size))
     copy.record_seal(named, dict(files), whole=True)
+    copy.db.put(SEALED_AT, payload.created_at)
 
 
 def changes_since_last_seal(

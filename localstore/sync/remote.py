@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from localstore.core.encoding import digest, unb64u, unhex
-from localstore.core.errors import Invalid, NotFound, PathInvalid, ServerMisbehaved, Unauthorized
+from localstore.core.errors import Invalid, PathInvalid, ServerMisbehaved, Unauthorized
 from localstore.core.lane.lane import Lane
 from localstore.core.model.live import (
     Bootstrap,
@@ -22,6 +22,7 @@ from localstore.core.paths import check, terminal_safe
 from localstore.errors import BranchReplaced
 from localstore.record.database import STALE_EPOCH, Row
 from localstore.record.entry import PathRecord
+from localstore.sync.moved_back import Before, is_moved_back
 from localstore.sync.recognise import recognise
 from localstore.sync.transfer.lane_states import lane_states
 from localstore.sync.working_copy import REUSED, WorkingCopy
@@ -38,19 +39,20 @@ class Remote(msgspec.Struct):
 
 class Connected(msgspec.Struct, frozen=True):
     """`head`: the branch's sealed head. `rows`: the rows that are new since the last call; `gone`: paths that
-    were removed since."""
+    were removed since. `moved_back`: the branch is older than it was, and the record began anew."""
 
     head: str | None
     rows: list[Row]
     gone: list[str]
+    moved_back: bool = False
 
 
 def connect(copy: WorkingCopy) -> Connected:
     """Bring the stored frontier up to date, as this working copy's replica.
 
     If the record is older than what the relay knows of this replica, the record starts over under a new
-    replica id and the files are recognised by the branch's seals. Raises Unauthorized without a device key,
-    BranchReplaced if another branch has the name.
+    replica id and the files are recognised by the branch's seals; it also starts over if the branch moved
+    back. Raises Unauthorized without a device key, BranchReplaced if another branch has the name.
     """
     if copy.key is None:
         raise Unauthorized("this needs a device key; run: svc login")
@@ -67,36 +69,32 @@ def connect(copy: WorkingCopy) -> Connected:
         recognise(copy)
         answer = copy.transport.bootstrap(_request(copy))
     except ReplicaUnknown:
-        answer = _as_new_replica(copy)
+        answer = copy.transport.bootstrap(BootstrapRequest(device_key_id=copy.device_id))
+        if copy.branch_id not in ("", answer.branch_id):
+            raise BranchReplaced(copy.repo.branch) from None
+        if copy.branch_id:
+            return _connect_anew(copy, answer)
+        copy.detach()
+        answer = copy.transport.bootstrap(_request(copy))
+    if is_moved_back(copy, answer):
+        return _connect_anew(copy, answer)
     copy.rename(answer.repo, answer.class_)
     return Connected(answer.sealed_head, *_store(copy, answer))
 
 
-def _as_new_replica(copy: WorkingCopy) -> Bootstrap:
-    """Connect as a new replica after the relay did not know the old one.
-
-    Raises BranchReplaced if the branch was deleted and made again. If the relay was restored from a backup
-    and lacks the folder's last seal, the files are recognised by the seals that are left.
-    """
-    answer = copy.transport.bootstrap(BootstrapRequest(device_key_id=copy.device_id))
-    if copy.branch_id not in ("", answer.branch_id):
-        raise BranchReplaced(copy.repo.branch)
-    same, last, sealed = answer.branch_id == copy.branch_id, copy.last_seal, copy.db.sealed()
-    if same and not _has_seal(copy, last):
-        recognise(copy)
-    else:
-        copy.detach()
-        if same and last is not None:
-            copy.record_seal(last, dict(sealed), whole=True)
-    return copy.transport.bootstrap(_request(copy))
-
-
-def _has_seal(copy: WorkingCopy, seal: str | None) -> bool:
-    """Whether the relay has this seal; True for None."""
-    try:
-        return seal is None or bool(copy.transport.seal(seal))
-    except NotFound:
-        return False
+def _connect_anew(copy: WorkingCopy, answer: Bootstrap) -> Connected:
+    """Connect as a new replica, because the branch is older than what it confirmed to this one."""
+    lost = is_moved_back(copy, answer)
+    before = Before(copy)
+    before.begin_anew(answer.sealed_head)
+    if lost:
+        copy.moved_back = copy.last_seal or ""
+    answer = copy.transport.bootstrap(_request(copy))
+    copy.rename(answer.repo, answer.class_)
+    rows, gone = _store(copy, answer)
+    with copy.db.step():
+        before.rebase(rows)
+    return Connected(answer.sealed_head, rows, gone, moved_back=True)
 
 
 def _request(copy: WorkingCopy) -> BootstrapRequest:

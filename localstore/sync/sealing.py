@@ -21,7 +21,7 @@ from localstore.record.entry import Kind, PathRecord
 from localstore.sync import sealed_tree, verify
 from localstore.sync.remote import state_bytes
 from localstore.sync.transfer.lane_states import lane_states
-from localstore.sync.working_copy import WorkingCopy
+from localstore.sync.working_copy import SEALED_AT, WorkingCopy
 
 KINDS = get_args(Kind)
 
@@ -75,6 +75,7 @@ def seal(copy: WorkingCopy, message: str, author: str | None = None, merged: Seq
     promise = _UnconfirmedSeal(seals.seal_id(raw), copy.last_seal, prepared.changes)
     with copy.db.step():
         copy.db.put("prepared", msgspec.json.encode(promise))
+        copy.db.put(SEALED_AT, seals.decode(raw).created_at)
     copy.transport.finalize(
         FinalizeRequest(
             prepare_id=prepared.prepare_id,

@@ -23,7 +23,7 @@ from localstore.record.entry import FOREIGN, PathRecord
 from localstore.record.typed import drop_typed, is_typed
 from localstore.sync.settle import settle
 from localstore.sync.transfer.send import Sent, batch_of, record_answers
-from localstore.sync.working_copy import WorkingCopy
+from localstore.sync.working_copy import SEALED_AT, WorkingCopy
 
 
 class Withdrawn(msgspec.Struct):
@@ -56,7 +56,7 @@ def forget_flights(copy: WorkingCopy) -> None:
     """Drop every update in flight, where the relay takes no updates that could tell whether they arrived. The
     folder goes on as another replica: what the old one may have sent meets no number and no operation of the
     new one. Edits stay on the disk, as edits of what the relay confirmed."""
-    last, sealed = copy.last_seal, copy.db.sealed()
+    last, sealed, made = copy.last_seal, copy.db.sealed(), copy.db.text(SEALED_AT)
     with copy.db.step():
         for path in copy.db.flight_kinds():
             _undo(copy, path)
@@ -64,6 +64,7 @@ def forget_flights(copy: WorkingCopy) -> None:
     copy.detach()
     if last is not None:
         copy.record_seal(last, sealed, whole=True)
+        copy.db.put(SEALED_AT, made)
 
 
 def _is_held(copy: WorkingCopy, update: LiveUpdate) -> bool:

@@ -42,6 +42,7 @@ the digest now."""
 Rebase = Callable[[PathRecord, bytes, bytes], object]
 """Called with an entry and a text that differs from its shadow: digest and bytes. It may make an older text
 the shadow, the one that the save was made from."""
+SEALED_AT = "sealed_at"  # when the folder's last seal was made, as the seal says
 REUSED = "reused"  # set when the relay reports an update number that was used twice
 
 
@@ -80,6 +81,7 @@ class WorkingCopy:
         self.sealed_by: list[str] = []  # handles of those who made the seals that a pull brings
         self.unreadable: dict[str, str] = {}  # paths whose lanes, as the relay sent them, were refused: why
         self.turn_id: str | None = None  # what an agent calls the turn in which it edits
+        self.moved_back: str | None = None  # the branch was older than before: the seal that both have, or ""
         self.live = False  # whether saves travel as they are made
         self.placed: Placed = lambda path, before, new: None
         self.rebase: Rebase = lambda entry, digest, data: None

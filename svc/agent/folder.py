@@ -256,8 +256,9 @@ class Watched(Editing):
             if light == "offline":
                 self._people.clear()
             else:
-                self._behind = self._behind or self.place is None
-                self._returned = self._returned or self._light == "offline"
+                returned = self._light == "offline"  # the branch may have moved back meanwhile
+                self._behind = self._behind or returned or self.place is None
+                self._returned = self._returned or returned
         self._light, self._why = light, why
         self._say("light", state=light, detail=terminal_safe(why))
 

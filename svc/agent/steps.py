@@ -27,6 +27,7 @@ from localstore.sync.transfer.send import batch_of
 from localstore.sync.withdraw import forget_flights, withdraw
 from localstore.sync.working_copy import WorkingCopy
 from svc.agent.line import Line, Place
+from svc.flows.common import moved_back_words
 from svc.flows.executable import mark, marking
 from svc.flows.pull import pull
 
@@ -151,6 +152,9 @@ class Steps:
             self._whole = True
             raise
         self._work.frames.forget()
+        if copy.moved_back is not None:
+            self._say("trouble", detail=moved_back_words(copy))
+            copy.moved_back = None
         self._last_seal = copy.last_seal
         for path in done.changed:
             who = (done.live.get(path) or [""])[0]
@@ -179,7 +183,7 @@ class Steps:
             self._behind = True
             raise
         self._pending_frames.clear()
-        if connected.head != copy.last_seal:
+        if connected.head != copy.last_seal or connected.moved_back:
             self._whole = True
 
     def _take_back(self, copy: WorkingCopy) -> None:

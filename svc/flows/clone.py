@@ -33,7 +33,7 @@ from localstore.sync.reconcile import attach_lanes, entry_of
 from localstore.sync.remote import Remote, connect
 from localstore.sync.transfer.chunked_download import clear, download
 from localstore.sync.transfer.transport import Transport
-from localstore.sync.working_copy import WorkingCopy
+from localstore.sync.working_copy import SEALED_AT, WorkingCopy
 from svc.flows.common import ConflictCopy, conflict_copies
 from svc.flows.executable import mark, marking
 from svc.flows.pull import pull
@@ -91,6 +91,7 @@ def clone(
         with copy.db.step():
             copy.db.put(CLONING, head)
         payload = verify.seal(transport.seal(head), head, repo.repo_id)
+        copy.db.put(SEALED_AT, payload.created_at)
         files = verify.files(transport, head, payload)
         rows = {row.path: row for row in connect(copy).rows} if key is not None else {}
         here = {} if begun is None else files_written(copy, files)

@@ -29,7 +29,7 @@ from localstore.sync.sealing import adopt_unconfirmed_seal
 from localstore.sync.settle import recover, write_hidden_edits
 from localstore.sync.transfer.send import send
 from localstore.sync.withdraw import forget_flights, withdraw
-from localstore.sync.working_copy import WorkingCopy
+from localstore.sync.working_copy import SEALED_AT, WorkingCopy
 from svc.flows.executable import mark_interrupted
 
 
@@ -63,6 +63,15 @@ def finish_sending(copy: WorkingCopy) -> bool:
     if copy.db.flight_kinds():
         send(copy)
     return True
+
+
+def moved_back_words(copy: WorkingCopy) -> str:
+    """What to say after the branch was found to have moved back."""
+    seal = f" since seal {copy.moved_back[:12]}" if copy.moved_back else ""
+    return (
+        f"{copy.repo.branch} on the server is older than what it had confirmed here, as after the server was "
+        f"restored from a backup. What this folder has{seal} counts as edits, and is sent again"
+    )
 
 
 def take_back(copy: WorkingCopy) -> list[str]:
@@ -136,6 +145,7 @@ def verified_head(copy: WorkingCopy, head: str | None) -> NewHead | None:
     handles = {one.provenance.who.handle for one in seals if one.key.id != copy.device_id}
     copy.sealed_by = sorted(terminal_safe(handle) for handle in handles if handle) if copy.last_seal else []
     payload = verify.head(copy.transport, head, copy.last_seal, copy.repo.repo_id)
+    copy.db.put(SEALED_AT, payload.created_at)
     return _as_frontier(copy, payload) or NewHead(verify.files(copy.transport, head, payload), True, None)
 
 

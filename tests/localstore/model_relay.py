@@ -6,8 +6,8 @@ Real signatures, real lanes, real packs, real seals; no faults, no clock, no acc
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ import msgspec
 
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u, unb64u, unhex
-from localstore.core.errors import Invalid, SignatureInvalid
+from localstore.core.errors import Invalid, NotFound, SignatureInvalid
 from localstore.core.identity.keys import DeviceKey, verify
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import LiveUpdate, check, decoded_ops, signing_bytes
@@ -28,6 +28,7 @@ from localstore.core.model.live import (
     LanesRequest,
     LaneState,
     LaneStates,
+    ReplicaUnknown,
     Row,
     UpdateAnswer,
     UpdateAnswers,
@@ -126,6 +127,19 @@ class ModelRelay:
     def sealed_tree(self, seal_id: str | None) -> dict[str, bytes]:
         files = self.seals[seal_id].files if seal_id else {}
         return {path: self.objects[content] for path, (_, content, _) in files.items()}
+
+    # --- backups
+
+    def backup(self) -> Callable[[], None]:
+        """Keep branches, seals and replicas as they are now. Returns what restores them."""
+        branches = {name: _copied(branch) for name, branch in self.branches.items()}
+        seals, replicas = dict(self.seals), dict(self.replicas)
+
+        def restore() -> None:
+            self.branches = {name: _copied(branch) for name, branch in branches.items()}
+            self.seals, self.replicas = dict(seals), dict(replicas)
+
+        return restore
 
     # --- one update
 
@@ -226,6 +240,18 @@ class ModelRelay:
             file.genesis, file.lane, file.log = files[path][1], None, []
 
 
+def _copied(branch: Branch) -> Branch:
+    files = {
+        path: replace(
+            file, lane=file.lane and Lane.load(file.lane.state()), last=dict(file.last), log=list(file.log)
+        )
+        for path, file in branch.files.items()
+    }
+    kept = (branch.gone, branch.answers, branch.settled, branch.highest)
+    gone, answers, settled, highest = (dict(one) for one in kept)  # type: ignore[call-overload]
+    return replace(branch, files=files, gone=gone, answers=answers, settled=settled, highest=highest)
+
+
 class ModelTransport(Transport):
     """The relay as one device meets it."""
 
@@ -241,6 +267,8 @@ class ModelTransport(Transport):
         if replica is None:
             replica = len(self.relay.replicas) + 1000
             self.relay.replicas[replica] = request.device_key_id
+        elif replica not in self.relay.replicas:
+            raise ReplicaUnknown("this replica id was not issued")
         elif self.relay.replicas.get(replica) != request.device_key_id:
             raise Invalid("the replica belongs to another key")
         elif request.n < self.branch.highest.get(replica, 0):
@@ -408,6 +436,8 @@ class ModelTransport(Transport):
         return self.branch.head
 
     def seal(self, seal_id: str) -> Seal:
+        if seal_id not in self.relay.seals:
+            raise NotFound("no such seal")
         return self.relay.seals[seal_id].seal
 
     def tree(self, seal_id: str) -> Tree:

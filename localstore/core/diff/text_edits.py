@@ -202,3 +202,13 @@ def _as_bytes(old: str, new: str, changed: list[Hunk], offset: int) -> list[Edit
         changes.append(Edit(offset, deleted, new[j1:j2].encode()))
         offset, done = offset + deleted, i2
     return changes
+
+
+def keeps(old: bytes, arrived: bytes, data: bytes) -> bool:
+    """Whether `data` has everything that `arrived` added to `old`."""
+    news, at = [], 0
+    for offset, deleted, inserted in edits(old, arrived):
+        news.append((offset + at, offset + at + len(inserted)))
+        at += len(inserted) - deleted
+    taken = [(edit.offset, edit.offset + edit.deleted) for edit in edits(arrived, data) if edit.deleted]
+    return not any(start < end_ and begin < end for start, end in news for begin, end_ in taken)

@@ -47,8 +47,21 @@ def copy_for_sending(where: Where) -> Iterator[WorkingCopy]:
     with (
         naming_link(link),
         opened(root, where.home, transport, key, progress=where.progress, turn=turn(where, link)) as copy,
+        _telling(where, copy),
     ):
         yield copy
+
+
+@contextmanager
+def _telling(where: Where, copy: WorkingCopy) -> Iterator[None]:
+    """Say at the end of the block if the branch had moved back."""
+    try:
+        yield
+    finally:
+        if copy.moved_back is not None:
+            from svc.flows.common import moved_back_words  # seldom needed
+
+            where.note(f"{moved_back_words(copy)} by: svc push")
 
 
 @contextmanager
@@ -65,7 +78,8 @@ def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
         opened(root, where.home, transport, key, progress=where.progress, turn=turn(where, link)) as copy,
     ):
         copy.rename(repo.full_name, repo.class_)
-        yield copy
+        with _telling(where, copy):
+            yield copy
 
 
 @contextmanager

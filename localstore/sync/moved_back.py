@@ -1,0 +1,115 @@
+"""A branch that moved back: the relay has less of it than it confirmed to this folder, as after it was
+restored from an older backup.
+
+What the relay has is older than the files here, or was sent since by others. So the folder begins anew as
+another replica. For each path the base is the version that both have in common: the text that the relay
+shows, if this folder had it once; else the file of the newest seal that both have. What the folder has beyond
+that is an edit, merged with what others sent since, and sent again. Nothing here is overwritten by something
+older.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from localstore.core.diff.text_edits import keeps
+from localstore.core.errors import NotFound
+from localstore.core.model.live import Bootstrap
+from localstore.record.database import Row, SealedFile
+from localstore.record.entry import known_by_bytes
+from localstore.sync import verify
+from localstore.sync.recognise import SEALS_COMPARED, recognise
+from localstore.sync.working_copy import SEALED_AT, WorkingCopy
+
+
+def is_moved_back(copy: WorkingCopy, answer: Bootstrap) -> bool:
+    """Whether this answer to an incremental bootstrap shows less than the relay confirmed before."""
+    if not copy.replica or answer.branch_id != copy.branch_id:
+        return False
+    if answer.seq < copy.db.number("since"):
+        return True
+    return answer.sealed_head != copy.last_seal and not has_seal(copy, copy.last_seal)
+
+
+def has_seal(copy: WorkingCopy, seal: str | None) -> bool:
+    """Whether the relay has this seal; True for None."""
+    try:
+        return seal is None or bool(copy.transport.seal(seal))
+    except NotFound:
+        return False
+
+
+class Before:
+    """What the folder knew of the branch before it moved back. `begin_anew`, a bootstrap, then `rebase`."""
+
+    def __init__(self, copy: WorkingCopy) -> None:
+        from localstore.sync.settle import write_hidden_edits  # which needs the module that calls this one
+
+        write_hidden_edits(copy)
+        self._copy = copy
+        self._confirmed = {
+            path: entry.want
+            for path, entry in copy.entries.items()
+            if entry.kind == "text" and not entry.pending and entry.want is not None
+        }
+        self._sealed: dict[str, SealedFile] = {}
+
+    def begin_anew(self, head: str | None) -> None:
+        """Forget the branch, and take the newest seal that both have as the folder's last one. Without one,
+        the files are recognised by the branch's seals."""
+        copy = self._copy
+        common = self._common_seal(head)
+        if common is None and head is not None:
+            recognise(copy)
+            self._confirmed = {}
+            return
+        left_out, made = copy.db.unwritable(), copy.db.text(SEALED_AT)
+        seal, self._sealed = common or (None, {})
+        with copy.db.step():
+            copy.start_over()
+            copy.save_all(
+                known_by_bytes(path, *file) for path, file in self._sealed.items() if path not in left_out
+            )
+        copy.record_seal(seal, self._sealed, whole=True)
+        copy.db.put(SEALED_AT, made)
+
+    def _common_seal(self, head: str | None) -> tuple[str, dict[str, SealedFile]] | None:
+        """The newest seal of the branch that is not younger than the folder's last one, and its files.
+        Younger ones were made after the branch moved back."""
+        copy, last = self._copy, self._copy.last_seal
+        if last is not None and has_seal(copy, last):
+            return last, copy.db.sealed()
+        made, wanted = copy.db.text(SEALED_AT), head
+        for _ in range(SEALS_COMPARED):
+            if wanted is None or made is None:
+                return None
+            payload = verify.seal(
+                copy.transport.seal(wanted), wanted, copy.repo.repo_id, named=wanted != head
+            )
+            if payload.created_at <= made:
+                return wanted, verify.files(copy.transport, wanted, payload)
+            wanted = payload.parents[0] if payload.parents else None
+        return None
+
+    def rebase(self, rows: Iterable[Row]) -> None:
+        """Take a newer text as base where one is known. `rows`: all of the frontier."""
+        copy = self._copy
+        for row in rows:
+            sealed = self._sealed.get(row.path)
+            if row.kind != "text" or (sealed is not None and sealed.digest == row.digest):
+                continue
+            base = self._base(row, sealed)
+            if base is not None:
+                copy.save(known_by_bytes(row.path, "text", base, row.size))
+
+    def _base(self, row: Row, sealed: SealedFile | None) -> bytes | None:
+        """Digest of the text that the folder's file is an edit of. None: the sealed one."""
+        copy = self._copy
+        if copy.objects.has(row.digest):
+            return row.digest  # it was here once, so the file comes from it
+        confirmed = self._confirmed.get(row.path)
+        text = None if confirmed is None else copy.objects.get(confirmed)
+        if text is None or confirmed is None:
+            return None
+        old = b"" if sealed is None or sealed.kind != "text" else copy.text(sealed.digest)
+        return confirmed if keeps(old, text, copy.text(row.digest)) else None
