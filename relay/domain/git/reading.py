@@ -128,7 +128,12 @@ async def _readable(descriptor: int) -> None:
     """Wait until there is something to read."""
     loop = asyncio.get_running_loop()
     ready = loop.create_future()
-    loop.add_reader(descriptor, lambda: ready.done() or ready.set_result(None))
+
+    def arrived() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    loop.add_reader(descriptor, arrived)
     try:
         await ready
     finally:
