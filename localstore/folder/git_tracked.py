@@ -90,6 +90,11 @@ class GitTracked:
             if scope.ignored(name, False) and (reason := scope.explain(name, False)) is not None:
                 yield path, reason
 
+    def has_below(self, folder: str) -> bool:
+        """Whether git tracks a file below this folder, kept or not."""
+        prefix, names = os.fsencode(folder + "/"), self._read.names
+        return names.startswith(prefix) or b"\0" + prefix in names  # without a list of all names
+
     def _has(self, name: bytes) -> bool:
         names = self._all()
         at = bisect_left(names, name)

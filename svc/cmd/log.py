@@ -18,6 +18,7 @@ from svc.console import Column, answers
 from svc.flows.history.compare import changes_of_seal
 from svc.flows.history.log import Which, query_of, seals_of
 from svc.flows.history.times import moment
+from svc.flows.place.known_seals import remembering
 
 
 def author(record: dict[str, object]) -> object:
@@ -95,7 +96,7 @@ def log(
         found: Iterator[SealSummary] = iter(())
         empty = f"{repo.full_name} has no seals yet; make one: svc push -m MESSAGE"
     else:
-        found = seals_of(ctx.obj, repo, query)
+        found = remembering(ctx.obj.home, repo.id, seals_of(ctx.obj, repo, query))
         name, paths = query.start.name, ", ".join(query.paths)
         empty = f"no seal of {name} changed {paths}" if paths else "no seals"
         if which:

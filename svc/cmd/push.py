@@ -37,6 +37,7 @@ from svc.console import Column, answers
 from svc.console.table import size
 from svc.flows.diff import diff
 from svc.flows.place.folder import copy_for_sending
+from svc.flows.place.known_seals import remember
 from svc.flows.push import Agreed, Pushed
 from svc.flows.push import push as push_copy
 
@@ -123,6 +124,8 @@ def push(
         ctx.out.note(f"refused {path}: {reason}")
     if done.size >= MIB:
         ctx.out.note(_traffic(done, monotonic() - started))
+    if done.seal is not None and ctx.obj.linked is not None:
+        remember(ctx.obj.home, ctx.obj.linked[1].repo_id, [done.seal])
     ctx.out.done(_sentence(done), _record(done), COLUMNS, value=done.seal or "")
     if strict and (done.skipped or done.refused):
         left = count(len(done.skipped) + len(done.refused), "file")

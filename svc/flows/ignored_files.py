@@ -11,6 +11,7 @@ import msgspec
 from localstore.core.ignore import matcher
 from localstore.core.ignore.matcher import ALWAYS, BUILT_IN, OVER_GIT, Reason, Scope
 from localstore.core.paths import case_collisions, portability, terminal_safe
+from localstore.folder.link import FOLDER
 from localstore.folder.walk_rules import LISTED, NESTED, is_utf8, rules_in
 from localstore.sync.held_back import escaped
 from localstore.sync.working_copy import WorkingCopy
@@ -124,9 +125,14 @@ def _stat_of(copy: WorkingCopy, name: str) -> str:
     return f"{info.st_mtime_ns}/{info.st_size}" if info else "-"
 
 
-def unreadable_index(copy: WorkingCopy) -> list[str]:
-    """A warning, once, if git's index cannot be read; else nothing."""
+def index_warnings(copy: WorkingCopy) -> list[str]:
+    """A warning, once, if git's index cannot be read, or if it holds the link; else nothing."""
     fault = copy.git.fault
+    if copy.git.has_below(FOLDER) and _not_noted_before(copy, [f"git {FOLDER}"]):
+        return [
+            f"warning: git versions {FOLDER}, the link of this folder, and brings it to others; to end that: "
+            f"git rm -r --cached {FOLDER}"
+        ]
     if not fault or not _not_noted_before(copy, [f"index {fault}"]):
         return []
     return [f"warning: .git/index: {fault}; what git tracks and .gitignore names is left out"]

@@ -29,11 +29,11 @@ from svc.flows.executable import unlisted
 from svc.flows.ignored_files import (
     IgnoredFile,
     ignored,
+    index_warnings,
     newly_tracked_by_git,
     syncthing_warnings,
     tracked_by_git,
     unportable,
-    unreadable_index,
 )
 from svc.flows.lfs import pointers
 from svc.flows.merge.resolve import unresolved_copies
@@ -139,7 +139,7 @@ def _send_changes(copy: WorkingCopy, no_delete: bool, agreed: Agreed = lambda re
     _send_all(copy, result, not no_delete)
     sealed = copy.db.sealed_among(result.sent)
     new = [path for path in result.sent if path not in sealed]
-    result.warnings = unportable(copy, new, copy.entries) + unreadable_index(copy)
+    result.warnings = unportable(copy, new, copy.entries) + index_warnings(copy)
     result.warnings += syncthing_warnings(copy, "push")
     result.warnings += pointers(copy, {path: copy.entries[path].size for path in result.sent})
     result.executable = unlisted(copy, new)

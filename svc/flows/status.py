@@ -20,11 +20,11 @@ from svc.flows.common import missing_branch_error, unwritable
 from svc.flows.ignored_files import (
     IgnoredFile,
     ignored,
+    index_warnings,
     newly_tracked_by_git,
     syncthing_warnings,
     tracked_by_git,
     unportable,
-    unreadable_index,
 )
 from svc.flows.lfs import pointers
 from svc.flows.merge.resolve import all_unresolved
@@ -103,7 +103,7 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
         result.git_ignored = held_back(copy, scan, result.new)
     edits = {path: scan.find(path) for path in (*result.changed, *result.new)}
     result.warnings += pointers(copy, {path: stat.size for path, stat in edits.items() if stat})
-    result.warnings += unreadable_index(copy) + syncthing_warnings(copy, "status")
+    result.warnings += index_warnings(copy) + syncthing_warnings(copy, "status")
     _compare(copy, now, result)
     return result
 

@@ -14,7 +14,9 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
 from svc.flows.place.known_refs import add, drop, recording
+from svc.flows.place.known_seals import remember
 from svc.flows.place.refs import default_ref, explained_not_found, resolve_ref
+from svc.flows.place.unheld import seals_held_by
 
 VERBS = ("create", "delete", "list", "ls", "new", "remove", "rename", "rm")
 COLUMNS = (Column("name", kind="name"), Column("head", kind="id"), Column("default"), Column("protected"))
@@ -76,7 +78,8 @@ def branch_delete(
 ) -> None:
     """Delete a branch; its seals stay reachable by id
 
-    The default branch and protected ones are refused, and so is a branch with edits that no seal holds.
+    The default branch and protected ones are refused, and so is a branch with edits that no seal holds. If
+    no other branch or tag leads to its seals, it asks, and prints the id that brings them back.
 
     Examples:
     svc repo branch-delete parser
@@ -94,7 +97,15 @@ def branch_delete(
     elif discard_live:
         ctx.confirm(f"Dropping the unsealed edits of {name}")
     with explained_not_found(repo, f"branch {name}", "svc repo branch"):
+        alone = seals_held_by(ctx.obj, repo, name)
+        way_back = f"svc repo branch {name} --from {alone[0]} makes it again" if alone else ""
+        if alone:
+            remember(ctx.obj.home, repo.id, reversed(alone))
+            many = f"{len(alone)} seal{'s' if len(alone) > 1 else ''}"
+            ctx.confirm(f"Deleting {name}, which leaves {many} on no branch or tag ({way_back}),")
         query = RefDelete(discard_live=discard_live)
         ctx.api.send(refs.DELETE, query=query, id=repo.id, type="branch", name=name)
     drop(ctx.obj.home, repo.id, name)
+    if way_back:
+        ctx.out.note(way_back)
     ctx.out.done(f"Deleted branch {name}", {"name": name}, (Column("name"),), value=name)

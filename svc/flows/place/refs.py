@@ -20,6 +20,7 @@ from localstore.core.model.ref import NoBranch, RefType
 from localstore.core.model.repo import Repo
 from localstore.core.names import ref_name
 from localstore.errors import LinkDamaged, NotLinked
+from svc.flows.place.known_seals import beginning
 from svc.flows.place.where import Where
 
 ABBREVIATION = re.compile("[0-9a-f]{4,63}")
@@ -177,15 +178,17 @@ def last_seal(where: Where) -> str | None:
 
 
 def abbreviated(where: Where, repo: Repo, typed: str) -> str | None:
-    """The seal whose id begins with `typed`, among those of all branches and tags and the folder's last one.
-    Raises UsageError, with the candidates, if several match."""
+    """The seal whose id begins with `typed`, among those of all branches and tags, the folder's last one and
+    those that this machine has printed. Raises UsageError, with the candidates, if several match."""
     if not ABBREVIATION.fullmatch(typed):
         return None
     seals = where.reader.items(history.COMMITS, CommitsQuery(prefix=typed), limit=PAGE_MAX, id=repo.id)
-    found = {seal.id: seal.message for seal in seals}
+    found = {seal.id: seal.message for seal in seals if seal.id.startswith(typed)}
     mine = last_seal(where) if where.linked and where.linked[1].repo_id == repo.id else None
     if mine is not None and mine.startswith(typed):
         found.setdefault(mine, "the last seal of this folder")
+    for seal in beginning(where.home, repo.id, typed):
+        found.setdefault(seal, "printed here")
     if len(found) > 1:
         shown = [f"{seal[:16]} ({_subject(message)})" for seal, message in list(found.items())[:CANDIDATES]]
         more = f" and {len(found) - CANDIDATES} more" if len(found) > CANDIDATES else ""

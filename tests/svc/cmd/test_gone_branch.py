@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -144,7 +145,46 @@ def test_deleting_the_branch_one_stands_on_asks(alice: Svc, folder: Path) -> Non
     assert "--yes" in told.err
     assert alice("repo", "branch", "--jq", ".[].name").out == "main\nside\n"
     assert alice("switch", "main").code == 0
+    assert alice("repo", "branch-delete", "side").code == 2
+    assert alice("repo", "branch-delete", "side", "--yes").code == 0
+
+
+def test_a_branch_whose_seals_nothing_else_holds_is_deleted_after_a_yes_and_comes_back(
+    alice: Svc, folder: Path
+) -> None:
+    seal = last_seal(folder)
+    assert alice("switch", "main").code == 0
+    told = alice("repo", "branch-delete", "side")
+    assert (told.code, f"svc repo branch side --from {seal} makes it again" in told.err) == (2, True)
+    assert "which leaves 1 seal on no branch or tag" in told.err
+    assert alice("repo", "branch", "other", "--from", "side").code == 0
+    assert alice("repo", "branch-delete", "other").code == 0, "side leads there too"
+    assert alice("repo", "tag", "create", "kept", "--from", "side").code == 0
+    assert alice("repo", "branch", "third", "--from", "side").code == 0
     assert alice("repo", "branch-delete", "side").code == 0
+    assert alice("repo", "branch-delete", "third").code == 0, "a tag leads there"
+    assert alice("repo", "branch", "side", "--from", "kept").code == 0
+    assert alice("repo", "tag", "delete", "kept").code == 0
+    told = alice("repo", "branch-delete", "side", "--yes")
+    assert (told.code, f"svc repo branch side --from {seal} makes it again" in told.err) == (0, True)
+    for typed in (seal, seal[:12], seal[:4]):
+        assert alice("show", typed, "--json", "id").code == 0, typed
+    assert alice("repo", "branch", "side", "--from", seal[:8]).code == 0
+    assert alice("repo", "branch", "--jq", '.[] | select(.name == "side") | .head').out == f"{seal}\n"
+
+
+def test_what_was_printed_is_found_by_its_beginning_after_the_branch_went(alice: Svc, folder: Path) -> None:
+    seal, known = last_seal(folder), Path(os.environ["SVC_HOME"]) / "seals"
+    assert alice("switch", "main").code == 0
+    shutil.rmtree(known)
+    assert alice("log", "side", "--oneline").out.startswith(seal[:12])
+    repo_id = json.loads((folder / ".svc/repo.json").read_text())["repo_id"]
+    gone = alice("repo", "api", "-X", "DELETE", f"/api/v1/repos/{repo_id}/refs/branch/side")
+    assert gone.code == 0, gone.err
+    assert alice("show", seal[:6], "--json", "id").code == 0
+    for file in known.iterdir():
+        file.write_bytes(b"\xff\n" + b"x" * 100)
+    assert alice("show", seal[:6]).code == 1, "a damaged file is none"
 
 
 def test_a_force_switch_off_a_gone_branch_moves_the_edits_to_the_trash(alice: Svc, folder: Path) -> None:

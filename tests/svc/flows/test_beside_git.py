@@ -45,6 +45,17 @@ def test_a_link_of_an_earlier_svc_gets_the_rule_with_the_next_push(alice: Svc, f
     assert Path(".svc/.gitignore").read_text() == "# mine\n*\n"
 
 
+def test_a_link_that_git_versions_already_is_named_once(alice: Svc, full: str) -> None:
+    write("a.txt", "one\n")
+    git("add", "-f", "a.txt", ".svc/repo.json")
+    told = alice("status")
+    assert told.err.count("git versions .svc") == 1
+    assert "git rm -r --cached .svc" in told.err
+    assert "git versions .svc" not in alice("push", "-m", "one").err
+    git("rm", "-rq", "--cached", ".svc")
+    assert git("status", "--porcelain", "--untracked-files=all") == "A  a.txt\n"
+
+
 def test_what_git_tracks_is_left_out_by_neither_gitignore_nor_the_defaults(alice: Svc, full: str) -> None:
     tracked = ["build/a.c", "build/in/b.c", "kept.log", "lib/dist/c.js", ".idea/d.xml", "sub/kept.log"]
     other = ["build/x.o", "build/in/y.o", "other.log", "node_modules/z.js", "sub/other.log"]

@@ -1,0 +1,66 @@
+"""Ids of seals that this machine has printed, so that their beginnings stay names for them after the branch
+that led there is gone: the server finds beginnings only among seals of branches and tags, since others could
+be guessed.
+
+If the file is missing or damaged, none is known until the next list.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+
+from localstore.core.encoding import is_hex_digest
+from localstore.core.model.history import SealSummary
+from localstore.home import Home
+
+KEPT = 5000  # ids of a repository, the newest
+
+
+def remember(home: Home, repo_id: str, ids: Iterable[str]) -> None:
+    """Store the ids of seals of this repository."""
+    fresh = dict.fromkeys(filter(is_hex_digest, ids))
+    known = _read(home, repo_id)
+    if fresh.keys() <= {*known}:
+        return
+    kept = [*(one for one in known if one not in fresh), *fresh][-KEPT:]
+    with suppress(OSError):  # nothing depends on it
+        target = _file(home, repo_id)
+        home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        target.parent.mkdir(exist_ok=True, mode=0o700)
+        unfinished = target.with_suffix(f".{os.getpid()}")
+        unfinished.write_text("".join(f"{one}\n" for one in kept), "ascii")
+        unfinished.replace(target)
+
+
+def remembering(home: Home, repo_id: str, seals: Iterable[SealSummary]) -> Iterator[SealSummary]:
+    """Yields the seals and stores the ids of those that were taken."""
+    seen: list[str] = []
+    try:
+        for seal in seals:
+            seen.append(seal.id)
+            yield seal
+    finally:
+        remember(home, repo_id, reversed(seen))
+
+
+def beginning(home: Home, repo_id: str, prefix: str) -> list[str]:
+    """The stored ids that begin with `prefix`."""
+    return [one for one in _read(home, repo_id) if one.startswith(prefix)]
+
+
+def _read(home: Home, repo_id: str) -> list[str]:
+    try:
+        text = _file(home, repo_id).read_text("ascii")
+    except (OSError, UnicodeError):
+        return []
+    return [one for one in text.split("\n")[-KEPT - 1 :] if is_hex_digest(one)]
+
+
+def _file(home: Home, repo_id: str) -> Path:
+    """The file of a repository, named by a digest because the id comes from a server."""
+    name = blake2b(repo_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return home.root / "seals" / name

@@ -1,0 +1,36 @@
+"""Seals that one branch alone leads to."""
+
+from __future__ import annotations
+
+from localstore.core.limits import PAGE_MAX
+from localstore.core.model import history
+from localstore.core.model import ref as refs
+from localstore.core.model.history import CommitsQuery
+from localstore.core.model.ref import RefQuery, RefType
+from localstore.core.model.repo import Repo
+from svc.flows.place.where import Where
+
+OTHERS = 50  # branches and tags of each kind that are compared
+
+
+def seals_held_by(where: Where, repo: Repo, branch: str) -> list[str]:
+    """Ids of the newest seals of the branch that no other branch or tag leads to, the newest first, at most a
+    page of them. Empty for the default branch, which nobody can delete, and for one without seals. Raises
+    NotFound if there is no such branch."""
+    there = where.reader.send(refs.GET, id=repo.id, type="branch", name=branch)
+    if there.head is None or there.default:
+        return []
+    heads: list[str] = []
+    kinds: tuple[RefType, ...] = ("branch", "tag")
+    for kind in kinds:
+        for one in where.reader.items(refs.LIST, RefQuery(type=kind), limit=OTHERS, id=repo.id):
+            if one.head is not None and (kind, one.name) != ("branch", branch):
+                heads.append(one.head)
+    alone: dict[str, None] | None = None
+    for other in dict.fromkeys(heads) or [None]:
+        query = CommitsQuery(sha=there.head, without=other)
+        only = [one.id for one in where.reader.items(history.COMMITS, query, limit=PAGE_MAX, id=repo.id)]
+        alone = dict.fromkeys(only if alone is None else (one for one in only if one in alone))
+        if not alone:
+            return []
+    return list(alone or ())
