@@ -28,6 +28,8 @@ READMES = ("readme.md", "readme", "readme.txt", "readme.rst")
 
 
 class Overview(View):
+    DEFAULT_CSS = "Overview #overview { padding: 0 1; }"
+
     def __init__(self, of: RepoScreen) -> None:
         super().__init__(of)
         self._repo = of.repo
@@ -114,7 +116,7 @@ class Overview(View):
 
     def _fold(self) -> None:
         """Break long lines of the README between words."""
-        width = max(20, self.size.width - 1)
+        width = max(20, self.query_one("#overview").size.width)
         if is_markdown(self._path):
             self._readme = self.texts.rows(self._text, width, breaks=False)
         elif len(self._lines) > FOLDED:
