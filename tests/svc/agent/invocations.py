@@ -58,6 +58,8 @@ ROWS = (
     Row("cpu_info"),
     Row("memory_info"),
     Row("disk_info", {"path": "/"}),
+    Row("gpu_detect"),
+    Row("npu_list_models"),
     # a repository and its folder
     Row("repo_create", {"name": "app", "public": True}),
     Row("repo_list"),
