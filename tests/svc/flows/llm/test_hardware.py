@@ -16,6 +16,7 @@ def test_the_engine_of_these_tests_works() -> None:
     assert found.works, found.why
     assert found.version
     assert found.system
+    assert "CPU" not in [one["name"] for one in found.devices]
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="features of x86")
