@@ -65,6 +65,7 @@ ROWS = (
     Row("repo_list"),
     Row("repo_init", {"repository": "ipc-ann/app"}),
     Row("sync_push", {"message": "One"}, keep="seal", before=write("a.txt", "one\ntwo\nthree\n")),
+    Row("repo_git_ignored"),
     Row("repo_view", {"repository": "ipc-ann/app"}),
     Row("repo_search", {"query": "app"}),
     Row("repo_edit", {"description": "About"}),
