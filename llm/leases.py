@@ -26,15 +26,13 @@ class Idle:
         self._open = open_requests
         self._since = time.monotonic()
 
+    def over(self, now: float) -> bool:
+        """Whether nobody has needed the server for IDLE_SECONDS. `now`: of the monotonic clock."""
+        if self._open or stays(self._folder) or held(self._folder):
+            self._since = now
+        return now - self._since > IDLE_SECONDS
+
     async def wait(self) -> None:
-        """Returns once nobody has needed the server for IDLE_SECONDS."""
-        while True:
-            if stays(self._folder):
-                await asyncio.sleep(STAYING_SECONDS)
-                self._since = time.monotonic()
-                continue
-            if self._open or held(self._folder):
-                self._since = time.monotonic()
-            if time.monotonic() - self._since > IDLE_SECONDS:
-                return
-            await asyncio.sleep(LOOK_SECONDS)
+        """Returns once nobody needs the server."""
+        while not self.over(time.monotonic()):  # noqa: ASYNC110 - leases are files, which wake nobody
+            await asyncio.sleep(STAYING_SECONDS if stays(self._folder) else LOOK_SECONDS)

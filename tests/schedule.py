@@ -29,6 +29,8 @@ SECONDS = {
     "tests/campaign/watching/test_watching_relays.py": 45,
     "tests/campaign/together/test_team_day.py": 30,
     "tests/relay/run/test_start.py": 30,
+    "tests/svc/cmd/test_llm.py": 35,
+    "tests/llm/test_faults.py": 20,
     "tests/relay/rights/test_paths.py": 30,
     "tests/localstore/core/test_merge_work.py": 30,
     "tests/campaign/failures/test_bad_machine.py": 30,

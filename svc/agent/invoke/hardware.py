@@ -13,6 +13,7 @@ import msgspec
 
 from svc import __version__
 from svc.agent.invoke.table import Args, Asked, command
+from svc.flows.llm.hardware import Device, Engine, engine, gpus, npus
 
 _CPU = Path("/proc/cpuinfo")
 _MEMORY = Path("/proc/meminfo")
@@ -66,6 +67,40 @@ class OfPath(Args):
     """`path`: an absolute path; left out, SVC_HOME."""
 
     path: str | None = None
+
+
+class Gpus(msgspec.Struct):
+    """`gpus`: graphics processors that the system names. `engine`: what the engine of the local LLM server
+    can compute on."""
+
+    gpus: list[Device]
+    engine: Engine
+
+
+class NpuModels(msgspec.Struct):
+    """`npus`: neural processors that the system names. `models`: those of this machine that run on one; none,
+    as `why` says."""
+
+    npus: list[Device]
+    models: list[str]
+    why: str
+
+
+@command("Hardware")
+def gpu_detect(_asked: Asked, _args: Args) -> Gpus:
+    """The graphics processors, and whether the local LLM server can use them"""
+    found = engine()
+    return Gpus(gpus(found.devices), found)
+
+
+@command("Hardware")
+def npu_list_models(_asked: Asked, _args: Args) -> NpuModels:
+    """The models that run on a neural processor of this machine"""
+    found = npus()
+    why = (
+        "the engine has no support for neural processors" if found else "this machine has no neural processor"
+    )
+    return NpuModels(found, [], why)
 
 
 @command("Hardware")

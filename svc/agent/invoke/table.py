@@ -88,8 +88,6 @@ ABSENT: Mapping[str, str] = {
     "document_create": "Sync",
     "device_pair": "Auth",
     "beekem_init": "Auth",
-    "gpu_detect": "Hardware",
-    "npu_list_models": "Hardware",
     **{f"app_{name}": "Launcher" for name in _APPS.split()},
     **{f"model_{name}": "Models" for name in _MODELS.split()},
 }

@@ -1,4 +1,4 @@
-"""All commands of the specification, so that `svc` can say that a command is not in this version yet."""
+"""Commands that are specified or planned, so that `svc` can say that one is not in this version yet."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ _SPECIFIED = {
     "repo checks": "list enable disable",
     "repo webhook": "create",
     "repo reports": "list decide",
+    "llm": "cp",
+    "app": "launch list stop status restart logs install uninstall update manifest open check",
 }
 SPECIFIED = tuple(f"{group} {name}".strip() for group, names in _SPECIFIED.items() for name in names.split())
 

@@ -20,6 +20,7 @@ PROBE_SECONDS = 30.0
 INSTALL = "pip install 'svc[llm]'"
 NEEDED = ("avx2", "fma", "f16c")  # which the engine's build for x86 uses
 _VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel", "0x106b": "Apple", "0x1af4": "virtual"}
+_GPU_TYPES = (1, 2)  # of ggml: graphics processors, with memory of their own or the machine's
 _DRM = Path("/sys/class/drm")
 _NPU = Path("/sys/class/accel")
 _NVIDIA = Path("/proc/driver/nvidia/gpus")
@@ -77,7 +78,7 @@ def engine() -> Engine:
     if ended.returncode == 0:
         with suppress(msgspec.MsgspecError):
             found = msgspec.json.decode(ended.stdout, type=_Probed)
-            devices = [one for one in found.devices if "CPU" not in str(one.get("type", "")).upper()]
+            devices = [one for one in found.devices if one.get("type") in _GPU_TYPES]
             return Engine(
                 installed=True, works=True, version=found.version, system=found.system, devices=devices
             )
