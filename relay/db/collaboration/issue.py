@@ -71,14 +71,36 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 _STATE: Any = bindparam("state")
 
 
+LEADERS = ("search", "label", "assignee", "involves", "author")
+AMOUNT = 1000  # rows beside which it does not matter which filter leads
+
+
+def amount_of(link: Table, *conditions: ColumnElement[bool]) -> Select[Any]:
+    """How many rows of the repository a filter has, counted up to AMOUNT."""
+    of_repo = select(link.c.number).where(link.c.repo_id == _REPO, *conditions)
+    return select(func.count()).select_from(of_repo.limit(AMOUNT).subquery())
+
+
 @cache
-def page(filters: frozenset[str]) -> Keyset:
+def amount(name: str, stated: bool) -> Select[Any]:
+    """How many issues a filter of LEADERS has; `stated`: in one state. Its parameters are those of `page`."""
+    if name == "author":
+        link, condition = subject, _FILTERS["author"]
+    else:
+        link, which = _LINKS[name]
+        condition = which(link)
+    return amount_of(link, condition, link.c.kind == ISSUE, *([link.c.state == _STATE] if stated else []))
+
+
+@cache
+def page(filters: frozenset[str], lead: str = "") -> Keyset:
     """Issues, newest first. `filters` are the names of the filters, which are also the names of their
-    parameters."""
+    parameters. `lead`: the one whose index is walked, by default the first of LEADERS that is there."""
     linked = [name for name in _LINKS if name in filters]
     rows, stated = _ISSUES, subject
-    if linked:
-        stated, which = _LINKS[linked.pop(0)]
+    if linked and lead != "author":
+        linked.remove(first := lead or linked[0])
+        stated, which = _LINKS[first]
         rows = _led_by(stated, "state" in filters).where(which(stated))
     if "state" in filters:
         rows = rows.where(stated.c.state == _STATE)

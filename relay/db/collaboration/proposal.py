@@ -160,14 +160,26 @@ _FILTERS: dict[str, ColumnElement[bool]] = {
 _STATE: Any = bindparam("state")
 
 
+LEADERS = ("search", "label", "reviewer", "assignee", "involves", "author")
+
+
 @cache
-def page(filters: frozenset[str]) -> Keyset:
+def amount(name: str, stated: bool) -> Select[Any]:
+    """How many proposals a filter of LEADERS has; `stated`: in one state. Its parameters are those of
+    `page`."""
+    link, which = _LINKS[name]
+    return issues.amount_of(link, which(link), *([link.c.state == _STATE] if stated else []))
+
+
+@cache
+def page(filters: frozenset[str], lead: str = "") -> Keyset:
     """Proposals, newest first. `filters` are the names of the filters, which are also the names of their
-    parameters."""
+    parameters. `lead`: the one whose index is walked, by default the first of LEADERS that is there."""
     linked = [name for name in _LINKS if name in filters]
     rows, stated = _PROPOSALS, proposal
     if linked:
-        stated, which = _LINKS[linked.pop(0)]
+        linked.remove(first := lead or linked[0])
+        stated, which = _LINKS[first]
         rows = _led_by(stated).where(which(stated))
     if "state" in filters:
         rows = rows.where(stated.c.state == _STATE)

@@ -26,7 +26,8 @@ async def page(view: View, query: IssueQuery) -> Page[Issue]:
         wanted = await subject.filters(tx, view, query, ("author", "assignee", "involves"))
         if wanted is None:
             return Page(items=[])
-        keyset = rows.page(frozenset(wanted))
+        lead = await subject.leading(tx, view, wanted, rows.LEADERS, rows.amount)
+        keyset = rows.page(frozenset(wanted), lead)
         values = {**wanted, "of_repo": view.repo.id, "limit": size + 1}
         if query.cursor is None:
             found = await tx.all(keyset.first, **values)

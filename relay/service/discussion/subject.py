@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from relay.base.clock import now_ms
 from relay.base.words import words
 from relay.caller import View
 from relay.db.collaboration import issue as rows
-from relay.db.engine.database import Tx
+from relay.db.engine.database import Statement, Tx
 from relay.http.paging import INT64
 from relay.service.discussion import label as labels
 
@@ -253,6 +254,28 @@ async def filters(tx: Tx, view: View, query: Any, people: tuple[str, ...]) -> di
             return None
         wanted |= dict(zip(rows.SEARCHES, found, strict=False))
     return wanted
+
+
+async def leading(
+    tx: Tx,
+    view: View,
+    wanted: dict[str, Any],
+    leaders: Sequence[str],
+    amount: Callable[[str, bool], Statement],
+) -> str:
+    """The filter that has the fewest rows, whose index a list walks: the others may have all that there are.
+    Empty if there is none of `leaders`."""
+    names = [name for name in leaders if name in wanted]
+    if len(names) < 2:
+        return names[0] if names else ""
+    stated = {"state": wanted["state"]} if "state" in wanted else {}
+    counts = {
+        name: await tx.value(
+            amount(name, bool(stated)), of_repo=view.repo.id, **{name: wanted[name]}, **stated
+        )
+        for name in names
+    }
+    return min(names, key=counts.__getitem__)
 
 
 async def _rarest_first(tx: Tx, view: View, searched: list[str]) -> list[str]:

@@ -65,7 +65,8 @@ async def _found(tx: Tx, view: View, wanted: dict[str, Any], cursor: str | None,
     parted = wanted and not wanted.keys() & {"state", *subjects.SEARCHES}
     found: list[Row] = []
     for some in [{**wanted, "state": state} for state in rows.STATES] if parted else [wanted]:
-        keyset = rows.page(frozenset(some))
+        lead = await subject.leading(tx, view, some, rows.LEADERS, rows.amount)
+        keyset = rows.page(frozenset(some), lead)
         values = {**some, "of_repo": view.repo.id, "limit": limit}
         if cursor is None:
             found += await tx.all(keyset.first, **values)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import create_engine
 
+from relay.db.collaboration import issue as issues
 from relay.db.collaboration import proposal as rows
 from relay.db.engine.sqlite import _expand, compiled
 from relay.db.schema.base import metadata
@@ -50,6 +52,28 @@ def test_a_list_walks_its_index(database: sqlite3.Connection, filters: str, page
     behind = " AND number<?)" if page == "next" else ")"
     assert walked.endswith(LEADING[filters] + behind), steps
     assert not any("TEMP B-TREE" in step for step in steps), steps
+
+
+@pytest.mark.parametrize("lead", ["author", "label"])
+@pytest.mark.parametrize("of", [rows, issues])
+def test_the_rarest_filter_leads(database: sqlite3.Connection, of: Any, lead: str) -> None:
+    form = compiled(of.page(frozenset({"label", "author", "state"}), lead).first)
+    steps = [
+        row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {form.sql}", [None] * form.sql.count("?"))
+    ]
+    walked = next(step for step in steps if "account_1" not in step)
+    assert walked.endswith(LEADING[f"{lead} state"] + ")"), steps
+    assert not any("TEMP B-TREE" in step for step in steps), steps
+
+
+@pytest.mark.parametrize("of", [rows, issues])
+def test_what_a_filter_has_is_counted_in_its_index(database: sqlite3.Connection, of: Any) -> None:
+    for name in of.LEADERS:
+        form = compiled(of.amount(name, True))
+        steps = [
+            row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {form.sql}", [None] * form.sql.count("?"))
+        ]
+        assert any("SEARCH" in step and "INDEX ix_" in step for step in steps), (name, steps)
 
 
 def test_what_a_page_depends_on_is_found_by_its_branches(database: sqlite3.Connection) -> None:
