@@ -13,10 +13,14 @@ import msgspec
 from sanic.request import Request
 
 from localstore.core.errors import NotFound
-from localstore.core.model.base import PageQuery
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration.issue import IssueQuery
+from localstore.core.model.collaboration.proposal import ProposalQuery
+from localstore.core.model.collaboration.run import RunQuery
 from localstore.core.model.repo import RepoQuery
+from localstore.core.validation import checked
 from relay.caller import Caller
-from relay.domain.repository import code
+from relay.domain.repository import code, talk
 from relay.domain.repository.code import Position
 from relay.domain.repository.place import PREFIXES, Place, address_of, find
 from relay.http.routing import REPOSITORIES, Reply, route
@@ -24,14 +28,20 @@ from relay.pages import HTML, moved, show, visit
 from relay.service import release as releases
 from relay.service import repo as repos
 from relay.service.catalog import listing as listings
+from relay.service.checks import run
+from relay.service.discussion import issue
+from relay.service.proposal import proposal
 
-Tab = Literal["overview", "code"]
+Tab = Literal["overview", "code", "issues", "workflows", "releases"]
+ROWS = 30  # of a page of a list
 START_ROWS = 30  # repositories of a list on the first page
 
 
 class DevQuery(msgspec.Struct, frozen=True):
     """`at`: a branch, tag, `pr:N` or seal. `path`: below it. `plain`: Markdown as it was written. `lines`: N
-    or N-M, which are marked. `view`: `history` of the path. `seal`: one seal and what it changed."""
+    or N-M, which are marked. `view`: `history` of the path. `seal`: one seal and what it changed.
+    `n`: one issue or proposal; else a list of `kind`, `issues` or `proposals`, with filters as those of the
+    API."""
 
     tab: str = "overview"
     at: str = ""
@@ -41,6 +51,12 @@ class DevQuery(msgspec.Struct, frozen=True):
     view: str = ""
     seal: str = ""
     cursor: str = ""
+    n: str = ""
+    kind: str = "issues"
+    state: str = "open"
+    author: str = ""
+    label: str = ""
+    search: str = ""
 
 
 async def public(caller: Caller, owner: str, name: str, request: Request) -> Reply:
@@ -54,7 +70,7 @@ async def public(caller: Caller, owner: str, name: str, request: Request) -> Rep
 
 
 async def dev(caller: Caller, owner: str, name: str, query: DevQuery, request: Request) -> Reply:
-    """The pages of a repository for developers: overview and code"""
+    """The pages of a repository for developers: overview, code, issues and proposals, runs, releases"""
     place = await find(caller, owner, name)
     if (elsewhere := _elsewhere(place, request, "/dev")) is not None:
         return elsewhere
@@ -62,6 +78,12 @@ async def dev(caller: Caller, owner: str, name: str, query: DevQuery, request: R
         return visit.detour(request)
     if query.tab == "overview":
         return await _overview(place, "overview")
+    if query.tab == "issues":
+        return await (_talk(place, query.n) if query.n else _talks(place, query))
+    if query.tab == "workflows":
+        return await _runs(place, query)
+    if query.tab == "releases":
+        return await _releases(place, query)
     if query.tab != "code":
         raise NotFound
     if query.seal:
@@ -158,6 +180,40 @@ async def _is_folder(here: Position) -> bool:
     if entry is None:
         raise NotFound
     return entry.kind == "dir"
+
+
+async def _talks(place: Place, query: DevQuery) -> Reply:
+    wanted = {
+        "state": query.state,
+        "author": query.author or None,
+        "label": query.label or None,
+        "search": query.search or None,
+        "cursor": query.cursor or None,
+        "limit": ROWS,
+    }
+    page: Page[Any]
+    if query.kind == "proposals":
+        page = await proposal.page(place.view, checked(ProposalQuery(**wanted)))
+    elif query.kind == "issues":
+        page = await issue.page(place.view, checked(IssueQuery(**wanted)))
+    else:
+        raise NotFound
+    return _show(place, "talks", "issues", query=query, rows=page.items, cursor=page.next_cursor)
+
+
+async def _talk(place: Place, number: str) -> Reply:
+    return _show(place, "talk", "issues", talk=await talk.find(place, number))
+
+
+async def _runs(place: Place, query: DevQuery) -> Reply:
+    page = await run.page(place.view, RunQuery(limit=ROWS, cursor=query.cursor or None))
+    return _show(place, "runs", "workflows", runs=page.items, cursor=page.next_cursor)
+
+
+async def _releases(place: Place, query: DevQuery) -> Reply:
+    page = await releases.page(place.view, PageQuery(limit=ROWS, cursor=query.cursor or None))
+    rows = [(one, await talk.text(place, one.notes)) for one in page.items]
+    return _show(place, "releases", "releases", releases=rows, cursor=page.next_cursor)
 
 
 async def _seal(place: Place, seal_id: str) -> Reply:

@@ -54,7 +54,7 @@ class Place:
             folder=folder,
             page=f"{self.tab('code', at=seal)}&path=",
             raw=self.raw(seal) if self.images else "",
-            address="",  # pages of issues are not there yet
+            address=self.dev,
         )
 
     def may(self, operation: str) -> bool:

@@ -1,4 +1,4 @@
-"""Opens pages in a browser, if the user sits at this machine; says where there is no page."""
+"""Opens pages in a browser, if the user sits at this machine; else prints their addresses."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import os
 import sys
 from collections.abc import Mapping
 
+from localstore.core.model.repo import Repo
+from localstore.core.names import page_path
+from svc.cmd.frame.context import Ctx
 from svc.console import Out
 
 _SSH = ("SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY")
@@ -31,6 +34,10 @@ def open_page(out: Out, url: str) -> None:
     out.link(url)
 
 
-def note_pages(out: Out) -> None:
-    """Say that `--web` opens nothing here yet; the command goes on in the terminal."""
-    out.note("pages of issues and proposals are not in this version of svc; it is shown here instead")
+def open_repository(ctx: Ctx, repo: Repo, tab: str = "", **query: str | int) -> None:
+    """Open the page of a repository, or one of its tabs for developers; print its address if there is no
+    browser."""
+    from urllib.parse import urlencode
+
+    address = ctx.obj.server + page_path(repo.kind, repo.full_name)
+    open_page(ctx.out, f"{address}/dev?{urlencode({'tab': tab, **query})}" if tab else address)

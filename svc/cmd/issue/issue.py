@@ -129,9 +129,10 @@ def list_issues(
     )
     repo = ctx.repo if "@me" in (author, assignee) else ctx.readable_repo
     if web:
-        from svc.cmd.frame.browser import note_pages
+        from svc.cmd.frame.browser import open_repository
 
-        note_pages(ctx.out)
+        open_repository(ctx, repo, "issues")
+        return
     found = ctx.reader.items(issues.LIST, query, limit=limit, id=repo.id)
     note_qualifier(ctx, search)
     empty = f"no issues match in {repo.full_name}; open one: svc issue create"
@@ -177,12 +178,13 @@ def view(
     """
     n = number_of(number)
     repo = ctx.readable_repo
-    if web:
-        from svc.cmd.frame.browser import note_pages
-
-        note_pages(ctx.out)
     with known_issue(ctx, repo, n):
         found = ctx.reader.send(issues.GET, id=repo.id, n=n)
+        if web:
+            from svc.cmd.frame.browser import open_repository
+
+            open_repository(ctx, repo, "issues", n=n)
+            return
         thread = list(ctx.reader.items(issues.COMMENTS, PageQuery(), id=repo.id, n=n)) if comments else []
     list(listing(ctx.obj.home, repo.id, [found]))
     record = {**msgspec.to_builtins(found), "thread": msgspec.to_builtins(thread) if comments else None}

@@ -29,7 +29,7 @@ Assignees = Annotated[
 ]
 Web = Annotated[
     bool,
-    typer.Option("-w", "--web", help="Open its page (not in this version)"),
+    typer.Option("-w", "--web", help="Open its page in a browser, or print the address"),
 ]
 
 

@@ -85,9 +85,10 @@ def list_proposals(
     place = place_of(ctx, session="@me" in (author, assignee, reviewer))
     repo = place.repo
     if web:
-        from svc.cmd.frame.browser import note_pages
+        from svc.cmd.frame.browser import open_repository
 
-        note_pages(ctx.out)
+        open_repository(ctx, repo, "issues", kind="proposals")
+        return
     found = ctx.reader.items(proposals.LIST, query, limit=limit, id=repo.id)
     note_qualifier(ctx, search)
     say_place(ctx, place)
@@ -153,9 +154,10 @@ def view(
     repo, found = find(ctx, number, session=False)
     n = str(found.number)
     if web:
-        from svc.cmd.frame.browser import note_pages
+        from svc.cmd.frame.browser import open_repository
 
-        note_pages(ctx.out)
+        open_repository(ctx, repo, "issues", n=n)
+        return
     thread: list[Comment | Review] = []
     on_lines: list[Thread] = []
     if comments:

@@ -9,7 +9,6 @@ from localstore.core.model import history
 from localstore.core.model import ref as refs
 from localstore.core.model.history import TreeQuery
 from localstore.core.model.repo import Repo
-from localstore.core.names import page_path
 from localstore.core.paths import PROSE, terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.markdown import is_markdown, markdown
@@ -65,9 +64,9 @@ def view(
     ctx.obj.set_repository(repository)
     repo = ctx.readable_repo
     if web:
-        from svc.cmd.frame.browser import open_page
+        from svc.cmd.frame.browser import open_repository
 
-        open_page(ctx.out, ctx.obj.server + page_path(repo.kind, repo.full_name))
+        open_repository(ctx, repo)
         return
     readme = _readme(ctx, repo) if ctx.out.terminal and not ctx.out.format.as_data else ""
     ctx.out.record(repo, COLUMNS, Repo, body=readme, drawn=True)

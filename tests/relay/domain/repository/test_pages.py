@@ -213,3 +213,68 @@ def test_the_first_page_lists_public_repositories_alone(
     text = page(client(), "/")
     assert mine.body["full_name"] in text
     assert hidden.body["full_name"] not in text
+
+
+def test_issues_are_listed_filtered_and_read(mine: Repository, client: Client) -> None:
+    ok(mine.http.post(f"{mine.url}/labels", json={"name": "bug", "color": "ff0000"}))
+    hostile = "# Title\n\nSee #1 <script>alert(1)</script>\n"
+    ok(
+        mine.http.post(
+            f"{mine.url}/issues", json={"title": "<b>first</b>", "body": hostile, "labels": ["bug"]}
+        )
+    )
+    ok(mine.http.post(f"{mine.url}/issues", json={"title": "second", "body": ""}))
+    ok(mine.http.post(f"{mine.url}/issues/1/comments", json={"body": "*said*"}))
+    http, tab = client(), f"{at(mine)}/dev?tab=issues"
+    text = page(http, tab)
+    assert "&lt;b&gt;first&lt;/b&gt;" in text
+    assert "second" in text
+    assert "second" not in page(http, f"{tab}&label=bug")
+    assert "Nothing matches" in page(http, f"{tab}&state=closed")
+    text = page(http, f"{tab}&n=1")
+    assert "<em>said</em>" in text
+    assert f'href="{at(mine)}/dev?tab=issues&amp;n=1"' in text
+    assert f"svc issue comment 1 -R {mine.body['full_name']}" in text
+    assert "No text." in page(http, f"{tab}&n=2")
+    missing = compared(http.get("/apps/nobody/nothing"))
+    for number in ("3", "0", "x", "-1", "٣", "1" * 30):
+        assert compared(http.get(f"{tab}&n={number}")) == missing
+    page(http, f"{tab}&state=odd", 422)
+
+
+def test_a_proposal_says_what_it_waits_for_and_the_command_that_lands_it(
+    mine: Repository, client: Client
+) -> None:
+    mine.branch("side", str(mine.head()))
+    mine.seal({"new.txt": b"new\n"}, branch="side")
+    proposal = ok(
+        mine.http.post(
+            f"{mine.url}/proposals", json={"title": "Bring it", "body": "Why", "head": "side", "base": "main"}
+        )
+    )
+    run = {"seal_id": mine.head("side"), "name": "tests", "conclusion": "failure"}
+    ok(mine.http.post(f"{mine.url}/runs", json=run))
+    http, tab = client(), f"{at(mine)}/dev?tab=issues"
+    assert "Bring it" in page(http, f"{tab}&kind=proposals")
+    text = page(http, f"{tab}&n={proposal['number']}")
+    assert "side into main" in text
+    assert "✗ fail" in text
+    assert f"svc pr merge {proposal['number']} -R {mine.body['full_name']}" in text
+    assert "✗ failure" in page(http, f"{at(mine)}/dev?tab=workflows")
+
+
+def test_releases_and_their_files(mine: Repository, client: Client) -> None:
+    body = {"version": "v1.0", "seal_id": mine.head(), "notes": "**New** things"}
+    ok(mine.http.post(f"{mine.url}/releases", json=body))
+    http = client()
+    text = page(http, f"{at(mine)}/dev?tab=releases")
+    assert "<strong>New</strong>" in text
+    assert "not signed" in text
+    assert "v1.0" in page(http, at(mine))
+    assert "v1.0" in page(http, f"{at(mine)}/dev")
+
+
+@pytest.mark.parametrize("tab", ["issues", "workflows", "releases"])
+def test_an_empty_tab_says_so(account: Maker, client: Client, tab: str) -> None:
+    mine = own(account, client, visibility="public")
+    page(client(), f"{at(mine)}/dev?tab={tab}")

@@ -1,0 +1,79 @@
+"""What the pages of issues, proposals, runs and releases show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from localstore.core.errors import NotFound
+from localstore.core.model.base import PageQuery
+from localstore.core.model.collaboration.check import SealChecks
+from localstore.core.model.collaboration.issue import Comment, Issue
+from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.model.collaboration.review import Review
+from relay.domain.repository.place import Place
+from relay.service.checks import check
+from relay.service.discussion import comment, issue
+from relay.service.proposal import proposal, review
+from relay.service.protection import WAITS
+
+COMMENTS, REVIEWS = 100, 50  # of one page
+
+
+@dataclass(slots=True)
+class Text:
+    """A text of somebody: `html` is it rendered, None where it is shown as it was written."""
+
+    raw: str
+    html: str | None
+
+
+@dataclass(slots=True)
+class Talk:
+    """An issue or a proposal with what was said about it. `more`: there are further comments."""
+
+    subject: Issue | Proposal
+    body: Text
+    comments: list[tuple[Comment, Text]]
+    more: bool
+    reviews: list[tuple[Review, Text]] = field(default_factory=list)
+    checks: SealChecks | None = None
+
+    @property
+    def is_proposal(self) -> bool:
+        return isinstance(self.subject, Proposal)
+
+    @property
+    def waits(self) -> list[str]:
+        """What keeps a proposal from being merged, in words."""
+        codes = self.subject.blocked_by if isinstance(self.subject, Proposal) else []
+        return [WAITS.get(code, code) for code in codes]
+
+
+async def find(place: Place, number: str) -> Talk:
+    """The issue or proposal with this number. Raises NotFound."""
+    if not (number.isascii() and number.isdigit() and len(number) < 10):
+        raise NotFound
+    try:
+        subject: Issue | Proposal = await issue.get(place.view, number)
+    except NotFound:
+        subject = await proposal.get(place.view, number)
+    page = await comment.page(place.view, number, PageQuery(limit=COMMENTS))
+    talk = Talk(
+        subject,
+        await text(place, subject.body),
+        [(one, await text(place, one.body)) for one in page.items],
+        page.next_cursor is not None,
+    )
+    if isinstance(subject, Proposal):
+        given = await review.page(place.view, number, PageQuery(limit=REVIEWS))
+        talk.reviews = [(one, await text(place, one.body)) for one in given.items]
+        talk.checks = await check.of_seal(place.view, subject.head_seal)
+    return talk
+
+
+async def text(place: Place, raw: str) -> Text:
+    """A text of an issue, comment, review or release, rendered. Its links lead to the default branch."""
+    if not raw.strip():
+        return Text(raw, "")
+    links = place.links(place.repo.default_branch, "")
+    return Text(raw, await place.view.node.renderer.markdown(raw, links))
