@@ -125,8 +125,8 @@ class Out:
             for column in columns:
                 self._write(f"{column.name}\t{plain(column.value(record))}\n")
         else:
-            shown = body.split("\n") if drawn else select.safe_for(body, terminal=True).splitlines()
-            self._show([*listed(record, columns, _now()), *([""] if body else []), *shown])
+            lines = body.split("\n") if drawn else select.safe_for(body, terminal=True).splitlines()
+            self._show([*listed(record, columns, _now()), *(["", *lines] if body else [])])
 
     def done(
         self,
