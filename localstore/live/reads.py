@@ -28,13 +28,14 @@ class Reads:
             self._inotify.close()
             self._inotify = None
 
-    def watch(self, files: Files, path: str) -> None:
-        """Watch the file that is at the path now."""
+    def watch(self, files: Files, temp: str, path: str) -> None:
+        """Watch the file that is at `temp` now and comes to `path`: before it comes, since a program may read
+        it at once."""
         self.forget(path)
         if self._inotify is None:
             return
         try:
-            opened = files.open(path)
+            opened = files.open(temp)
         except OSError:
             return
         try:
