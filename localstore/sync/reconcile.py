@@ -202,7 +202,8 @@ def _folds_case(copy: WorkingCopy) -> bool:
 
 def _removals(copy: WorkingCopy, gone: list[str]) -> list[str]:
     """Remove files that the branch removed and that are unchanged here. Returns their paths. An edited file
-    stays and counts as new."""
+    becomes a conflict copy, since sending it would bring the file back for everybody. It stays and counts as
+    new in a live folder, where somebody is writing it, and on a branch that perhaps never had it."""
     clean = []
     for path in gone:
         entry = copy.entries[path]
@@ -213,7 +214,9 @@ def _removals(copy: WorkingCopy, gone: list[str]) -> list[str]:
             clean.append(path)
         else:
             with copy.db.step():
-                copy.forget(path)  # edited here: sent again as a new file
+                copy.forget(path)
+            if not copy.live and not entry.foreign:
+                copy.move_aside(path)
     remove(copy, clean)
     return clean
 
@@ -275,7 +278,7 @@ def _take_theirs(copy: WorkingCopy, remote: Remote) -> None:
     _move_mine_aside(copy, remote)
     with copy.db.step():
         drop_unused(copy, path)
-        _adopt(copy, remote, None)
+        adopt(copy, remote, None)
 
 
 def _other_lane(copy: WorkingCopy, remote: Remote) -> bool:
@@ -288,7 +291,7 @@ def _other_lane(copy: WorkingCopy, remote: Remote) -> bool:
         _move_mine_aside(copy, remote)
         now = None
     with copy.db.step():
-        _adopt(copy, remote, now)
+        adopt(copy, remote, now)
     return True
 
 
@@ -303,7 +306,7 @@ def _move_mine_aside(copy: WorkingCopy, remote: Remote) -> None:
     copy.move_aside(path)
 
 
-def _adopt(copy: WorkingCopy, remote: Remote, shadow: bytes | None) -> None:
+def adopt(copy: WorkingCopy, remote: Remote, shadow: bytes | None) -> None:
     """Record the relay's version. `shadow`: digest of the file on the disk."""
     copy.forget(remote.row.path)
     copy.db.put_lane_state(remote.row.path, remote.state)

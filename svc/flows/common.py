@@ -211,13 +211,15 @@ def update_file_cap(copy: WorkingCopy) -> str | None:
 
 class ConflictCopy(msgspec.Struct, frozen=True):
     """A conflict copy: the local version of `path` is now `kept_as`. `lines` and `kept_lines`: the
-    conflicting lines of the two texts. `by`: handle of the other version's author, if known."""
+    conflicting lines of the two texts. `by`: handle of the other version's author, if known. `deleted`: the
+    branch has no file there."""
 
     path: str
     kept_as: str
     by: str | None = None
     lines: str | None = None
     kept_lines: str | None = None
+    deleted: bool = False
 
 
 def conflict_copies(copy: WorkingCopy) -> list[ConflictCopy]:
@@ -228,7 +230,7 @@ def conflict_copies(copy: WorkingCopy) -> list[ConflictCopy]:
         if clash is not None and clash.path == path:
             found.append(ConflictCopy(path, name, clash.by, clash.lines or None, clash.kept_lines or None))
         else:
-            found.append(ConflictCopy(path, name))
+            found.append(ConflictCopy(path, name, deleted=copy.db.row(path) is None))
     return found
 
 

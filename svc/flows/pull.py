@@ -15,6 +15,7 @@ from localstore.sync.compose import edited
 from localstore.sync.dry_run import dry_run_copy
 from localstore.sync.reconcile import reconcile
 from localstore.sync.remote import unsealed_authors
+from localstore.sync.renames import follow_renames
 from localstore.sync.transfer.chunked_download import clear
 from localstore.sync.trash import move_to_trash
 from localstore.sync.working_copy import WorkingCopy
@@ -75,6 +76,8 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
     new = verified_head(copy, head)
     given_up = edits_in_the_way(copy, scan) if mode == "force" else []
     trash = discard(copy, given_up)
+    if mode == "merge":
+        follow_renames(copy, scan)
     deleted = _deleted_here(copy, scan)
     capture(copy, edited(copy, copy.db.may_need_update(), scan), scan)
     with marking(copy, new is not None):

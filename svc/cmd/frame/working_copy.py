@@ -103,6 +103,8 @@ def note_conflicts(ctx: Ctx, conflicts: Iterable[ConflictCopy], dry_run: bool = 
 
 
 def _conflict(one: ConflictCopy, kept: str) -> str:
+    if one.deleted:
+        return f"conflict in {one.path}: it was deleted on the branch; your version {kept} as {one.kept_as}"
     if one.lines is None or one.kept_lines is None:
         return f"conflict in {one.path}: your version {kept} as {one.kept_as}"
     whose = f"@{one.by}'s version" if one.by else "the branch's version"

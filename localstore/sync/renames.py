@@ -1,0 +1,179 @@
+"""Follows renames before a pull: an edit of the branch lands in the file that was renamed here, an edit made
+here in the file that the branch renamed. Renames are found as a merge of two seals finds them
+(`localstore.core.merge.moves`)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+
+from localstore.core.diff.text_merge import merge
+from localstore.core.encoding import digest as blake3
+from localstore.core.errors import NotFound, ServerMisbehaved
+from localstore.core.lane.lane import Lane
+from localstore.core.limits import TEXT_FILE
+from localstore.core.merge.moves import Search, Ways, searches
+from localstore.core.model.seal import PayloadMissing
+from localstore.core.tree.directory import TreeEntry
+from localstore.core.tree.read import Change
+from localstore.folder import writer as writing
+from localstore.folder.files import Content
+from localstore.folder.scan_result import Scan
+from localstore.record.database import Row
+from localstore.sync.conflicts import ConflictingTexts, record_conflict
+from localstore.sync.reconcile import adopt
+from localstore.sync.remote import Remote, read_remote
+from localstore.sync.settle import writer
+from localstore.sync.working_copy import WorkingCopy
+
+
+def follow_renames(copy: WorkingCopy, scan: Scan) -> None:
+    """Follow the renames of both sides since this folder and the branch were last equal. Part of a pull that
+    merges, before edits are captured."""
+    ours = _ours(copy, scan)
+    if not ours:
+        return
+    rows = copy.db.rows()
+    theirs = _theirs(copy, rows)
+    here, there = searches(ours, theirs)
+    if not (here.came or here.exact or there.came or there.exact):
+        return
+    moved_here, moved_there = _ways(copy, scan, rows, here), _ways(copy, scan, rows, there)
+    for old, new in sorted(moved_here.items()):
+        if old in theirs and old in rows and old not in moved_there and new not in theirs:
+            _bring_edit(copy, rows[old], new, ours[old][0], ours[new][1])
+    for old, new in sorted(moved_there.items()):
+        edit = ours.get(old)
+        if edit is not None and edit[1] is not None and edit[0] is not None and new not in ours:
+            _move_edit(copy, old, rows[new], edit[0])
+
+
+def _ours(copy: WorkingCopy, scan: Scan) -> dict[str, Change]:
+    """Path → change of this folder that the branch does not have. What it has, but the last seal has not, may
+    be the new name of a file whose removal was refused: it counts as new."""
+    flying = copy.db.flight_kinds()
+    sealed = copy.db.sealed()
+    changes: dict[str, Change] = {}
+    for path in copy.db.may_need_update():
+        if path in flying or scan.unknown(path):
+            continue
+        entry, stat = copy.entries.get(path), scan.find(path)
+        now = None if stat is None else TreeEntry(stat.kind, stat.digest, stat.size)
+        if now is not None and (entry is None or (path not in sealed and entry.shadow == now.digest)):
+            changes[path] = (None, now)
+        elif entry is not None and entry.gen and entry.settled and not entry.pending and entry.shadow:
+            base = TreeEntry(entry.kind, entry.shadow, entry.size)
+            if now is None or now.digest != base.digest:
+                changes[path] = (base, now)
+    return changes
+
+
+def _theirs(copy: WorkingCopy, rows: Mapping[str, Row]) -> dict[str, Change]:
+    """Path → change of the branch that this folder does not have."""
+    index = copy.db.number("since")
+    changes: dict[str, Change] = {}
+    for path, entry in copy.entries.items():
+        if not entry.gen or entry.shadow is None or not entry.settled or entry.pending:
+            continue
+        row, base = rows.get(path), TreeEntry(entry.kind, entry.shadow, entry.size)
+        if row is None:
+            if entry.seen <= index:
+                changes[path] = (base, None)
+        elif row.digest != entry.shadow:
+            changes[path] = (base, _tree_entry(row))
+    for path, row in rows.items():
+        if path not in copy.entries:
+            changes[path] = (None, _tree_entry(row))
+    return changes
+
+
+def _tree_entry(row: Row) -> TreeEntry:
+    assert row.kind != "gone"  # noqa: S101 - rows of the frontier are files
+    return TreeEntry(row.kind, row.digest, row.size)
+
+
+def _ways(copy: WorkingCopy, scan: Scan, rows: Mapping[str, Row], search: Search) -> Ways:
+    """The moves of one side. A text that cannot be had leaves only those of equal bytes."""
+    wanted = search.digests()
+    texts: dict[bytes, bytes] = {}
+    for path in search.came if wanted else ():
+        stat = scan.find(path)
+        if stat is not None and stat.digest in wanted:
+            texts[stat.digest] = copy.files.read_up_to(path, TEXT_FILE) or b""
+    live = [rows[path] for path in search.came if path in rows and rows[path].live] if wanted else []
+    try:
+        for remote in read_remote(copy, live):
+            texts[remote.row.digest] = _text(copy, remote)
+        texts |= {name: copy.text(name) for name in wanted if name not in texts}
+    except (NotFound, PayloadMissing, ServerMisbehaved):
+        return dict(search.exact)
+    return search.pairs(texts)
+
+
+def _text(copy: WorkingCopy, remote: Remote) -> bytes:
+    return copy.text(remote.row.digest) if remote.state is None else Lane.load(remote.state).text()
+
+
+def _bring_edit(
+    copy: WorkingCopy, row: Row, new: str, base: TreeEntry | None, mine: TreeEntry | None
+) -> None:
+    """Write the branch's edit of a file into the file that it became here. What the branch has at the old
+    name then counts as known, so that its removal can be sent. Where both edits cannot be merged, the
+    branch's stays, and this folder's is a conflict copy."""
+    remote = next(iter(read_remote(copy, [row])), None)
+    if remote is None or base is None or mine is None:
+        return
+    if base.kind == mine.kind == remote.row.kind == "text":
+        theirs, was = _text(copy, remote), copy.text(base.digest)
+        text = copy.files.read_up_to(new, TEXT_FILE)
+        if text is None or blake3(text) != mine.digest:
+            return  # saved again meanwhile; the next pull looks again
+        merged = merge(was, theirs, text)
+        content = theirs if merged.conflicts or merged.text is None else merged.text
+        if merged.conflicts:
+            with copy.db.step():
+                record_conflict(copy, new, ConflictingTexts(was, theirs, text, merged.conflicts))
+                copy.forget(new)
+            copy.move_aside(new)
+        else:
+            copy.merged.add(new)
+    elif mine.digest == base.digest and remote.row.kind == "blob":
+        content = dict(copy.fetch({remote.row.digest: remote.row.size}, keep=False)).get(
+            remote.row.digest, b""
+        )
+        if blake3(content) != remote.row.digest:
+            return
+        copy.merged.add(new)
+    else:
+        return
+    if _written(copy, new, content, mine.digest):
+        with copy.db.step():
+            adopt(copy, remote, remote.row.digest)
+
+
+def _written(copy: WorkingCopy, path: str, content: bytes, known: bytes) -> bool:
+    """Write an edit in the name of this folder's user, over bytes that it contains."""
+    name = blake3(content)
+    if name == known:
+        return True
+
+    def supply(digests: Collection[bytes]) -> Iterator[tuple[bytes, Content]]:
+        yield name, content
+
+    return not writer(copy, kept=(known,)).apply([writing.Change(path, name)], supply, "asked")
+
+
+def _move_edit(copy: WorkingCopy, old: str, row: Row, base: TreeEntry) -> None:
+    """Rename an edited file as the branch renamed it. The bytes that the edit was made from then count as an
+    older version of the branch's file, so that the edit is merged into it. The file is renamed first: after a
+    death in between it is a new file where the branch has one, and nothing is lost."""
+    remote = next(iter(read_remote(copy, [row])), None)
+    if remote is None or remote.row.kind != base.kind or copy.exists(row.path):
+        return
+    with suppress(FileExistsError, FileNotFoundError):
+        copy.files.move(old, row.path)
+        with copy.db.step():
+            copy.forget(old)
+            adopt(copy, remote, base.digest)
+        copy.files.prune(old)
+        copy.merged.add(row.path)
