@@ -23,12 +23,8 @@ from pathlib import Path
 
 import msgspec
 
-<<<<<<< HEAD
-from localstore.folder.identity import Identity, birth_time, identify, new_id, write_id
-=======
 from localstore.core.errors import ClientError
-from localstore.folder.identity import Identity, identify, new_id, write_id
->>>>>>> 2cd6f026 (Obey all forms of NO_PROXY, quoted labels, and machines without a home or a current folder)
+from localstore.folder.identity import Identity, birth_time, identify, new_id, write_id
 
 VARIABLE = "SVC_HOME"
 RECORD = "copy.json"

@@ -22,11 +22,7 @@ from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.markdown import markdown
 from svc.cmd.frame.options import Limit
-<<<<<<< HEAD
-from svc.cmd.issue.words import Web, note_qualifier
-=======
-from svc.cmd.issue.words import Web, label_of, note_qualifier, prose
->>>>>>> 2cd6f026 (Obey all forms of NO_PROXY, quoted labels, and machines without a home or a current folder)
+from svc.cmd.issue.words import Web, label_of, note_qualifier
 from svc.cmd.pr.threads import told
 from svc.cmd.pr.words import CHECKED, COLUMNS, ONE, Number, find, person, place_of, say_place
 from svc.console import Column, answers
