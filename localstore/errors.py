@@ -18,6 +18,15 @@ class NotLinked(ClientError):
         super().__init__(f"{folder} is not linked to a repository; run: svc repo init OWNER/NAME")
 
 
+class FolderGone(ClientError):
+    """The current folder was deleted."""
+
+    code = "folder_gone"
+
+    def __init__(self) -> None:
+        super().__init__("the folder that you stand in does not exist any more; go to another one: cd FOLDER")
+
+
 class LocalEdits(ClientError):
     """The command would overwrite local edits. `paths` lists them, `command` names the command."""
 

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import msgspec
 
+from localstore.core.errors import ClientError
 from localstore.folder.identity import Identity, birth_time, identify, new_id, write_id
 
 VARIABLE = "SVC_HOME"
@@ -55,13 +56,22 @@ class Home:
 
     @classmethod
     def default(cls, environ: Mapping[str, str] = os.environ) -> Home:
-        """SVC_HOME if set, else the platform's data folder."""
+        """SVC_HOME if set, else the platform's data folder. Raises ClientError where nothing says which that
+        is, as in a container whose user has no home."""
         chosen = environ.get(VARIABLE)
         if chosen:
             return cls(Path(chosen))
         from platformdirs import user_data_path
 
-        return cls(user_data_path("svc", appauthor=False))
+        try:
+            found = user_data_path("svc", appauthor=False)
+        except RuntimeError:
+            found = Path()
+        if not found.is_absolute():
+            raise ClientError(
+                "this user has no home folder; set HOME, or SVC_HOME to a folder for svc's files"
+            )
+        return cls(found)
 
     def record_of(self, folder: Path, repo_id: str) -> Path:
         """The record of the linked `folder`, created if missing."""

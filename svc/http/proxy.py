@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address, ip_network
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -25,9 +26,44 @@ def proxy_for(origin: str) -> Proxy | None:
     parts = urlsplit(origin)
     known = getproxies()
     named = known.get(parts.scheme) or known.get("all")
-    if not named or proxy_bypass(parts.hostname or ""):
+    host, port = parts.hostname or "", parts.port or PORTS.get(parts.scheme, 0)
+    excepted = _is_excepted(host, port, known["no"]) if "no" in known else proxy_bypass(host)
+    if not named or excepted:
         return None
     return _parse(named)
+
+
+def _is_excepted(host: str, port: int, exceptions: str) -> bool:
+    """Whether NO_PROXY names the server, as programs in Go and curl read it: a domain with all below it, the
+    same as `.DOMAIN` or `*.DOMAIN`, an address, or a network in CIDR; the former with `:PORT` too."""
+    return any(_matches(entry.strip().lower(), host.lower(), port) for entry in exceptions.split(","))
+
+
+def _matches(entry: str, host: str, port: int) -> bool:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        address = None
+    if "/" in entry:
+        try:
+            return address is not None and address in ip_network(entry, strict=False)
+        except ValueError:
+            return False
+    name, colon, wanted = entry.rpartition(":")
+    if not colon or entry.endswith("]") or (entry.count(":") > 1 and not name.endswith("]")):
+        name, wanted = entry, ""
+    if wanted and wanted != str(port):
+        return False
+    name = name.strip("[]")
+    if name == "*":
+        return True
+    name = name.removeprefix("*").lstrip(".")
+    if address is None:
+        return bool(name) and (host == name or host.endswith(f".{name}"))
+    try:
+        return address == ip_address(name)
+    except ValueError:
+        return False
 
 
 def _parse(named: str) -> Proxy:

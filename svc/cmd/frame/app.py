@@ -17,6 +17,7 @@ from localstore.core.errors import (
     EXIT_USAGE,
     SvcError,
 )
+from localstore.errors import FolderGone
 from svc.cmd.frame.command import Group
 from svc.cmd.frame.context import Run
 from svc.console import Out
@@ -49,6 +50,9 @@ def run(words: list[str]) -> int:
     except OSError as error:
         if debug:
             raise
+        if isinstance(error, FileNotFoundError) and _folder()[1]:
+            out.error(FolderGone())
+            return EXIT_FAILED
         what = f"{error.filename}: " if error.filename else ""
         out.fail(f"{what}{error.strerror or error}")
         return EXIT_FAILED
@@ -72,7 +76,9 @@ def normalise(words: list[str]) -> list[str]:
 
 
 def _call(words: list[str], out: Out) -> int:
-    state = Run(out, os.environ, Path.cwd())
+    folder, gone = _folder()
+    state = Run(out, os.environ, folder)
+    state.gone = gone
     try:
         code = Group("").main(normalise(words), prog_name="svc", standalone_mode=False, obj=state)
     finally:
@@ -80,6 +86,14 @@ def _call(words: list[str], out: Out) -> int:
     if code == EXIT_INTERRUPTED:  # Typer's own answer to Ctrl-C
         raise KeyboardInterrupt
     return code if isinstance(code, int) else EXIT_OK
+
+
+def _folder() -> tuple[Path, bool]:
+    """The current folder, and whether it was deleted; then the root of the file system stands for it."""
+    try:
+        return Path.cwd(), False
+    except FileNotFoundError:
+        return Path("/"), True
 
 
 def _usage(out: Out, error: Any) -> int:

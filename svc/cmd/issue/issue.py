@@ -29,6 +29,7 @@ from svc.cmd.issue.words import (
     alone,
     handles_of,
     known_issue,
+    label_of,
     names_of,
     note_qualifier,
     number_of,
@@ -116,14 +117,12 @@ def list_issues(
     svc issue list --label bug --assignee @me
     svc issue list --state all --search parser -R alice/notes --json number,title
     """
-    if "," in label:
-        raise UsageError(f"issues are listed by one label; {label} names several")
     query = checked(
         IssueQuery(
             state=state,
             author=_person(author),
             assignee=_person(assignee),
-            label=label or None,
+            label=label_of(label),
             search=search or None,
         )
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,7 +22,8 @@ LIST = "svc issue list"
 QUALIFIER = r"(?<!\S)(?:label|author|assignee|state|is|in|sort|base|head|draft|reviewer):\S+"
 Number = Annotated[str, typer.Argument(metavar="NUMBER", help="Its number, #12 or its address")]
 Labels = Annotated[
-    list[str] | None, typer.Option("-l", "--label", metavar="NAME", help="A label; several with commas")
+    list[str] | None,
+    typer.Option("-l", "--label", metavar="NAME", help='A label; several with commas, "a, b" is one'),
 ]
 Assignees = Annotated[
     list[str] | None,
@@ -85,8 +87,25 @@ def number_of(typed: str) -> str:
 
 
 def names_of(typed: list[str] | None) -> list[str]:
-    """Names of an option that can be given several times, and with commas."""
-    return [name for one in typed or [] for part in one.split(",") if (name := part.strip())]
+    """Names of an option that can be given several times, and with commas; one that has a comma is quoted,
+    as in CSV. Raises UsageError."""
+    try:
+        rows = [row for one in typed or [] for row in csv.reader([one], skipinitialspace=True)]
+    except csv.Error:
+        raise UsageError("names are separated by commas, on one line") from None
+    return [name for row in rows for part in row if (name := part.strip())]
+
+
+def label_of(typed: str) -> str | None:
+    """The one label to list by; None without one. Raises UsageError for several."""
+    names = names_of([typed])
+    if len(names) > 1:
+        quoted = terminal_safe(f"'\"{typed}\"'")
+        raise UsageError(
+            f"a list is of one label, and this names several: {terminal_safe(typed)}; a name with a comma is "
+            f"quoted: {quoted}"
+        )
+    return names[0] if names else None
 
 
 def handles_of(typed: list[str] | None) -> list[str]:

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 import typer
 
-from localstore.core.errors import UsageError
 from localstore.core.model.base import PageQuery
 from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration import proposal as proposals
@@ -23,7 +22,7 @@ from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.markdown import markdown
 from svc.cmd.frame.options import Limit
-from svc.cmd.issue.words import Web, note_qualifier
+from svc.cmd.issue.words import Web, label_of, note_qualifier
 from svc.cmd.pr.threads import told
 from svc.cmd.pr.words import CHECKED, COLUMNS, ONE, Number, find, person, place_of, say_place
 from svc.console import Column, answers
@@ -67,15 +66,13 @@ def list_proposals(
     svc pr list --author @me --state all
     svc pr list --base main --reviewer @me --json number,title,reviewed
     """
-    if "," in label:
-        raise UsageError(f"proposals are listed by one label; {label} names several")
     query = checked(
         ProposalQuery(
             state=state,
             author=person(author),
             assignee=person(assignee),
             reviewer=person(reviewer),
-            label=label or None,
+            label=label_of(label),
             base=base or None,
             head=head or None,
             draft=True if draft else None,

@@ -55,7 +55,7 @@ def clone(
     at = resolve_ref(ctx.obj, repo, branch or repo.default_branch)
     shown = at.head if at.kind != "branch" else None
     chosen = at.name if shown is None else repo.default_branch
-    target = run.folder / (folder or repo.name)
+    target = run.below(folder or repo.name)
     done = clone_into(ctx.obj, repo, chosen, Path(target), shown)
     if shown:
         ctx.out.note(

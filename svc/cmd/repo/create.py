@@ -74,8 +74,8 @@ def create(
             default_branch=default_branch,
         )
     )
-    if clone and any_inside(ctx.obj.folder / name):
-        raise FolderNotEmpty(ctx.obj.folder / name)
+    if clone and any_inside(ctx.obj.below(name)):
+        raise FolderNotEmpty(ctx.obj.below(name))
     try:
         repo = ctx.api.send(repos.CREATE, body)
     except NotFound:
@@ -83,7 +83,7 @@ def create(
     record = msgspec.to_builtins(repo) | {"folder": None}
     created = f"Created {repo.full_name} ({repo.visibility})"
     if clone:
-        target = ctx.obj.folder / repo.name
+        target = ctx.obj.below(repo.name)
         record["folder"] = str(clone_into(ctx.obj, repo, repo.default_branch, target).folder)
         said = f"{created}, and linked the new folder {target} to it"
     else:

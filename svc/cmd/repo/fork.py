@@ -65,7 +65,7 @@ def fork(
     wanted = argument(repository_name, name) if name else None
     owner = handle_of(org) if org else None
     original = ctx.repo
-    folder = ctx.obj.folder / (wanted or original.name)
+    folder = ctx.obj.below(wanted or original.name)
     if clone and any_inside(folder):
         raise FolderNotEmpty(folder, "give the fork another name with --name, or run this in another folder")
     body = checked(ForkCreate(name=wanted, owner=owner, default_branch_only=default_branch_only))

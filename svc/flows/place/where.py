@@ -17,7 +17,7 @@ import msgspec
 
 from localstore.core.errors import NotFound, SvcError, Unauthorized, UsageError
 from localstore.core.names import SCHEME, RepoAddress, parse_repo
-from localstore.errors import NotLinked
+from localstore.errors import FolderGone, NotLinked
 from localstore.progress import Progress, silent
 from svc.http.remote import link as link_of_ssh
 
@@ -49,6 +49,7 @@ class Where:
         self.environment, self.folder = environment, folder
         self.note, self.progress, self.command = note, progress, command
         self.given: dict[str, Any] = {}
+        self.gone = False  # whether the current folder was deleted, and `folder` only stands for it
         self.held: int | None = None  # the state folder, against upgrades
 
     @cached_property
@@ -92,11 +93,19 @@ class Where:
         """The linked folder that contains the current one, and its link; None outside."""
         from localstore.folder import link
 
+        if self.gone:
+            return None
         try:
             root = link.find(self.folder)
             return root, link.read_repo(root)
         except NotLinked:
             return None
+
+    def below(self, typed: str) -> Path:
+        """The path of a new folder. Raises FolderGone if it is relative to a folder that was deleted."""
+        if self.gone and not Path(typed).is_absolute():
+            raise FolderGone
+        return self.folder / typed
 
     @cached_property
     def named_repo(self) -> RepoAddress | None:
@@ -165,7 +174,7 @@ class Where:
         """The linked folder and its link; the command then uses the link's server. Raises NotLinked, or
         UsageError if a flag or variable names another repository or server."""
         if self.linked is None:
-            raise NotLinked(str(self.folder))
+            raise FolderGone if self.gone else NotLinked(str(self.folder))
         link = self.linked[1]
         self.require_server_of_link(link, "or go to a folder of that server")
         named = self.named_repo
@@ -275,6 +284,8 @@ class Where:
             )
         address = self.named_repo or self._git_remote()
         if address is None:
+            if self.gone:
+                raise FolderGone
             if link_of_ssh(self.environment) is not None:  # where there are no folders
                 raise UsageError("which repository? Name it with -R OWNER/NAME")
             raise UsageError(

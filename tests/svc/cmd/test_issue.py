@@ -256,3 +256,20 @@ def test_a_template_goes_by_its_name_and_by_its_file(linked: Svc) -> None:
         made = linked("issue", "create", "-t", "x", "--from-template", typed, "--jq", ".body")
         assert (made.code, made.out.strip()) == (0, begun), made
     assert "there are: Bug report, Other, Idea" in linked("issue", "create", "--from-template", "nope").err
+
+
+def test_a_label_with_a_comma_is_quoted(linked: Svc) -> None:
+    """As a field of CSV, like gh's own flags take it."""
+    name = "area: db,cache"
+    assert linked("label", "create", name, "-c", "112233").code == 0
+    assert linked("label", "create", "ui", "-c", "445566").code == 0
+    one = opened(linked, "-t", "one", "-l", f'ui,"{name}"')
+    assert sorted(shown(linked, one, "labels")["labels"]) == [name, "ui"]
+    for words in (("edit", one, "--remove-label"), ("edit", one, "--add-label"), ("label", "remove", one)):
+        assert linked("issue", *words, f'"{name}"').code == 0, words
+    assert shown(linked, one, "labels")["labels"] == ["ui"]
+    assert linked("issue", "label", "add", one, f'"{name}"').code == 0
+    assert linked("issue", "list", "--label", f'"{name}"', "--jq", ".[].number").out == f"{one}\n"
+    told = linked("issue", "list", "--label", name)
+    assert (told.code, f"""'"{name}"'""" in told.err) == (2, True), told
+    assert linked("pr", "list", "--label", name).code == 2
