@@ -183,7 +183,7 @@ async def _is_folder(here: Position) -> bool:
 
 
 async def _talks(place: Place, query: DevQuery) -> Reply:
-    wanted = {
+    wanted: dict[str, Any] = {
         "state": query.state,
         "author": query.author or None,
         "label": query.label or None,

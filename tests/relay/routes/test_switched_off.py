@@ -10,6 +10,7 @@ import pytest
 
 from relay import routes
 from relay.base.flags import DEFAULTS
+from relay.domain.repository.place import PREFIXES
 from relay.http.router import Router
 from relay.http.routing import TABLE
 from tests.relay.conftest import Relay
@@ -59,10 +60,13 @@ def test_routes_of_a_flag_that_is_off_are_not_there(relay: Relay, flag: str) -> 
     assert only_theirs
     for who in (None, relay.account("mira")):
         with relay.client(who) as http:
-            missing = {method: shown(http.request(method, "/api/v1/nowhere")) for method in METHODS}
             for path in only_theirs:
+                is_page = path.split("/")[1] in PREFIXES
+                nowhere = "/apps/nobody/nothing" if is_page else "/api/v1/nowhere"
                 for method in METHODS:
-                    assert shown(http.request(method, path)) == missing[method], (method, path)
+                    missing = shown(http.request(method, nowhere))
+                    assert shown(http.request(method, path)) == missing, (method, path)
+                    assert missing[0] == 404
 
 
 def test_client_config_says_so(relay: Relay, flag: str) -> None:
