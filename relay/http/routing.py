@@ -50,6 +50,7 @@ class Reply:
     section: Callable[[int, int], AsyncIterator[bytes]] | None = None
     cookies: tuple[str, ...] = ()  # whole Set-Cookie values
     etag: str | None = None  # a quoted strong tag; with it, If-None-Match and Range are answered
+    compress: bool = False  # for clients that take gzip; never where a secret stands beside what they sent
 
 
 class Upload(typing.Protocol):

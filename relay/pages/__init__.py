@@ -49,7 +49,7 @@ def show(caller: Caller, template: str, **values: Any) -> Reply:
     html = str(reply.body).encode()
     shared = "private" if caller.principal is not None else "public"
     headers = {"referrer-policy": "same-origin", "cache-control": f"{shared}, no-cache", "vary": "Cookie"}
-    return Reply(html, headers=headers, content_type=HTML, etag=f'"{hex_digest(html)[:32]}"')
+    return Reply(html, headers=headers, content_type=HTML, etag=f'"{hex_digest(html)[:32]}"', compress=True)
 
 
 def refusal(error: SvcError) -> HTTPResponse:

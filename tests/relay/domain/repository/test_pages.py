@@ -201,6 +201,20 @@ def test_a_page_is_not_sent_again_unless_it_changed(mine: Repository, client: Cl
     assert http.get(path, headers={"If-None-Match": first.headers["etag"]}).status_code == 200
 
 
+def test_a_page_is_compressed_for_who_takes_that(mine: Repository, client: Client) -> None:
+    http, path = client(), f"{at(mine)}/dev"
+    plain = http.get(path, headers={"Accept-Encoding": "identity"})
+    packed = http.get(path, headers={"Accept-Encoding": "br, gzip;q=0.5"})
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert int(packed.headers["content-length"]) < len(plain.content)
+    assert packed.content == plain.content
+    assert "Accept-Encoding" in plain.headers["vary"]
+    for tag in (plain.headers["etag"], packed.headers["etag"]):
+        assert http.get(path, headers={"If-None-Match": tag}).status_code == 304
+    assert "content-encoding" not in http.get(path, headers={"Accept-Encoding": "gzip;q=0"}).headers
+
+
 def test_a_file_that_keeps_a_lexer_busy_is_shown_plain(mine: Repository, client: Client) -> None:
     mine.seal({"Makefile": b"(" * 30_000})
     assert "((((" in page(client(), f"{at(mine)}/dev?tab=code&path=Makefile")
