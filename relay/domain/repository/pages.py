@@ -14,6 +14,7 @@ from sanic.request import Request
 
 from localstore.core.errors import NotFound
 from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.catalog.advisory import AdvisoryQuery
 from localstore.core.model.collaboration.issue import IssueQuery
 from localstore.core.model.collaboration.proposal import ProposalQuery
 from localstore.core.model.collaboration.run import RunQuery
@@ -25,14 +26,17 @@ from relay.domain.repository.code import Position
 from relay.domain.repository.place import PREFIXES, Place, address_of, find
 from relay.http.routing import REPOSITORIES, Reply, route
 from relay.pages import HTML, moved, show, visit
+from relay.service import protection
 from relay.service import release as releases
 from relay.service import repo as repos
+from relay.service.catalog import advisory as advisories
+from relay.service.catalog import dependency, dependents
 from relay.service.catalog import listing as listings
 from relay.service.checks import run
 from relay.service.discussion import issue
 from relay.service.proposal import proposal
 
-Tab = Literal["overview", "code", "issues", "workflows", "releases"]
+Tab = Literal["overview", "code", "issues", "workflows", "releases", "security", "insights"]
 ROWS = 30  # of a page of a list
 START_ROWS = 30  # repositories of a list on the first page
 
@@ -70,7 +74,7 @@ async def public(caller: Caller, owner: str, name: str, request: Request) -> Rep
 
 
 async def dev(caller: Caller, owner: str, name: str, query: DevQuery, request: Request) -> Reply:
-    """The pages of a repository for developers: overview, code, issues and proposals, runs, releases"""
+    """The pages of a repository for developers, a tab each"""
     place = await find(caller, owner, name)
     if (elsewhere := _elsewhere(place, request, "/dev")) is not None:
         return elsewhere
@@ -84,6 +88,10 @@ async def dev(caller: Caller, owner: str, name: str, query: DevQuery, request: R
         return await _runs(place, query)
     if query.tab == "releases":
         return await _releases(place, query)
+    if query.tab == "security":
+        return await _security(place)
+    if query.tab == "insights":
+        return await _insights(place)
     if query.tab != "code":
         raise NotFound
     if query.seal:
@@ -214,6 +222,18 @@ async def _releases(place: Place, query: DevQuery) -> Reply:
     page = await releases.page(place.view, PageQuery(limit=ROWS, cursor=query.cursor or None))
     rows = [(one, await talk.text(place, one.notes)) for one in page.items]
     return _show(place, "releases", "releases", releases=rows, cursor=page.next_cursor)
+
+
+async def _security(place: Place) -> Reply:
+    known = await advisories.page(place.view, AdvisoryQuery(limit=ROWS, repo=place.repo.full_name))
+    rules = await protection.page(place.view, PageQuery(limit=ROWS))
+    return _show(place, "security", "security", advisories=known.items, rules=rules.items)
+
+
+async def _insights(place: Place) -> Reply:
+    depends = await dependency.of(place.view, None)
+    used = await dependents.page(place.view, PageQuery(limit=ROWS))
+    return _show(place, "insights", "insights", depends=depends, used=used.items, cursor=used.next_cursor)
 
 
 async def _seal(place: Place, seal_id: str) -> Reply:

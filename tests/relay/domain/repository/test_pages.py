@@ -288,7 +288,20 @@ def test_releases_and_their_files(mine: Repository, client: Client) -> None:
     assert "v1.0" in page(http, f"{at(mine)}/dev")
 
 
-@pytest.mark.parametrize("tab", ["issues", "workflows", "releases"])
+def test_rules_of_branches_and_dependencies_are_shown(mine: Repository, client: Client) -> None:
+    rule = {"require_review": True, "required_approvals": 2, "lock_writes": True, "require_checks": True}
+    mine.seal({"requirements.txt": b"requests==2.31.0 # <b>\n"})
+    ok(mine.http.put(f"{mine.url}/protections/main", json=rule))
+    http = client()
+    text = page(http, f"{at(mine)}/dev?tab=security")
+    assert "no direct pushes · approvals: 2 · checks pass" in text
+    assert f"svc repo reports create -R {mine.body['full_name']}" in text
+    text = page(http, f"{at(mine)}/dev?tab=insights")
+    assert "requests" in text
+    assert "==2.31.0" in text
+
+
+@pytest.mark.parametrize("tab", ["issues", "workflows", "releases", "security", "insights"])
 def test_an_empty_tab_says_so(account: Maker, client: Client, tab: str) -> None:
     mine = own(account, client, visibility="public")
     page(client(), f"{at(mine)}/dev?tab={tab}")
