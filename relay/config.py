@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from localstore.core.errors import Invalid
 from localstore.core.identity.request_signature import authority_of
 from localstore.core.limits import GIB, MIB
+from localstore.core.numbers import whole_number
 from relay.base import database_url as urls
 from relay.base import edition, ssh_settings
 from relay.base.environment import Environment, StartRefused
@@ -255,9 +256,10 @@ def _creations(env: Environment) -> dict[str, int]:
     name, found = "TR_QUOTA_CREATIONS", dict(creation.DEFAULTS)
     for one in filter(None, (env.get(name) or "").split(",")):
         kind, _, most = (part.strip() for part in one.partition("="))
-        if kind not in found or not (most.isascii() and most.isdigit() and len(most) < 16):
+        number = whole_number(most, 15)
+        if kind not in found or number is None:
             raise StartRefused(f"{name}={one!r}: write KIND=NUMBER, with a kind of: {', '.join(found)}")
-        found[kind] = int(most)
+        found[kind] = number
     return found
 
 
@@ -375,7 +377,11 @@ def _s3(env: Environment) -> S3 | None:
     if endpoint is None or bucket is None:
         raise StartRefused("S3_ENDPOINT and S3_BUCKET go together; one of them is missing")
     region = env.get("S3_REGION") or "us-east-1"
-    return S3(endpoint, bucket, region, env.secret("S3_ACCESS_KEY"), env.secret("S3_SECRET_KEY"))
+    access, secret = env.secret("S3_ACCESS_KEY"), env.secret("S3_SECRET_KEY")
+    if (access is None) != (secret is None):
+        missing = "S3_ACCESS_KEY" if access is None else "S3_SECRET_KEY"
+        raise StartRefused(f"S3_ACCESS_KEY and S3_SECRET_KEY go together; {missing} is missing")
+    return S3(endpoint, bucket, region, access, secret)
 
 
 def _tls(env: Environment, dev: bool) -> tuple[Path, Path] | None:

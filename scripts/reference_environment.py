@@ -116,7 +116,7 @@ RELAY: dict[str, Variable] = {
     "S3_BUCKET": Variable("–", "A bucket for this node alone."),
     "S3_REGION": Variable("`us-east-1`", "Region that requests are signed for."),
     "S3_ACCESS_KEY": Variable("–", "Without it requests are not signed."),
-    "S3_SECRET_KEY": Variable("–", "Belongs to `S3_ACCESS_KEY`."),
+    "S3_SECRET_KEY": Variable("–", "Belongs to `S3_ACCESS_KEY`; one without the other is refused."),
     "TR_SINGLE_USER_E2EE_ENABLED": Variable(
         "off", "End-to-end encrypted projects; with it on, `/readyz` fails, since this build has none."
     ),

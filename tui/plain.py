@@ -18,6 +18,7 @@ from typing import TextIO, TypeVar
 from localstore.core.errors import SvcError
 from localstore.core.model.history import SealSummary
 from localstore.core.model.repo import Repo
+from localstore.core.numbers import whole_number
 from tui import contents, reads
 from tui.client import Client, sentence
 from tui.pages import Choice, Page, Pages
@@ -168,8 +169,8 @@ class Plain:
                 start = 0
             elif word.startswith(":"):
                 self._command(word[1:])
-            elif word.isdecimal() and 0 < int(word) <= len(choices):
-                opened = choices[int(word) - 1].page
+            elif (number := whole_number(word)) is not None and 0 < number <= len(choices):
+                opened = choices[number - 1].page
                 if opened is not None:
                     return opened
             else:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from localstore.core.errors import SvcError
+from localstore.core.numbers import whole_number
 
 
 class StartRefused(SvcError):
@@ -41,6 +42,7 @@ class Environment:
         value = self.get(name)
         if value is None:
             return default
-        if not (value.isascii() and value.isdigit() and low <= int(value) <= high):
+        number = whole_number(value)
+        if number is None or not low <= number <= high:
             raise StartRefused(f"{name}={value!r} is not a whole number from {low} to {high}")
-        return int(value)
+        return number

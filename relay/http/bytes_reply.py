@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import AsyncIterator
 
-_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 
 
 def not_modified(if_none_match: str | None, etag: str) -> bool:

@@ -46,7 +46,7 @@ ATTRIBUTES = {
 CLASSES = {"span": {"c", "k", "s", "m", "n", "t", "del", "ins", "task", "checked"}}
 SCHEMES = {"http", "https", "mailto"}
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
-_NUMBER = re.compile(r"(?<![\w/#&])#(\d{1,9})(?!\w)")
+_NUMBER = re.compile(r"(?<![\w/#&])#([0-9]{1,9})(?!\w)")
 _TASK = re.compile(r"\[([ xX])\] ")
 _SLUG = re.compile(r"[^\w\- ]")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from localstore.core.errors import SvcError
+from localstore.core.numbers import whole_number
 from relay.base import edition
 
 What = Literal["bytes", "objects", "repositories"]
@@ -232,9 +233,10 @@ def _limit(text: str) -> int | None:
         return None
     power = "KMGT".find(text[-1:].upper()) + 1 if text[-1:] else 0
     digits = text[:-1] if power else text
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
+    number = whole_number(digits, 15)
+    if number is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number such as 500, 10G or default")
-    return min(int(digits) << 10 * power, 2**61)
+    return min(number << 10 * power, 2**61)
 
 
 def _gc(asked: argparse.Namespace) -> int:

@@ -93,7 +93,8 @@ def compiled_jq(expression: str) -> Any:
 
 
 def run_template(text: str, records: Iterable[Record]) -> list[str]:
-    """A Jinja2 template rendered once for each record, its fields as variables."""
+    """A Jinja2 template rendered once for each record, its fields as variables. Values that are no text are
+    printed in the words of JSON."""
     from jinja2 import TemplateError
 
     try:
@@ -122,7 +123,12 @@ def _environment() -> Any:
     from jinja2 import StrictUndefined
     from jinja2.sandbox import SandboxedEnvironment
 
-    return SandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
+    return SandboxedEnvironment(undefined=StrictUndefined, autoescape=False, finalize=_in_json_words)
+
+
+def _in_json_words(value: Any) -> Any:
+    """What `{{field}}` prints: text and numbers as they are, all else as JSON has it (true, null, a list)."""
+    return to_json(value, pretty=False) if value is None or isinstance(value, (bool, list, dict)) else value
 
 
 def _jq_error(error: Exception) -> UsageError:

@@ -18,6 +18,7 @@ from localstore.core.errors import (
     from_problem,
 )
 from localstore.core.limits import MIB
+from localstore.core.numbers import whole_number
 from svc.http.bounds import Stopped
 from svc.http.connection_limits import ConnectionLimitExceeded
 
@@ -210,8 +211,8 @@ def _read(response: httpx.Response, cap: int) -> bytes:
 
 def _received(response: httpx.Response, cap: int) -> bytearray:
     """The whole body, read from the connection: once, and held by the caller alone."""
-    declared = response.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared[:20]) > cap:
+    declared = whole_number(response.headers.get("content-length", ""))
+    if declared is not None and declared > cap:
         raise _misbehaved(response, f"sent more than {cap} bytes")
     content = bytearray()
     for piece in pieces(response, cap):
@@ -221,8 +222,8 @@ def _received(response: httpx.Response, cap: int) -> bytearray:
 
 def _interrupted(response: httpx.Response, why: str) -> ServerUnreachable:
     """The error for an interrupted answer; its remedy depends on whether the request may be repeated."""
-    announced = response.headers.get("content-length", "")[:20]
-    of = f" of {announced}" if announced.isdecimal() else ""
+    announced = whole_number(response.headers.get("content-length", ""))
+    of = f" of {announced}" if announced is not None else ""
     remedy = remedy_of(response.extensions.get(REPEATABLE, False))
     return ServerUnreachable(
         f"the connection to {_origin(response)} broke off after {response.num_bytes_downloaded}{of} bytes of "

@@ -28,6 +28,7 @@ from localstore.core.identity.ssh import TALKS
 from localstore.core.limits import PAGE_MAX
 from localstore.core.model.base import Page
 from localstore.core.names import TURN_HEADER, turn
+from localstore.core.numbers import whole_number
 from localstore.core.paths import terminal_safe
 from svc import __version__
 from svc.http import answer, bounds
@@ -341,9 +342,9 @@ class Http:
         """Seconds to wait before the next attempt; None if this answer is final."""
         if attempt >= self.attempts or response.status_code not in (429, 502, 503, 504):
             return None
-        asked = response.headers.get("retry-after", "")
-        if asked.isdecimal() and len(asked) < 6:
-            return float(asked) if float(asked) <= WAIT_MAX else None
+        asked = whole_number(response.headers.get("retry-after", ""), 5)
+        if asked is not None:
+            return float(asked) if asked <= WAIT_MAX else None
         return BACKOFF * 2 ** (attempt - 1) if outgoing.repeatable else None
 
     def _needs_key(self, response: httpx.Response, outgoing: Outgoing) -> bool:

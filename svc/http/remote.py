@@ -16,6 +16,7 @@ import msgspec
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import ClientError, Invalid, UsageError
 from localstore.core.identity.ssh import CONNECT, FORWARD, SIGN, Signed
+from localstore.core.numbers import whole_number
 
 if TYPE_CHECKING:
     from localstore.core.identity.keys import DeviceKey
@@ -85,12 +86,13 @@ class Link(msgspec.Struct, frozen=True):
 def link(environment: Mapping[str, str] = os.environ) -> Link | None:
     """The link of this process; None outside of a session over SSH."""
     told = environment.get(VARIABLE, "")
-    fd, _, rest = told.partition(" ")
+    number, _, rest = told.partition(" ")
     origin, _, agent = rest.partition(" ")
-    if not origin or not fd.isdecimal():
+    fd = whole_number(number, 9)
+    if not origin or fd is None:
         return None
     try:
-        return Link(int(fd), origin, unb64u(agent, KEY_BYTES) if agent else b"")
+        return Link(fd, origin, unb64u(agent, KEY_BYTES) if agent else b"")
     except Invalid:
         return None
 

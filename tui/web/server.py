@@ -18,6 +18,7 @@ import textual_serve
 from aiohttp import WSMsgType, web
 
 from localstore.core.errors import ClientError
+from localstore.core.numbers import whole_number
 from tui.web.child import Child
 from tui.web.guard import AGAIN, Guard
 
@@ -236,4 +237,5 @@ async def _say(page: web.WebSocketResponse, sentence: str) -> None:
 
 def _number(typed: str) -> int:
     """Cells along one side of the terminal; the page tells its size again as soon as the app is there."""
-    return int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 6 else 80
+    cells = whole_number(typed, 5)
+    return 80 if cells is None else cells

@@ -132,7 +132,7 @@ def _python(text: Any, development: bool = False) -> Declared | None:
 def _poetry_pin(wanted: str) -> str | None:
     """Poetry reads a bare version as that version."""
     plain = wanted.removeprefix("==").strip()
-    return plain if re.fullmatch(r"\d[\w.+!-]*", plain) else None
+    return plain if re.fullmatch(r"[0-9][\w.+!-]*", plain) else None
 
 
 # --- JavaScript
@@ -143,7 +143,7 @@ def _package_json(data: bytes) -> Iterator[Declared]:
     top = msgspec.json.decode(data)
     for member in ("dependencies", "optionalDependencies", "peerDependencies", "devDependencies"):
         for name, wanted in _table(top, member).items():
-            exact = re.fullmatch(r"=?v?(\d+\.\d+\.\d+[\w.+-]*)", wanted.strip())
+            exact = re.fullmatch(r"=?v?([0-9]+\.[0-9]+\.[0-9]+[\w.+-]*)", wanted.strip())
             dev = member == "devDependencies"
             yield Declared("npm", name, wanted.strip(), exact[1] if exact else None, dev)
 
@@ -159,7 +159,7 @@ def _cargo(data: bytes) -> Iterator[Declared]:
             for name, wanted in _table(place, member).items():
                 real = wanted.get("package", name) if isinstance(wanted, dict) else name
                 text = _version_of(wanted)
-                exact = re.fullmatch(r"=\s*(\d+\.\d+\.\d+[\w.+-]*)", text)
+                exact = re.fullmatch(r"=\s*([0-9]+\.[0-9]+\.[0-9]+[\w.+-]*)", text)
                 version = exact[1] if exact else None
                 yield Declared("crates.io", real, text, version, member != "dependencies")
 

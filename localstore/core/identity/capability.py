@@ -112,7 +112,10 @@ class Token:
         if now >= self.capability.expires:
             raise Unauthorized("the session has expired; run: svc login", reason="expired")
         if op not in self.capability.caps:
-            raise Forbidden(f"this session does not include {op!r}")
+            raise Forbidden(
+                f"this session does not include {op!r}; do this where svc login signed you in, without "
+                f"SVC_TOKEN, or with a token that includes {op!r}: /settings?tab=tokens of the server"
+            )
         asked = (op, repo, ref, audience, request)
         if asked in self._granted:
             return

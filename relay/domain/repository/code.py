@@ -20,7 +20,7 @@ SEALS = 30  # of a page of history
 READMES = ("readme.md", "readme", "readme.txt", "readme.rst")
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 MARKDOWN = (".md", ".markdown")
-_LINES = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?")
+_LINES = re.compile(r"([0-9]{1,7})(?:-([0-9]{1,7}))?")
 
 Shape = Literal["text", "markdown", "picture", "bytes"]
 

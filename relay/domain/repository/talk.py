@@ -10,6 +10,7 @@ from localstore.core.model.collaboration.check import SealChecks
 from localstore.core.model.collaboration.issue import Comment, Issue
 from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.collaboration.review import Review
+from localstore.core.numbers import whole_number
 from relay.domain.repository.place import Place
 from relay.service.checks import check
 from relay.service.discussion import comment, issue
@@ -51,7 +52,7 @@ class Talk:
 
 async def find(place: Place, number: str) -> Talk:
     """The issue or proposal with this number. Raises NotFound."""
-    if not (number.isascii() and number.isdigit() and len(number) < 10):
+    if whole_number(number, 9) is None:
         raise NotFound
     try:
         subject: Issue | Proposal = await issue.get(place.view, number)

@@ -50,9 +50,15 @@ async def create(view: View, body: InviteCreate) -> Invite:
         now = now_ms()
         who, handle = await account_of(tx, body.handle, "/handle")
         found = await tx.one(repos.ONE, id=view.repo.id, account=who)
-        if found is not None and repos.role(found) is not None:
+        role = None if found is None else repos.role(found)
+        if role == "owner":
             raise AlreadyCollaborator(
-                f"@{handle} has the role {repos.role(found)} already; to change it: "
+                f"@{handle} owns {view.repo.full_name} and may do everything there; "
+                f"to see who else has a role: svc repo collaborator list -R {view.repo.full_name}"
+            )
+        if role is not None:
+            raise AlreadyCollaborator(
+                f"@{handle} has the role {role} already; to change it: "
                 f"svc repo collaborator role {handle} ROLE"
             )
         await tx.run(rows.EXPIRE_INVITE, of_repo=view.repo.id, who=who, now=now)

@@ -17,6 +17,7 @@ from localstore.core.model.collaboration.inbox import (
     InboxState,
     InboxSubject,
 )
+from localstore.core.numbers import whole_number
 from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
@@ -24,7 +25,7 @@ from relay.db.collaboration import inbox as rows
 from relay.db.collaboration import inbox_offers as offers
 from relay.db.engine.database import Row, Tx
 from relay.db.engine.keyset import Keyset
-from relay.http.paging import INT64, Cursor, page_size
+from relay.http.paging import Cursor, page_size
 
 # In the id of a row about an organisation, where others have a number: an invitation to it, a declined one.
 ORG, DECLINED = "org", "declined"
@@ -89,8 +90,8 @@ def _marking(caller: Caller, item: str) -> _Marking | None:
         return _Marking(offers.ONE, offers.MARK, _offer, {**me, "of_org": about_id})
     if digits == DECLINED:
         return _Marking(offers.ANSWER, offers.MARK_ANSWER, _answer, {**me, "of_invite": about_id})
-    number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else -1
-    if str(number) != digits or not 0 <= number < INT64:
+    number = whole_number(digits)
+    if number is None or str(number) != digits:
         return None
     return _Marking(rows.ONE, rows.MARK, _to_wire, {**me, "of_repo": about_id, "of_number": number})
 

@@ -11,6 +11,7 @@ from localstore.core import limits, validation
 from localstore.core.errors import Conflict, Invalid, NotFound
 from localstore.core.model.base import Actor
 from localstore.core.model.collaboration.label import Label, LabelCreate
+from localstore.core.numbers import whole_number
 from localstore.core.rights import OPERATIONS
 from relay.base.actors import actor
 from relay.base.clock import now_ms
@@ -18,7 +19,6 @@ from relay.base.words import words
 from relay.caller import View
 from relay.db.collaboration import issue as rows
 from relay.db.engine.database import Statement, Tx
-from relay.http.paging import INT64
 from relay.service.discussion import label as labels
 
 
@@ -43,8 +43,8 @@ async def find(tx: Tx, view: View, number: str) -> Subject:
 
 def parsed(number: str) -> int:
     """The number in a path. Raises NotFound unless it is one."""
-    n = int(number) if number.isascii() and number.isdigit() and len(number) < 19 else 0
-    if str(n) != number or not 0 < n < INT64:
+    n = whole_number(number)
+    if not n or str(n) != number:
         raise NotFound
     return n
 

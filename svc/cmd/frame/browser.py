@@ -10,13 +10,18 @@ from localstore.core.model.repo import Repo
 from localstore.core.names import page_path
 from svc.cmd.frame.context import Ctx
 from svc.console import Out
+from svc.http.remote import link
 
 _SSH = ("SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY")
 
 
 def can_open(out: Out, environment: Mapping[str, str] = os.environ) -> bool:
     """Whether a page would open on the user's screen."""
-    if not out.interactive or any(environment.get(name) for name in _SSH):
+    if not out.interactive or link(environment) is not None:  # over SSH to a relay this is its machine
+        return False
+    if environment.get("BROWSER"):  # the user names what opens pages, in a session over SSH too
+        return True
+    if any(environment.get(name) for name in _SSH):
         return False
     return sys.platform in ("darwin", "win32") or bool(
         environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable
+from copy import copy
 from difflib import get_close_matches
 from functools import partial
 from typing import Any, NoReturn
@@ -81,6 +82,8 @@ class Command(TyperCommand):
         settings["help"] = text.strip()
         settings["context_settings"] = HELP
         super().__init__(*args, **settings)
+        for param in self.params:
+            param.type = _in_plain_digits(param.type)
         self.own_params = list(self.params)
         self.params.extend(shared_options())
 
@@ -209,6 +212,22 @@ def _require_format(command: str, template: str | None, own: list[Any]) -> None:
             f"--template formats the answer, such as '{{{{number}}}}'; {command} --from-template {shown} "
             "begins with the template of that name"
         )
+
+
+def _in_plain_digits(kind: Any) -> Any:
+    """A type of numbers that takes the digits 0 to 9 alone, where Python's `int` and `float` also take those
+    of other scripts and underscores; any other type as it is."""
+    if kind.name.partition(" ")[0] not in ("int", "integer", "float"):  # a range of them has a second word
+        return kind
+    plain, convert = copy(kind), kind.convert
+
+    def convert_plain(value: Any, param: Any, ctx: Any) -> Any:
+        if isinstance(value, str) and not (value.isascii() and "_" not in value):
+            kind.fail(f"{terminal_safe(value[:60])} is not a number in the digits 0 to 9.", param, ctx)
+        return convert(value, param, ctx)
+
+    plain.convert = convert_plain
+    return plain
 
 
 def arguments_of(command: Command) -> list[Any]:

@@ -5,6 +5,8 @@ Existing commands are looked up first and need no line here.
 
 from __future__ import annotations
 
+from localstore.core.numbers import whole_number
+
 WORDS: dict[str, str] = {
     "add": "there is nothing to add: svc push sends every change that no ignore rule names",
     "alias": "aliases are your shell's: alias sp='svc push'",
@@ -192,6 +194,7 @@ OPTIONS = {  # and words behind a command: of git and gh, by the command that is
     "repo release create --prerelease": "a release is named by its version alone, such as v2.0.0-rc.1",
     "repo release create --title": "a release is named by its version; --notes TEXT says more",
     "repo release create -t": "a release is named by its version; --notes TEXT says more",
+    "repo transfer WORDS": "svc repo transfer HANDLE -R OWNER/NAME offers that repository to HANDLE",
     "repo tag -d": "svc repo tag delete NAME deletes a tag",
     "repo branch WORDS": "svc repo branch NAME makes a branch, svc repo branch-delete NAME deletes one",
     "repo run rerun --failed": "svc repo run rerun ID queues one attempt of one check",
@@ -217,6 +220,6 @@ def option_hint(command: str, option: str | None) -> str:
     """The hint for an option that `svc COMMAND` lacks (None: for extra words); empty for unknown ones."""
     if option is None:
         return OPTIONS.get(f"{command} WORDS", "")
-    if option[1:].isdigit():
+    if whole_number(option[1:]) is not None:
         option = "-"  # as in `log -5`
     return OPTIONS.get(f"{command} {option}", "")

@@ -135,7 +135,7 @@ def add_label(
     if not create:
         made = _change(ctx, repo, n, ProposalPatch(add_labels=names))
     else:
-        with known(repo, n):
+        with known(ctx.api, repo, n):
             for name in names:
                 query = LabelAddQuery(create="1")
                 made = ctx.api.send(proposals.ADD_LABEL, query=query, id=repo.id, n=n, name=name)
@@ -162,7 +162,7 @@ def remove_label(
         if name.casefold() not in on:
             raise NotFound(f"proposal #{found.number} has no label {name}")
     n = str(found.number)
-    with known(repo, n):
+    with known(ctx.api, repo, n):
         for name in names:
             made = ctx.api.send(proposals.REMOVE_LABEL, id=repo.id, n=n, name=name)
     left = ", ".join(one.name for one in made.labels) or "none are left"
@@ -183,7 +183,7 @@ def _set_state(ctx: Ctx, number: str, comment: str | None, patch: ProposalPatch,
 
 
 def _change(ctx: Ctx, repo: Repo, number: str, patch: ProposalPatch) -> Proposal:
-    with known(repo, number):
+    with known(ctx.api, repo, number):
         return ctx.api.send(proposals.UPDATE, patch, id=repo.id, n=number)
 
 

@@ -87,7 +87,7 @@ def review(
         _dismiss(ctx, repo, found, dismiss.removeprefix("@"))
         return
     said = checked(ReviewCreate(verdict=wanted[0], body=text or "", seal_id=found.head_seal))
-    with known(repo, str(found.number)):
+    with known(ctx.api, repo, str(found.number)):
         made = ctx.api.send(reviews.CREATE, said, id=repo.id, n=str(found.number))
     sentence = f"{_DID[made.verdict]} {titled(found)} at {made.seal_id[:12]}"
     sentence += f", with {count(len(waiting), 'comment')} on lines" if waiting else ""

@@ -200,7 +200,7 @@ def on_lines(
         suggestion=other,
         draft=draft,
     )
-    with known(repo, str(found.number)):
+    with known(ctx.api, repo, str(found.number)):
         return ctx.api.send(threads.CREATE, checked(request), id=repo.id, n=str(found.number))
 
 

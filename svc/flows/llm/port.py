@@ -10,6 +10,7 @@ from localstore.core import manifest
 from localstore.core.errors import UsageError
 from localstore.core.limits import MANIFEST_BYTES
 from localstore.core.names import MANIFEST
+from localstore.core.numbers import whole_number
 from localstore.models.place import DEFAULT_PORT, PORT_VARIABLE
 
 
@@ -28,6 +29,7 @@ def port_of(option: int | None, folder: Path, environment: Mapping[str, str]) ->
     text = environment.get(PORT_VARIABLE, "")
     if not text:
         return DEFAULT_PORT
-    if not text.isdecimal() or not 1 <= int(text[:9]) <= 65535:
+    port = whole_number(text)
+    if port is None or not 1 <= port <= 65535:
         raise UsageError(f"{PORT_VARIABLE} must be a port from 1 to 65535")
-    return int(text)
+    return port

@@ -12,12 +12,12 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from localstore.core.errors import NotFound, UsageError
+from localstore.core.errors import NotFound, SvcError, UsageError
+from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.collaboration.proposal import Proposal, ProposalQuery
 from localstore.core.model.repo import Repo
 from svc.api import Api
-from svc.flows.place.refs import explained_not_found
 from svc.flows.place.where import Where
 from svc.http.checked import checked
 
@@ -72,7 +72,7 @@ def find(where: Where, api: Api, place: Place, typed: str) -> Proposal:
     repo, fork = place.repo, place.fork
     number = _NUMBER.fullmatch(typed.strip())
     if number is not None:
-        with known(repo, number[1], place.elsewhere):
+        with known(api, repo, number[1], place.elsewhere):
             return api.send(proposals.GET, id=repo.id, n=number[1])
     head = _HEAD.fullmatch(typed)
     branch = head["branch"] if head else typed or where.branch_of(fork or repo)
@@ -121,7 +121,23 @@ def open_in_both(api: Api, place: Place, found: Proposal) -> bool:
 
 
 @contextmanager
-def known(repo: Repo, number: str, more: str = "") -> Iterator[None]:
-    """Raise NotFound with a sentence about the proposal, and `more`, for a bare 404 of the server."""
-    with explained_not_found(repo, f"proposal #{number}", f"{LIST}{more}"):
+def known(api: Api, repo: Repo, number: str, more: str = "") -> Iterator[None]:
+    """Raise NotFound with a sentence about the proposal, and `more`, or about the issue of this number, for a
+    bare 404 of the server."""
+    try:
         yield
+    except NotFound as error:
+        if not error.bare:
+            raise
+        if _is_issue(api, repo, number):
+            raise NotFound(
+                f"#{number} of {repo.full_name} is an issue; see: svc issue view {number}"
+            ) from None
+        raise NotFound(f"{repo.full_name} has no proposal #{number}; see: {LIST}{more}") from None
+
+
+def _is_issue(api: Api, repo: Repo, number: str) -> bool:
+    with suppress(SvcError):
+        api.send(issues.GET, id=repo.id, n=number)
+        return True
+    return False

@@ -122,6 +122,14 @@ def _a_verdict_of_nobody(place: Place) -> None:
     assert place.ann.ok("pr", "view", "1", "--json", "reviewers").json() == {"reviewers": []}
 
 
+@row("not_found", "issue view")
+def _an_issue_is_no_proposal(place: Place) -> None:
+    proposed(place)
+    place.ann.ok("issue", "create", "-t", "Broken", "-b", "")
+    refused(place.ann, "pr", "view", "2", says="issue view 2")
+    assert "Broken" in place.ann.ok("issue", "view", "2").out
+
+
 @row("suggestion_moved", "pr threads")
 def _lines_were_edited_since_they_were_suggested(place: Place) -> None:
     proposed(place)

@@ -64,6 +64,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "a repository needs an owner with a handle": _KEY,
         "an organisation needs an admin with a handle": _KEY,
         "came with a script token": _KEY,
+        "this session does not include": "a sign-in brings a session with all that its person may do",
         "does not sign people in by device key": "the browser is left, as in the row of not_found and login",
     },
     ("identity_level", "login"): {

@@ -169,6 +169,7 @@ def _the_server_moved(place: Place) -> None:
 
 
 @row("already_collaborator", "repo collaborator role")
+@row("already_collaborator", "repo collaborator list")
 @row("invite_pending", "repo collaborator role")
 @row("not_found", "repo collaborator list")
 @row("transfer_pending", "repo transfer-list")
@@ -178,6 +179,9 @@ def _a_repository_that_is_shared_and_given_away(place: Place) -> None:
     bob = Machine(place.base, "bob", place.node)
     bob.ok("login", "--device-key", "--handle", "bob-shared", where=place.base)
     where = ("-R", place.repo)
+    owner = ("repo", "collaborator", "add", place.handle, *where)
+    refused(place.ann, *owner, says=f"repo collaborator list -R {place.repo}")
+    place.ann.ok("repo", "collaborator", "list", *where)
     place.ann.ok("repo", "collaborator", "add", "bob-shared", *where)
     again = ("repo", "collaborator", "add", "bob-shared", "--role", "write", *where)
     refused(place.ann, *again, says="repo collaborator role bob-shared ROLE")

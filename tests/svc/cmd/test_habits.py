@@ -44,7 +44,7 @@ def test_words_of_git_are_answered_with_ours(svc: Svc, word: str) -> None:
 def test_options_of_git_are_answered_with_ours(svc: Svc, typed: str) -> None:
     words = {"log -": "log -5", "push WORDS": "push origin main", "pull WORDS": "pull origin main"}
     words |= {"repo branch WORDS": "repo branch delete one", "blame WORDS": "blame main a.txt"}
-    words["login WORDS"] = "login alice"
+    words |= {"login WORDS": "login alice", "repo transfer WORDS": "repo transfer alice/notes bob"}
     told = svc(*words.get(typed, typed).split())
     assert (told.code, told.out) == (2, ""), told
     assert OPTIONS[typed] in told.err
@@ -346,3 +346,13 @@ def test_a_push_that_removes_most_of_a_branch_needs_a_yes(linked: Svc) -> None:
     assert "f0.txt" in linked("status").out
     told = linked("push", "-m", "Gone", "--yes")
     assert (told.code, "110 removed" in told.err) == (0, True), told
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [("issue", "list", "--limit", "٣"), ("pr", "checks", "--interval", "1_0"), ("tui", "--port", "３")],
+)
+def test_numbers_are_written_in_plain_digits(svc: Svc, typed: tuple[str, ...]) -> None:
+    told = svc(*typed)
+    assert (told.code, told.out) == (2, "")
+    assert f"{typed[-1]} is not a number in the digits 0 to 9" in told.err

@@ -112,6 +112,13 @@ def test_jq_and_template() -> None:
         Format.of(None, ".", "x")
 
 
+def test_a_template_prints_what_is_no_text_in_the_words_of_json() -> None:
+    record = {"yes": True, "no": False, "none": None, "many": ["ä", 1], "name": "True", "count": 3}
+    told = run_template("{{yes}} {{no}} {{none}} {{many}} {{many[0]}} {{name}} {{count}}", [record])
+    assert told == ['true false null ["ä",1] ä True 3']
+    assert run_template("{% if not no %}{{yes and none}}{% endif %}{{[yes]}}", [record]) == ["null[true]"]
+
+
 HOSTILE = "a\x1b[2J\x07\x9b\u202e\t\nb"
 
 

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from localstore.core.model.collaboration import protection
 from localstore.core.model.collaboration.protection import Protection, ProtectionSet
 from localstore.core.model.repo import Repo
+from localstore.core.numbers import whole_number
 from tui import contents
 from tui.actions import Action
 from tui.screens.base import Base
@@ -151,4 +152,5 @@ class RuleScreen(Base):
 
 
 def _number(text: str) -> int | str:
-    return int(text) if text.strip().isdecimal() and len(text) < 10 else text.strip()
+    number = whole_number(text.strip(), 9)
+    return text.strip() if number is None else number

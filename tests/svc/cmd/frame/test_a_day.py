@@ -110,6 +110,22 @@ def test_a_number_of_a_proposal_is_named_as_one(alice: Svc, repo: str) -> None:
     assert "has no issue #7; see: svc issue list" in alice("issue", "view", "7").err
 
 
+def test_a_number_of_an_issue_is_named_as_one(alice: Svc, repo: str) -> None:
+    assert alice("issue", "create", "-t", "Broken", "-b", "").code == 0
+    for typed in (("pr", "view", "1"), ("pr", "close", "1"), ("pr", "label", "add", "1", "x")):
+        told = alice(*typed)
+        assert (told.code, told.out) == (1, "")
+        assert f"#1 of {repo} is an issue; see: svc issue view 1" in told.err
+    assert "has no proposal #7; see: svc pr list" in alice("pr", "view", "7").err
+
+
+def test_the_owner_of_a_repository_is_not_invited_to_it(alice: Svc, repo: str) -> None:
+    told = alice("repo", "collaborator", "add", repo.partition("/")[0])
+    assert told.code == 1
+    assert f"owns {repo} and may do everything there" in told.err
+    assert "collaborator role" not in told.err
+
+
 def test_a_run_is_recorded_on_a_branch(alice: Svc, repo: str) -> None:
     head = json.loads(alice("log", "--json", "id").out)[0]["id"]
     told = alice("repo", "run", "create", "ci/test", "--branch", "main", "-R", repo, "--json", "seal_id")
