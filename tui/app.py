@@ -155,7 +155,10 @@ class SvcApp(News, inherit_bindings=False):
             return get_current_worker()
 
         def ask() -> None:
-            self.run_worker(work, thread=True, group=read.key, exclusive=True, exit_on_error=False)
+            # A newer reading of a screen replaces its older one, never that of another screen, which would
+            # wait for ever: a list previews what the screen above it is about.
+            group = f"{id(screen)} {read.key}"
+            self.run_worker(work, thread=True, group=group, exclusive=True, exit_on_error=False)
 
         if self._painted:
             ask()

@@ -137,7 +137,7 @@ class Split(View):
             self._timer = self.set_timer(REST, self._again)
 
     def _again(self) -> None:
-        if not self.is_attached or not self.previews or not self.display:
+        if not self.is_attached or not self.previews or not self.display or self.svc.screen is not self.of:
             return
         key = self.listed.key
         if key is None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
+from tests.patience import PATIENCE
 from tests.svc.conftest import Svc
 from tests.tui.test_app import press, project, sees, settle
 from tui import contents
 from tui.app import SvcApp
+from tui.contents import Read
 from tui.screens import split
 from tui.screens.repo import RepoScreen
 
@@ -115,3 +119,30 @@ async def test_rows_that_are_passed_over_are_not_asked_for(
         assert isinstance(screen, RepoScreen)
         for number in (1, 2):
             assert pilot.app.client.known(contents.issue(screen.repo.id, number)) is None
+
+
+async def test_a_preview_takes_nothing_from_the_screen_that_opens_over_it(
+    listed: str, open_app: Open
+) -> None:
+    """Its cursor rests long enough just when the row is opened: both read the same proposal."""
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        app = pilot.app
+        assert isinstance(app, SvcApp)
+        await issues(pilot)
+        await press(pilot, "p")
+        await sees(pilot, "Proposals, open 1", "▎ because")
+        go, fetch = threading.Event(), app.client.fetch
+
+        def held(read: Read[Any]) -> tuple[Any, float]:
+            go.wait(PATIENCE)
+            return fetch(read)
+
+        app.client.fetch = held  # type: ignore[method-assign]
+        app.client.known = lambda read: None  # type: ignore[method-assign]
+        below = app.screen
+        await press(pilot, "enter")
+        assert app.screen is not below
+        for view in below.query(split.Split):
+            view._again()
+        go.set()
+        await sees(pilot, "Versions 1")
