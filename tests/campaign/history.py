@@ -146,6 +146,8 @@ class History:
     def act(self, machine: Machine) -> None:
         command, how = self.command(machine), self.random.choice(MODES)
         self.trail.append(f"{machine.name} {how}: svc {' '.join(command)}")
+        if command[0] == "push":
+            machine.keep_both()
         before = self.here(machine)
         done = self.under(machine, command, how)
         self.trail[-1] += f" → {done.code} {(done.err or done.out).strip()[:160]}"
@@ -249,6 +251,7 @@ class History:
                 pushed = []
                 for machine in self.machines:
                     machine.ok("pull", "--merge")
+                    machine.keep_both()
                     done = machine.ok("push", "-m", "rest", "--json").json()
                     pushed.append(done["seal"] or done["sent"])
                     if done["refused"]:

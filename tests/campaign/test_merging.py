@@ -95,6 +95,9 @@ def test_a_push_that_meets_a_live_edit_merges_it_or_stops_before_sealing(place: 
         f"conflict in app.py, line 4: @{place.handle}'s version stays; yours (line 4) is kept whole as {name}"
         in refused.err
     )
+    again = bob.run("push", "-m", "both")
+    assert (again.code, f"app.py is in conflict, and your version is {name}" in again.err) == (1, True)
+    bob.keep_both()
     bob.ok("push", "-m", "both")
     ann.ok("pull", "--merge")
     assert ann.files() == bob.files()

@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import pkgutil
+import re
 import select
 import signal
 import subprocess
@@ -182,6 +183,9 @@ class Fork:
         os.kill(self.pid, signal.SIGTERM)
 
 
+JOINING = ("pull", "switch", "merge")  # commands that join edits, and exit 1 where they could not
+
+
 class Machine:
     """One device: its own home and folder. A command runs in a fork that has svc loaded already."""
 
@@ -225,10 +229,18 @@ class Machine:
         return self.begin(*words, **how).wait()
 
     def ok(self, *words: str, **how: Any) -> Ran:
+        """What a command did, whose exit code is 0, or 1 for the conflicts that it has made."""
         done = self.run(*words, **how)
-        if done.code:
+        conflicts = done.code == 1 and words[0] in JOINING and re.search(r"(?m)^conflict in ", done.err)
+        if done.code and not (conflicts and "\nsvc: " not in f"\n{done.err}"):
             raise Broken(f"{self.name}: svc {' '.join(words)} ended with {done.code}: {done.err}")
         return done
+
+    def keep_both(self, where: Path | None = None) -> None:
+        """End the conflicts of the folder by giving each copy a name of its own."""
+        for path in sorted((where or self.folder).rglob("*.sync-conflict-*")):
+            if path.is_file() and path.suffix != ".kept":
+                path.rename(path.with_name(f"{path.name}.kept"))
 
     def files(self) -> dict[str, bytes]:
         """All files of the folder but the link."""
