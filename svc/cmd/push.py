@@ -17,7 +17,7 @@ from localstore.core.paths import terminal_safe
 from localstore.errors import EditsConflict, UnpulledSeal
 from localstore.progress import silent
 from localstore.sync.held_back import new_git_ignored
-from localstore.sync.open_merge import open_merge
+from localstore.sync.open_merge import open_merge, unresolved
 from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun
@@ -37,7 +37,7 @@ from svc.cmd.frame.working_copy import (
 from svc.console import Column, answers
 from svc.console.table import size
 from svc.flows.diff import diff
-from svc.flows.merge.resolve import require_resolved
+from svc.flows.merge.resolve import require_no_conflicts
 from svc.flows.place.folder import copy_for_sending
 from svc.flows.place.known_seals import remember
 from svc.flows.push import Agreed, Pushed
@@ -143,8 +143,9 @@ class _LeftOut(ClientError):
 def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False, confirmed: bool = False) -> Pushed:
     """`confirmed`: the user wants to send what git ignores for them alone."""
     with copy_for_sending(ctx.obj) as copy:
-        if open_merge(copy) is None:  # whose refusal names what is merged
-            require_resolved(copy)
+        merge = open_merge(copy)
+        if merge is None or (merge.whole and not unresolved(copy, merge)):  # else its refusal names the merge
+            require_no_conflicts(copy)
         copy.sends_git_ignored = confirmed
         held = [] if dry_run or confirmed else new_git_ignored(copy)
         if not held:

@@ -245,12 +245,12 @@ class History:
         """Fine weather: everybody goes to each branch and brings it up to date."""
         for branch in self.branches:
             for machine in self.machines:
-                machine.ok("switch", branch, "--merge")
+                machine.joined("switch", branch, "--merge")
             for _ in range(6):
                 before = [machine.files() for machine in self.machines]
                 pushed = []
                 for machine in self.machines:
-                    machine.ok("pull", "--merge")
+                    machine.joined("pull", "--merge")
                     machine.keep_both()
                     done = machine.ok("push", "-m", "rest", "--json").json()
                     pushed.append(done["seal"] or done["sent"])
@@ -262,7 +262,7 @@ class History:
                 raise Broken(f"{branch} does not come to rest")
             copy = self.base / f"clone-{branch}"
             self.trees[branch] = audit.converged(self.machines, self.repo, branch, copy)
-            self.figures.conflicts += sum(".sync-conflict-" in path for path in self.trees[branch])
+            self.figures.conflicts += sum(".kept-" in path for path in self.trees[branch])
 
     def audit(self) -> None:
         self.node.turn()

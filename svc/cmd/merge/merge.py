@@ -19,7 +19,7 @@ from svc.console import Column, answers
 from svc.flows.common import ConflictCopy
 from svc.flows.merge import merge as flow
 from svc.flows.merge.merge import Merging, Source
-from svc.flows.merge.resolve import require_resolved as require_none_stands
+from svc.flows.merge.resolve import require_no_conflicts
 from svc.flows.place.folder import copy_for_local_work, copy_for_pulling, copy_for_sending
 from svc.flows.place.refs import resolve_ref
 from svc.flows.push import push
@@ -113,7 +113,7 @@ def _continue(ctx: Ctx, message: str) -> None:
         if merging is None:
             raise NoMerge
         require_resolved(copy, merging)
-        require_none_stands(copy)
+        require_no_conflicts(copy)
         done = push(copy, message.strip() or f"Merge {merging.name}")
     note_skipped(ctx, done.skipped)
     record = _record(Merging(merging.source, merging.name, done.sent, done.removed)) | {"seal": done.seal}

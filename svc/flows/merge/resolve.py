@@ -74,7 +74,7 @@ def unresolved_copies(copy: WorkingCopy, paths: Iterable[str]) -> dict[str, str]
     return {path: recorded[path] for path in paths if path in recorded}
 
 
-def require_resolved(copy: WorkingCopy) -> None:
+def require_no_conflicts(copy: WorkingCopy) -> None:
     """Raises ConflictsUnresolved while a conflict stands whose copy the branch does not have: a push would
     publish the copy."""
     standing = {kept: path for kept, path in all_unresolved(copy).items() if kept not in copy.entries}

@@ -99,6 +99,26 @@ def test_a_script_sees_by_the_exit_code_whether_a_conflict_stands(alice: Svc, ke
     assert alice("push", "-m", "Mine").code == 0
 
 
+def test_a_merge_beside_the_conflict_of_a_pull_publishes_no_copy(
+    alice: Svc, kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Path.cwd()
+    monkeypatch.chdir(tmp_path / "other")
+    assert alice("repo", "branch", "side").code == 0
+    assert alice("switch", "side").code == 0
+    Path("side.txt").write_text("side\n")
+    assert alice("push", "-m", "Side").code == 0
+    monkeypatch.chdir(here)
+    told = alice("merge", "side")
+    assert told.code == 0, told
+    for words in (("push", "-m", "Both"), ("merge", "--continue")):
+        refused = alice(*words)
+        assert (refused.code, refused.out) == (1, ""), refused
+        assert f"svc resolve {FILE}" in refused.err
+    assert alice("resolve", str(FILE), "--mine").code == 0
+    assert alice("push", "-m", "Both").code == 0
+
+
 def test_status_and_push_say_which_file_is_the_copy_of_a_conflict(alice: Svc, kept: Path) -> None:
     told = alice("status")
     assert f"new\t{kept}\tyour version of {FILE}, a conflict; svc resolve {FILE}" in told.out
