@@ -155,6 +155,22 @@ class MergeUnresolved(ClientError):
         )
 
 
+class ConflictsUnresolved(ClientError):
+    """Copies that conflicts have made here stand, and the branch has none of them. `paths` lists the files in
+    conflict."""
+
+    code = "conflicts_unresolved"
+
+    def __init__(self, paths: list[str], kept_as: str) -> None:
+        more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+        conflict = "is in conflict" if len(paths) == 1 else "are in conflict"
+        super().__init__(
+            f"nothing was sent: {', '.join(paths[:3])}{more} {conflict}, and your version is {kept_as}; "
+            f"run: svc resolve {paths[0]}, then push again (to keep both files, rename the copy)",
+            paths=paths,
+        )
+
+
 class MergeInterrupted(ClientError):
     """A merge was interrupted while it was written to this folder."""
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import UsageError
+from localstore.core.errors import EXIT_FAILED, UsageError
 from localstore.core.paths import terminal_safe
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun
@@ -49,6 +49,7 @@ def pull(
 
     With them come edits that others have not sealed yet; the command says whose files. Edits of your own in
     the way are never overwritten: --merge joins them, --force moves them to a trash folder and names it.
+    Exits 1 where edits could not be joined; svc resolve ends such a conflict.
 
     Examples:
     svc pull
@@ -79,7 +80,9 @@ def pull(
         ctx.out.note(f"your edited files are in {done.trash}")
     elif done.dry_run and done.given_up:
         ctx.out.note(f"would give up your edits in {path_list(done.given_up)}")
-    ctx.out.done(_sentence(done), _record(done), COLUMNS, value=done.seal or "")
+    ctx.out.done(_sentence(done), _record(done), COLUMNS, value=None if done.dry_run else done.seal or "")
+    if done.conflicts and not done.dry_run:
+        ctx.exit(EXIT_FAILED)
 
 
 def _sentence(done: Pulled) -> str:

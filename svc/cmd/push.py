@@ -17,6 +17,7 @@ from localstore.core.paths import terminal_safe
 from localstore.errors import EditsConflict, UnpulledSeal
 from localstore.progress import silent
 from localstore.sync.held_back import new_git_ignored
+from localstore.sync.open_merge import open_merge, unresolved
 from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.options import DryRun
@@ -36,6 +37,7 @@ from svc.cmd.frame.working_copy import (
 from svc.console import Column, answers
 from svc.console.table import size
 from svc.flows.diff import diff
+from svc.flows.merge.resolve import require_no_conflicts
 from svc.flows.place.folder import copy_for_sending
 from svc.flows.place.known_seals import remember
 from svc.flows.push import Agreed, Pushed
@@ -76,9 +78,10 @@ def push(
     seal that you have not pulled refuses; pull first. The first push of a machine registers its device key.
 
     A push that removes more than half of a branch of 100 files or more asks first, and needs --yes without a
-    terminal.
+    terminal. While a conflict is not resolved it sends nothing.
 
-    Without -m your editor opens (VISUAL, EDITOR) with a list of what would be sent.
+    Without -m your editor opens (VISUAL, EDITOR) with a list of what would be sent. In a pipe it prints the
+    id of the seal that the branch has then, also where nothing was to be sealed.
 
     Examples:
     svc push -m "Read the header once"
@@ -126,7 +129,8 @@ def push(
         ctx.out.note(_traffic(done, monotonic() - started))
     if done.seal is not None and ctx.obj.linked is not None:
         remember(ctx.obj.home, ctx.obj.linked[1].repo_id, [done.seal])
-    ctx.out.done(_sentence(done), _record(done), COLUMNS, value=done.seal or "")
+    value = None if done.dry_run else done.seal or done.head or ""
+    ctx.out.done(_sentence(done), _record(done), COLUMNS, value=value)
     if strict and (done.skipped or done.refused):
         left = count(len(done.skipped) + len(done.refused), "file")
         raise _LeftOut(f"{left} left out, and --strict was given")
@@ -139,6 +143,9 @@ class _LeftOut(ClientError):
 def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False, confirmed: bool = False) -> Pushed:
     """`confirmed`: the user wants to send what git ignores for them alone."""
     with copy_for_sending(ctx.obj) as copy:
+        merge = open_merge(copy)
+        if merge is None or (merge.whole and not unresolved(copy, merge)):  # else its refusal names the merge
+            require_no_conflicts(copy)
         copy.sends_git_ignored = confirmed
         held = [] if dry_run or confirmed else new_git_ignored(copy)
         if not held:

@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 
 from localstore.core.diff.text_merge import has_markers, marked
-from localstore.core.errors import ClientError, UsageError
+from localstore.core.errors import EXIT_FAILED, ClientError, UsageError
 from localstore.core.storage.file_kind import kind_of
 from localstore.sync.owning import opened
 from localstore.sync.working_copy import WorkingCopy
@@ -50,7 +50,7 @@ def conflicts(ctx: Ctx) -> None:
 
     The file has the version that came first; yours is kept whole as KEPT_AS. LINES and KEPT_LINES say where
     two texts differ, BY who made the first. svc resolve PATH ends a conflict; where a path has several, name
-    the copy.
+    the copy. Exits 1 if there is one.
 
     Examples:
     svc conflicts
@@ -61,6 +61,8 @@ def conflicts(ctx: Ctx) -> None:
     for record in over:
         ctx.out.note(f"the conflict in {record.path} is over: {record.kept_as} was deleted")
     ctx.out.rows([record._asdict() for record in found], LIST, empty="no conflicts")
+    if found:
+        ctx.exit(EXIT_FAILED)
 
 
 @answers(COLUMNS)

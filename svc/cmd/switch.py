@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import UsageError
+from localstore.core.errors import EXIT_FAILED, UsageError
 from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.working_copy import count, note_conflicts, note_merged, path_list
 from svc.console import Column, answers
@@ -83,3 +83,5 @@ def switch(
     else:
         sentence = f"On branch {done.branch}, {files}"
     ctx.out.done(sentence, record, COLUMNS, value=done.branch)
+    if done.pulled.conflicts:
+        ctx.exit(EXIT_FAILED)

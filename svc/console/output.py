@@ -134,11 +134,12 @@ class Out:
         item: Any = None,
         columns: Sequence[Column] = (),
         model: type | None = None,
-        value: str = "",
+        value: str | None = None,
     ) -> None:
         """Print the result of a change: `sentence` on a terminal; in a pipe `value`, with the sentence on
-        stderr; with `--json` the changed `item`. An answer that cannot be shown is a note: a script that sees
-        the command fail would make the change again."""
+        stderr, or nothing for an empty one; with `--json` the changed `item`. `value` None: the sentence is
+        the answer. An answer that cannot be shown is a note: a script that sees the command fail would make
+        the change again."""
         try:
             self._done(sentence, item, columns, model, value)
             self.flush()
@@ -151,15 +152,15 @@ class Out:
             self.note(f"this was done: {sentence}. Its answer cannot be written: {error.strerror}")
 
     def _done(
-        self, sentence: str, item: Any, columns: Sequence[Column], model: type | None, value: str
+        self, sentence: str, item: Any, columns: Sequence[Column], model: type | None, value: str | None
     ) -> None:
         if self.format.as_data:
             self._one(_record(item), columns, model)
-        elif self.terminal or not value:
+        elif self.terminal or value is None:
             self._write(terminal_safe(sentence, keep=PROSE) + "\n")
         else:
             self.note(sentence)
-            self._write(plain(value) + "\n")
+            self._write(plain(value) + "\n" if value else "")
 
     def line(self, text: str, colour: str = "") -> None:
         """Print one line of a streamed answer at once."""

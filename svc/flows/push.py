@@ -44,8 +44,9 @@ MARKED = "it still holds conflict markers; run: svc resolve, or take them out, t
 
 
 class Pushed(msgspec.Struct):
-    """`seal` None: nothing to seal. `refused`: path → the relay's reason. `live_by`: path → handles of
-    others' live edits in the seal, of which the folder lacks `lacking`. `sealed`, `unmade`: files that
+    """`seal` None: nothing to seal. `head`: the last seal of the branch then. `refused`: path → the relay's
+    reason. `live_by`: path → handles of others' live edits in the seal, of which the folder lacks
+    `lacking`. `sealed`, `unmade`: files that
     the seal changes and removes, without those that others alone edited. `merged`: path merged with
     others' edits → a handle, None if unknown. `bytes` were uploaded for `size` bytes of files. `kind`:
     of `.svc.yaml`, on a first push. `where`: repository and branch. `unsealed`, of a dry run: whether
@@ -56,6 +57,7 @@ class Pushed(msgspec.Struct):
     that each conflicts with. `merges`: seals that the seal names as merged."""
 
     seal: str | None = None
+    head: str | None = None
     sent: list[str] = msgspec.field(default_factory=list)
     removed: list[str] = msgspec.field(default_factory=list)
     skipped: list[Skipped] = msgspec.field(default_factory=list)
@@ -105,7 +107,7 @@ def push(
         with dry_run_copy(copy) as trial:
             result = _send_changes(trial, no_delete)
             result.unsealed = bool(result.merges) or _unsealed(trial)
-        result.dry_run, result.bytes = True, 0
+        result.dry_run, result.bytes, result.head = True, 0, copy.last_seal
         result.where = f"{copy.repo.repo}, branch {copy.repo.branch}"
         result.tracked, result.ignored = tracked_by_git(copy), list(ignored(copy))
         return result
@@ -117,6 +119,7 @@ def push(
         raise NotSealed(copy.repo.branch) from None
     if result.merges:
         keep(copy, None)
+    result.head = sealed.seal or copy.last_seal
     result.seal, result.live_by, result.lacking = sealed.seal, sealed.live_by, sealed.lacking
     ours = {*sealed.changed} - (sealed.live_by.keys() - {*result.sent, *result.removed})
     result.sealed, result.unmade = sorted(ours - {*sealed.removed}), sorted(ours & {*sealed.removed})

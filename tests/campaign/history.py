@@ -146,6 +146,8 @@ class History:
     def act(self, machine: Machine) -> None:
         command, how = self.command(machine), self.random.choice(MODES)
         self.trail.append(f"{machine.name} {how}: svc {' '.join(command)}")
+        if command[0] == "push":
+            machine.keep_both()
         before = self.here(machine)
         done = self.under(machine, command, how)
         self.trail[-1] += f" → {done.code} {(done.err or done.out).strip()[:160]}"
@@ -243,12 +245,13 @@ class History:
         """Fine weather: everybody goes to each branch and brings it up to date."""
         for branch in self.branches:
             for machine in self.machines:
-                machine.ok("switch", branch, "--merge")
+                machine.joined("switch", branch, "--merge")
             for _ in range(6):
                 before = [machine.files() for machine in self.machines]
                 pushed = []
                 for machine in self.machines:
-                    machine.ok("pull", "--merge")
+                    machine.joined("pull", "--merge")
+                    machine.keep_both()
                     done = machine.ok("push", "-m", "rest", "--json").json()
                     pushed.append(done["seal"] or done["sent"])
                     if done["refused"]:
@@ -259,7 +262,7 @@ class History:
                 raise Broken(f"{branch} does not come to rest")
             copy = self.base / f"clone-{branch}"
             self.trees[branch] = audit.converged(self.machines, self.repo, branch, copy)
-            self.figures.conflicts += sum(".sync-conflict-" in path for path in self.trees[branch])
+            self.figures.conflicts += sum(".kept-" in path for path in self.trees[branch])
 
     def audit(self) -> None:
         self.node.turn()

@@ -299,7 +299,8 @@ def test_a_file_that_is_edited_after_a_wrong_digest_comes_through(lying: Place, 
 
 def settled(machine: Machine) -> None:
     """With an honest relay the same commands finish the work."""
-    machine.ok("pull", "--merge")
+    machine.joined("pull", "--merge")
+    machine.keep_both()
     machine.ok("push", "-m", "after all")
 
 

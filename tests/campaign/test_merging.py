@@ -42,7 +42,7 @@ def test_two_values_for_one_setting_are_never_mixed(place: Place) -> None:
     place.write(ann, "app.py", APP.replace("30", "45"))
     place.write(bob, "app.py", APP.replace("30", "60"))
     ann.ok("push", "-m", "forty-five")
-    done = bob.ok("pull", "--merge")
+    done = bob.conflicting("pull", "--merge")
     assert bob.files()["app.py"].decode() == APP.replace("30", "45")
     [(name, kept)] = copies(bob, "app").items()
     assert kept == APP.replace("30", "60")
@@ -95,6 +95,9 @@ def test_a_push_that_meets_a_live_edit_merges_it_or_stops_before_sealing(place: 
         f"conflict in app.py, line 4: @{place.handle}'s version stays; yours (line 4) is kept whole as {name}"
         in refused.err
     )
+    again = bob.run("push", "-m", "both")
+    assert (again.code, f"app.py is in conflict, and your version is {name}" in again.err) == (1, True)
+    bob.keep_both()
     bob.ok("push", "-m", "both")
     ann.ok("pull", "--merge")
     assert ann.files() == bob.files()
@@ -105,6 +108,6 @@ def test_json_names_conflicts_for_scripts(place: Place) -> None:
     place.write(ann, "app.py", APP.replace("30", "45"))
     place.write(bob, "app.py", APP.replace("30", "60"))
     ann.ok("push", "-m", "forty-five")
-    found = bob.ok("pull", "--merge", "--json", "conflicts").json()["conflicts"]
+    found = bob.conflicting("pull", "--merge", "--json", "conflicts").json()["conflicts"]
     [name] = copies(bob, "app")
     assert found == [{"path": "app.py", "kept_as": name, "lines": "3", "kept_lines": "3", "by": place.handle}]

@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import pkgutil
+import re
 import select
 import signal
 import subprocess
@@ -225,10 +226,33 @@ class Machine:
         return self.begin(*words, **how).wait()
 
     def ok(self, *words: str, **how: Any) -> Ran:
+        """What a command did, whose exit code is 0."""
         done = self.run(*words, **how)
         if done.code:
             raise Broken(f"{self.name}: svc {' '.join(words)} ended with {done.code}: {done.err}")
         return done
+
+    def joined(self, *words: str, **how: Any) -> Ran:
+        """What a pull, merge or switch did whose edits may be in conflict: its exit code is 1 if it has made
+        conflicts, 0 if not, and there is no error."""
+        done = self.run(*words, **how)
+        conflicts = re.search(r"(?m)^conflict in ", done.err) is not None
+        if done.code != conflicts or re.search(r"(?m)^svc: ", done.err):
+            raise Broken(f"{self.name}: svc {' '.join(words)} ended with {done.code}: {done.err}")
+        return done
+
+    def conflicting(self, *words: str, **how: Any) -> Ran:
+        """What a pull, merge or switch did that leaves conflicts, and exits 1 for them."""
+        done = self.joined(*words, **how)
+        if done.code == 0:
+            raise Broken(f"{self.name}: svc {' '.join(words)} made no conflict: {done.err}")
+        return done
+
+    def keep_both(self, where: Path | None = None) -> None:
+        """End the conflicts of the folder by giving each copy a name of its own."""
+        for path in sorted((where or self.folder).rglob("*.sync-conflict-*")):
+            if path.is_file():
+                path.rename(path.with_name(path.name.replace(".sync-conflict-", ".kept-")))
 
     def files(self) -> dict[str, bytes]:
         """All files of the folder but the link."""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from localstore.core.errors import Conflict, UsageError
+from localstore.core.errors import EXIT_FAILED, Conflict, UsageError
 from localstore.core.model import history
 from localstore.core.model.history import CompareQuery
 from localstore.core.paths import terminal_safe
@@ -19,6 +19,7 @@ from svc.console import Column, answers
 from svc.flows.common import ConflictCopy
 from svc.flows.merge import merge as flow
 from svc.flows.merge.merge import Merging, Source
+from svc.flows.merge.resolve import require_no_conflicts
 from svc.flows.place.folder import copy_for_local_work, copy_for_pulling, copy_for_sending
 from svc.flows.place.refs import resolve_ref
 from svc.flows.push import push
@@ -51,6 +52,7 @@ def merge(
     merged by lines and words. Where that is not possible, the file gets the version of what is merged, yours
     is kept whole beside it, and svc resolve PATH ends the conflict. Look at the result, then svc merge
     --continue, or svc push: the seal names what was merged, so that a proposal of it finds no conflict again.
+    Exits 1 where there are conflicts.
 
     Refused where it would change files whose edits no seal holds; push them first.
 
@@ -87,7 +89,8 @@ def _merge(ctx: Ctx, ref: str, dry_run: bool) -> None:
             bases = ctx.reader.send(history.COMPARE, query=query, id=repo.id).merge_bases
         done = flow.bring(copy, Source(found.head, found.name, bases), dry_run)
     if done.up_to_date:
-        ctx.out.done(f"Nothing to merge: this branch has all of {found.name}", _record(done), COLUMNS)
+        sentence = f"Nothing to merge: this branch has all of {found.name}"
+        ctx.out.done(sentence, _record(done), COLUMNS, value=done.seal)
         return
     _note(ctx, done)
     if dry_run:
@@ -100,6 +103,8 @@ def _merge(ctx: Ctx, ref: str, dry_run: bool) -> None:
         ctx.out.note("to seal it: svc merge --continue")
         sentence = f"Merged {found.name}: {_files(done)}"
     ctx.out.done(sentence, _record(done), COLUMNS, value=done.seal)
+    if done.conflicts and not dry_run:
+        ctx.exit(EXIT_FAILED)
 
 
 def _continue(ctx: Ctx, message: str) -> None:
@@ -108,11 +113,13 @@ def _continue(ctx: Ctx, message: str) -> None:
         if merging is None:
             raise NoMerge
         require_resolved(copy, merging)
+        require_no_conflicts(copy)
         done = push(copy, message.strip() or f"Merge {merging.name}")
     note_skipped(ctx, done.skipped)
     record = _record(Merging(merging.source, merging.name, done.sent, done.removed)) | {"seal": done.seal}
     if done.seal is None:
-        ctx.out.done("Nothing to seal: the merge is sealed already", record, COLUMNS)
+        sentence = "Nothing to seal: the merge is sealed already"
+        ctx.out.done(sentence, record, COLUMNS, value=done.head or "")
         return
     ctx.out.done(f"Sealed {done.seal[:12]}: merged {merging.name}", record, COLUMNS, value=done.seal)
 

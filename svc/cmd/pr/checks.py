@@ -12,6 +12,7 @@ from svc.cmd.pr.words import Number, find
 from svc.cmd.run.watch import (
     FIELDS,
     TABLE,
+    Appear,
     ExitStatus,
     FailFast,
     Interval,
@@ -22,7 +23,7 @@ from svc.cmd.run.watch import (
     look,
 )
 from svc.console import answers
-from svc.flows.waiting.checks import INTERVAL, Options, Subject
+from svc.flows.waiting.checks import APPEAR, INTERVAL, Options, Subject
 
 
 @answers(FIELDS, SealCheck, table=TABLE)
@@ -35,18 +36,22 @@ def list_checks(
     interval: Interval = INTERVAL,
     timeout: Timeout = None,
     exit_status: ExitStatus = False,
+    appear: Appear = APPEAR,
 ) -> None:
     """Show, or watch, the checks of a proposal
 
     Those of its newest version. Exits 1 if one failed; 8 if one is pending, with --exit-status. With --watch
     it waits until all are done, the enabled ones that have not reported included: exit 0 if all passed, 1 if
-    one failed or the proposal has a newer version by now, 8 if the time is over.
+    one failed or the proposal has a newer version by now, 8 if the time is over. Where no check has reported
+    or is enabled it waits for a first one, a minute or --appear, and then exits 1.
 
     Examples:
     svc pr checks 12
     svc pr checks 12 --watch --fail-fast --timeout 900
     """
-    options = Options(required=required, fail_fast=fail_fast, interval=interval, timeout=timeout)
+    options = Options(
+        required=required, fail_fast=fail_fast, interval=interval, timeout=timeout, appear=appear
+    )
     repo, subject = proposal_subject(ctx, number)
     if watch:
         follow(ctx, repo, subject, options)

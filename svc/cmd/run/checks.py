@@ -19,6 +19,7 @@ from svc.cmd.frame.options import Limit
 from svc.cmd.run.watch import (
     FIELDS,
     TABLE,
+    Appear,
     ExitStatus,
     FailFast,
     Interval,
@@ -31,7 +32,7 @@ from svc.cmd.run.watch import (
 )
 from svc.console import Column, answers
 from svc.flows.place.refs import explained_not_found, seal_of
-from svc.flows.waiting.checks import INTERVAL, Options, Subject
+from svc.flows.waiting.checks import APPEAR, INTERVAL, Options, Subject
 from svc.http.checked import checked
 
 LIST = "svc repo checks list"
@@ -54,13 +55,15 @@ def list_checks(
     interval: Interval = INTERVAL,
     timeout: Timeout = None,
     exit_status: ExitStatus = False,
+    appear: Appear = APPEAR,
     limit: Limit = 100,
 ) -> None:
     """List checks, or their states on a seal
 
     Without --seal and --branch: the checks of the repository, each with its last run on whatever seal. With
     --watch it waits until all checks of the seal are done, the enabled ones that have not reported included:
-    exit 0 if all passed, 1 if one failed or the branch moved meanwhile, 8 if the time is over.
+    exit 0 if all passed, 1 if one failed or the branch moved meanwhile, 8 if the time is over. Where no check
+    has reported or is enabled it waits for a first one, a minute or --appear, and then exits 1.
 
     Examples:
     svc repo checks list
@@ -76,7 +79,9 @@ def list_checks(
         found = ctx.reader.items(checks.LIST, limit=limit, id=repo.id)
         table_of(ctx, _known(found, required))
         return
-    options = Options(required=required, fail_fast=fail_fast, interval=interval, timeout=timeout)
+    options = Options(
+        required=required, fail_fast=fail_fast, interval=interval, timeout=timeout, appear=appear
+    )
     repo = ctx.readable_repo
     subject = branch_subject(ctx, repo, branch) if branch else Subject(seal_of(ctx.obj, repo, seal))
     if watch:

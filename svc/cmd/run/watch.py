@@ -64,6 +64,12 @@ Timeout = Annotated[
     float | None,
     typer.Option("--timeout", min=0, metavar="SECONDS", help="Wait no longer, and exit 8"),
 ]
+Appear = Annotated[
+    float,
+    typer.Option(
+        "--appear", min=0, metavar="SECONDS", help="With --watch: how long to wait for a first check"
+    ),
+]
 Watch = Annotated[bool, typer.Option("--watch", help="Wait until all are done; exit 0, 1 or 8")]
 ExitStatus = Annotated[bool, typer.Option("--exit-status", help="Exit 1 if one failed, 8 if one is pending")]
 
@@ -141,8 +147,13 @@ def sentence_of(verdict: Verdict, subject: Subject) -> str:
     if verdict.outcome == "stale":
         now = f"moved to {verdict.moved_to[:12]}" if verdict.moved_to else "is gone"
         return f"STALE: {subject.name} {now}, and these are the checks of {subject.seal[:12]}; watch again"
+    if total == 0:
+        return (
+            f"no check has reported on {of}, so nothing has looked at it; to have one waited for: "
+            "svc repo checks enable NAME"
+        )
     if verdict.outcome == "passed":
-        return f"no checks to wait for on {of}" if total == 0 else f"{_of(total, total)} passed on {of}"
+        return f"{_of(total, total)} passed on {of}"
     wanted = FAILED if verdict.outcome == "failed" else ("pending",)
     some = [_named(one) for one in verdict.items if one.state in wanted]
     more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""

@@ -13,6 +13,7 @@ from localstore.core.encoding import digest
 from localstore.core.errors import ClientError, NotFound, UsageError
 from localstore.core.paths import terminal_safe
 from localstore.core.storage.file_kind import kind_of
+from localstore.errors import ConflictsUnresolved
 from localstore.folder.files import Content, Fetched
 from localstore.record.conflicts import RecordedConflict
 from localstore.sync.settle import recover, replace
@@ -71,6 +72,15 @@ def unresolved_copies(copy: WorkingCopy, paths: Iterable[str]) -> dict[str, str]
     """Those of the paths that are copies of unresolved conflicts → the path that each conflicts with."""
     recorded = {record.kept_as: record.path for record in copy.db.conflicts.list()}
     return {path: recorded[path] for path in paths if path in recorded}
+
+
+def require_no_conflicts(copy: WorkingCopy) -> None:
+    """Raises ConflictsUnresolved while a conflict stands whose copy the branch does not have: a push would
+    publish the copy."""
+    standing = {kept: path for kept, path in all_unresolved(copy).items() if kept not in copy.entries}
+    if standing:
+        paths = sorted(map(terminal_safe, set(standing.values())))
+        raise ConflictsUnresolved(paths, terminal_safe(min(standing)))
 
 
 def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:

@@ -33,23 +33,26 @@ from svc.api.sync import SyncSocket
 from svc.http.bounds import Deadline, within
 
 INTERVAL = 10.0  # seconds between two reads without a socket
+APPEAR = 60.0  # seconds in which the first check of a seal is waited for
 AGAIN = 0.5  # seconds before the first retry after a lost connection; doubles up to the interval
 SUMMARIES = 3.0  # random delay at most, in seconds, before reading what events leave out
 FAILED: Final = ("fail", "cancel")
 
-Outcome = Literal["passed", "failed", "pending", "stale"]
+Outcome = Literal["passed", "failed", "pending", "stale", "none"]
 Show = Callable[[Sequence[SealCheck]], None]
 
 
 class Options(msgspec.Struct, frozen=True):
     """`required`: only enabled checks count; `only`: only the check of this name. `fail_fast`: stop at the
-    first failure. `interval`, `timeout`: seconds; None: no limit."""
+    first failure. `interval`, `timeout`: seconds; None: no limit. `appear`: seconds in which checks may still
+    appear where there is none."""
 
     required: bool = False
     only: str | None = None
     fail_fast: bool = False
     interval: float = INTERVAL
     timeout: float | None = None
+    appear: float = APPEAR
 
 
 class Subject(msgspec.Struct, frozen=True):
@@ -64,8 +67,8 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """`items`: the checks that counted. `moved_to`: for a stale verdict, the seal that the name has by
-    now."""
+    """`items`: the checks that counted; none of them for the outcome none. `moved_to`: for a stale verdict,
+    the seal that the name has by now."""
 
     outcome: Outcome
     items: list[SealCheck]
@@ -81,8 +84,10 @@ def counted(items: Sequence[SealCheck], options: Options) -> list[SealCheck]:
 
 
 def decided(items: Sequence[SealCheck], options: Options) -> Outcome | None:
-    """The outcome of these checks, None while open. No checks at all have passed."""
+    """The outcome of these checks, None while open; "none" without any."""
     states = [one.state for one in counted(items, options)]
+    if not states:
+        return "none"
     failed = any(state in FAILED for state in states)
     if failed and (options.fail_fast or "pending" not in states):
         return "failed"
@@ -133,6 +138,7 @@ class Watcher:
         self._api, self._repo_id, self._subject, self._options = api, repo_id, subject, options
         self._show, self._note = show, note
         self._until = None if options.timeout is None else time.monotonic() + options.timeout
+        self._appear_until = time.monotonic() + options.appear
         self._items: list[SealCheck] = []
         self._shown = False
         self._read_all = False  # whether no event was applied since everything was read
@@ -147,7 +153,7 @@ class Watcher:
         repository is hidden, and errors of the first read. A connection lost later is retried."""
         self._read()
         while True:
-            outcome = decided(self._items, self._options)
+            outcome = self._decided()
             if self._stale:
                 return self._verdict("stale")
             if outcome is not None and self._read_all:
@@ -160,6 +166,11 @@ class Watcher:
                 if not _passes(error):
                     raise
                 self._lost(error)
+
+    def _decided(self) -> Outcome | None:
+        """The outcome so far; None while it is open, and while a first check may still appear."""
+        outcome = decided(self._items, self._options)
+        return None if outcome == "none" and time.monotonic() < self._appear_until else outcome
 
     def _verdict(self, outcome: Outcome) -> Verdict:
         moved = self._moved if outcome == "stale" else None
@@ -188,12 +199,12 @@ class Watcher:
             return
         with socket:
             socket.subscribe(self._repo_id)
-            while not self._stale and decided(self._items, self._options) is None and self._left() != 0.0:
+            while not self._stale and self._decided() is None and self._left() != 0.0:
                 self._hear(socket)
 
     def _hear(self, socket: SyncSocket) -> None:
         due = self._read_at
-        waits = [self._left(), None if due is None else max(due - time.monotonic(), 0.0)]
+        waits = [self._next_look(), None if due is None else max(due - time.monotonic(), 0.0)]
         try:
             event = socket.receive(min((one for one in waits if one is not None), default=None))
         except Unauthorized:
@@ -244,12 +255,19 @@ class Watcher:
         self._pause(_spread(pause))
 
     def _pause(self, seconds: float) -> None:
-        left = self._left()
+        left = self._next_look()
         time.sleep(seconds if left is None else min(seconds, left))
 
     def _left(self) -> float | None:
         """Seconds until the timeout; None without one."""
         return None if self._until is None else max(self._until - time.monotonic(), 0.0)
+
+    def _next_look(self) -> float | None:
+        """Seconds until the timeout, or until no first check is waited for any more; None without either."""
+        waits = [] if (left := self._left()) is None else [left]
+        if decided(self._items, self._options) == "none":
+            waits.append(max(self._appear_until - time.monotonic(), 0.0))
+        return min(waits, default=None)
 
     def _bounds(self) -> list[Deadline]:
         left = self._left()

@@ -304,7 +304,7 @@ class SwitchedEdited(Switched):
     def after(self) -> None:
         self.place.write(self.ann, "both", b"edited\n")
         for words in (("pull", "--merge"), ("switch", self.target, "--merge")):
-            self.ann.ok(*words)
+            self.ann.joined(*words)
         kept = [*self.ann.files().values(), *self.ann.trash()]
         if b"edited\n" not in kept:
             raise Broken("the edit is lost")

@@ -217,7 +217,8 @@ def test_a_deleted_link_is_linked_again_without_loss(place: Place) -> None:
     place.write(bob, "a.txt", "bob\none\n")
     bob.ok("push", "-m", "bob's")
     place.ann.ok("repo", "init", place.repo)
-    place.ann.ok("pull", "--merge")
+    place.ann.conflicting("pull", "--merge")
+    place.ann.keep_both()
     place.ann.ok("push", "-m", "second")
     texts = b"".join(place.ann.files().values())
     assert b"unsent" in texts

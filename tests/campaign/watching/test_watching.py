@@ -120,9 +120,19 @@ def test_a_check_that_is_enabled_meanwhile_is_awaited_too(world: World) -> None:
     ended(watcher.wait(), 0)
 
 
-def test_no_checks_are_nothing_to_wait_for(world: World) -> None:
-    ended(world.bob.run(*WATCH), 0, "no checks to wait for")
-    ended(world.bob.run("repo", "checks", "list", "--branch", "main", "--exit-status"), 0)
+def test_no_check_at_all_is_no_pass(world: World) -> None:
+    """`svc pr checks --watch && svc pr merge` merges nothing that no check has looked at."""
+    ended(world.bob.run(*WATCH, "--appear", "0"), 1, "svc repo checks enable")
+    ended(world.bob.run("repo", "checks", "list", "--branch", "main", "--exit-status"), 1)
+    ended(world.bob.run(*WATCH, "--timeout", "0"), 8, "no check has reported")
+
+
+def test_a_first_check_that_reports_late_is_awaited(world: World) -> None:
+    watcher = world.watching()
+    test = world.run("ci/test")
+    until(lambda: ["ci/test", "pending"] in world.shown(watcher), "it is shown")
+    world.end(test, "failure")
+    ended(watcher.wait(), 1, "1 check failed on")
 
 
 def test_a_cut_socket_is_opened_again(world: World) -> None:
@@ -273,7 +283,7 @@ def test_a_proposal_is_watched_until_it_has_another_head(world: World) -> None:
     ended(done, 1, "STALE: #1 moved to")
     assert json.loads(done.out) == [{"name": "ci/test", "state": "pending", "attempt": 2}]
     assert again
-    ended(world.bob.run(*look, "--watch"), 0, "no checks to wait for")
+    ended(world.bob.run(*look, "--watch", "--appear", "0"), 1, "svc repo checks enable")
     ended(world.bob.run("pr", "checks", "7"), 1, "no proposal #7")
     ended(world.bob.run("pr", "checks", "main"), 1, "comes from branch main")
 

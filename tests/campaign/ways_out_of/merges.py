@@ -35,7 +35,7 @@ def _proposed(place: Place, **sides: str) -> Machine:
 @row("merge_open", "merge")
 def _a_merge_is_open(place: Place) -> None:
     _apart(place)
-    place.ann.ok("merge", "side")
+    place.ann.conflicting("merge", "side")
     refused(place.ann, "switch", "side", says="merge --abort")
     place.ann.ok("merge", "--abort")
     place.ann.ok("switch", "side")
@@ -44,7 +44,7 @@ def _a_merge_is_open(place: Place) -> None:
 @row("merge_unresolved", "resolve", "merge")
 def _a_conflict_of_a_merge_stands(place: Place) -> None:
     _apart(place)
-    place.ann.ok("merge", "side")
+    place.ann.conflicting("merge", "side")
     refused(place.ann, "push", "-m", "joined", says="resolve a.txt")
     place.ann.ok("resolve", "a.txt", "--mine")
     place.ann.ok("merge", "--continue", "-m", "joined")
@@ -81,7 +81,7 @@ def _edits_that_no_seal_holds(place: Place) -> None:
     place.write(place.ann, "side.txt", "mine\n")
     refused(place.ann, "merge", "side", says="push")
     place.ann.ok("push", "-m", "mine")
-    place.ann.ok("merge", "side")
+    place.ann.conflicting("merge", "side")
 
 
 @row("not_mergeable", "pr close", "pr reopen")

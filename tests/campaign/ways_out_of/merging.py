@@ -44,7 +44,7 @@ def _conflict(place: Place) -> tuple[Machine, str]:
     place.write(place.ann, "page.txt", PAGE.replace("three", "ann"))
     place.ann.ok("push", "-m", "ann")
     place.write(bob, "page.txt", PAGE.replace("three", "bob"))
-    bob.ok("pull", "--merge")
+    bob.conflicting("pull", "--merge")
     (copy,) = [path for path in bob.files() if ".sync-conflict-" in path]
     return bob, copy
 
@@ -112,9 +112,21 @@ def _a_conflict_foretold(place: Place) -> None:
     said = refused(bob, "push", "--dry-run", says="pull --merge, look at both files").err
     assert "would be kept" in said
     assert bob.files() == {"page.txt": mine}
-    bob.ok("pull", "--merge")
+    bob.conflicting("pull", "--merge")
     assert sorted(bob.files().values()) == sorted([PAGE.replace("three", "ann").encode(), mine])
+    bob.ok("resolve", "page.txt", "--mine")
     bob.ok("push", "-m", "both")
+
+
+@row("conflicts_unresolved", "resolve")
+def _a_copy_of_a_conflict_is_not_published(place: Place) -> None:
+    bob, copy = _conflict(place)
+    for words in (("push", "-m", "both"), ("push", "--dry-run")):
+        assert copy in refused(bob, *words, says="resolve page.txt").err
+    bob.ok("resolve", "page.txt", "--mine")
+    bob.ok("push", "-m", "mine")
+    place.ann.ok("pull")
+    assert place.ann.files() == bob.files() == {"page.txt": PAGE.replace("three", "bob").encode()}
 
 
 @row("conflict", "pull")
@@ -173,7 +185,7 @@ def _two_conflicts_of_one_path(place: Place) -> None:
     place.write(place.ann, "page.txt", PAGE.replace("three", "ann again"))
     place.ann.ok("push", "-m", "again")
     place.write(bob, "page.txt", PAGE.replace("three", "bob again"))
-    bob.ok("pull", "--merge")
+    bob.conflicting("pull", "--merge")
     said = refused(bob, "resolve", "page.txt", "--mine", says="resolve page.sync-conflict-").err
     copies = said.partition("svc resolve ")[2].strip().split(" or ")
     assert first in copies
@@ -188,7 +200,7 @@ def _two_conflicts_of_one_path(place: Place) -> None:
 def _a_path_without_a_conflict(place: Place) -> None:
     bob, _ = _conflict(place)
     refused(bob, "resolve", "pag.txt", "--mine", says="conflicts")
-    (known,) = bob.ok("conflicts", "--json", "path").json()
+    (known,) = bob.run("conflicts", "--json", "path").json()
     bob.ok("resolve", known["path"], "--mine")
     assert bob.ok("conflicts", "--json", "path").json() == []
 

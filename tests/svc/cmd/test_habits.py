@@ -207,7 +207,7 @@ def test_a_switch_speaks_of_the_switch(linked: Svc) -> None:
     assert "pull" not in told.err
     assert linked("switch", "main").code == 0, "where one is already, nothing is in the way"
     assert Path("src/a.txt").read_text() == "edited\n"
-    assert linked("switch", "dev", "--merge").code == 0
+    assert linked("switch", "dev", "--merge").code == 1
     assert any("edited" in path.read_text() for path in Path("src").iterdir())
 
 

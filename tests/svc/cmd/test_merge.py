@@ -26,6 +26,12 @@ class Folder:
         assert done.code == 0, (words, done)
         return done
 
+    def conflicts(self, *words: str) -> Answer:
+        """A merge that leaves conflicts, which exits 1."""
+        done = self.svc(*words)
+        assert (done.code, "conflict in " in done.err, "svc: " in done.err) == (1, True, False), (words, done)
+        return done
+
     def refused(self, *words: str, says: str, code: int = 1) -> None:
         done = self.svc(*words)
         assert done.code == code, (words, done)
@@ -118,7 +124,7 @@ def test_a_conflict_is_resolved_and_pushed_and_is_none_again(folder: Folder) -> 
     side = folder.sides(
         {"page": PAGE.replace("line 5", "ours")}, {"page": PAGE.replace("line 5", "theirs"), "new": "1\n"}
     )
-    told = folder.ok("merge", "side")
+    told = folder.conflicts("merge", "side")
     assert "svc resolve page" in told.err
     files = folder.files()
     (kept,) = [path for path in files if "sync-conflict" in path]
@@ -140,7 +146,7 @@ def test_a_conflict_is_resolved_and_pushed_and_is_none_again(folder: Folder) -> 
 def test_a_merge_that_changes_nothing_is_sealed_all_the_same(folder: Folder) -> None:
     folder.push({"page": PAGE})
     side = folder.sides({"page": "ours\n"}, {"page": "theirs\n"})
-    folder.ok("merge", "side")
+    folder.conflicts("merge", "side")
     folder.ok("resolve", "page", "--mine")
     folder.ok("merge", "--continue", "-m", "Ours stays")
     assert folder.sources() == [side]
@@ -153,7 +159,7 @@ def test_abort_puts_back_what_was_sealed(folder: Folder) -> None:
         {"page": "ours\n", "b": b"\0ours"}, {"page": "theirs\n", "gone": None, "n/ew": "1\n", "b": b"\0t"}
     )
     before = folder.files()
-    folder.ok("merge", "side")
+    folder.conflicts("merge", "side")
     assert len(folder.files()) == 5, "two copies, and what side made"
     folder.ok("merge", "--abort")
     assert folder.files() == before
@@ -180,7 +186,7 @@ def test_a_directory_keeps_its_name(folder: Folder, ours_is_file: bool) -> None:
     folder.push({"page": PAGE})
     file, directory = {"x": "file\n"}, {"x/in": "in\n"}
     folder.sides(*((file, directory) if ours_is_file else (directory, file)))
-    folder.ok("merge", "side")
+    folder.conflicts("merge", "side")
     files = folder.files()
     assert files.pop("x/in") == "in\n"
     assert files.pop("page") == PAGE
@@ -217,7 +223,7 @@ def test_a_killed_merge_is_not_sealed_in_part(folder: Folder, monkeypatch: pytes
     folder.refused("push", "-m", "x", says="svc merge --abort")
     folder.ok("merge", "--abort")
     assert folder.files() == before
-    folder.ok("merge", "side")
+    folder.conflicts("merge", "side")
 
 
 def test_usage(folder: Folder) -> None:
@@ -250,7 +256,7 @@ def test_a_conflict_at_the_new_path_keeps_both(folder: Folder) -> None:
     folder.sides(
         {"page": None, "moved": PAGE.replace("line 5", "ours")}, {"page": PAGE.replace("line 5", "theirs")}
     )
-    told = folder.ok("merge", "side")
+    told = folder.conflicts("merge", "side")
     assert "svc resolve moved" in told.err
     files = folder.files()
     (kept,) = [path for path in files if "sync-conflict" in path]

@@ -89,7 +89,7 @@ def test_a_conflict_names_the_files_and_the_way_out_which_works(folder: Folder) 
     folder.refused("pr", "update-branch", n, says="page")
     assert folder.head() == head
     folder.ok("pr", "checkout", n)
-    folder.ok("merge", "main")
+    folder.conflicts("merge", "main")
     folder.ok("resolve", "page", "--mine")
     folder.ok("push", "-m", "Join main")
     folder.ok("pr", "merge", n)

@@ -41,7 +41,8 @@ def kept(alice: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     assert alice("push", "-m", "Theirs").code == 0
     monkeypatch.chdir(here)
     FILE.write_bytes(MINE)
-    assert alice("pull", "--merge").code == 0
+    told = alice("pull", "--merge")
+    assert (told.code, "conflict in src/app.py" in told.err) == (1, True), told
     [copy] = FILE.parent.glob("app.sync-conflict-*.py")
     assert (FILE.read_bytes(), copy.read_bytes()) == (THEIRS, MINE)
     return copy
@@ -78,22 +79,50 @@ def open_conflicts(svc: Svc) -> list[str]:
 
 def test_conflicts_are_listed_with_lines_copy_and_person(alice: Svc, kept: Path) -> None:
     told = alice("conflicts")
-    assert (told.code, told.err) == (0, "")
+    assert (told.code, told.err) == (1, "")
     assert told.out.splitlines()[-1].split("\t") == [str(FILE), str(kept), "4", "3", ""]
     [one] = json.loads(alice("conflicts", "--json").out)
     assert one == {"path": str(FILE), "kept_as": str(kept), "lines": "4", "kept_lines": "3", "by": None}
+
+
+def test_a_script_sees_by_the_exit_code_whether_a_conflict_stands(alice: Svc, kept: Path) -> None:
+    assert alice("conflicts", "--json").code == 1
+    before = alice("log", "--json", "id").out
+    for words in (("push", "-m", "Both"), ("push", "--dry-run"), ("push", "-m", "Both", "--json")):
+        told = alice(*words)
+        assert (told.code, told.out) == (1, ""), told
+        assert f"nothing was sent: {FILE} is in conflict, and your version is {kept}" in told.err
+        assert f"svc resolve {FILE}" in told.err
+    assert alice("log", "--json", "id").out == before
+    assert alice("resolve", str(FILE), "--mine").code == 0
+    assert alice("conflicts").code == 0
+    assert alice("push", "-m", "Mine").code == 0
+
+
+def test_a_merge_beside_the_conflict_of_a_pull_publishes_no_copy(
+    alice: Svc, kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Path.cwd()
+    monkeypatch.chdir(tmp_path / "other")
+    assert alice("repo", "branch", "side").code == 0
+    assert alice("switch", "side").code == 0
+    Path("side.txt").write_text("side\n")
+    assert alice("push", "-m", "Side").code == 0
+    monkeypatch.chdir(here)
+    told = alice("merge", "side")
+    assert told.code == 0, told
+    for words in (("push", "-m", "Both"), ("merge", "--continue")):
+        refused = alice(*words)
+        assert (refused.code, refused.out) == (1, ""), refused
+        assert f"svc resolve {FILE}" in refused.err
+    assert alice("resolve", str(FILE), "--mine").code == 0
+    assert alice("push", "-m", "Both").code == 0
 
 
 def test_status_and_push_say_which_file_is_the_copy_of_a_conflict(alice: Svc, kept: Path) -> None:
     told = alice("status")
     assert f"new\t{kept}\tyour version of {FILE}, a conflict; svc resolve {FILE}" in told.out
     assert "to end a conflict: svc resolve PATH" in told.err
-    assert json.loads(alice("status", "--json", "unresolved").out) == {"unresolved": {str(kept): str(FILE)}}
-    told = alice("push", "-m", "Both")
-    assert f"{kept} is sent too: your version of {FILE}, whose conflict is not resolved" in told.err
-    told = alice("status")
-    assert "svc resolve" not in told.out
-    assert f"{kept}, your version of {FILE}, is not resolved yet" in told.err
     assert json.loads(alice("status", "--json", "unresolved").out) == {"unresolved": {str(kept): str(FILE)}}
     assert alice("resolve", str(FILE), "--theirs").code == 0
     assert "not resolved" not in alice("status").err
@@ -277,7 +306,7 @@ def second_conflict(svc: Svc, other: Path, monkeypatch: pytest.MonkeyPatch) -> P
     assert svc("push", "-m", "Theirs again").code == 0
     monkeypatch.chdir(here)
     FILE.write_bytes(THEIRS.replace(b"9000", b"3001"))
-    assert svc("pull", "--merge").code == 0
+    assert svc("pull", "--merge").code == 1
     [copy] = set(FILE.parent.iterdir()) - before
     return copy
 
@@ -335,7 +364,7 @@ def pictures(alice: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dic
     monkeypatch.chdir(here)
     PICTURE.write_bytes(THIRD)
     Path("notes.txt").write_bytes(b"mine\n")
-    assert alice("pull", "--merge").code == 0
+    assert alice("pull", "--merge").code == 1
     (picture,), (notes,) = Path().glob("logo.sync-conflict-*.png"), Path().glob("notes.sync-conflict-*.txt")
     assert (PICTURE.read_bytes(), picture.read_bytes(), notes.read_bytes()) == (SECOND, THIRD, b"mine\n")
     return {str(PICTURE): picture, "notes.txt": notes}

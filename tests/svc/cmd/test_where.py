@@ -107,6 +107,17 @@ def test_a_folder_of_a_stranger_names_no_server_for_a_program_or_a_sign_in(
     assert linked("login", "--device-key", "--handle", me()).code == 0  # its own server is known here
 
 
+def test_a_push_in_a_pipe_answers_with_a_seal_and_nothing_else(linked: Svc) -> None:
+    """`seal=$(svc push -m "Report")` was a sentence where nothing was to be sealed."""
+    sealed = linked("push", "-m", "Second")
+    again = linked("push", "-m", "Third")
+    assert (again.code, again.out) == (0, sealed.out), again
+    assert "Nothing to seal" in again.err
+    assert json.loads(linked("push", "-m", "Third", "--json", "seal").out) == {"seal": None}
+    pulled = linked("pull")
+    assert (pulled.code, pulled.out) == (0, sealed.out), pulled
+
+
 def test_a_renamed_repository_is_known_by_both_names(linked: Svc, monkeypatch: pytest.MonkeyPatch) -> None:
     assert linked("repo", "rename", f"{me()}/app", "newer").code == 0
     Path(".svc/repo.json").write_text(Path(".svc/repo.json").read_text().replace("/newer", "/app"))
