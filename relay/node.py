@@ -25,6 +25,7 @@ from relay.memory.lanes import Lanes
 from relay.memory.named import NamedTrees
 from relay.memory.outcomes import FoundMoves, Joins, Outcomes
 from relay.memory.readers import Readers
+from relay.memory.streams import Streams
 from relay.memory.trees import Directories, Files
 from relay.memory.workers import Workers
 from relay.objects.packs import FOLDER as PACKS
@@ -52,8 +53,8 @@ class Node:
     """`lists`: locks for work on long lists of digests; `files`: numbers of files below directories;
     `directories`: those that merges read; `outcomes`: what merges come to; `joins`, `found_moves`: texts that
     merges joined, and files that moved; `named`: which bytes filtered views of trees name; `comparisons`:
-    changed files of two trees; `workers`: compare texts. `git_packs`, `git_refs`: places for those who read
-    by git; `git_builds`: what they wait for.
+    changed files of two trees; `workers`: compare texts; `streams`: turns for answers of many files.
+    `git_packs`, `git_refs`: places for those who read by git; `git_builds`: what they wait for.
     `stopping` is set first at shutdown: `/readyz` then reports it while running requests finish."""
 
     config: Config
@@ -78,6 +79,7 @@ class Node:
     git_builds: SingleFlight = field(default_factory=partial(SingleFlight, *GIT_BUILDS))
     share: Share = field(init=False)
     workers: Workers = field(init=False)
+    streams: Streams = field(init=False)
     files: Files = field(default_factory=Files)
     directories: Directories = field(default_factory=Directories)
     outcomes: Outcomes = field(default_factory=Outcomes)
@@ -93,6 +95,7 @@ class Node:
     def __post_init__(self) -> None:
         self.share = Share(self.limiter)
         self.workers = Workers(self.share)
+        self.streams = Streams(self.share)
         others = [self.config.data / PACKS]  # each may be a disk of its own
         if not urls.is_postgres(self.config.database_url):
             others.append(urls.sqlite_path(self.config.database_url).absolute().parent)

@@ -30,9 +30,11 @@ LONG = 0.05  # seconds: a slice of less needs no rest
 
 
 class Turns:
-    """A lock whose holders alternate between accounts; within an account, first come first served."""
+    """A lock whose holders alternate between accounts; within an account, first come first served. `waiting`:
+    how many of one account may wait."""
 
-    def __init__(self) -> None:
+    def __init__(self, waiting: float = WAITING) -> None:
+        self._most = waiting
         self._busy = False
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
@@ -49,7 +51,7 @@ class Turns:
 
     async def _wait(self, who: str) -> None:
         mine = self._waiting.setdefault(who, deque())
-        if len(mine) >= WAITING:
+        if len(mine) >= self._most:
             raise RateLimited("too much at once; ask for one after the other")
         mine.append(called := asyncio.get_running_loop().create_future())
         try:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
@@ -74,6 +77,26 @@ class Directories(Recent[bytes, tree.Directory]):
             self.put(digest, directory)
 
 
+class Work:
+    """Seconds of the processor that steps over trees took."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+
+_WORK: ContextVar[Work | None] = ContextVar("work on trees", default=None)
+
+
+@contextlib.contextmanager
+def work_on_trees() -> Iterator[Work]:
+    """Measure the steps that `drive` runs within, also those on threads."""
+    before = _WORK.set(work := Work())
+    try:
+        yield work
+    finally:
+        _WORK.reset(before)
+
+
 async def drive(
     steps: Steps[T], load: Load, paths: int = 0, known: Known | None = None, kept: Directories | None = None
 ) -> T:
@@ -137,7 +160,11 @@ def stored(objects: ObjectStore, tx: Tx) -> Load:
 def _step(steps: Steps[T], sent: Objects | None) -> tuple[list[bytes] | None, list[T]]:
     """The digests that the generator asks for next, or None and its result (StopIteration does not cross
     threads)."""
+    began = time.thread_time()
     try:
         return (next(steps) if sent is None else steps.send(sent)), []
     except StopIteration as stop:
         return None, [stop.value]
+    finally:
+        if (work := _WORK.get()) is not None:
+            work.seconds += time.thread_time() - began

@@ -1,4 +1,4 @@
-"""Comparisons of texts in a process beside the relay, in turns of those who ask.
+"""Comparisons of texts, and the making of archives, in a process beside the relay, in turns of those who ask.
 
 Threads beside the event loop are not enough: while one of them compares, the interpreter serves requests for
 a share of the time alone. What is little work stays on a thread, since sending it would cost more.
@@ -43,14 +43,20 @@ class Workers:
         """The result of `call`, a function of a module that imports the kernel alone. `size`: bytes of the
         texts that it goes through. Its CPU seconds count against the budget of `who`. Raises RateLimited for
         who has none left or too many calls waiting, TooLarge for a call that does not end in time."""
+        if size > LITTLE:
+            if (wait := self._share.owed(who)) > PATIENCE:
+                raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
+            await asyncio.sleep(wait)
+        return await self.go_on(who, size, call, *arguments)
+
+    async def go_on(self, who: str, size: int, call: Callable[..., R], *arguments: object) -> R:
+        """As `run`, however little budget is left: for an answer that has begun, whose caller waits for the
+        budget itself."""
         if size <= LITTLE:
             began = time.thread_time()
             found = await asyncio.to_thread(call, *arguments)
             self._share.spent(who, time.thread_time() - began)
             return found
-        if (wait := self._share.owed(who)) > PATIENCE:
-            raise RateLimited("this was too much work for one reader; ask again later", math.ceil(wait))
-        await asyncio.sleep(wait)
         async with self._turns.turn(who):
             asking = asyncio.ensure_future(self._ask(call, arguments))
             try:

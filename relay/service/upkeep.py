@@ -65,7 +65,7 @@ def register(node: Node, collect: Callable[[], None]) -> None:
 
     async def version_job(data: dict[str, Any]) -> None:
         await placing.settle_job(node, data)
-        await trial.settle(node, data["repo_id"], data["number"], f"trials {data['repo_id']}")
+        await trial.version_job(node, data["repo_id"], data["number"])
 
     async def trials_job(data: dict[str, Any]) -> None:
         await trial.job(node, data)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import and_, bindparam, or_, select
+from sqlalchemy import and_, bindparam, func, or_, select
 
 from relay.db.engine.upsert import InsertOrReplace
+from relay.db.schema.collaboration.issue import subject
 from relay.db.schema.collaboration.proposal import merge_trial, proposal, version
 from relay.db.schema.ref import ref
 from relay.db.schema.repo import repo
@@ -51,8 +52,23 @@ _UNTRIED: Any = (
 )
 UNTRIED = _UNTRIED.where(proposal.c.repo_id == _REPO, proposal.c.number == bindparam("of_number"))
 # Of branches of the repository itself, which take the right to write.
+UNTRIED_OWN = UNTRIED.where(proposal.c.head_repo_id.is_(None))
+_RANKED = (
+    _UNTRIED.join(
+        subject, and_(subject.c.repo_id == proposal.c.repo_id, subject.c.number == proposal.c.number)
+    )
+    .add_columns(
+        func.row_number()
+        .over(partition_by=subject.c.author_id, order_by=proposal.c.number.desc())
+        .label("of_author")
+    )
+    .where(proposal.c.base_id == bindparam("branch_id"), proposal.c.head_repo_id.is_(None))
+    .subquery()
+)
+# The newest `limit`, of each proposer at most `each`.
 UNTRIED_OF_BASE = (
-    _UNTRIED.where(proposal.c.base_id == bindparam("branch_id"), proposal.c.head_repo_id.is_(None))
-    .order_by(proposal.c.number.desc())
+    select(_RANKED.c.number, _RANKED.c.head_seal, _RANKED.c.head)
+    .where(_RANKED.c.of_author <= bindparam("each"))
+    .order_by(_RANKED.c.number.desc())
     .limit(bindparam("limit"))
 )

@@ -108,6 +108,7 @@ async def _page(view: View, start: bytes | None, head: bytes, limit: int, at: in
     sealed.require_plaintext(view)
     if limit == 0:
         return Files([], None)
+    view.node.streams.require(view.payer)
     number = view.policy.number if view.policy is not None else None
     key = (view.repo.id, number, start, head)
     comparisons = view.node.comparisons
@@ -116,11 +117,13 @@ async def _page(view: View, start: bytes | None, head: bytes, limit: int, at: in
         if page is None or limit < len(page.files):
             pairs = comparisons.pairs.get(key)
             if pairs is None:
-                pairs = await _pairs(view, await sealed.changes(view, start, head))
+                pairs = await _pairs(view, await sealed.changes_in_turn(view, start, head))
                 comparisons.pairs.put(key, pairs)
             page = await _files(view, pairs, at, limit)
             if limit == COMPARE_FILES:
                 comparisons.pages.put((key, at), page)
+    async with view.node.streams.turn(view.payer) as step:
+        step.count(len(page.files), page.weigh())  # also one that was kept: it is encoded for each reader
     return page
 
 

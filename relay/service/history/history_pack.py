@@ -9,10 +9,13 @@
 Then `blobs/<blake3>`, each once, in the order in which the lines first name them. A slice with `skip` leaves
 out the files of the seal before it in the walk, which its reader has already. A slice may end before `limit`;
 its link says where the next one continues.
+
+It is made in steps, a turn for each, as archives are.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import tempfile
 from collections.abc import AsyncIterator
@@ -31,13 +34,14 @@ from relay.base.threads import apart
 from relay.caller import View
 from relay.db.seal import SealRow
 from relay.http.routing import Reply
+from relay.memory.tarred import end, header, padding
 from relay.memory.trees import MANY
 from relay.service.history import sealed
-from relay.service.history.archive import end, header, padding
 from relay.service.history.history import seals, walk, wire_entry
 from relay.service.history.wire import to_wire
 
 PIECE = 256 * 1024
+STEP_BYTES, STEP_FILES = 1 * MIB, 1000  # that one turn goes through
 LEASED, BLOB_BYTES = 10_000, 400  # files to send that are counted together, and bytes in memory of one
 _ENCODER = msgspec.json.Encoder()
 
@@ -48,6 +52,7 @@ class _Manifest:
 
     file: IO[bytes]
     lines: int = 0
+    listed: int = 0
     size: int = 0
     blobs: dict[bytes, TreeEntry] = field(default_factory=dict)
     pending: list[bytes] = field(default_factory=list)
@@ -74,6 +79,7 @@ class _Manifest:
 async def history_pack(view: View, start: str | None, limit: int | None, skip: int | None) -> Reply:
     """`start`: a seal id, else the head of the default branch."""
     sealed.require_plaintext(view)
+    view.node.streams.require(view.payer)
     size, skip = _slice(limit, skip)
     if start is not None and not is_hex_digest(start):
         raise NotFound
@@ -128,25 +134,42 @@ async def _first_line(view: View, manifest: _Manifest, row: SealRow, before: Sea
     if sealed.shows_all(view):
         whole |= await _key(view, row)
     await manifest.write(_open(view, row, whole) + b',"tree":[')
-    comma = b""
-    async for path, file in sealed.files(view, row.root):
-        await manifest.write(comma + _ENCODER.encode(wire_entry(path, file)))
-        comma = b","
-        if before is None:
-            manifest.blobs.setdefault(file.digest, file)
-            if len(manifest.blobs) >= manifest.leased:
-                await manifest.lease(view)
+    async with contextlib.aclosing(sealed.files(view, row.root)) as files:
+        while await _listed(view, manifest, files, named=before is None):
+            pass
     await manifest.write(b"]}\n")
     manifest.lines += 1
     if before is not None:
-        found = await sealed.changes(view, before.root, row.root)
+        found = await sealed.changes_in_turn(view, before.root, row.root)
         sent = {old.digest for old, _ in found.values() if old is not None}
         for _, new in found.values():
             _name(manifest, new if new is not None and new.digest not in sent else None)
 
 
+async def _listed(
+    view: View, manifest: _Manifest, files: AsyncIterator[tuple[str, TreeEntry]], named: bool
+) -> bool:
+    """Write the next files of the whole tree, as many as one turn goes through. `named`: they are sent too.
+    Returns whether there were any."""
+    count = 0
+    async with view.node.streams.turn(view.payer) as step:
+        async for path, file in files:
+            comma = b"," if manifest.listed else b""
+            await manifest.write(comma + _ENCODER.encode(wire_entry(path, file)))
+            manifest.listed += 1
+            if named:
+                manifest.blobs.setdefault(file.digest, file)
+            count += 1
+            if count >= STEP_FILES:
+                break
+        step.count(count)
+    while len(manifest.blobs) >= manifest.leased:
+        await manifest.lease(view)
+    return count > 0
+
+
 async def _line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -> None:
-    found = await sealed.changes(view, above.root, row.root)
+    found = await sealed.changes_in_turn(view, above.root, row.root)
     brought = {path: file for path, (_, file) in found.items()}
     for file in brought.values():
         _name(manifest, file)
@@ -205,10 +228,25 @@ async def _stream(view: View, manifest: _Manifest, length: int) -> AsyncIterator
             yield data
         yield padding(manifest.size)
         files = list(manifest.blobs.values())
-        async for piece in sealed.contents(view, files):
-            file = files[piece.at]
-            before = _head(file) if piece.first else b""
-            yield before + piece.data + (padding(file.size) if piece.last else b"")
+        async with contextlib.aclosing(sealed.contents(view, files)) as pieces:
+            while data := await _some(view, files, pieces):
+                yield data
         yield end(length)
     finally:
         manifest.file.close()
+
+
+async def _some(view: View, files: list[TreeEntry], pieces: AsyncIterator[sealed.Piece]) -> bytes:
+    """The next members, as many as one turn goes through; b"" at the end."""
+    parts: list[bytes] = []
+    size = 0
+    async with view.node.streams.turn(view.payer) as step:
+        async for piece in pieces:
+            file = files[piece.at]
+            before = _head(file) if piece.first else b""
+            parts.append(before + piece.data + (padding(file.size) if piece.last else b""))
+            size += len(piece.data)
+            if size >= STEP_BYTES or len(parts) >= sealed.BATCH_FILES:
+                break
+        step.count(2 * len(parts), size)  # twice: their headers are written here
+    return b"".join(parts)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -165,7 +165,17 @@ async def changes(view: View, old: bytes | None, new: bytes | None) -> dict[str,
     return found if view.policy is None else {path: one for path, one in found.items() if view.sees(path)}
 
 
-async def files(view: View, root: bytes, prefix: str = "") -> AsyncIterator[tuple[str, TreeEntry]]:
+async def changes_in_turn(view: View, old: bytes | None, new: bytes | None) -> dict[str, Change]:
+    """As `changes`, in the caller's turn and on their budget: for answers whose readers choose the trees."""
+    async with view.node.streams.turn(view.payer) as step:
+        with trees.work_on_trees() as work:
+            found = await changes(view, old, new)
+        step.seconds += work.seconds
+        step.count(len(found))
+    return found
+
+
+async def files(view: View, root: bytes, prefix: str = "") -> AsyncGenerator[tuple[str, TreeEntry], None]:
     """Every file at or below `prefix` that the caller sees, in the order of their paths."""
     above, _, name = prefix.rpartition("/")
     require_plaintext(view)
@@ -246,7 +256,7 @@ class Piece:
     last: bool
 
 
-async def contents(view: View, files: Sequence[TreeEntry]) -> AsyncIterator[Piece]:
+async def contents(view: View, files: Sequence[TreeEntry]) -> AsyncGenerator[Piece, None]:
     """The bytes of many files in order. Small files are read in batches, large ones in pieces, all counted
     against the caller's lease. Raises Unavailable if memory is not free in time."""
     batch: list[int] = []

@@ -25,7 +25,7 @@ from relay.service.history.merge_base import merge_bases
 from relay.service.merging.work import Working
 from relay.service.proposal import proposal, states, versions
 
-AT_ONCE = 20  # proposals of one base that its move tries: the newest
+AT_ONCE, EACH = 20, 5  # proposals of one base that its move tries: the newest, and of each proposer
 
 
 async def get(view: View, number: str) -> Proposal:
@@ -39,20 +39,26 @@ async def get(view: View, number: str) -> Proposal:
     return await proposal.get(view, number)
 
 
-async def settle(node: Node, repo_id: str, number: int, who: str) -> None:
-    """Try the merge of this proposal if it was not tried, on the budget of `who`. It may be called at any
-    time, outside a transaction."""
+async def settle(node: Node, repo_id: str, number: int, who: str, untried: Any = rows.UNTRIED) -> None:
+    """Try the merge of this proposal if it was not tried, on the budget of `who`. `untried`: the statement
+    that finds it. It may be called at any time, outside a transaction."""
     async with node.db.read() as tx:
-        found = await tx.one(rows.UNTRIED, of_repo=repo_id, of_number=number)
+        found = await tx.one(untried, of_repo=repo_id, of_number=number)
     if found is not None:
         _, head, base = found
         await _try(node, repo_id, number, head, base, who)
 
 
+async def version_job(node: Node, repo_id: str, number: int) -> None:
+    """Try the merge of a new version, on the budget of the repository; one that comes from a fork is left to
+    who asks for it. It may run twice."""
+    await settle(node, repo_id, number, f"trials {repo_id}", rows.UNTRIED_OWN)
+
+
 async def job(node: Node, data: dict[str, Any]) -> None:
     """The job: proposals for a branch that has moved, each as its branches stand when it is its turn. It may
     run twice."""
-    of = {"branch_id": data["branch_id"], "limit": AT_ONCE}
+    of = {"branch_id": data["branch_id"], "limit": AT_ONCE, "each": EACH}
     async with node.db.read() as tx:
         found = await tx.all(rows.UNTRIED_OF_BASE, **of)
     for number, *_ in found:

@@ -70,6 +70,7 @@ def test_it_is_tried_by_who_asks_and_by_no_push(relay: Relay, base: Repository, 
     made = propose(base, mine)
     (moved,) = base.seal({"page": put(9, b"another nine")})
     relay.run(trial.job(relay.node, {"repo_id": base.id, "branch_id": base.get("/refs/branch/main")["id"]}))
+    relay.run(trial.version_job(relay.node, base.id, made["number"]))  # after a push of the fork
     (listed,) = base.get("/proposals")["items"]
     assert (listed["base_seal"], listed["merge_state"]) == (moved, "unknown")
     assert base.get(f"/proposals/{made['number']}")["merge_state"] == "conflicts"

@@ -164,6 +164,7 @@ def test_a_trial_of_former_heads_replaces_no_newer_one(
     repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(relay.node.jobs._handlers, branches.TRIALS, idle)
+    monkeypatch.setitem(relay.node.jobs._handlers, versions.JOB, idle)  # it would try the merge as well
     n = apart(repo, {"page": put(2, b"mine")}, {"page": put(8, b"theirs")})
     outcome, moved = Working.outcome, []
 
@@ -280,3 +281,21 @@ def test_many_changed_paths_are_gone_through_on_a_thread(
     n = apart(repo, {"page": put(2, b"mine")}, {"page": put(8, b"theirs")})
     assert ok(prepare(repo, n, "squash"))["merged"] == ["page"]
     assert (relay.run(own()) in threads) is (many > 0)
+
+
+def test_the_move_of_a_base_tries_the_newest_of_each_proposer(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(relay.node.jobs._handlers, branches.TRIALS, idle)
+    monkeypatch.setattr(trial, "EACH", 2)
+    (first,) = repo.seal({"page": put(1, b"one")})
+    numbers = []
+    for name in ("oldest", "middle", "newest"):
+        repo.branch(name, first)
+        repo.seal({"page": put(5, name.encode())}, branch=name)
+        numbers.append(propose(repo, name))
+        assert stands(repo, numbers[-1])[0] == "clean"
+    repo.seal({"page": put(5, b"mine")})
+    relay.run(trial.job(relay.node, {"repo_id": repo.id, "branch_id": base_of(relay, repo, numbers[0])}))
+    listed = {one["number"]: one["merge_state"] for one in repo.get("/proposals")["items"]}
+    assert [listed[n] for n in numbers] == ["unknown", "conflicts", "conflicts"]

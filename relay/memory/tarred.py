@@ -1,0 +1,79 @@
+"""Tar members and gzip, as functions for the process beside the relay.
+
+A gzip file is made of pieces that were compressed apart: each ends at a whole byte, so that they stand one
+behind the other in one stream, and no state of the compressor is kept between two calls.
+"""
+
+from __future__ import annotations
+
+import struct
+import tarfile
+import zlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+LEVEL = 4  # half the time of level 6, for a twentieth more bytes
+HEAD = b"\x1f\x8b\x08\0\0\0\0\0\0\x03"  # of a gzip file: no name, no time
+LAST_BLOCK = b"\x03\0"  # an empty one, which ends the stream
+
+
+class Part(NamedTuple):
+    """Bytes of a file of the archive. `path`: with its first bytes, else None; `size`: of the whole file;
+    `last`: nothing of it follows."""
+
+    path: str | None
+    size: int
+    data: bytes
+    last: bool
+
+
+class Packed(NamedTuple):
+    """Compressed bytes; checksum and number of all bytes of the archive so far."""
+
+    data: bytes
+    checksum: int
+    written: int
+
+
+def header(name: str, size: int, seconds: int = 0, directory: bool = False) -> bytes:
+    """The tar header of a file, with a pax record where the name is long or not ASCII."""
+    info = tarfile.TarInfo(name)
+    info.size, info.mtime = size, seconds
+    info.mode = 0o755 if directory else 0o644
+    info.type = tarfile.DIRTYPE if directory else tarfile.REGTYPE
+    return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
+
+
+def padding(size: int) -> bytes:
+    return b"\0" * (-size % tarfile.BLOCKSIZE)
+
+
+def end(written: int) -> bytes:
+    """Two empty blocks, padded to a whole record, as tar writes it."""
+    closed = written + 2 * tarfile.BLOCKSIZE
+    return b"\0" * (2 * tarfile.BLOCKSIZE + -closed % tarfile.RECORDSIZE)
+
+
+def packed(parts: Sequence[Part], seconds: int, before: Packed) -> Packed:
+    """The members of these parts, compressed. `before`: what the call before this one returned."""
+    pieces: list[bytes] = []
+    for path, size, data, last in parts:
+        if path is not None:
+            pieces.append(header(path, size, seconds))
+        pieces.append(data)
+        if last:
+            pieces.append(padding(size))
+    return compressed(b"".join(pieces), before)
+
+
+def compressed(raw: bytes, before: Packed) -> Packed:
+    """These bytes as the next piece of the gzip file."""
+    packer = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    data = packer.compress(raw) + packer.flush(zlib.Z_SYNC_FLUSH)
+    return Packed(data, zlib.crc32(raw, before.checksum), before.written + len(raw))
+
+
+def closed(before: Packed) -> bytes:
+    """The end of the archive and of its gzip file."""
+    last = compressed(end(before.written), before)
+    return last.data + LAST_BLOCK + struct.pack("<II", last.checksum, last.written % 2**32)
