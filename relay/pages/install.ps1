@@ -11,11 +11,14 @@ $row = $builds -split "`r?`n" | ForEach-Object { , ($_ -split ' ') } |
 if (-not $row) { throw "svc: @ORIGIN@ has no build for windows on $arch" }
 $folder = if ($env:SVC_INSTALL_DIR) { $env:SVC_INSTALL_DIR } else { Join-Path $env:LOCALAPPDATA 'svc' }
 New-Item -ItemType Directory -Force -Path $folder | Out-Null
-$part = Join-Path $folder ('.svc-' + [guid]::NewGuid().ToString('N'))
+$part = Join-Path $folder ('.svc-' + [guid]::NewGuid().ToString('N') + '.exe')
 try {
     Invoke-WebRequest -UseBasicParsing -Uri ('@ORIGIN@/cli/download/' + $row[2]) -OutFile $part
     $got = (Get-FileHash -Algorithm SHA256 -Path $part).Hash.ToLowerInvariant()
     if ($got -ne $row[3]) { throw 'svc: what arrived is not the build that was announced; nothing was installed' }
+    $starts = $false
+    try { & $part --version | Out-Null; $starts = $LASTEXITCODE -eq 0 } catch { }
+    if (-not $starts) { throw 'svc: the build does not start here; is its Python installed? nothing was installed' }
     Move-Item -Force -Path $part -Destination (Join-Path $folder 'svc.exe')
 } finally {
     if (Test-Path $part) { Remove-Item -Force $part }

@@ -52,6 +52,15 @@ fi
 [ "${got%% *}" = "$wanted" ] || fail "what arrived is not the build that was announced; nothing was installed"
 
 chmod 755 "$part"
+line=$(head -n 1 "$part")
+case "$line" in
+'#!/usr/bin/env '*) needs=${line#'#!/usr/bin/env '} ;;
+*) needs='' ;;
+esac
+if [ -n "$needs" ] && ! command -v "$needs" >/dev/null; then
+    fail "svc @VERSION@ runs with $needs, which is not on your PATH; install it, then run this again; nothing was installed"
+fi
+"$part" --version >/dev/null </dev/null || fail "svc @VERSION@ does not start here; nothing was installed"
 mv "$part" "$folder/svc"
 trap - EXIT
 echo "Installed svc @VERSION@ as $folder/svc"

@@ -6,6 +6,7 @@ from sanic.request import Request
 
 from localstore.core.errors import BadRequest, SvcError
 from localstore.core.model.base import Model, Sent
+from localstore.core.paths import PROSE, terminal_safe
 from relay.caller import Caller
 from relay.http import cookies
 from relay.http.routing import Reply, route
@@ -113,9 +114,9 @@ def _login(
         status,
         problem_of=problem_of,
         return_to=return_to,
-        problem=problem,
+        problem=terminal_safe(problem, PROSE),
         sign_up=sign_up and config.local_sign_up,
         may_sign_up=config.local_sign_up,
         device_keys=config.device_key_sign_in,
-        handle=handle[:64],
+        handle=terminal_safe(handle[:64]),  # what was typed comes back, and cannot turn the page around
     )

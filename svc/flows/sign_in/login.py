@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from localstore.core.encoding import b64u, unb64u
-from localstore.core.errors import Invalid, NotFound, ServerMisbehaved
+from localstore.core.errors import ClientError, Invalid, NotFound, ServerMisbehaved
 from localstore.core.identity.device_grant import (
     CHALLENGE_ID_BYTES,
     GRANT_TYPE,
@@ -113,6 +113,7 @@ def by_browser(
         expires_at=datetime.fromtimestamp(grant.expires_at, UTC).isoformat().replace("+00:00", "Z"),
         device_name=name,
     )
+    _require_running(session)
     sessions.save(session)
     if name:
         _rename(Api(Http(origin, token)), identity, name)
@@ -146,10 +147,23 @@ def by_device_key(
         registered=True,
         device_name=name,
     )
+    _require_running(session)
     sessions.save(session)
     if name:  # a key that the account knew keeps the name it had, until now
         _rename(Api(Http(origin, Credential(grant.token, identity.device))), identity, name)
     return session
+
+
+def _require_running(session: Session) -> None:
+    """Raises ClientError for a new session that has ended by this machine's clock: every command would ask
+    for another sign-in, and none would help."""
+    now = datetime.fromtimestamp(time.time(), UTC)
+    if session.seconds_left(now) < 0:
+        raise ClientError(
+            f"the session that {session.origin} gave now ends at {session.expires_at}, and this machine's "
+            f"clock says {now:%Y-%m-%dT%H:%M:%SZ}; set the clock, then run: "
+            f"svc login --server {session.origin}"
+        )
 
 
 def _rename(api: Api, identity: Identity, name: str) -> None:

@@ -123,6 +123,14 @@ def test_a_clock_off_by_an_hour_is_corrected(place: Place, hours: int) -> None:
     equal(place.ann, bob)
 
 
+def test_a_clock_three_days_ahead_is_named_by_the_sign_in(place: Place) -> None:
+    again = ("login", "--device-key", "--handle", place.handle)
+    told = place.ann.run(*again, before=lambda: shifted(3 * 86400))
+    sentence(told, "this machine's clock says", "set the clock, then run: svc login")
+    place.ann.ok(*again)
+    place.ann.ok("login", "--device-key", "--handle", place.handle, before=lambda: shifted(3600))
+
+
 def test_odd_names_are_skipped_by_name_and_stay(place: Place) -> None:
     folder = os.fsencode(place.ann.folder)
     names = [

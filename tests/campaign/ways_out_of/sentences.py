@@ -40,6 +40,7 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
     ("usage", "queue list"): {"name the actions to drop": ROW, "actions begin with": ROW},
     ("usage", "login"): {"no server is known yet": ROW, "names the server": ROW},
     ("client", "login"): {
+        "and this machine's clock says": "the clock is set, and the same sign-in is run again",
         "the session in … cannot be opened": ROW,
         "the device key in … is damaged": _KEPT,
         "… is damaged; remove it": _KEPT,

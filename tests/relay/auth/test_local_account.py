@@ -31,6 +31,15 @@ def test_a_wrong_password_and_nobody_are_one_answer(browser, name):
     assert "set-cookie" not in wrong.headers
 
 
+@pytest.mark.parametrize("hidden", ["\x1b", "\u202e", "\u2066"])
+@pytest.mark.parametrize("path", ["/auth/login", "/auth/sign-up"])
+def test_a_handle_comes_back_without_what_turns_a_page_around(browser, path, hidden):
+    answer = browser().post(path, data={"handle": f"ann{hidden}moc", "password": PASSWORD})
+    assert answer.status_code in (401, 422)
+    assert "ann" in answer.text
+    assert hidden not in answer.text
+
+
 @pytest.mark.parametrize("password", ["", "short", "aaaaaaaaaaaa", "x" * 2000])
 def test_passwords_that_protect_nothing(browser, name, password):
     assert browser().post("/auth/sign-up", data={"handle": name(), "password": password}).status_code == 422

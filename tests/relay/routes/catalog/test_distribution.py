@@ -154,12 +154,36 @@ def test_the_installer_installs_what_was_announced_and_nothing_else(
     assert [one.name for one in (tmp_path / "bin").iterdir()] == ["svc"]
 
 
+@pytest.mark.skipif(
+    not (shutil.which("curl") or shutil.which("wget")), reason="neither curl nor wget is here"
+)
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        (b"#!/usr/bin/env python9.9\n", "svc 9.1.0 runs with python9.9, which is not on your PATH"),
+        (b"#!/usr/bin/env false\n", "svc 9.1.0 does not start here"),
+    ],
+)
+def test_the_installer_installs_nothing_that_does_not_start(
+    relay: Relay, folder: Folder, tmp_path: Path, start: bytes, said: str
+) -> None:
+    whole = (folder.at / "svc-any").read_bytes()
+    (folder.at / "svc-any").write_bytes(start + whole.partition(b"\n")[2])
+    folder.publish()
+    refused = _install(relay, tmp_path)
+    (folder.at / "svc-any").write_bytes(whole)
+    assert refused.returncode == 1 and "Installed" not in refused.stdout
+    assert said in refused.stderr and refused.stderr.count("\n") == 1
+    assert list((tmp_path / "bin").iterdir()) == []
+
+
 def test_the_other_installer_has_the_same_digests(
     client: Callable[..., httpx.Client], folder: Folder
 ) -> None:
     script = client().get("/cli/install.ps1").text
     digest = hashlib.sha256((folder.at / "svc-any").read_bytes()).hexdigest()
     assert f"windows x86_64 svc-windows-x86_64 {digest}" in script and "Get-FileHash" in script
+    assert script.index("& $part --version") < script.index("Move-Item")
     assert "@" not in script.replace("@'", "").replace("'@", "")
 
 
