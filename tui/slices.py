@@ -5,6 +5,7 @@ rows = within(0.3, lambda: rendered(text)) or plain(text)
 
 from __future__ import annotations
 
+import gc
 import signal
 import threading
 from collections.abc import Callable
@@ -22,10 +23,12 @@ class _Late(BaseException):
 
 
 def _cleans_up(frame: FrameType | None) -> bool:
-    """Whether the interpreter runs a finalizer or the callback of a weak reference, which swallow what is
-    raised."""
+    """Whether the interpreter runs a finalizer, or the callback of a weak reference or of the garbage
+    collector, which swallow what is raised."""
+    collecting = [getattr(callback, "__code__", None) for callback in gc.callbacks]
     while frame is not None and frame.f_code is not within.__code__:
-        if frame.f_code.co_name == "__del__" or frame.f_code.co_filename.endswith(WEAK):
+        code = frame.f_code
+        if code.co_name == "__del__" or code.co_filename.endswith(WEAK) or code in collecting:
             return True
         frame = frame.f_back
     return False

@@ -108,7 +108,8 @@ async def test_esc_leaves_the_filter_as_it_was(listed: str, open_app: Open) -> N
         await press(pilot, "enter")
         await press(pilot, "3")
         text = await press(pilot, "slash", *"night")
-        assert "A question" not in text
+        listed_rows = "\n".join(line[:41] for line in text.splitlines())  # the preview follows a moment later
+        assert "A question" not in listed_rows
         text = await press(pilot, "escape")
         assert "A question" in text and "Stalls" in text
 
