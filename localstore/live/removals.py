@@ -48,7 +48,7 @@ class HeldRemovals:
         while self._sent and self._sent[0].at < now - REMEMBERED:
             self._sent.popleft()
         sent = sum(one.files for one in self._sent)
-        tree = self._sent[0].tree if self._sent else copy.db.count_rows()
+        tree = max([copy.db.count_rows(), *(one.tree for one in self._sent)])  # it may have grown since
         if removes_most(len(missing) + sent, tree):
             lost = lost_among(copy, scan, missing)
             if removes_most(lost + sent, tree):

@@ -385,3 +385,17 @@ def test_svc_reads_no_file_that_nobody_else_reads(sides: tuple[Side, Side]) -> N
     bob.text("a.txt")
     bob.rounds.reads.look()
     assert bob.rounds.reads.was_read("a.txt")
+
+
+def test_an_emptied_folder_is_asked_about_though_it_has_just_grown(sides: tuple[Side, Side]) -> None:
+    ann, _ = sides
+    (ann.place.folder / "other/b.txt").unlink()
+    ann.run(lambda copy: ann.rounds.saved(copy, ["other/b.txt"]))
+    names = [f"many{number}.txt" for number in range(150)]
+    for name in names:
+        ann.place.write(name, name)
+    ann.run(lambda copy: ann.rounds.saved(copy, names))
+    for name in names:
+        (ann.place.folder / name).unlink()
+    ann.run(lambda copy: ann.rounds.saved(copy, names))
+    assert ann.rounds.removals.held == set(names)
