@@ -48,14 +48,15 @@ class HeldRemovals:
         while self._sent and self._sent[0].at < now - REMEMBERED:
             self._sent.popleft()
         sent = sum(one.files for one in self._sent)
-        tree = max([copy.db.count_rows(), *(one.tree for one in self._sent)])  # it may have grown since
+        now_here = max(copy.db.count_rows(), copy.db.count_shown())  # own saves are no rows until they return
+        tree = max([now_here, *(one.tree for one in self._sent)])  # it may have grown since
         if removes_most(len(missing) + sent, tree):
             lost = lost_among(copy, scan, missing)
             if removes_most(lost + sent, tree):
                 self.held, self.lost, self.tree = missing, lost + sent, tree
                 return set()
         if missing:
-            self._sent.append(_Sent(now, len(missing), copy.db.count_rows()))
+            self._sent.append(_Sent(now, len(missing), now_here))
         return before & missing
 
     @property

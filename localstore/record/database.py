@@ -272,6 +272,11 @@ class Database:
         """Number of files of the frontier."""
         return cast("int", self._sql.execute("SELECT count(*) FROM rows").fetchone()[0])
 
+    def count_shown(self) -> int:
+        """Number of files of the branch that the folder showed."""
+        asked = "SELECT count(*) FROM entries WHERE shadow IS NOT NULL"
+        return cast("int", self._sql.execute(asked).fetchone()[0])
+
     def sealed_digests(self) -> dict[str, str]:
         """Path → hex digest of each file of the last seal, sorted by path."""
         found = self._sql.execute("SELECT path, digest FROM sealed ORDER BY path")
