@@ -291,20 +291,15 @@ def _finish(copy: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
 def _stat_of_placed(copy: WorkingCopy, outcome: Outcome) -> Stat | None:
     """Stat and digest of the file that was written. A text that still is the one that was made is not read:
     who reads it first is of interest (`localstore.live.reads`)."""
-    info, made, new = copy.files.stat(outcome.path), outcome.made, outcome.new
-    entry = copy.entries.get(outcome.path)
-    if (
-        info is None
-        or made is None
-        or new is None
-        or entry is None
-        or (entry.kind, entry.want) != ("text", new)
-    ):
+    info, made, entry = copy.files.stat(outcome.path), outcome.made, copy.entries.get(outcome.path)
+    if info is None or made is None or entry is None or entry.kind != "text" or entry.want != outcome.new:
         return read_stat(copy.files, outcome.path)
+    seen = (info.st_ino, info.st_size, info.st_mtime_ns)
+    if seen != (made.st_ino, made.st_size, made.st_mtime_ns):
+        return read_stat(copy.files, outcome.path)
+    digest, now = entry.want, time.time_ns()
     times = (info.st_mtime_ns, info.st_ctime_ns)
-    if (info.st_ino, info.st_size, times[0]) != (made.st_ino, made.st_size, made.st_mtime_ns):
-        return read_stat(copy.files, outcome.path)
-    return Stat(outcome.path, info.st_size, *times, info.st_ino, "text", new, time.time_ns())
+    return Stat(outcome.path, info.st_size, *times, info.st_ino, "text", digest, now)
 
 
 def _finished(copy: WorkingCopy, outcome: Outcome) -> str:
