@@ -28,14 +28,13 @@ class Reads:
             self._inotify.close()
             self._inotify = None
 
-    def watch(self, files: Files, temp: str, path: str) -> None:
-        """Watch the file that is at `temp` now and comes to `path`: before it comes, since a program may read
-        it at once."""
+    def watch(self, files: Files, path: str) -> None:
+        """Watch the file that is at the path now."""
         self.forget(path)
         if self._inotify is None:
             return
         try:
-            opened = files.open(temp)
+            opened = files.open(path)
         except OSError:
             return
         try:

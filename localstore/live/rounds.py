@@ -7,6 +7,7 @@ So a path that lost its update, or could have none yet, is looked at again once 
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -20,7 +21,7 @@ from localstore.core.model.live import UpdateAnswers
 from localstore.folder.files import BeingWritten
 from localstore.folder.scan import scan as walk
 from localstore.folder.scan_result import PartialWalk, Scan, Skipped, WatcherMistaken
-from localstore.folder.stat_cache import ScanSinks, has_stat
+from localstore.folder.stat_cache import ScanSinks, Stat
 from localstore.folder.walk_rules import is_utf8
 from localstore.live.frames import Frames
 from localstore.live.reads import Reads
@@ -67,8 +68,7 @@ class Rounds:
 
     def __init__(self) -> None:
         self.frames, self.reads = Frames(), Reads()
-        self._was_read: dict[str, bool] = {}  # path → of the file that another one takes the place of
-        self.buffers = Buffers(self._is_read)
+        self.buffers = Buffers(self.reads.was_read)
         self.removals = HeldRemovals()
         self.barred: dict[str, str] = {}  # paths that the relay refused → why, until they are saved again
         self._costly: set[str] = set()
@@ -96,15 +96,10 @@ class Rounds:
 
         def placed(path: str, before: bytes | None, new: bytes) -> None:
             note(path, before, new)
-            self._was_read.pop(path, None)
+            self.reads.forget(path)  # the file that was watched is gone; this one may be read from now on
             self._placed[path] = 0
 
-        def placing(path: str, temp: str) -> None:
-            self.reads.look()
-            self._was_read[path] = self.reads.was_read(path)
-            self.reads.watch(copy.files, temp, path)
-
-        copy.placed, copy.placing = placed, placing
+        copy.placed = placed
 
     def saved(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
         """Capture the saves of these paths and put their updates in flight."""
@@ -151,7 +146,7 @@ class Rounds:
         for path, why in copy.unreadable.items():
             self.barred[path] = why
         done = self.again(copy, _pending(copy, paths))
-        self._note_placed(copy)
+        self._watch_placed(copy)
         return self._report(copy, done, changed)
 
     def bootstrap(self, copy: WorkingCopy) -> Connected:
@@ -187,22 +182,17 @@ class Rounds:
 
     def finish(self, copy: WorkingCopy) -> None:
         """End the round."""
-        self._note_placed(copy)
+        self._watch_placed(copy)
         while len(self._placed) > 1000:
             self._placed.pop(next(iter(self._placed)))
         copy.files.forget()
 
-    def _is_read(self, path: str) -> bool:
-        """Whether a program may have read the file, or the one whose place another one has just taken."""
-        return self._was_read.get(path, self.reads.was_read(path))
-
-    def _note_placed(self, copy: WorkingCopy) -> None:
-        """Note which files svc has written. What was to come to its path and did not is not watched."""
-        for path in self._was_read:
-            self.reads.forget(path)
-        self._was_read.clear()
+    def _watch_placed(self, copy: WorkingCopy) -> None:
+        """Start detecting reads of the files that were just written: soon, because a read before counts for
+        nothing, but after svc's own."""
         for path, inode in self._placed.items():
             if inode == 0:
+                self.reads.watch(copy.files, path)
                 info = copy.files.stat(path)
                 self._placed[path] = info.st_ino if info else -1
 
@@ -231,7 +221,7 @@ class Rounds:
         info, known = copy.files.stat(path), copy.db.scan_record.single(path)
         if info is None or known is None or info.st_ino != inode:
             return False
-        return has_stat(known, info)
+        return _is_same(known, info)
 
     def _send_off(self, copy: WorkingCopy, paths: Collection[str], scan: Scan | None) -> Done:
         """Capture, write merged texts, and compose updates; in one step if nothing was merged."""
@@ -316,7 +306,12 @@ def _is_shown(copy: WorkingCopy, entry: PathRecord) -> bool:
     info, known = copy.files.stat(entry.path), copy.db.scan_record.file(entry.path)
     if info is None or entry.shadow is None:
         return entry.settled and info is None and entry.shadow is None
-    return entry.settled and known is not None and known.digest == entry.shadow and has_stat(known, info)
+    return entry.settled and known is not None and known.digest == entry.shadow and _is_same(known, info)
+
+
+def _is_same(known: Stat, info: os.stat_result) -> bool:
+    seen = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+    return seen == (known.size, known.mtime, known.ctime, known.inode)
 
 
 def _skipped(composed: Composed, scan: Scan) -> Done:

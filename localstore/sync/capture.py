@@ -187,12 +187,8 @@ def capture_late_save(copy: WorkingCopy, entry: PathRecord, before: bytes, data:
 
 
 def _on_disk(copy: WorkingCopy, path: str, scan: Scan | None) -> _Text | None:
-    """The text that the file has now. Returns None if it is not text, or larger than TEXT_FILE; also if it is
-    known without reading it that it has no edit."""
+    """The text that the file has now. Returns None if it is not text, or larger than TEXT_FILE."""
     seen = scan.find(path) if scan else None
-    entry = copy.entries.get(path)
-    if copy.live and seen is None and entry is not None and copy.has_known_stat(path, entry.shadow):
-        return None
     held = copy.objects.cached(seen.digest) if seen and seen.kind == "text" else None
     if seen and held is not None:
         return _Text(seen.digest, held)

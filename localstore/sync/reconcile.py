@@ -10,6 +10,7 @@ from localstore.core.errors import NotFound, ServerMisbehaved
 from localstore.core.model.live import UpdateInvalid
 from localstore.core.model.seal import PayloadMissing
 from localstore.folder.scan_result import Scan
+from localstore.folder.stat_cache import read_stat
 from localstore.record.database import Row
 from localstore.record.entry import PathRecord
 from localstore.sync.capture import capture
@@ -235,7 +236,7 @@ def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
     if entry.kind != "text":
         return True
     capture(copy, [entry.path])
-    now = copy.stat_on_disk(entry.path)
+    now = read_stat(copy.files, entry.path)
     odd = now is not None and now.kind != "text" and now.digest != entry.shadow
     undecided = (odd or now is None) and entry.settled
     if undecided and entry.epoch == remote.row.epoch and remote.row.other <= entry.seen:

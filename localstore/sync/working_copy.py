@@ -22,7 +22,7 @@ from localstore.folder.git_tracked import GitTracked, Tracked
 from localstore.folder.link import RepoLink
 from localstore.folder.rescan import rescan
 from localstore.folder.scan_result import Scan
-from localstore.folder.stat_cache import ScanSinks, Stat, has_stat, read_stat
+from localstore.folder.stat_cache import ScanSinks, Stat, read_stat
 from localstore.home import Home
 from localstore.progress import Progress, silent
 from localstore.record.database import Database, SealedFile, SealedTree
@@ -84,9 +84,6 @@ class WorkingCopy:
         self.moved_back: str | None = None  # the branch was older than before: the seal that both have, or ""
         self.live = False  # whether saves travel as they are made
         self.placed: Placed = lambda path, before, new: None
-        self.placing: Callable[[str, str], object] = lambda path, temp: (
-            None
-        )  # before a file comes to its path
         self.rebase: Rebase = lambda entry, digest, data: None
         self.file_cap = limits.BLOB_FILE  # bytes that one binary of the repository may have
         self.entries = Entries(self.db)
@@ -307,24 +304,8 @@ class WorkingCopy:
 
     def digest_on_disk(self, path: str) -> bytes | None:
         """Digest of the regular file at the path now; None if there is none."""
-        found = self.stat_on_disk(path)
+        found = read_stat(self.files, path)
         return found.digest if found else None
-
-    def stat_on_disk(self, path: str) -> Stat | None:
-        """Stat and digest of the regular file at the path now; None if there is none. While edits travel as
-        they are made, a file with the stat that svc recorded is not read: who reads it is of interest then,
-        and a save is heard of."""
-        known = self._known_stat(path) if self.live else None
-        return known or read_stat(self.files, path)
-
-    def has_known_stat(self, path: str, digest: bytes | None) -> bool:
-        """Whether the file has the stat with which svc recorded it, and had these bytes then."""
-        known = self._known_stat(path)
-        return known is not None and known.digest == digest
-
-    def _known_stat(self, path: str) -> Stat | None:
-        known, info = self.db.scan_record.single(path), self.files.stat(path)
-        return known if known is not None and info is not None and has_stat(known, info) else None
 
     # --- the seal
 

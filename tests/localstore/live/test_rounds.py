@@ -340,53 +340,6 @@ def test_a_folder_that_moved_in_is_walked(sides: tuple[Side, Side]) -> None:
     assert sorted(bob.bring().written) == ["moved/2.txt", "moved/x/1.txt"]
 
 
-def test_who_reads_a_file_as_soon_as_it_comes_edits_that_text(sides: tuple[Side, Side]) -> None:
-    """A program reads the file within the round that writes it, another edit arrives, and the program saves
-    what it read less one line: nobody's line is there twice."""
-    ann, bob = sides
-    bob.bring()
-    read: list[str] = []
-
-    def work(copy: WorkingCopy) -> Done:
-        bob.rounds.bootstrap(copy)
-        note = copy.placed
-
-        def placed(path: str, before: bytes | None, new: bytes) -> None:
-            read.append(bob.text("a.txt"))  # at once, before the round goes on
-            note(path, before, new)
-
-        copy.placed = placed
-        return bob.rounds.bring(copy)
-
-    bob.save("a.txt", TEXT.replace("line 11", "by bob 11"))
-    ann.bring()
-    ann.save("a.txt", ann.text("a.txt").replace("line 3\n", "line 3\nby ann, the first\n"))
-    bob.run(work)
-    ann.save("a.txt", ann.text("a.txt").replace("the first\n", "the first\nby ann, the second\n"))
-    bob.bring()
-    bob.save("a.txt", read[0].replace("line 4\n", ""))
-    ann.bring()
-    for side in sides:
-        text = side.text("a.txt")
-        assert (text.count("the first"), text.count("the second")) == (1, 1)
-        assert "line 4\n" not in text
-
-
-def test_svc_reads_no_file_that_nobody_else_reads(sides: tuple[Side, Side]) -> None:
-    """Else it would count as read by an editor, and texts that nobody holds as held."""
-    ann, bob = sides
-    bob.save("a.txt", TEXT.replace("line 11", "by bob 11"))
-    ann.bring()
-    for number in range(3):
-        ann.save("a.txt", ann.text("a.txt") + f"by ann {number}\n")
-        bob.bring()
-        bob.rounds.reads.look()
-        assert not bob.rounds.reads.was_read("a.txt")
-    bob.text("a.txt")
-    bob.rounds.reads.look()
-    assert bob.rounds.reads.was_read("a.txt")
-
-
 def test_an_emptied_folder_is_asked_about_though_it_has_just_grown(sides: tuple[Side, Side]) -> None:
     ann, _ = sides
     (ann.place.folder / "other/b.txt").unlink()
