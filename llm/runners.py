@@ -73,7 +73,10 @@ class Runner:
         if self._broken or self.process is None or self.process.returncode is not None:
             return True
         # Its end is reported a little later than it comes.
-        return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        try:
+            return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:  # its end is being reported
+            return True
 
     def serves(self, installed: Installed, asked: int | None) -> bool:
         """Whether it can answer a request for this model with this context."""

@@ -203,7 +203,7 @@ ROWS = (
     Row("sync_push", {"message": "Ours"}, before=write("b.txt", "ours\n")),
     Row("switch", {"branch": "other"}),
     Row("sync_push", {"message": "Theirs"}, before=write("b.txt", "theirs\n")),
-    Row("merge", {"ref": "main"}),
+    Row("merge", {"ref": "main"}, refused="failed"),  # with a conflict, which it leaves in the folder
     Row("resolve", {"path": "b.txt", "mine": True}),
     # releases
     Row("repo_release_create", {"version": "v1", "notes": "First"}),

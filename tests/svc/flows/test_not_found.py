@@ -33,7 +33,7 @@ REPO = cast(Repo, _Named())
 EXPLAINING: list[Callable[[], AbstractContextManager[None]]] = [
     lambda: explained_not_found(REPO, "tag v1", "svc repo tag list"),
     lambda: known_issue(cast(Any, _Offline()), REPO, "1"),
-    lambda: known(REPO, "1"),
+    lambda: known(cast(Any, _Offline.reader), REPO, "1"),
     lambda: explained("acme"),
 ]
 
