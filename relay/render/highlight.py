@@ -12,6 +12,8 @@ from pygments.lexers import find_lexer_class, get_all_lexers, get_lexer_by_name
 from pygments.token import Token, _TokenType
 from pygments.util import ClassNotFound
 
+from relay.render.plain import plain_lines
+
 _CLASSES: tuple[tuple[_TokenType, str], ...] = (
     (Token.Comment, "c"),
     (Token.Keyword, "k"),
@@ -44,11 +46,6 @@ def block(text: str, language: str) -> str:
     except ClassNotFound:
         lexer = None
     return "\n".join(plain_lines(text) if lexer is None else _lines(text, lexer))
-
-
-def plain_lines(text: str) -> list[str]:
-    """The lines without colours, as HTML."""
-    return [escape(line) for line in _split(text)]
 
 
 def _lines(text: str, lexer: Lexer) -> list[str]:
@@ -86,13 +83,6 @@ def _parts(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:
 
 def _is_within(kind: _TokenType, known: _TokenType) -> bool:
     return tuple(kind[: len(known)]) == tuple(known)
-
-
-def _split(text: str) -> list[str]:
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    if len(lines) > 1 and not lines[-1]:
-        lines.pop()
-    return lines
 
 
 def _lexer_of_file(name: str) -> Lexer | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from html import escape
 from typing import Literal
 
 from localstore.core.errors import NotFound, PathInvalid, SvcError
@@ -12,6 +11,7 @@ from localstore.core.limits import BLOB_INLINE
 from localstore.core.model.history import Compare, CompareQuery, Seal, SealSummary, TreeFile
 from localstore.core.model.ref import Ref
 from relay.domain.repository.place import Place
+from relay.render.plain import plain_lines
 from relay.service import ref as refs
 from relay.service.history import compare, history, sealed
 
@@ -113,14 +113,6 @@ async def file(here: Position, path: str, plain: bool = False, lines: str = "") 
     shown.lines = await renderer.source(blob.content, name) or plain_lines(blob.content)
     shown.marked = marked(lines, len(shown.lines))
     return shown
-
-
-def plain_lines(text: str) -> list[str]:
-    """The lines of a text without colours, as HTML."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    if len(lines) > 1 and not lines[-1]:
-        lines.pop()
-    return [escape(line) for line in lines]
 
 
 def marked(lines: str, count: int) -> range:

@@ -1,0 +1,13 @@
+"""Source text without colours: for texts that no lexer knows, and where none may look at them."""
+
+from __future__ import annotations
+
+from html import escape
+
+
+def plain_lines(text: str) -> list[str]:
+    """The lines of a text as HTML. A final newline makes no further line."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if len(lines) > 1 and not lines[-1]:
+        lines.pop()
+    return [escape(line) for line in lines]
