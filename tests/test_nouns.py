@@ -15,6 +15,9 @@ ROOT = Path(__file__).parents[1]
 
 # Endpoints that no command calls. Pages and other programs call them.
 UNCALLED = {
+    "billing.CHECKOUT": "pages, to come",
+    "billing.INVOICES": "pages, to come",
+    "billing.PORTAL": "pages, to come",
     "auth.APPROVE": "a browser",
     "auth.CHANGE_HANDLE": "other programs",
     "auth.CREATE_TOKEN": "a browser",

@@ -19,6 +19,7 @@ from tests.campaign.ways_out_of import (  # noqa: F401 - they fill the table
     branches,
     catalog,
     checks,
+    cloud,
     forks,
     merges,
     merging,

@@ -211,6 +211,14 @@ QUIET: dict[Named, str] = {
 }
 """Routes that succeed without an event, and why."""
 
+REFUSED: dict[Named, str] = {
+    ("POST", "/api/v1/cloud/launch/{app_id}/context"): "no provider is built in",
+    ("POST", "/api/v1/cloud/launch/{app_id}"): "no provider is built in",
+    ("POST", "/api/v1/cloud/instances/{id}/stop"): "no provider is built in",
+    ("POST", "/api/v1/billing/checkout"): "no payment provider is built in",
+}
+"""Routes that no request can succeed with in this build; tests/relay/domain/cloud asks them."""
+
 QUESTIONS: dict[str, list[str]] = {}
 """What the crawl for hidden paths asks of each route that reads below a repository, by method and path."""
 

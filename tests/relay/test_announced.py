@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from relay.db.schema import tables
 from relay.events.log import KIND, LEVEL
-from tests.relay.mutations import CHANGING, MUTATIONS, QUIET, READS, World, world
+from tests.relay.mutations import CHANGING, MUTATIONS, QUIET, READS, REFUSED, World, world
 
 __all__ = ["world"]  # the fixture
 TRIED = sorted(MUTATIONS.keys() - QUIET.keys())
@@ -29,7 +29,7 @@ def logged(world: World) -> list[dict[str, Any]]:
 
 
 def test_every_changing_route_is_tried_or_says_why_not() -> None:
-    assert MUTATIONS.keys() | READS.keys() | QUIET.keys() == CHANGING.keys()
+    assert MUTATIONS.keys() | READS.keys() | QUIET.keys() | REFUSED.keys() == CHANGING.keys()
     assert not READS.keys() & QUIET.keys()
 
 

@@ -26,10 +26,11 @@ from tests.patience import PATIENCE
 from tests.relay.auth.people import Device
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import ok
-from tests.relay.mutations import CHANGING, MUTATIONS, READS, World, world
+from tests.relay.mutations import CHANGING, MUTATIONS, READS, REFUSED, World, world
 
 __all__ = ["world"]  # the fixture
-KEYED = sorted(named for named, route in CHANGING.items() if route.keyed and named not in READS)
+TRIED = CHANGING.keys() - READS.keys() - REFUSED.keys()
+KEYED = sorted(named for named in TRIED if CHANGING[named].keyed)
 # What each request uses, a repeat too; and what a follower of the log or a job writes in its own time.
 USED = ("nonce", "idempotency", "inbox", "merge_trial")
 LATER = {"job": (tables["job"].c.kind.not_in((AGAIN, WEBHOOK, AUTO_MERGE, DEPENDENTS)),)}

@@ -1,0 +1,1 @@
+"""What accounts pay for. No payment provider is built in: every request is refused."""
