@@ -28,14 +28,19 @@ class FolderGone(ClientError):
 
 
 class LocalEdits(ClientError):
-    """The command would overwrite local edits. `paths` lists them, `command` names the command."""
+    """Local edits are in the way. `paths` lists those that the command would overwrite; if it would overwrite
+    none (`beside`), all of them. `command` names the command."""
 
     code = "local_edits"
 
-    def __init__(self, paths: list[str], command: str = "pull") -> None:
+    def __init__(self, paths: list[str], command: str = "pull", beside: bool = False) -> None:
         shown = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+        what = f"this folder has edits that are not pushed, in {shown}"
+        if not beside:
+            what = f"{command} would overwrite local edits in {shown}"
+        merges = "keep" if beside else "merge"
         super().__init__(
-            f"{command} would overwrite local edits in {shown}; run: svc {command} --merge to merge them "
+            f"{what}; run: svc {command} --merge to {merges} them "
             f"(svc {command} --force to move them to the trash)",
             paths=paths,
         )

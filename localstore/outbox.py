@@ -2,8 +2,8 @@
 
 An action is a value at a path, such as a comment at `/repos/ID/issues/41/comments/+`;
 `svc.flows.outbox.actions` maps each to a request. The actions of one account on one server are sent in order.
-An action is marked as sent before its request is sent, so that after a lost answer it is repeated under the
-same id, which is the request's Idempotency-Key.
+An attempt is counted before its request is sent, so that after a lost answer the action is repeated under the
+same id, which is the request's Idempotency-Key. Until the server has answered, an action waits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from localstore.shared_database import open_shared
 FILE = "outbox.db"  # in SVC_HOME
 LOCK = "outbox.lock"  # held by the one process that sends
 KEPT = 10_000  # queued actions at most
-State = Literal["waiting", "sent", "refused"]
+State = Literal["waiting", "refused"]
 Folding = Literal["members", "whole", "never"]
 """How an action is joined with a queued one at its path: the later members win; the later value replaces the
 earlier one; not at all."""
@@ -32,8 +32,8 @@ earlier one; not at all."""
 
 class QueuedAction(msgspec.Struct, frozen=True):
     """An action. `timestamp`: a hybrid logical clock, milliseconds since 1970 and a counter, as text in the
-    order of time. `account` and `handle`: the user; `about`: OWNER/NAME, or empty. `attempts`: how often it
-    was sent. `code` and `reason`: why the server refused it."""
+    order of time. `account` and `handle`: the user; `about`: OWNER/NAME, or empty. `attempts`: how often
+    it was tried to send it. `code` and `reason`: why the server refused it."""
 
     id: str
     origin: str
@@ -112,9 +112,9 @@ class Outbox:
             ).fetchone()
         return _entry(row) if row else None
 
-    def mark_sent(self, id: str) -> None:
+    def count_attempt(self, id: str) -> None:
         """Record that its request is about to be sent."""
-        self._run("UPDATE entry SET state = 'sent', attempts = attempts + 1 WHERE id = ?", id)
+        self._run("UPDATE entry SET attempts = attempts + 1 WHERE id = ?", id)
 
     def remove(self, id: str) -> None:
         """Delete an action that was carried out or dropped."""
@@ -193,8 +193,10 @@ def _has_lists(value: Any) -> bool:
 
 
 def _entry(row: tuple[Any, ...]) -> QueuedAction:
-    names = QueuedAction.__struct_fields__
-    return QueuedAction(**{**dict(zip(names, row, strict=True)), "value": msgspec.json.decode(row[6])})
+    fields = dict(zip(QueuedAction.__struct_fields__, row, strict=True))
+    if fields["state"] == "sent":  # svc 0.1 wrote so of an action that was tried and had no answer
+        fields["state"] = "waiting"
+    return QueuedAction(**{**fields, "value": msgspec.json.decode(row[6])})
 
 
 def _new_id(now: float) -> str:

@@ -230,9 +230,13 @@ class ConfirmationNeeded(UsageError):
 
 
 class ServerUnreachable(ClientError):
-    """The server could not be reached, or did not answer in time."""
+    """The server could not be reached, or did not answer in time. `sent`: the request may have arrived."""
 
     code = "server_unreachable"
+
+    def __init__(self, detail: str = "", sent: bool = True) -> None:
+        super().__init__(detail)
+        self.sent = sent
 
 
 class ServerMisbehaved(ClientError):

@@ -56,11 +56,15 @@ SCRATCH = "rehearsal-"
 
 @contextmanager
 def dry_run_copy(copy: WorkingCopy) -> Iterator[DryRunCopy]:
-    """A working copy whose changes affect neither folder, record nor relay."""
+    """A working copy whose changes affect neither folder, record nor relay. `copy` learns from it whether the
+    branch had moved back, which the user hears of after a dry run too."""
     for left in copy.record.glob(f"{SCRATCH}*"):  # of one that was killed
         shutil.rmtree(left, ignore_errors=True)
     with scratch_copy(copy, SCRATCH) as made:
-        yield made
+        try:
+            yield made
+        finally:
+            copy.moved_back = made.moved_back
 
 
 @contextmanager
@@ -84,7 +88,9 @@ class DryRunCopy(WorkingCopy):
 
     def __init__(self, copy: WorkingCopy, scratch: Path) -> None:
         real = copy.transport
-        super().__init__(copy.folder, copy.repo, copy.home, scratch, real, copy.key, copy.now, copy.progress)
+        super().__init__(
+            copy.folder, copy.repo, copy.home, scratch, real, copy.key, copy.now
+        )  # no progress: nothing is sent
         self.files.close()
         self.objects.close()
         self._overlay = OverlayFiles(copy.folder, scratch / "files", self._bytes_of)

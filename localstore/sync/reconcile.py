@@ -85,11 +85,7 @@ def _reconcile_rows(
     gone = [
         path
         for path, entry in known
-        if path not in rows
-        and entry.gen > 0
-        and entry.seen <= index
-        and path not in flying
-        and not scan.unknown(path)
+        if path not in rows and _gone(entry, index) and path not in flying and not scan.unknown(path)
     ]
     removed = _removals(copy, sorted(gone))
     todo = [
@@ -168,6 +164,23 @@ def _is_settled(copy: WorkingCopy, path: str) -> bool:
     """Whether the disk shows the lane's text."""
     entry = copy.entries.get(path)
     return entry is not None and entry.settled
+
+
+def changed_on_branch(copy: WorkingCopy, paths: Collection[str]) -> list[str]:
+    """Those of the paths where `reconcile` would bring another version, or a removal."""
+    copy.entries.load(paths)
+    index = copy.db.number("since")
+    found = []
+    for path in paths:
+        entry, row = copy.entries.get(path), copy.db.row(path)
+        if _behind(entry, row) if row is not None else entry is not None and _gone(entry, index):
+            found.append(path)
+    return found
+
+
+def _gone(entry: PathRecord, index: int) -> bool:
+    """Whether a path without a row was removed on the branch. `index`: up to where its rows are known."""
+    return entry.gen > 0 and entry.seen <= index
 
 
 def _behind(entry: PathRecord | None, row: Row) -> bool:

@@ -117,6 +117,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+_NEXT = """
+Next, in another terminal:
+  svc login --server {address} --device-key --handle YOURNAME
+  svc repo create PROJECT"""
+
+
 def _serve(asked: argparse.Namespace) -> int:
     from relay import config as configuration
     from relay import migrations
@@ -126,7 +132,8 @@ def _serve(asked: argparse.Namespace) -> int:
 
     given = dict(os.environ)
     config = configuration.read(given, dev=asked.dev, host=asked.host, port=asked.port, data=asked.data)
-    logs.configure(config.log_level)
+    watched = config.dev and sys.stderr.isatty() and not given.get("RUST_LOG")
+    logs.configure("warning" if watched else config.log_level)  # what to do next stays in sight
     data_folder.make(config.data)
     with data_folder.serving(config.data, config.shared):
         if config.dev:
@@ -143,7 +150,8 @@ def _serve(asked: argparse.Namespace) -> int:
                 f"cannot listen on {config.host} port {config.port}: {error.strerror}"
             ) from None
         config = config.at(bound.getsockname()[1])
-        line = f"relay: listening on {_scheme(config)}://{_host(config.host)}:{config.port}"
+        address = f"{_scheme(config)}://{_host(config.host)}:{config.port}"
+        line = f"relay: listening on {address}" + (_NEXT.format(address=address) if config.dev else "")
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(server.serve(config, bound, lambda: print(line, flush=True)))
     return 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import os
 import signal
 import socket
 import ssl
@@ -100,6 +101,7 @@ async def serving(
         say("git is not installed here, so nobody can clone with git; svc needs none")
     async with _open(config) as node:
         app = http.build(node)
+        os.environ["SANIC_IGNORE_PRODUCTION_WARNING"] = "1"  # an advice to its own developers, on a terminal
         server: Any = await app.create_server(
             sock=bound,
             protocol=StrictProtocol,

@@ -65,8 +65,8 @@ def pull(
         branch = ctx.obj.linked[1].branch if ctx.obj.linked else ""
         stands = "would be" if done.dry_run else "is"
         ctx.out.note(f"branch {branch} was deleted and made again; this folder {stands} on the new one now")
-    note_skipped(ctx, done.skipped)
-    note_merged(ctx, done.merged)
+    note_skipped(ctx, done.skipped, done.dry_run)
+    note_merged(ctx, done.merged, done.dry_run)
     note_conflicts(ctx, done.conflicts, done.dry_run)
     for path, moved in done.returned.items():
         back = (

@@ -101,7 +101,7 @@ def push(
                 done = _push(ctx, message, no_delete)
         else:
             done.dry_run = False
-    note_skipped(ctx, done.skipped)
+    note_skipped(ctx, done.skipped, done.dry_run)
     note_left_out(ctx, done.tracked, done.warnings)
     if done.executable:
         shown = ", ".join(done.executable[:3]) + (", …" if len(done.executable) > 3 else "")
@@ -117,15 +117,16 @@ def push(
     for item in done.ignored:
         ctx.out.note(f"ignored {item.path}: {item.rule}")
     for kept_as, path in done.unresolved.items():
+        goes = "would be sent" if done.dry_run else "is sent"
         ctx.out.note(
-            f"{terminal_safe(kept_as)} is sent too: your version of {terminal_safe(path)}, whose conflict "
+            f"{terminal_safe(kept_as)} {goes} too: your version of {terminal_safe(path)}, whose conflict "
             f"is not resolved; svc resolve {terminal_safe(path)} ends it"
         )
-    note_merged(ctx, done.merged)
+    note_merged(ctx, done.merged, done.dry_run)
     note_conflicts(ctx, done.conflicts, done.dry_run)
     for path, reason in done.refused.items():
-        ctx.out.note(f"refused {path}: {reason}")
-    if done.size >= MIB:
+        ctx.out.note(f"{'would be refused:' if done.dry_run else 'refused'} {path}: {reason}")
+    if done.size >= MIB and not done.dry_run:
         ctx.out.note(_traffic(done, monotonic() - started))
     if done.seal is not None and ctx.obj.linked is not None:
         remember(ctx.obj.home, ctx.obj.linked[1].repo_id, [done.seal])
@@ -133,7 +134,8 @@ def push(
     ctx.out.done(_sentence(done), _record(done), COLUMNS, value=value)
     if strict and (done.skipped or done.refused):
         left = count(len(done.skipped) + len(done.refused), "file")
-        raise _LeftOut(f"{left} left out, and --strict was given")
+        leaves = "would be left out, and --strict is" if done.dry_run else "left out, and --strict was"
+        raise _LeftOut(f"{left} {leaves} given")
 
 
 class _LeftOut(ClientError):
@@ -208,7 +210,7 @@ def _editor_remarks(planned: Pushed) -> list[str]:
     lines = ["What the seal says. Lines with # are left out; an empty message sends nothing."]
     lines += ["", planned.where]
     skipped = [f"{item.path} ({reason_with_sizes(item)})" for item in planned.skipped]
-    for title, paths in (("sent", planned.sent), ("removed", planned.removed), ("skipped", skipped)):
+    for title, paths in (("to send", planned.sent), ("to remove", planned.removed), ("to skip", skipped)):
         if paths:
             lines += ["", f"{title}:", *(f"  {path}" for path in paths[:LISTED])]
             lines += [f"  and {len(paths) - LISTED} more"] if len(paths) > LISTED else []

@@ -13,7 +13,7 @@ from localstore.folder.scan_result import Scan, Skipped
 from localstore.sync.capture import capture
 from localstore.sync.compose import edited
 from localstore.sync.dry_run import dry_run_copy
-from localstore.sync.reconcile import reconcile
+from localstore.sync.reconcile import changed_on_branch, reconcile
 from localstore.sync.remote import unsealed_authors
 from localstore.sync.renames import follow_renames
 from localstore.sync.transfer.chunked_download import clear
@@ -72,7 +72,8 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
     if mode == "plain":
         in_the_way = edits_in_the_way(copy, scan)
         if in_the_way:
-            raise LocalEdits(in_the_way)
+            overwritten = changed_on_branch(copy, in_the_way)
+            raise LocalEdits(overwritten or in_the_way, beside=not overwritten)
     new = verified_head(copy, head)
     given_up = edits_in_the_way(copy, scan) if mode == "force" else []
     trash = discard(copy, given_up)

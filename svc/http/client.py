@@ -272,7 +272,8 @@ class Http:
         why = terminal_safe(str(error)[:200]) or type(error).__name__
         raise ServerUnreachable(
             f"cannot reach {self.origin} ({why}); check the address (--server, SVC_SERVER), your network, "
-            "and that the node is running"
+            "and that the node is running",
+            sent=not never_sent,
         ) from None
 
     def _follow(self, outgoing: Outgoing) -> httpx.Response:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable
+from contextlib import nullcontext
 from copy import copy
 from difflib import get_close_matches
 from functools import partial
@@ -21,7 +22,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.foreign_commands import INSTEAD, OTHER_NAMES, WORDS
 from svc.cmd.frame.json_option import is_list_of, with_fields
 from svc.cmd.frame.over_ssh import require_no_files, require_offered
-from svc.cmd.frame.queueing import catching_queued, is_queueable, queue_option
+from svc.cmd.frame.queueing import catching_queued, is_queueable, offering_queue, queue_option
 from svc.cmd.frame.table import COMMANDS, GROUPS, children
 from svc.console import Answers, Format, answers_of
 from svc.http.remote import link
@@ -75,6 +76,7 @@ class Command(TyperCommand):
 
     context_class = Ctx
     answers: Answers
+    queues = False  # whether it has the option `--queue`
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         text, _, examples = str(settings.get("help") or "").partition(EXAMPLES)
@@ -124,7 +126,8 @@ class Command(TyperCommand):
         self.answers.check(wanted)
         out.format, out.answers = wanted, self.answers
         if not given.get("queue"):
-            return super().invoke(ctx)
+            with offering_queue(ctx.obj) if self.queues else nullcontext():
+                return super().invoke(ctx)
         with catching_queued(out, ctx.obj.home):
             return super().invoke(ctx)
 
@@ -192,6 +195,7 @@ def build(path: str) -> Any:
     command: Any = typer.main.get_command(app)
     command.answers = answers_of(function)
     if is_queueable(function):
+        command.queues = True
         option = queue_option()
         command.own_params.append(option)
         command.params.insert(len(command.own_params) - 1, option)

@@ -28,7 +28,7 @@ WORDS: dict[str, str] = {
     "cat-file": "svc show SEAL shows a seal, svc show SEAL:PATH prints a file of it",
     "checkout -b": "svc repo branch NAME makes a branch, svc switch NAME goes to it, with your edits",
     "checkout": "svc switch BRANCH switches this folder to a branch, svc restore PATH brings files back",
-    "cherry-pick": "svc restore PATH --from SEAL brings files of a seal here, svc push seals them",
+    "cherry-pick": "svc diff SEAL~..SEAL | patch -p1 brings what a seal changed here, svc push seals it",
     "ci": 'a commit is called a seal: svc push -m "What changed" sends and seals your changes',
     "clean": "svc status lists new files; delete what you do not want",
     "co": "svc switch BRANCH switches this folder to a branch, svc pr checkout NUMBER to that of a proposal",

@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from typer.core import TyperOption
 
+from localstore.core.errors import ServerUnreachable
+
 if TYPE_CHECKING:
     from localstore.home import Home
     from svc.console import Out
+    from svc.flows.place.where import Where
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NAME = "__svc_queueable__"
@@ -47,6 +50,30 @@ def queue_option() -> TyperOption:
         default=False,
         expose_value=False,
         callback=keep,
+    )
+
+
+@contextmanager
+def offering_queue(where: Where) -> Iterator[None]:
+    """Name `--queue` in the error of a command that could not reach the server, where it would keep the
+    change."""
+    try:
+        yield
+    except ServerUnreachable as error:
+        if error.sent or not _can_queue(where):
+            raise
+        raise ServerUnreachable(
+            f"{error.detail}; with --queue the change is kept here and sent later", sent=False
+        ) from None
+
+
+def _can_queue(where: Where) -> bool:
+    """Whether the repository is known without a server, and there is a session to send from."""
+    return (
+        where.linked is not None
+        and where.named_repo is None
+        and not where.environment.get("SVC_TOKEN")
+        and where.sessions.find(where.server) is not None
     )
 
 

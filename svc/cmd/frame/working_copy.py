@@ -31,10 +31,10 @@ def path_list(paths: Iterable[str]) -> str:
     return ", ".join(found[:PATHS_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def note_skipped(ctx: Ctx, skipped: Iterable[Skipped]) -> None:
-    """Print the skipped files with their reasons."""
+def note_skipped(ctx: Ctx, skipped: Iterable[Skipped], dry_run: bool = False) -> None:
+    """Print the skipped files with their reasons. `dry_run`: they would be skipped."""
     for item in skipped:
-        ctx.out.note(f"skipped {item.path}: {reason_with_sizes(item)}")
+        ctx.out.note(f"{'would skip' if dry_run else 'skipped'} {item.path}: {reason_with_sizes(item)}")
 
 
 def note_left_out(ctx: Ctx, tracked: Sequence[IgnoredFile], warnings: Sequence[str]) -> None:
@@ -90,10 +90,11 @@ def by_whom(live: Mapping[str, list[str]]) -> str:
     return path_list(path + (f" (by {handles(who)})" if who else "") for path, who in sorted(live.items()))
 
 
-def note_merged(ctx: Ctx, merged: Mapping[str, str | None]) -> None:
-    """Print the texts that were merged with others' edits."""
+def note_merged(ctx: Ctx, merged: Mapping[str, str | None], dry_run: bool = False) -> None:
+    """Print the texts that were merged with others' edits. `dry_run`: they would be."""
+    joined = "would be merged" if dry_run else "merged"
     for path, by in merged.items():
-        ctx.out.note(f"{path}: merged with " + (f"@{by}'s edit" if by else "edits by others"))
+        ctx.out.note(f"{path}: {joined} with " + (f"@{by}'s edit" if by else "edits by others"))
 
 
 def note_conflicts(ctx: Ctx, conflicts: Iterable[ConflictCopy], dry_run: bool = False) -> None:

@@ -136,10 +136,11 @@ def _abort(ctx: Ctx) -> None:
 
 
 def _note(ctx: Ctx, done: Merging) -> None:
+    joined, stays = ("would be merged", "would stay") if done.dry_run else ("merged", "stays")
     for path in done.merged:
-        ctx.out.note(f"{path}: both sides changed it; merged")
+        ctx.out.note(f"{path}: both sides changed it; {joined}")
     for path in done.kept:
-        ctx.out.note(f"{path}: one side deleted it and the other edited it; the edit stays")
+        ctx.out.note(f"{path}: one side deleted it and the other edited it; the edit {stays}")
     kept = "would be kept" if done.dry_run else "is kept"
     for one in done.conflicts:
         ctx.out.note(f"conflict in {one.path}{_lines(one)}: your version {kept} whole as {one.kept_as}")

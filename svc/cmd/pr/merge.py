@@ -20,6 +20,7 @@ from localstore.core.model.collaboration.merge import (
 from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.repo import Repo
 from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.deleting import confirm_unheld
 from svc.cmd.frame.options import DryRun
 from svc.cmd.frame.working_copy import count, path_list
 from svc.cmd.pr.words import Number, find, titled
@@ -44,6 +45,7 @@ HOW = {
     "rebase": "rebased",
     "merge": "merged with two parents",
 }
+REPLACES = ("squash", "rebase")  # ways that make other seals, so that the base does not lead to the branch's
 Message = Annotated[str, typer.Option("-m", "--message", metavar="MSG", help="What the seal says")]
 
 
@@ -72,6 +74,9 @@ def merge(
 
     With --auto the merge of a proposal that waits for approvals, checks or its author is signed now and lands
     when nothing blocks it. If one of the branches moves first, it is dropped and the inbox asks again.
+
+    --delete-branch with --squash or --rebase leaves the seals of the branch on no branch, unless another
+    leads to them: then it asks, and prints the id that brings the branch back.
 
     Examples:
     svc pr merge 12
@@ -108,8 +113,13 @@ def merge(
     signed = signatures(ctx.api, repo.id, Wanted(found, body.message), prepared, key)
     for name in prepared.merged:
         ctx.out.note(f"{name}: both sides changed it; joined by lines")
+    way_back = ""
+    if delete_branch and not found.cross_repository and prepared.strategy in REPLACES:
+        way_back = confirm_unheld(ctx, repo, "branch", found.head, ask=not dry_run)
     if dry_run:
         record = _record(found, prepared, None, False)
+        if way_back:
+            ctx.out.note(f"deleting {found.head} would leave its seals on no branch or tag; {way_back}")
         changed = path_list(_changed(prepared))
         sentence = f"Would merge {titled(found)} into {found.base}: {changed or 'no file changes'}"
         ctx.out.done(sentence, record, COLUMNS, value=str(found.number))
@@ -128,15 +138,7 @@ def merge(
         ctx.out.done(sentence, record, COLUMNS, value=str(found.number))
         return
     done = ctx.api.send(merges.FINALIZE, finish, **path)
-    elsewhere = found.cross_repository
-    deleted = delete_branch and not elsewhere and not _still_there(ctx, repo, found.head)
-    if delete_branch and elsewhere:
-        ctx.out.note(f"branch {found.head} stays: it is in another repository")
-    elif delete_branch and not deleted:
-        why = "it is the default branch" if found.head == repo.default_branch else "it has unsealed edits"
-        ctx.out.note(f"branch {found.head} stays: {why}")
-    if deleted and _on(ctx, repo, found.head):
-        ctx.out.note(f"this folder is on the deleted branch; run: svc switch {found.base}")
+    deleted = delete_branch and _deleted(ctx, repo, found, way_back)
     how = f"{HOW[prepared.strategy]}, {count(len(prepared.seals), 'seal')}"
     sentence = f"Merged {titled(found)} into {found.base} ({how}): {(done.merged_seal or '')[:12]}"
     sentence += f"; deleted branch {found.head}" if deleted else ""
@@ -189,12 +191,22 @@ def _on(ctx: Ctx, repo: Repo, branch: str) -> bool:
     return linked is not None and (linked[1].repo_id, linked[1].branch) == (repo.id, branch)
 
 
-def _still_there(ctx: Ctx, repo: Repo, branch: str) -> bool:
-    try:
-        ctx.api.send(refs.GET, id=repo.id, type="branch", name=branch)
-    except NotFound:
+def _deleted(ctx: Ctx, repo: Repo, found: Proposal, way_back: str) -> bool:
+    """Whether the merge deleted the branch; says why not, or what to do now."""
+    if found.cross_repository:
+        ctx.out.note(f"branch {found.head} stays: it is in another repository")
         return False
-    return True
+    try:
+        left = ctx.api.send(refs.GET, id=repo.id, type="branch", name=found.head)
+    except NotFound:
+        if way_back:
+            ctx.out.note(way_back)
+        if _on(ctx, repo, found.head):
+            ctx.out.note(f"this folder is on the deleted branch; run: svc switch {found.base}")
+        return True
+    stays = "is protected" if left.protected else "has unsealed edits"
+    ctx.out.note(f"branch {found.head} stays: it {'is the default branch' if left.default else stays}")
+    return False
 
 
 def _changed(prepared: PreparedMerge) -> list[str]:

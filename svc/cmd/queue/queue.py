@@ -77,7 +77,7 @@ def retry(
     waiting = [entry for entry in left if entry.state != "refused"]
     for (origin, _), reason in report.stopped.items():
         ctx.out.note(f"{origin}: {reason}")
-    said = f"Sent {count(len(report.sent), 'action')}"
+    said = f"Sent {count(len(report.sent), 'action')}" if report.sent else "Nothing was sent"
     if waiting:
         raise ClientError(f"{said}; {count(len(waiting), 'action')} still waiting; see: svc queue list")
     if report.refused:
@@ -93,7 +93,7 @@ def drop(
 ) -> None:
     """Drop actions without sending them
 
-    An action that was sent and got no answer may have been carried out already.
+    An action with attempts and without an answer may have been carried out already.
 
     Examples:
     svc queue drop 019a0c5d31f2

@@ -11,12 +11,11 @@ from localstore.core.model import ref as refs
 from localstore.core.model.ref import Ref, RefCreate, RefDelete, RefQuery
 from localstore.core.model.repo import Repo
 from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.deleting import confirm_unheld
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
 from svc.flows.place.known_refs import add, drop, recording
-from svc.flows.place.known_seals import remember
 from svc.flows.place.refs import default_ref, explained_not_found, resolve_ref
-from svc.flows.place.unheld import seals_held_by
 
 VERBS = ("create", "delete", "list", "ls", "new", "remove", "rename", "rm")
 COLUMNS = (Column("name", kind="name"), Column("head", kind="id"), Column("default"), Column("protected"))
@@ -97,12 +96,7 @@ def branch_delete(
     elif discard_live:
         ctx.confirm(f"Dropping the unsealed edits of {name}")
     with explained_not_found(repo, f"branch {name}", "svc repo branch"):
-        alone = seals_held_by(ctx.obj, repo, name)
-        way_back = f"svc repo branch {name} --from {alone[0]} makes it again" if alone else ""
-        if alone:
-            remember(ctx.obj.home, repo.id, reversed(alone))
-            many = f"{len(alone)} seal{'s' if len(alone) > 1 else ''}"
-            ctx.confirm(f"Deleting {name}, which leaves {many} on no branch or tag ({way_back}),")
+        way_back = confirm_unheld(ctx, repo, "branch", name)
         query = RefDelete(discard_live=discard_live)
         ctx.api.send(refs.DELETE, query=query, id=repo.id, type="branch", name=name)
     drop(ctx.obj.home, repo.id, name)

@@ -9,6 +9,7 @@ import typer
 from localstore.core.model import ref as refs
 from localstore.core.model.ref import Ref, RefCreate, RefQuery
 from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.deleting import confirm_unheld
 from svc.cmd.frame.options import Limit
 from svc.console import Column, answers
 from svc.flows.place.known_refs import add, drop, recording
@@ -58,13 +59,17 @@ def list_tags(ctx: Ctx, limit: Limit = 100) -> None:
 def delete(ctx: Ctx, name: Annotated[str, typer.Argument(help="The tag")]) -> None:
     """Delete a tag
 
-    The seal it names stays.
+    The seal it names stays. If no branch or other tag leads to it, the command asks, and prints the id that
+    brings the tag back.
 
     Examples:
     svc repo tag delete v1.0
     """
     repo = ctx.repo
     with explained_not_found(repo, f"tag {name}", "svc repo tag list"):
+        way_back = confirm_unheld(ctx, repo, "tag", name)
         ctx.api.send(refs.DELETE, id=repo.id, type="tag", name=name)
     drop(ctx.obj.home, repo.id, name)
+    if way_back:
+        ctx.out.note(way_back)
     ctx.out.done(f"Deleted tag {name}", {"name": name}, (Column("name"),), value=name)

@@ -202,7 +202,7 @@ def _replay_account(
         except (ClientError, msgspec.ValidationError) as error:
             _refuse(outbox, entry, ClientError(str(error)), report, told)
             continue
-        outbox.mark_sent(entry.id)
+        outbox.count_attempt(entry.id)
         try:
             api.http.send_under(entry.id, call.action.endpoint, call.body, call.query, call.path)
         except SvcError as error:

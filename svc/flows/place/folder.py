@@ -54,13 +54,14 @@ def copy_for_sending(where: Where) -> Iterator[WorkingCopy]:
 
 @contextmanager
 def _telling(where: Where, copy: WorkingCopy) -> Iterator[None]:
-    """Say at the end of the block if the branch had moved back."""
+    """Say at the end of the block if the branch had moved back; once, though a push opens the copy twice."""
     try:
         yield
     finally:
-        if copy.moved_back is not None:
+        if copy.moved_back is not None and not where.told_moved_back:
             from svc.flows.common import moved_back_words  # seldom needed
 
+            where.told_moved_back = True
             where.note(f"{moved_back_words(copy)} by: svc push")
 
 

@@ -1,4 +1,4 @@
-"""Seals that one branch alone leads to."""
+"""Seals that one branch or tag alone leads to."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from svc.flows.place.where import Where
 OTHERS = 50  # branches and tags of each kind that are compared
 
 
-def seals_held_by(where: Where, repo: Repo, branch: str) -> list[str]:
-    """Ids of the newest seals of the branch that no other branch or tag leads to, the newest first, at most a
+def seals_held_by(where: Where, repo: Repo, kind: RefType, name: str) -> list[str]:
+    """Ids of the newest seals of the branch or tag that no other one leads to, the newest first, at most a
     page of them. Empty for the default branch, which nobody can delete, and for one without seals. Raises
-    NotFound if there is no such branch."""
-    there = where.reader.send(refs.GET, id=repo.id, type="branch", name=branch)
+    NotFound if there is no such branch or tag."""
+    there = where.reader.send(refs.GET, id=repo.id, type=kind, name=name)
     if there.head is None or there.default:
         return []
     heads: list[str] = []
     kinds: tuple[RefType, ...] = ("branch", "tag")
-    for kind in kinds:
-        for one in where.reader.items(refs.LIST, RefQuery(type=kind), limit=OTHERS, id=repo.id):
-            if one.head is not None and (kind, one.name) != ("branch", branch):
+    for other_kind in kinds:
+        for one in where.reader.items(refs.LIST, RefQuery(type=other_kind), limit=OTHERS, id=repo.id):
+            if one.head is not None and (other_kind, one.name) != (kind, name):
                 heads.append(one.head)
     alone: dict[str, None] | None = None
     for other in dict.fromkeys(heads) or [None]:

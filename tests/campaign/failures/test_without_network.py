@@ -4,6 +4,7 @@ What needs the server says so in one sentence and has done nothing; the rest wor
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from svc.cmd.frame.command import build
+from svc.cmd.frame.command import build, function_of
+from svc.cmd.frame.queueing import is_queueable
 from svc.cmd.frame.table import COMMANDS
 from svc.http import client, silence
 from tests.campaign.cable import Cable
@@ -101,6 +103,41 @@ def test_every_command_says_that_the_server_is_gone(
             wrong.append((path, told.code, round(took, 1), told.err[:300], told.out[:80]))
             before = files()
     assert wrong == [], "\n".join(map(str, wrong))
+
+
+def test_a_command_that_cannot_reach_the_server_names_the_queue_where_it_has_it(
+    cut: tuple[Svc, Cable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    svc, cable = cut
+    cable.unplug()
+    monkeypatch.setattr(client, "BACKOFF", 0.001)
+    plain = [path for path in sorted(COMMANDS) if path not in (*STAYS, *LAST)]
+    naming = {path for path in plain if "with --queue the change is kept here" in svc(*words_of(path)).err}
+    queues = {path for path in plain if is_queueable(function_of(path))}
+    unfinished = {"issue comment", "issue edit", "issue react", "label edit", "repo edit"}  # refused before
+    assert naming == queues - unfinished >= {"issue create", "label create"}
+    for words in (
+        ["issue", "comment", "1", "-b", "x"],
+        ["issue", "react", "1", "heart"],
+        ["repo", "edit", "-d", "x"],
+    ):
+        assert "with --queue the change is kept here" in svc(*words).err
+    told = svc("label", "create", "bug", "-R", "somebody/else")  # where nobody knows which repository that is
+    assert (told.code, "--queue" in told.err) == (1, False)
+
+
+def test_an_action_waits_until_the_server_has_it(
+    cut: tuple[Svc, Cable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    svc, cable = cut
+    monkeypatch.setattr(client, "BACKOFF", 0.001)
+    cable.unplug()
+    told = svc("label", "create", "bug", "--queue")
+    assert (told.code, "sent" in told.err) == (0, False)
+    told = svc("queue", "retry")
+    assert (told.code, told.out, "Nothing was sent; 1 action still waiting" in told.err) == (1, "", True)
+    (entry,) = json.loads(svc("queue", "list", "--json", "state,attempts").out)
+    assert entry == {"state": "waiting", "attempts": 1}
 
 
 def test_how_long_a_command_waits_for_a_server_that_is_gone() -> None:

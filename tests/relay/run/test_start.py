@@ -155,10 +155,40 @@ def test_migrate_of_what_cannot_be_migrated_exits_1(tmp_path):
     assert done.stderr.count("\n") == 1
 
 
-def test_dev_start_prints_one_line_keeps_its_secrets_and_leaves_nothing(tmp_path):
+def test_a_dev_start_on_a_terminal_shows_no_log(tmp_path):
+    """What to do next is not scrolled away by what its jobs and requests log."""
+    master, slave = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "relay", "serve", "--dev", "--port", "0", "--data", str(tmp_path / "data")],
+        env={name: value for name, value in environment({}).items() if name != "RUST_LOG"},
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+    )
+    os.close(slave)
+    with os.fdopen(master, "rb", buffering=0) as terminal:
+        said = b""
+        while b"svc repo create" not in said:
+            said += terminal.read(4096)
+        url = said.split()[3].decode()
+        assert httpx.get(f"{url}/readyz", trust_env=False).status_code == 200
+        process.terminate()
+        with contextlib.suppress(OSError):  # Linux's end of a terminal
+            while more := terminal.read(4096):
+                said += more
+    assert process.wait(PATIENCE) == 0
+    assert len(said.decode().splitlines()) == 4, said
+
+
+def test_dev_start_says_what_comes_next_keeps_its_secrets_and_leaves_nothing(tmp_path):
     data = tmp_path / "data"
     with served(data, "--dev") as one:
         assert one.line == f"relay: listening on {one.url}\n"
+        assert [one.process.stdout.readline() for _ in range(3)] == [
+            "Next, in another terminal:\n",
+            f"  svc login --server {one.url} --device-key --handle YOURNAME\n",
+            "  svc repo create PROJECT\n",
+        ]
         ready = httpx.get(f"{one.url}/readyz", trust_env=False)
         assert (ready.status_code, ready.json()["status"]) == (200, "ok")
         children = processes(data)

@@ -173,6 +173,20 @@ def test_a_branch_whose_seals_nothing_else_holds_is_deleted_after_a_yes_and_come
     assert alice("repo", "branch", "--jq", '.[] | select(.name == "side") | .head').out == f"{seal}\n"
 
 
+def test_a_tag_that_alone_leads_to_seals_is_deleted_after_a_yes_and_comes_back(
+    alice: Svc, folder: Path
+) -> None:
+    seal = last_seal(folder)
+    assert alice("switch", "main").code == 0
+    assert alice("repo", "tag", "create", "kept", "--from", "side").code == 0
+    assert alice("repo", "branch-delete", "side").code == 0, "a tag leads there"
+    told = alice("repo", "tag", "delete", "kept")
+    way_back = f"svc repo tag create kept --from {seal} makes it again"
+    assert (told.code, f"leaves 1 seal on no branch or tag ({way_back})" in told.err) == (2, True)
+    assert way_back in alice("repo", "tag", "delete", "kept", "--yes").err
+    assert alice(*way_back.partition(" makes")[0].split()[1:]).code == 0
+
+
 def test_what_was_printed_is_found_by_its_beginning_after_the_branch_went(alice: Svc, folder: Path) -> None:
     seal, known = last_seal(folder), Path(os.environ["SVC_HOME"]) / "seals"
     assert alice("switch", "main").code == 0

@@ -321,7 +321,7 @@ def test_what_no_push_sends_is_in_no_diff_and_fails_a_strict_push(linked: Svc) -
     Path("src/a.txt").write_text("changed\n")
     assert linked("diff", "--name-only").out.split() == ["src/a.txt"]
     rehearsed = linked("push", "-m", "Third", "--strict", "--dry-run")
-    assert (rehearsed.code, "3 files left out, and --strict was given" in rehearsed.err) == (1, True)
+    assert (rehearsed.code, "3 files would be left out, and --strict is given" in rehearsed.err) == (1, True)
     told = linked("push", "-m", "Third", "--strict", "--json", "sent,seal")
     assert (told.code, json.loads(told.out)["sent"]) == (1, ["src/a.txt"])
     assert json.loads(told.out)["seal"] is not None
@@ -330,6 +330,19 @@ def test_what_no_push_sends_is_in_no_diff_and_fails_a_strict_push(linked: Svc) -
     again = linked("push", "-m", "Fourth", "--strict")
     assert (again.code, "Nothing to seal" in again.err + again.out) == (1, True)
     assert linked("push", "-m", "Fourth").code == 0
+
+
+def test_a_dry_run_says_what_would_be_and_claims_nothing_as_done(linked: Svc) -> None:
+    Path("large.bin").write_bytes(os.urandom(3 << 20))
+    Path("link").symlink_to("src/a.txt")
+    Path("src/a.txt").write_text("changed\n")
+    told = linked("push", "--dry-run")
+    assert told.out == "Would send 2 files: large.bin, src/a.txt and seal the branch\n"
+    assert "would skip link: " in told.err
+    assert not re.search(r"(?i)\b(sent|skipped|sealed|removed|stored)\b", told.err), told.err
+    told = linked("push", "-m", "Third")
+    assert re.search(r"(?m)^skipped link: ", told.err)
+    assert re.search(r"(?m)^sent 3\.\d MiB for 3\.\d MiB|^sent 3\.\d MB for 3\.\d MB", told.err), told.err
 
 
 def test_a_push_that_removes_most_of_a_branch_needs_a_yes(linked: Svc) -> None:

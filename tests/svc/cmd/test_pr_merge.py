@@ -71,13 +71,36 @@ def test_each_way(folder: Folder, option: list[str], messages: list[str]) -> Non
     merged = ["page"] if option else []
     assert json.loads(told.out)["merged"] == merged
     assert log(folder)[0] == ("ours" if option else "x"), "a dry run merges nothing"
-    folder.ok("pr", "merge", n, *option, "--delete-branch")
+    head = folder.ok("repo", "branch", "--jq", '.[] | select(.name == "topic") | .head').out.strip()
+    words = ["pr", "merge", n, *option, "--delete-branch"]
+    if option:  # the base gets other seals, so the branch alone leads to its own
+        way_back = f"svc repo branch topic --from {head} makes it again"
+        folder.refused(*words, says=f"leaves 2 seals on no branch or tag ({way_back})", code=2)
+        assert log(folder)[0] == "ours"
+        assert way_back in folder.ok(*words, "--yes").err
+    else:
+        assert "makes it again" not in folder.ok(*words).err
     assert log(folder) == messages
     folder.ok("pull")
     page = changed((1, "ONE"), (9, "NINE")) if option else changed((9, "NINE"))
     assert folder.files() == {"page": page, "new": "1\n"}
     assert json.loads(folder.ok("pr", "view", n, "--json", "state").out)["state"] == "merged"
     assert [one["name"] for one in json.loads(folder.ok("repo", "branch", "--json", "name").out)] == ["main"]
+    if option:
+        folder.ok("repo", "branch", "topic", "--from", head[:8])
+
+
+@pytest.mark.parametrize("held", ["tag", "branch", "rule"])
+def test_no_question_for_a_held_one(folder: Folder, held: str) -> None:
+    proposed(folder, {"page": changed((1, "ONE"))}, {"page": changed((9, "NINE"))})
+    if held == "rule":
+        folder.ok("repo", "protect", "set", "topic", "--lock-writes")
+        done = folder.ok("pr", "merge", number(folder), "--squash", "--delete-branch", "--yes")
+        assert "branch topic stays: it is protected" in done.err
+        return
+    folder.ok("repo", *(["tag", "create"] if held == "tag" else ["branch"]), "kept", "--from", "topic")
+    done = folder.ok("pr", "merge", number(folder), "--squash", "--delete-branch")
+    assert "makes it again" not in done.err
 
 
 def test_a_conflict_names_the_files_and_the_way_out_which_works(folder: Folder) -> None:

@@ -87,6 +87,27 @@ def test_a_pull_says_what_is_in_the_way_and_a_merge_keeps_it(relay: ModelRelay, 
     assert relay.tree("main") == ann.files()
 
 
+def test_a_dry_run_says_that_the_branch_moved_back(relay: ModelRelay, places: list[Place]) -> None:
+    from svc.flows.pull import pull
+    from svc.flows.push import push
+
+    ann = places[0]
+    restore = relay.backup()
+    later(ann)
+    restore()
+    for _ in range(2):  # a dry run changes nothing, so the next one says it too
+        with ann.device() as copy:
+            assert push(copy, "again", dry_run=True).unsealed
+            assert copy.moved_back == relay.branches["main"].head
+        with ann.device() as copy:
+            pull(copy, "merge", dry_run=True)
+            assert copy.moved_back == relay.branches["main"].head
+        with ann.device() as copy:
+            with pytest.raises(LocalEdits):
+                pull(copy, dry_run=True)
+            assert copy.moved_back == relay.branches["main"].head
+
+
 def test_edits_without_a_seal_are_sent_again_too(relay: ModelRelay, places: list[Place]) -> None:
     """Live edits were confirmed and are lost, and so is the replica that made some of them."""
     ann, bob, _ = places

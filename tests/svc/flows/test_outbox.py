@@ -185,7 +185,7 @@ def test_an_action_whose_answer_was_lost_is_carried_out_once(linked: Svc) -> Non
         patch.setattr(Outbox, "remove", lambda self, id: (_ for _ in ()).throw(KeyboardInterrupt))
         assert linked("queue", "retry").code == 130
     (first, second) = queued(linked)
-    assert (first["state"], first["attempts"], second["state"]) == ("sent", 1, "waiting")
+    assert (first["state"], first["attempts"], second["state"]) == ("waiting", 1, "waiting")
     answer = linked("queue", "retry")
     assert (answer.code, labels(linked), queued(linked)) == (0, ["one", "two"], [])
 

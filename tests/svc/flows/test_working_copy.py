@@ -117,6 +117,38 @@ def test_plain_pull_refuses_over_edits_and_leaves_new_files_alone(ann: Place, bo
     assert bob.files() == {"a.txt": b"two\n", "new.txt": b"mine"}
 
 
+def test_a_pull_names_only_the_edits_that_the_branch_changed_too(ann: Place, bob: Place) -> None:
+    for name in ("both.txt", "both.bin", "gone.txt", "mine.txt"):
+        ann.write(name, "one\n")
+    ann.push()
+    bob.pull()
+    for name in ("both.txt", "both.bin", "theirs.txt", "new.txt"):
+        ann.write(name, "two\n")
+    (ann.folder / "gone.txt").unlink()
+    ann.push()
+    for name in ("both.txt", "both.bin", "gone.txt", "mine.txt", "new.txt", "alone.txt"):
+        bob.write(name, "three\n")
+    (bob.folder / "both.txt").unlink()
+    with pytest.raises(LocalEdits, match="pull would overwrite local edits in") as refused:
+        bob.pull()
+    assert refused.value.extra["paths"] == ["both.bin", "both.txt", "gone.txt", "new.txt"]
+    assert "theirs.txt" not in bob.files()
+
+
+def test_a_pull_over_edits_that_the_branch_left_alone_says_so(ann: Place, bob: Place) -> None:
+    for name in ("theirs.txt", "mine.txt"):
+        ann.write(name, "one\n")
+    ann.push()
+    bob.pull()
+    ann.write("theirs.txt", "two\n")
+    ann.push()
+    bob.write("mine.txt", "three\n")
+    with pytest.raises(LocalEdits, match=r"edits that are not pushed, in mine\.txt; .* to keep them"):
+        bob.pull()
+    assert bob.pull("merge").changed == ["theirs.txt"]
+    assert bob.files() == {"mine.txt": b"three\n", "theirs.txt": b"two\n"}
+
+
 def test_force_moves_edits_to_the_trash(ann: Place, bob: Place) -> None:
     ann.write("a.txt", "one\n")
     ann.push()

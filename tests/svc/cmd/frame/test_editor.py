@@ -82,7 +82,8 @@ def test_a_message_is_written_above_what_would_be_sent(alice: Svc, folder: Path,
     shown = (tmp_path / "seen").read_text()
     assert shown.startswith("\n# What the seal says.")
     assert "/app, branch main" in shown
-    lists = "# sent:\n#   a.txt\n#\n# removed:\n#   b.txt\n#\n# skipped:\n#   new\\x1b[2J.txt (unsafe name)\n"
+    lists = "# to send:\n#   a.txt\n#\n# to remove:\n#   b.txt\n#\n# to skip:\n#   new"
+    lists += "\\x1b[2J.txt (unsafe name)\n"
     assert shown.endswith(lists)
 
 

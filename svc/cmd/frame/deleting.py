@@ -1,0 +1,27 @@
+"""The question before a branch or tag goes that alone leads to seals."""
+
+from __future__ import annotations
+
+from localstore.core.model.ref import RefType
+from localstore.core.model.repo import Repo
+from svc.cmd.frame.context import Ctx
+from svc.cmd.frame.working_copy import count
+from svc.flows.place.known_seals import remember
+from svc.flows.place.unheld import seals_held_by
+
+
+def confirm_unheld(ctx: Ctx, repo: Repo, kind: RefType, name: str, ask: bool = True) -> str:
+    """Ask before the branch or tag is deleted if no other one leads to its seals, and remember them. Without
+    `ask` only look. Returns the command that makes it again, "" where another one leads to all its seals.
+    Raises NotFound if there is no such branch or tag."""
+    alone = seals_held_by(ctx.obj, repo, kind, name)
+    if not alone:
+        return ""
+    make = "repo branch" if kind == "branch" else "repo tag create"
+    way_back = f"svc {make} {name} --from {alone[0]} makes it again"
+    remember(ctx.obj.home, repo.id, reversed(alone))
+    if ask:
+        ctx.confirm(
+            f"Deleting {name}, which leaves {count(len(alone), 'seal')} on no branch or tag ({way_back}),"
+        )
+    return way_back
