@@ -29,6 +29,8 @@ from relay.config import Config
 from relay.db.engine import connect
 from relay.domain.git import process as git
 from relay.domain.git import serving as git_serving
+from relay.domain.webhook import delivery as webhook_delivery
+from relay.domain.webhook import follow as webhooks
 from relay.events.followers import Followers
 from relay.events.hub import Hub
 from relay.events.jobs import Jobs
@@ -49,8 +51,6 @@ from relay.service.attention import follow as attention
 from relay.service.catalog import dependents
 from relay.service.merging import auto
 from relay.service.proposal import branches
-from relay.service.webhook import delivery as webhook_delivery
-from relay.service.webhook import follow as webhooks
 from relay.signing.client import Signer
 from relay.signing.process import Child, listens
 from relay.ssh import host_key

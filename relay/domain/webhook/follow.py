@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from relay.db.collaboration import webhook as rows
 from relay.db.engine.database import Row, Tx
+from relay.domain.webhook import delivery, message
+from relay.domain.webhook.rows import webhook as rows
 from relay.events.followers import Follow
 from relay.events.log import Logged
 from relay.node import Node
-from relay.service.webhook import delivery, message
 
 NAME = "webhooks"
 KINDS = tuple(sorted(message.TYPES))

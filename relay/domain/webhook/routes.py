@@ -13,8 +13,8 @@ from localstore.core.model.collaboration.webhook import (
     WebhookEdit,
 )
 from relay.caller import View
+from relay.domain.webhook import webhook as webhooks
 from relay.http.routing import Reply, serves
-from relay.service.webhook import webhook as webhooks
 
 FLAG = "TR_REPOS_ENABLED"
 

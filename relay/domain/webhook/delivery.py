@@ -25,9 +25,9 @@ from localstore.core.limits import OUTBOUND_SECONDS, WEBHOOK_EXCERPT, WEBHOOK_WA
 from relay.base.clock import now_ms
 from relay.base.ids import new_id
 from relay.caller import repo_name
-from relay.db.collaboration import webhook as rows
-from relay.db.collaboration.webhook import ToSend
 from relay.db.engine.database import NODE, Tx
+from relay.domain.webhook.rows import webhook as rows
+from relay.domain.webhook.rows.webhook import ToSend
 from relay.events import log
 from relay.events.jobs import DAY, HOUR, SECOND, Pace
 from relay.node import Node

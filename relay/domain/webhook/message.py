@@ -19,8 +19,8 @@ from relay.db import repo as repos
 from relay.db.collaboration import proposal as proposals
 from relay.db.collaboration import review as reviews
 from relay.db.collaboration import run as runs
-from relay.db.collaboration import webhook as rows
 from relay.db.engine.database import Row, Tx
+from relay.domain.webhook.rows import webhook as rows
 from relay.events.log import Logged
 from relay.service import release
 from relay.service.checks.wire import to_wire as run_to_wire
