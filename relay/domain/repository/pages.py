@@ -21,13 +21,13 @@ from localstore.core.model.collaboration.run import RunQuery
 from localstore.core.model.repo import RepoQuery
 from localstore.core.validation import checked
 from relay.caller import Caller
+from relay.domain.release import release as releases
 from relay.domain.repository import code, talk
 from relay.domain.repository.code import Position
 from relay.domain.repository.place import PREFIXES, Place, address_of, find
 from relay.http.routing import REPOSITORIES, Reply, route
 from relay.pages import HTML, moved, show, visit
 from relay.service import protection
-from relay.service import release as releases
 from relay.service import repo as repos
 from relay.service.catalog import advisory as advisories
 from relay.service.catalog import dependency, dependents

@@ -10,8 +10,8 @@ from localstore.core.model.catalog.publication import NothingPublished, Publicat
 from localstore.core.model.release import Release
 from relay.base.clock import now_ms
 from relay.caller import View
-from relay.db.catalog import publication as rows
-from relay.service import release as releases
+from relay.domain.release import release as releases
+from relay.domain.release.rows import publication as rows
 from relay.service.sealing.seal import signing_key
 
 

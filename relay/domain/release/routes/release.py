@@ -9,8 +9,8 @@ from localstore.core.model import release as endpoints
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.release import Asset, AssetUpload, Release, ReleaseCreate, ReleaseEdit, media_type
 from relay.caller import View
+from relay.domain.release import release as releases
 from relay.http.routing import Reply, Upload, serves
-from relay.service import release as releases
 
 FLAG = "TR_REPOS_ENABLED"
 

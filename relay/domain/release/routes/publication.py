@@ -6,8 +6,8 @@ from localstore.core.model.catalog import publication as endpoints
 from localstore.core.model.catalog.publication import PublicationCreate
 from localstore.core.model.release import Release
 from relay.caller import View
+from relay.domain.release import publication as publications
 from relay.http.routing import serves
-from relay.service.catalog import publication as publications
 
 
 @serves(endpoints.CREATE, operation="publication.create", flag="TR_REPOS_ENABLED", errors=(409,))

@@ -25,11 +25,11 @@ from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import View
-from relay.db import release as rows
-from relay.db.catalog import publication as publications
-from relay.db.catalog.publication import PublicationRow
 from relay.db.engine.database import Tx
-from relay.db.release import AssetRow, ReleaseRow
+from relay.domain.release.rows import publication as publications
+from relay.domain.release.rows import release as rows
+from relay.domain.release.rows.publication import PublicationRow
+from relay.domain.release.rows.release import AssetRow, ReleaseRow
 from relay.http import paging
 from relay.http.routing import Reply, Upload
 from relay.service.storage import file
