@@ -9,8 +9,8 @@ from localstore.core.model.repo import Coordinates, Kind, ParentRepo
 from localstore.core.names import page_path
 from relay.caller import Caller
 from relay.db import ref as refs
-from relay.db.catalog import listing as listings
 from relay.db.repo import RepoRow
+from relay.domain.catalog.rows import listing as listings
 from relay.service import repo as repos
 from relay.service.forking.parent import parent_of
 

@@ -21,6 +21,9 @@ from localstore.core.model.collaboration.run import RunQuery
 from localstore.core.model.repo import RepoQuery
 from localstore.core.validation import checked
 from relay.caller import Caller
+from relay.domain.catalog import advisory as advisories
+from relay.domain.catalog import dependency, dependents
+from relay.domain.catalog import listing as listings
 from relay.domain.release import release as releases
 from relay.domain.repository import code, talk
 from relay.domain.repository.code import Position
@@ -29,9 +32,6 @@ from relay.http.routing import REPOSITORIES, Reply, route
 from relay.pages import HTML, moved, show, visit
 from relay.service import protection
 from relay.service import repo as repos
-from relay.service.catalog import advisory as advisories
-from relay.service.catalog import dependency, dependents
-from relay.service.catalog import listing as listings
 from relay.service.checks import run
 from relay.service.discussion import issue
 from relay.service.proposal import proposal

@@ -22,8 +22,8 @@ from relay.caller import View, account_name
 from relay.db.collaboration import report as rows
 from relay.db.collaboration.report import ReportRow
 from relay.db.engine.database import Row, Tx
+from relay.domain.catalog import advisory
 from relay.http import paging
-from relay.service.catalog import advisory
 from relay.service.discussion import posting
 
 _FROM = {"triaged": ("new",), "dismissed": ("new", "triaged"), "published": ("new", "triaged")}

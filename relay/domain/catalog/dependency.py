@@ -25,9 +25,9 @@ from localstore.core.model.repo import ParentRepo
 from localstore.core.tree import Child, TreeEntry
 from localstore.core.tree.directory import decode, join
 from relay.caller import View
-from relay.db.catalog import dependency as rows
 from relay.db.engine.database import Tx
-from relay.service.catalog import advisory
+from relay.domain.catalog import advisory
+from relay.domain.catalog.rows import dependency as rows
 from relay.service.history import sealed
 
 AT_ONCE = 16  # folders that are read together

@@ -15,8 +15,8 @@ from localstore.core.model.repo import ParentRepo
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View
-from relay.db.catalog import listing as rows
 from relay.db.engine.database import Tx
+from relay.domain.catalog.rows import listing as rows
 
 
 async def get(view: View) -> Listing:

@@ -6,8 +6,8 @@ from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.catalog import artifact as endpoints
 from localstore.core.model.catalog.artifact import Artifact
 from relay.caller import View
+from relay.domain.catalog import artifact as artifacts
 from relay.http.routing import serves
-from relay.service.catalog import artifact as artifacts
 
 
 @serves(endpoints.LIST, operation="seal.artifacts", flag="TR_REPOS_ENABLED", cost=10)

@@ -6,8 +6,8 @@ from localstore.core.model.base import Page
 from localstore.core.model.catalog import advisory as endpoints
 from localstore.core.model.catalog.advisory import Advisory, AdvisoryQuery
 from relay.caller import Caller
+from relay.domain.catalog import advisory as advisories
 from relay.http.routing import serves
-from relay.service.catalog import advisory as advisories
 
 FLAG = "TR_REPOS_ENABLED"
 

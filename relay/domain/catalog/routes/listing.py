@@ -5,8 +5,8 @@ from __future__ import annotations
 from localstore.core.model.catalog import listing as endpoints
 from localstore.core.model.catalog.listing import Listing, ListingSet, SocialCounts
 from relay.caller import Caller, View
+from relay.domain.catalog import listing as listings
 from relay.http.routing import Reply, serves
-from relay.service.catalog import listing as listings
 
 FLAG = "TR_REPOS_ENABLED"
 

@@ -6,8 +6,8 @@ from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.catalog import dependency as endpoints
 from localstore.core.model.catalog.dependency import Dependencies, DependencyQuery, Dependent
 from relay.caller import View
+from relay.domain.catalog import dependency, dependents
 from relay.http.routing import serves
-from relay.service.catalog import dependency, dependents
 
 FLAG = "TR_REPOS_ENABLED"
 

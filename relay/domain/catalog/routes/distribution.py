@@ -5,8 +5,8 @@ from __future__ import annotations
 from localstore.core.model.catalog import distribution as endpoints
 from localstore.core.model.catalog.distribution import ClientRelease
 from relay.caller import Caller
+from relay.domain.catalog import distribution
 from relay.http.routing import Reply, route, serves
-from relay.service.catalog import distribution
 
 
 @serves(endpoints.RELEASE, operation="distribution.get", errors=(404, 503))
