@@ -27,6 +27,7 @@ from relay.base.logs import logger
 from relay.base.metrics import Metrics
 from relay.config import Config
 from relay.db.engine import connect
+from relay.domain.attention import follow as attention
 from relay.domain.catalog import dependents
 from relay.domain.git import process as git
 from relay.domain.git import serving as git_serving
@@ -48,7 +49,6 @@ from relay.run.admin import Admin
 from relay.run.maintenance import Maintenance
 from relay.service import access_ends, upkeep
 from relay.service.access import request as access_requests
-from relay.service.attention import follow as attention
 from relay.service.merging import auto
 from relay.service.proposal import branches
 from relay.signing.client import Signer

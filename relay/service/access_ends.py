@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from relay.db import seal as seals
 from relay.db.engine.database import Tx
+from relay.domain.attention import social
 from relay.events import log
 from relay.events.log import Logged
-from relay.service.attention import social
 
 NAME = "access"
 KINDS = tuple(sorted(log.ACCESS))

@@ -19,12 +19,12 @@ from relay.db.access import access as rows
 from relay.db.engine.database import Row, Tx, UniqueViolation
 from relay.db.identity import account as accounts
 from relay.db.repo import RepoRow
+from relay.domain.attention import social
 from relay.domain.webhook import webhook as webhooks
 from relay.http import paging
 from relay.service.access import through
 from relay.service.access.access import OFFER_MS, owner_of, repo_name_of, require_pending
 from relay.service.access.through import acts_for
-from relay.service.attention import social
 
 
 async def page(caller: Caller, query: PageQuery) -> Page[Transfer]:

@@ -16,8 +16,8 @@ from relay.db.collaboration import comment as rows
 from relay.db.collaboration import issue as issues
 from relay.db.collaboration import thread as threads
 from relay.db.engine.database import Row, Tx
+from relay.domain.attention.mentions import added
 from relay.http.paging import Cursor, page_size
-from relay.service.attention.mentions import added
 from relay.service.discussion import posting, sight, subject
 from relay.service.discussion import reaction_counts as reaction
 from relay.service.discussion.subject import Subject

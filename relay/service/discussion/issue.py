@@ -12,8 +12,8 @@ from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.caller import View, account_name
 from relay.db.collaboration import issue as rows
 from relay.db.engine.database import Row, Tx
+from relay.domain.attention.mentions import added
 from relay.http.paging import Cursor, page_size
-from relay.service.attention.mentions import added
 from relay.service.discussion import posting, subject
 from relay.service.discussion import reaction_counts as reaction
 from relay.service.discussion.subject import Subject

@@ -27,8 +27,8 @@ from relay.db.collaboration import proposal as rows
 from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Row, Tx
 from relay.db.ref import RefRow
+from relay.domain.attention.mentions import added
 from relay.http.paging import Cursor, page_size
-from relay.service.attention.mentions import added
 from relay.service.discussion import posting, subject
 from relay.service.forking import holding
 from relay.service.forking.holding import Taken

@@ -11,7 +11,7 @@ class Rule(NamedTuple):
     """`watchers`: accounts that watch the repository are notified; `parts`: so are the author, assignees and
     participants. `text`: the text in which mentions count. `to`: the reason for the account named by
     `account_id` or `account` of the event's data; `outside`: even if it cannot see the repository yet (an
-    offer, read in `relay.db.collaboration.inbox`); `clears`: remove that account's row of this reason
+    offer, read in `relay.domain.attention.rows.inbox`); `clears`: remove that account's row of this reason
     instead. `named`: the handles that an edit added, `mentions` of the data, are mentioned; `check`: it is
     about a run, and the authors of open proposals of its seal hear where it failed; `asked`: the account
     hears that it got what it asked for, where `asked` of the data says so. `tells`: the reason for the

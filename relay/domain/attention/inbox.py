@@ -21,10 +21,10 @@ from localstore.core.numbers import whole_number
 from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
-from relay.db.collaboration import inbox as rows
-from relay.db.collaboration import inbox_offers as offers
 from relay.db.engine.database import Row, Tx
 from relay.db.engine.keyset import Keyset
+from relay.domain.attention.rows import inbox as rows
+from relay.domain.attention.rows import inbox_offers as offers
 from relay.http.paging import Cursor, page_size
 
 # In the id of a row about an organisation, where others have a number: an invitation to it, a declined one.

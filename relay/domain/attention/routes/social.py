@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from localstore.core.model.collaboration import social as endpoints
 from relay.caller import View
+from relay.domain.attention import social
 from relay.http.routing import Reply, serves
-from relay.service.attention import social
 
 FLAG = "TR_REPOS_ENABLED"
 

@@ -12,8 +12,8 @@ from localstore.core.model.collaboration.inbox import (
     InboxState,
 )
 from relay.caller import Caller
+from relay.domain.attention import inbox
 from relay.http.routing import serves
-from relay.service.attention import inbox
 
 FLAG = "TR_REPOS_ENABLED"
 

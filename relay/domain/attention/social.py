@@ -10,8 +10,8 @@ from localstore.core.model.repo import Repo, Viewer
 from relay.base.clock import now_ms
 from relay.caller import Caller, View
 from relay.db.collaboration import fork as forks
-from relay.db.collaboration import social as rows
 from relay.db.engine.database import Row, Tx
+from relay.domain.attention.rows import social as rows
 
 Kind = Literal["star", "watch"]
 NONE = {"stars": 0, "watchers": 0}

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from localstore.core.limits import MENTIONS
-from relay.db.collaboration import inbox as rows
 from relay.db.engine.database import Tx
+from relay.domain.attention.mentions import mentioned
+from relay.domain.attention.reasons import RULES, Rule
+from relay.domain.attention.rows import inbox as rows
 from relay.events.log import Logged
-from relay.service.attention.mentions import mentioned
-from relay.service.attention.reasons import RULES, Rule
 
 NAME = "inbox"
 KINDS = tuple(sorted(RULES))
