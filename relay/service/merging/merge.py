@@ -31,9 +31,9 @@ from relay.db.engine.database import Tx
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
 from relay.db.seal import PrepareRow, SealDraft
+from relay.domain.checks import check
 from relay.service import protection
 from relay.service import ref as branch_service
-from relay.service.checks import check
 from relay.service.discussion import issue
 from relay.service.forking import holding
 from relay.service.history.wire import to_wire as seal_to_wire

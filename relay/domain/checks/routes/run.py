@@ -6,8 +6,8 @@ from localstore.core.model.base import Page
 from localstore.core.model.collaboration import run as endpoints
 from localstore.core.model.collaboration.run import Run, RunCreate, RunPatch, RunQuery
 from relay.caller import View
+from relay.domain.checks import run as runs
 from relay.http.routing import serves
-from relay.service.checks import run as runs
 
 FLAG = "TR_REPOS_ENABLED"
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import and_, bindparam, delete, func, insert, select, update
 
-from relay.db.collaboration.run import COLUMNS, REPORTED
 from relay.db.engine.keyset import Keyset
 from relay.db.schema.collaboration.run import check_rollup, known_check, run
+from relay.domain.checks.rows.run import COLUMNS, REPORTED
 
 _c = known_check.c
 _OF_REPO = _c.repo_id == bindparam("of_repo")

@@ -6,8 +6,8 @@ from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration import check as endpoints
 from localstore.core.model.collaboration.check import Check, SealChecks
 from relay.caller import View
+from relay.domain.checks import check as checks
 from relay.http.routing import Reply, serves
-from relay.service.checks import check as checks
 
 
 @serves(endpoints.LIST, operation="check.list")
