@@ -27,6 +27,8 @@ from relay.base.logs import logger
 from relay.base.metrics import Metrics
 from relay.config import Config
 from relay.db.engine import connect
+from relay.domain.access import access_ends
+from relay.domain.access import request as access_requests
 from relay.domain.attention import follow as attention
 from relay.domain.catalog import dependents
 from relay.domain.git import process as git
@@ -47,8 +49,7 @@ from relay.outbound.client import Outbound
 from relay.outbound.reach import Reach
 from relay.run.admin import Admin
 from relay.run.maintenance import Maintenance
-from relay.service import access_ends, upkeep
-from relay.service.access import request as access_requests
+from relay.service import upkeep
 from relay.service.merging import auto
 from relay.service.proposal import branches
 from relay.signing.client import Signer

@@ -32,10 +32,10 @@ from relay.db import ref as refs
 from relay.db import repo as rows
 from relay.db.engine.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow, Role
+from relay.domain.access import organisation as organisations
+from relay.domain.access import through
 from relay.domain.attention import social
 from relay.http import paging
-from relay.service.access import organisation as organisations
-from relay.service.access import through
 from relay.service.forking.parent import parent_of
 from relay.service.proposal import elsewhere
 

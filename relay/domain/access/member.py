@@ -20,12 +20,12 @@ from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, account_name
-from relay.db.access import organisation as rows
 from relay.db.engine.database import Row, Tx
+from relay.domain.access import through
+from relay.domain.access.access import OFFER_MS, account_of, require_pending
+from relay.domain.access.organisation import admin_again, admin_of, member_of, require_few
+from relay.domain.access.rows import organisation as rows
 from relay.http import paging
-from relay.service.access import through
-from relay.service.access.access import OFFER_MS, account_of, require_pending
-from relay.service.access.organisation import admin_again, admin_of, member_of, require_few
 from relay.service.identity import audit
 
 

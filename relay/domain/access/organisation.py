@@ -15,10 +15,10 @@ from localstore.core.model.collaboration.organisation import (
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_account_id
 from relay.caller import Caller
-from relay.db.access import organisation as rows
 from relay.db.engine.database import Row, Tx
+from relay.domain.access.rows import organisation as rows
+from relay.domain.access.through import set_base, write_all
 from relay.http import paging
-from relay.service.access.through import set_base, write_all
 from relay.service.identity import account as accounts
 from relay.service.identity import audit
 

@@ -22,12 +22,12 @@ from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, repo_name
 from relay.db import repo as repos
-from relay.db.access import access as rows
 from relay.db.engine.database import Author, Row, Tx
+from relay.domain.access.access import add_collaborator
+from relay.domain.access.rows import access as rows
 from relay.http import paging
 from relay.http.limiter import Attempts
 from relay.node import Node
-from relay.service.access.access import add_collaborator
 
 KIND = "access_request"
 _ASKED = Attempts("access_request", limits.ACCESS_REQUESTS_A_DAY, 24 * 3600)

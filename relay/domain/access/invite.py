@@ -16,10 +16,8 @@ from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, account_name, repo_name
 from relay.db import repo as repos
-from relay.db.access import access as rows
 from relay.db.engine.database import Row, Tx
-from relay.http import paging
-from relay.service.access.access import (
+from relay.domain.access.access import (
     OFFER_MS,
     account_of,
     add_collaborator,
@@ -27,6 +25,8 @@ from relay.service.access.access import (
     require_pending,
     require_room,
 )
+from relay.domain.access.rows import access as rows
+from relay.http import paging
 
 DAY = 24 * 3600_000
 

@@ -11,9 +11,9 @@ from localstore.core.model.collaboration.organisation import (
     MemberInviteCreate,
 )
 from relay.caller import Caller
+from relay.domain.access import member as members
+from relay.domain.access import organisation as organisations
 from relay.http.routing import Reply, serves
-from relay.service.access import member as members
-from relay.service.access import organisation as organisations
 
 FLAG = "TR_REPOS_ENABLED"
 

@@ -15,11 +15,11 @@ from localstore.core.model.collaboration.access import (
 from relay.base.clock import now_ms
 from relay.caller import Caller
 from relay.db import repo as repos
-from relay.db.access import access as rows
 from relay.db.engine.database import Row, Tx
 from relay.db.identity import account as accounts
 from relay.db.identity.account import AccountRow
-from relay.service.access import through
+from relay.domain.access import through
+from relay.domain.access.rows import access as rows
 
 OFFER_MS = limits.OFFER * 1000
 

@@ -13,10 +13,10 @@ from localstore.core import limits
 from localstore.core.errors import Conflict
 from relay.base.clock import now_ms
 from relay.caller import Caller, account_name, repo_name
-from relay.db.access import access
-from relay.db.access import organisation as rows
-from relay.db.access import roles_by_org as roles
 from relay.db.engine.database import Tx
+from relay.domain.access.rows import access
+from relay.domain.access.rows import organisation as rows
+from relay.domain.access.rows import roles_by_org as roles
 from relay.events import log
 
 T = TypeVar("T")

@@ -17,11 +17,11 @@ from localstore.core.model.collaboration.access import (
     TransferCreate,
 )
 from relay.caller import Caller, View
+from relay.domain.access import collaborator
+from relay.domain.access import invite as invites
+from relay.domain.access import request as requests
+from relay.domain.access import transfer as transfers
 from relay.http.routing import Reply, serves
-from relay.service.access import collaborator
-from relay.service.access import invite as invites
-from relay.service.access import request as requests
-from relay.service.access import transfer as transfers
 
 FLAG = "TR_REPOS_ENABLED"
 
