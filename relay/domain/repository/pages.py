@@ -25,13 +25,13 @@ from relay.domain.catalog import advisory as advisories
 from relay.domain.catalog import dependency, dependents
 from relay.domain.catalog import listing as listings
 from relay.domain.checks import run
+from relay.domain.protection import protection
 from relay.domain.release import release as releases
 from relay.domain.repository import code, talk
 from relay.domain.repository.code import Position
 from relay.domain.repository.place import PREFIXES, Place, address_of, find
 from relay.http.routing import REPOSITORIES, Reply, route
 from relay.pages import HTML, moved, show, visit
-from relay.service import protection
 from relay.service import repo as repos
 from relay.service.discussion import issue
 from relay.service.proposal import proposal

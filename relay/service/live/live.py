@@ -32,8 +32,8 @@ from relay.db.live import replica as replica_rows
 from relay.db.live.lane import LaneRow
 from relay.db.live.replica import KeyRow, ReplicaRow
 from relay.db.ref import RefRow
+from relay.domain.protection import protection
 from relay.memory.lanes import LaneKey, Source
-from relay.service import protection
 from relay.service.history import content, live_updates
 from relay.service.history.live_update_format import Asked
 from relay.service.live import branch_base, frames, frontier, lane_work

@@ -32,7 +32,7 @@ from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
 from relay.db.seal import PrepareRow, SealDraft
 from relay.domain.checks import check
-from relay.service import protection
+from relay.domain.protection import protection
 from relay.service import ref as branch_service
 from relay.service.discussion import issue
 from relay.service.forking import holding

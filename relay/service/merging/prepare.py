@@ -28,7 +28,7 @@ from relay.db.engine.database import Tx
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
 from relay.db.seal import SealDraft
-from relay.service import protection
+from relay.domain.protection import protection
 from relay.service.history import sealed
 from relay.service.live.epochs import Texts
 from relay.service.merging.subjects import About

@@ -14,7 +14,7 @@ from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
 from relay.domain.checks import check
-from relay.service import protection
+from relay.domain.protection import protection
 from relay.service.proposal import elsewhere, states, verdict, wire
 
 

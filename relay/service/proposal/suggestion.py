@@ -20,8 +20,8 @@ from relay.caller import View
 from relay.db import seal as seals
 from relay.db.collaboration.thread import ThreadRow
 from relay.db.engine.database import Tx
+from relay.domain.protection import protection
 from relay.memory import trees
-from relay.service import protection
 from relay.service.discussion import sight
 from relay.service.history import content, sealed
 from relay.service.live.epochs import Texts

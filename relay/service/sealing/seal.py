@@ -35,8 +35,8 @@ from relay.db.live.lane import LaneRow
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
 from relay.db.seal import PrepareRow, Purpose, SealDraft, SealRow
+from relay.domain.protection import protection
 from relay.memory import trees
-from relay.service import protection
 from relay.service.history import live_updates
 from relay.service.history.wire import to_wire
 from relay.service.live import epochs, frontier

@@ -37,8 +37,8 @@ from relay.db import seal as rows
 from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
 from relay.db.seal import SealDraft
+from relay.domain.protection import protection
 from relay.memory import trees
-from relay.service import protection
 from relay.service.history import content
 from relay.service.history.wire import to_wire
 from relay.service.live import frontier, landing

@@ -20,8 +20,8 @@ from localstore.core.model.collaboration.protection import (
     refusal,
 )
 from relay.caller import View
-from relay.db.collaboration import protection as rows
 from relay.db.engine.database import Tx
+from relay.domain.protection.rows import protection as rows
 from relay.http import paging
 
 Act = Literal["write", "create", "move", "delete", "merge"]

@@ -6,8 +6,8 @@ from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration import protection as endpoints
 from localstore.core.model.collaboration.protection import Protection, ProtectionSet
 from relay.caller import View
+from relay.domain.protection import protection as rules
 from relay.http.routing import Reply, serves
-from relay.service import protection as rules
 
 
 @serves(endpoints.LIST, operation="protection.list")
