@@ -16,9 +16,9 @@ from unittest import mock
 from relay.config import S3
 from relay.db.engine import connect
 from relay.db.engine.database import Database
+from relay.domain.upkeep.verification import audit
 from relay.objects.store import ObjectStore
 from relay.run import cli
-from relay.service.storage.verification import audit
 from tests import buckets, databases
 from tests.relay.service.live_world import opened, world
 

@@ -13,8 +13,8 @@ from sqlalchemy import update
 from localstore.core.encoding import digest
 from relay.db.schema import tables
 from relay.db.storage import usage
+from relay.domain.upkeep import upkeep
 from relay.run import cli
-from relay.service import upkeep
 from relay.service.storage.collect import collect
 from tests.relay.auth.people import Browser, Device
 from tests.relay.conftest import Relay

@@ -10,7 +10,7 @@ from sqlalchemy import func, select, update
 from localstore.core import limits
 from relay.base.clock import now_ms
 from relay.db.schema import tables
-from relay.service import upkeep
+from relay.domain.upkeep import upkeep
 from tests.relay.histories import create, ok
 from tests.relay.tracker import Tracker, code, world
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from relay.db.engine.database import Database
-from relay.db.storage import verification as rows
+from relay.domain.upkeep.rows import verification as rows
 from relay.objects.store import ObjectStore
 
 

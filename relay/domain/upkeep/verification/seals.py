@@ -11,7 +11,7 @@ import msgspec
 from localstore.core import seal as seals
 from localstore.core.errors import SvcError
 from relay.db.engine.database import Database, Row, Tx
-from relay.db.storage import verification as rows
+from relay.domain.upkeep.rows import verification as rows
 from relay.objects.store import ObjectStore
 
 PAGE = 500

@@ -15,8 +15,8 @@ from localstore.core.tree.partial import name_of
 from relay.base.batches import batches
 from relay.db.engine.database import Database, Statement, Tx
 from relay.db.storage import chunked_file as chunked_files
-from relay.db.storage import verification as rows
 from relay.db.storage.object import Located
+from relay.domain.upkeep.rows import verification as rows
 from relay.memory.trees import drive
 from relay.objects.marks import Marks
 from relay.objects.store import ObjectStore

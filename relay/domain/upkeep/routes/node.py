@@ -9,10 +9,10 @@ from localstore.core.model import node as endpoints
 from localstore.core.model.node import Health, Version
 from relay.base.metrics import MEDIA
 from relay.caller import Caller
+from relay.domain.upkeep import node as nodes
 from relay.http import openapi
 from relay.http.address import is_loopback
 from relay.http.routing import TABLE, Reply, route, serves
-from relay.service import node as nodes
 
 ROBOTS = b"User-agent: *\nDisallow: /api/\nDisallow: /auth/\nDisallow: /settings\n"
 ANY_ORIGIN = {"access-control-allow-origin": "*"}

@@ -16,7 +16,7 @@ from relay.capacity import quota
 from relay.db import job as jobs
 from relay.db.engine.database import Database, Row, Statement
 from relay.db.live import event as events
-from relay.db.storage import upkeep as rows
+from relay.domain.upkeep.rows import upkeep as rows
 from relay.events.jobs import SECOND, Pace
 from relay.node import Node
 from relay.service.forking import holding

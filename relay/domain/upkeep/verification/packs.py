@@ -10,7 +10,7 @@ from localstore.core.errors import SvcError, Unavailable
 from localstore.core.limits import MIB
 from localstore.core.storage.frame import read_object
 from relay.db.engine.database import Database, Row
-from relay.db.storage import verification as rows
+from relay.domain.upkeep.rows import verification as rows
 from relay.objects.store import ObjectStore
 
 AT_ONCE = 16 * MIB  # raw bytes of frames in memory

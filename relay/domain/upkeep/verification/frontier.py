@@ -14,7 +14,7 @@ from relay.db.engine.database import Database, Row, Tx
 from relay.db.live import lane as lanes
 from relay.db.live.lane import LaneRow
 from relay.db.ref import RefRow
-from relay.db.storage import verification as rows
+from relay.domain.upkeep.rows import verification as rows
 from relay.memory import trees
 from relay.memory.lanes import LaneKey, Source
 from relay.objects.store import ObjectStore

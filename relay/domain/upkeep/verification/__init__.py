@@ -12,8 +12,7 @@ from collections.abc import AsyncIterator, Callable
 
 from relay.db.engine.damage import damage
 from relay.db.engine.database import Database
-from relay.objects.store import ObjectStore
-from relay.service.storage.verification import (
+from relay.domain.upkeep.verification import (
     assets,
     chunked,
     frontier,
@@ -23,6 +22,7 @@ from relay.service.storage.verification import (
     trees,
     usage,
 )
+from relay.objects.store import ObjectStore
 
 WAY_OUT = "restore the last backup that is whole: relay restore"
 PARTS: tuple[Callable[[Database, ObjectStore], AsyncIterator[str]], ...] = (

@@ -26,8 +26,8 @@ from relay.base.clock import now_ms
 from relay.base.logs import logger
 from relay.caller import Caller
 from relay.config import Config
-from relay.db import node as rows
 from relay.db.storage import usage
+from relay.domain.upkeep.rows import node as rows
 from relay.http.routing import TABLE
 from relay.migrations import HEAD
 from relay.node import Node
