@@ -20,9 +20,9 @@ from relay.db.engine.database import Row, Tx
 from relay.db.repo import RepoRow
 from relay.domain.access import through
 from relay.domain.attention import social
+from relay.domain.forking import holding
 from relay.http import paging
 from relay.service import repo as repos
-from relay.service.forking import holding
 from relay.service.history import sealed
 from relay.service.live import branch_base
 

@@ -11,8 +11,8 @@ from relay.caller import Caller
 from relay.db import ref as refs
 from relay.db.repo import RepoRow
 from relay.domain.catalog.rows import listing as listings
+from relay.domain.forking.parent import parent_of
 from relay.service import repo as repos
-from relay.service.forking.parent import parent_of
 
 KINDS: tuple[str, ...] = typing.get_args(Kind)
 ANY = "apps"  # the plural is accepted for every kind

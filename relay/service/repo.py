@@ -35,8 +35,8 @@ from relay.db.repo import RepoRow, Role
 from relay.domain.access import organisation as organisations
 from relay.domain.access import through
 from relay.domain.attention import social
+from relay.domain.forking.parent import parent_of
 from relay.http import paging
-from relay.service.forking.parent import parent_of
 from relay.service.proposal import elsewhere
 
 ALIAS_MS = limits.ALIAS * 1000

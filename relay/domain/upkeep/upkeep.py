@@ -16,10 +16,10 @@ from relay.capacity import quota
 from relay.db import job as jobs
 from relay.db.engine.database import Database, Row, Statement
 from relay.db.live import event as events
+from relay.domain.forking import holding
 from relay.domain.upkeep.rows import upkeep as rows
 from relay.events.jobs import SECOND, Pace
 from relay.node import Node
-from relay.service.forking import holding
 from relay.service.history import live_updates
 from relay.service.identity.audit import OPERATOR
 from relay.service.live import checkpoint

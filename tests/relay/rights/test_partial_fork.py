@@ -310,7 +310,7 @@ def test_the_audit_finds_a_part_that_is_of_another_tree(relay: Relay) -> None:
 def test_a_path_that_turns_private_while_it_is_forked_is_not_taken_along(
     relay: Relay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from relay.service.forking import holding
+    from relay.domain.forking import holding
 
     fork = Fork(relay, "races", more=False)
     gather: Callable[..., Any] = holding.gather

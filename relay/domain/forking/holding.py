@@ -29,10 +29,10 @@ from relay.db.engine.database import Tx
 from relay.db.history import FIRST
 from relay.db.storage import chunked_file as large_files
 from relay.db.storage import object as objects
+from relay.domain.forking import parting
+from relay.domain.forking.parting import Parts
 from relay.memory import trees
 from relay.node import Node
-from relay.service.forking import parting
-from relay.service.forking.parting import Parts
 
 T = TypeVar("T")
 
