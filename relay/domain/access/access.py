@@ -16,10 +16,10 @@ from relay.base.clock import now_ms
 from relay.caller import Caller
 from relay.db import repo as repos
 from relay.db.engine.database import Row, Tx
-from relay.db.identity import account as accounts
-from relay.db.identity.account import AccountRow
 from relay.domain.access import through
 from relay.domain.access.rows import access as rows
+from relay.domain.identity.rows import account as accounts
+from relay.domain.identity.rows.account import AccountRow
 
 OFFER_MS = limits.OFFER * 1000
 

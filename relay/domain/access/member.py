@@ -25,8 +25,8 @@ from relay.domain.access import through
 from relay.domain.access.access import OFFER_MS, account_of, require_pending
 from relay.domain.access.organisation import admin_again, admin_of, member_of, require_few
 from relay.domain.access.rows import organisation as rows
+from relay.domain.identity import audit
 from relay.http import paging
-from relay.service.identity import audit
 
 
 async def page(caller: Caller, org: str, query: PageQuery) -> Page[Member]:

@@ -18,9 +18,9 @@ from relay.caller import Caller
 from relay.db.engine.database import Row, Tx
 from relay.domain.access.rows import organisation as rows
 from relay.domain.access.through import set_base, write_all
+from relay.domain.identity import account as accounts
+from relay.domain.identity import audit
 from relay.http import paging
-from relay.service.identity import account as accounts
-from relay.service.identity import audit
 
 
 async def page(caller: Caller, query: PageQuery) -> Page[Organisation]:

@@ -16,13 +16,13 @@ from relay.caller import Caller, View, account_name, repo_name
 from relay.capacity import quota
 from relay.db import repo as repos
 from relay.db.engine.database import Row, Tx, UniqueViolation
-from relay.db.identity import account as accounts
 from relay.db.repo import RepoRow
 from relay.domain.access import through
 from relay.domain.access.access import OFFER_MS, owner_of, repo_name_of, require_pending
 from relay.domain.access.rows import access as rows
 from relay.domain.access.through import acts_for
 from relay.domain.attention import social
+from relay.domain.identity.rows import account as accounts
 from relay.domain.webhook import webhook as webhooks
 from relay.http import paging
 

@@ -12,8 +12,8 @@ from localstore.core.model.auth import (
     TokenRequest,
 )
 from relay.caller import Caller
+from relay.domain.identity import device_grant
 from relay.http.routing import serves
-from relay.service.identity import device_grant
 
 
 @serves(endpoints.DEVICE_CODE, operation="terminal.start", errors=(429,))

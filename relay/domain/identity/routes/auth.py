@@ -14,12 +14,12 @@ from localstore.core.model.auth import RefreshRequest, Session, SessionGrant, Us
 from localstore.core.model.base import Model, Page, PageQuery
 from relay.base.clock import rfc3339
 from relay.caller import Caller
+from relay.domain.identity import session as sessions
+from relay.domain.identity.session import Made
 from relay.gate.gate import FORM
 from relay.http import cookies
 from relay.http.routing import Reply, route, serves
 from relay.pages import HTML, redirect, visit
-from relay.service.identity import session as sessions
-from relay.service.identity.session import Made
 
 
 class ReturnQuery(Model, frozen=True):

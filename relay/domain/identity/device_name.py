@@ -6,7 +6,7 @@ from localstore.core.errors import Invalid, NotFound
 from localstore.core.model.auth import DeviceKey
 from relay.caller import Caller
 from relay.db.identity import device_key as rows
-from relay.service.identity import audit, device_key
+from relay.domain.identity import audit, device_key
 
 
 async def rename(caller: Caller, id: str, name: str) -> DeviceKey:

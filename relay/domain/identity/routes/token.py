@@ -5,8 +5,8 @@ from __future__ import annotations
 from localstore.core.model import auth as endpoints
 from localstore.core.model.auth import ScriptToken, ScriptTokenRequest
 from relay.caller import Caller
+from relay.domain.identity import token as tokens
 from relay.http.routing import serves
-from relay.service.identity import token as tokens
 
 
 @serves(endpoints.CREATE_TOKEN, operation="token.create", errors=(403, 429), forms=True)

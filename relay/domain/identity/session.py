@@ -23,14 +23,14 @@ from relay.base.ids import new_account_id, new_id
 from relay.caller import Caller, Principal, account_name
 from relay.capacity import quota
 from relay.db.engine.database import Tx
-from relay.db.identity import account as accounts
 from relay.db.identity import session as rows
-from relay.db.identity.account import AccountRow
 from relay.db.identity.session import SessionRow
+from relay.domain.identity import audit
+from relay.domain.identity.guesses import remember
+from relay.domain.identity.rows import account as accounts
+from relay.domain.identity.rows.account import AccountRow
 from relay.http import paging
 from relay.node import Node
-from relay.service.identity import audit
-from relay.service.identity.guesses import remember
 
 USER_CAPS = ("admin", "read", "write")
 # Levels of the identity phases. A local account has the rights of one linked by OIDC.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from localstore.core.model import auth as endpoints
 from localstore.core.model.auth import Handle, HandleChoice
 from relay.caller import Caller
+from relay.domain.identity import account as accounts
 from relay.http.routing import serves
-from relay.service.identity import account as accounts
 
 
 @serves(endpoints.HANDLE, operation="handle.get")

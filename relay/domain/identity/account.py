@@ -14,13 +14,13 @@ from relay.base.ids import new_account_id
 from relay.caller import Caller
 from relay.capacity import quota
 from relay.db.engine.database import Tx, UniqueViolation
-from relay.db.identity import account as rows
-from relay.db.identity.account import AccountRow
+from relay.domain.identity import audit
+from relay.domain.identity import session as sessions
+from relay.domain.identity.guesses import Guesses, is_known
+from relay.domain.identity.rows import account as rows
+from relay.domain.identity.rows.account import AccountRow
+from relay.domain.identity.session import Made
 from relay.http.limiter import Attempts
-from relay.service.identity import audit
-from relay.service.identity import session as sessions
-from relay.service.identity.guesses import Guesses, is_known
-from relay.service.identity.session import Made
 
 PHASE = "local"  # an account with a password or device key on this node
 ASK = (

@@ -8,10 +8,10 @@ from localstore.core.identity.keys import DeviceKey
 from localstore.core.model.auth import IdentityLevel, ScriptToken, ScriptTokenRequest
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
+from relay.domain.identity import audit
+from relay.domain.identity import session as sessions
+from relay.domain.identity.device_key import label
 from relay.http.limiter import Attempts
-from relay.service.identity import audit
-from relay.service.identity import session as sessions
-from relay.service.identity.device_key import label
 
 DAY = 24 * 3600 * 1000  # milliseconds
 CAPS = {"read": ("read",), "write": ("read", "write"), "admin": ("admin", "read", "write")}

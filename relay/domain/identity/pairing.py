@@ -12,9 +12,9 @@ from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
 from relay.db.engine.database import Tx
 from relay.db.identity import device_key as rows
-from relay.db.identity.account import AccountRow
+from relay.domain.identity import audit
+from relay.domain.identity.rows.account import AccountRow
 from relay.http.limiter import Attempts
-from relay.service.identity import audit
 
 _CREATED = Attempts("pairing.account", 10, 600)
 

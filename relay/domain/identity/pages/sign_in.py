@@ -8,12 +8,12 @@ from localstore.core.errors import BadRequest, SvcError
 from localstore.core.model.base import Model, Sent
 from localstore.core.paths import PROSE, terminal_safe
 from relay.caller import Caller
+from relay.domain.identity import account as accounts
+from relay.domain.identity.routes.auth import signed_in
 from relay.http import cookies
 from relay.http.routing import Reply, route
 from relay.pages import HTML, page, redirect, stylesheet
 from relay.pages.visit import local_path
-from relay.routes.identity.auth import signed_in
-from relay.service.identity import account as accounts
 
 _STYLE_CACHE = {"cache-control": "public, max-age=3600"}
 

@@ -12,11 +12,11 @@ from localstore.core.model.auth import ScriptToken, ScriptTokenRequest
 from localstore.core.model.base import PageQuery, Sent
 from localstore.core.validation import checked
 from relay.caller import Caller
+from relay.domain.identity import session as sessions
+from relay.domain.identity import token as tokens
 from relay.http import cookies
 from relay.http.routing import Reply, route
 from relay.pages import HTML, page, redirect, visit
-from relay.service.identity import session as sessions
-from relay.service.identity import token as tokens
 
 HERE = "/settings"
 

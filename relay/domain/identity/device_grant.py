@@ -28,12 +28,12 @@ from localstore.core.model.auth import (
 from relay.base.clock import now_ms
 from relay.caller import Caller, Principal
 from relay.db.engine.database import UniqueViolation
-from relay.db.identity import device_grant as rows
-from relay.db.identity.device_grant import DeviceCodeRow
+from relay.domain.identity import audit
+from relay.domain.identity import session as sessions
+from relay.domain.identity.device_key import label, public_keys
+from relay.domain.identity.rows import device_grant as rows
+from relay.domain.identity.rows.device_grant import DeviceCodeRow
 from relay.http.limiter import Attempts
-from relay.service.identity import audit
-from relay.service.identity import session as sessions
-from relay.service.identity.device_key import label, public_keys
 
 _STARTS = Attempts("device_code.address", 120, 600)
 _GUESSES = Attempts("user_code.account", 10, 600)

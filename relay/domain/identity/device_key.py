@@ -37,18 +37,18 @@ from localstore.core.model.base import Page, PageQuery
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.caller import Caller, Principal
 from relay.db.engine.database import Tx, UniqueViolation
-from relay.db.identity import account as accounts
 from relay.db.identity import device_key as rows
 from relay.db.identity import session as session_rows
-from relay.db.identity.account import AccountRow
 from relay.db.identity.device_key import ChallengeRow, DeviceKeyRow
+from relay.domain.identity import account as account_rules
+from relay.domain.identity import audit, pairing
+from relay.domain.identity import session as sessions
+from relay.domain.identity.guesses import Guesses, is_known, remember
+from relay.domain.identity.rows import account as accounts
+from relay.domain.identity.rows.account import AccountRow
+from relay.domain.identity.session import Made
 from relay.http import paging
 from relay.http.limiter import Attempts
-from relay.service.identity import account as account_rules
-from relay.service.identity import audit, pairing
-from relay.service.identity import session as sessions
-from relay.service.identity.guesses import Guesses, is_known, remember
-from relay.service.identity.session import Made
 
 _CHALLENGES = Attempts("challenge.address", 300, 600)
 _ACCOUNTS = Attempts("device_key.new_account", 200, 3600)

@@ -14,9 +14,9 @@ from localstore.core.model.auth import (
 )
 from localstore.core.model.base import Page, PageQuery
 from relay.caller import Caller
+from relay.domain.identity import device_key as keys
+from relay.domain.identity import device_name, pairing
 from relay.http.routing import Reply, serves
-from relay.service.identity import device_key as keys
-from relay.service.identity import device_name, pairing
 
 FLAG = "TR_REPOS_ENABLED"
 

@@ -10,11 +10,11 @@ from localstore.core.errors import SvcError
 from localstore.core.model.auth import Approval
 from localstore.core.model.base import Model, Sent
 from relay.caller import Caller
-from relay.db.identity.device_grant import DeviceCodeRow
+from relay.domain.identity import device_grant
+from relay.domain.identity.rows.device_grant import DeviceCodeRow
 from relay.http import cookies
 from relay.http.routing import Reply, route
 from relay.pages import HTML, page, visit
-from relay.service.identity import device_grant
 
 HERE = "/cli/authorize"
 
