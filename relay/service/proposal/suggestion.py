@@ -18,11 +18,11 @@ from localstore.core.tree import TreeEntry
 from relay.base.clock import rfc3339
 from relay.caller import View
 from relay.db import seal as seals
-from relay.db.collaboration.thread import ThreadRow
 from relay.db.engine.database import Tx
+from relay.domain.discussion import sight
+from relay.domain.discussion.rows.thread import ThreadRow
 from relay.domain.protection import protection
 from relay.memory import trees
-from relay.service.discussion import sight
 from relay.service.history import content, sealed
 from relay.service.live.epochs import Texts
 from relay.service.proposal import mergeable, placing, states

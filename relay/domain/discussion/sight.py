@@ -10,11 +10,11 @@ from localstore.core.model.collaboration.proposal import ThreadCounts
 from localstore.core.rights.policy import Policy
 from relay.caller import View
 from relay.db import repo as repos
-from relay.db.collaboration import thread as rows
-from relay.db.collaboration.thread import ThreadRow
 from relay.db.engine.database import Tx
+from relay.domain.discussion import subject
+from relay.domain.discussion.rows import thread as rows
+from relay.domain.discussion.rows.thread import ThreadRow
 from relay.events.log import Audience
-from relay.service.discussion import subject
 
 
 def me(view: View) -> str:

@@ -6,8 +6,8 @@ from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration import label as endpoints
 from localstore.core.model.collaboration.label import Label, LabelClone, LabelCreate, LabelPatch, LabelsCloned
 from relay.caller import View
+from relay.domain.discussion import label as labels
 from relay.http.routing import Reply, serves
-from relay.service.discussion import label as labels
 
 
 @serves(endpoints.LIST, operation="label.list")

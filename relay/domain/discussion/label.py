@@ -18,8 +18,8 @@ from localstore.core.model.collaboration.label import (
 from relay.caller import View
 from relay.db import repo as repos
 from relay.db.collaboration import issue as issues
-from relay.db.collaboration import label as rows
 from relay.db.engine.database import Row, Tx
+from relay.domain.discussion.rows import label as rows
 from relay.http import paging
 
 

@@ -13,10 +13,10 @@ from relay.caller import View, account_name
 from relay.db.collaboration import issue as rows
 from relay.db.engine.database import Row, Tx
 from relay.domain.attention.mentions import added
+from relay.domain.discussion import posting, subject
+from relay.domain.discussion import reaction_counts as reaction
+from relay.domain.discussion.subject import Subject
 from relay.http.paging import Cursor, page_size
-from relay.service.discussion import posting, subject
-from relay.service.discussion import reaction_counts as reaction
-from relay.service.discussion.subject import Subject
 
 
 async def page(view: View, query: IssueQuery) -> Page[Issue]:

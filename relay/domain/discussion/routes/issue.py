@@ -15,10 +15,10 @@ from localstore.core.model.collaboration.issue import (
     Reacted,
 )
 from relay.caller import View
+from relay.domain.discussion import comment as comments
+from relay.domain.discussion import issue as issues
+from relay.domain.discussion import reaction as reactions
 from relay.http.routing import Reply, serves
-from relay.service.discussion import comment as comments
-from relay.service.discussion import issue as issues
-from relay.service.discussion import reaction as reactions
 
 FLAG = "TR_REPOS_ENABLED"
 

@@ -12,15 +12,15 @@ from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import View, account_name
-from relay.db.collaboration import comment as rows
 from relay.db.collaboration import issue as issues
-from relay.db.collaboration import thread as threads
 from relay.db.engine.database import Row, Tx
 from relay.domain.attention.mentions import added
+from relay.domain.discussion import posting, sight, subject
+from relay.domain.discussion import reaction_counts as reaction
+from relay.domain.discussion.rows import comment as rows
+from relay.domain.discussion.rows import thread as threads
+from relay.domain.discussion.subject import Subject
 from relay.http.paging import Cursor, page_size
-from relay.service.discussion import posting, sight, subject
-from relay.service.discussion import reaction_counts as reaction
-from relay.service.discussion.subject import Subject
 
 
 async def page(view: View, number: str, query: PageQuery) -> Page[Comment]:

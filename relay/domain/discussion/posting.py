@@ -7,9 +7,9 @@ from localstore.core.errors import Invalid, RateLimited
 from relay.base.clock import now_ms
 from relay.caller import View
 from relay.db.collaboration import issue as rows
-from relay.db.collaboration import report as reports
 from relay.db.collaboration import review as reviews
 from relay.db.engine.database import Tx
+from relay.domain.discussion.rows import report as reports
 
 MINUTE = 60_000
 

@@ -7,11 +7,11 @@ from typing import Any
 from localstore.core.errors import NotFound
 from localstore.core.model.collaboration.issue import REACTIONS, Reacted
 from relay.caller import View
-from relay.db.collaboration import comment as rows
+from relay.domain.discussion import comment as comments
+from relay.domain.discussion import reaction_counts as counts
+from relay.domain.discussion import sight, subject
+from relay.domain.discussion.rows import comment as rows
 from relay.events.log import Audience
-from relay.service.discussion import comment as comments
-from relay.service.discussion import reaction_counts as counts
-from relay.service.discussion import sight, subject
 
 
 async def put(view: View, number: str, name: str, comment: str | None = None) -> Reacted:

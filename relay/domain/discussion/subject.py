@@ -19,7 +19,7 @@ from relay.base.words import words
 from relay.caller import View
 from relay.db.collaboration import issue as rows
 from relay.db.engine.database import Statement, Tx
-from relay.service.discussion import label as labels
+from relay.domain.discussion import label as labels
 
 
 @dataclass(slots=True, frozen=True)

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from localstore.core.model.collaboration.issue import REACTIONS, Reaction, Reactions
 from relay.caller import View
-from relay.db.collaboration import comment as rows
 from relay.db.engine.database import Row, Tx
+from relay.domain.discussion.rows import comment as rows
 
 K = TypeVar("K", int, str)
 _MEMBER: dict[str, str] = {"+1": "plus", "-1": "minus"}

@@ -6,8 +6,8 @@ from localstore.core.model.base import Page
 from localstore.core.model.collaboration import report as endpoints
 from localstore.core.model.collaboration.report import Report, ReportCreate, ReportDecision, ReportQuery
 from relay.caller import View
+from relay.domain.discussion import report as reports
 from relay.http.routing import serves
-from relay.service.discussion import report as reports
 
 FLAG = "TR_REPOS_ENABLED"
 
