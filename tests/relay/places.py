@@ -27,7 +27,7 @@ WITHOUT_GRACE = """
 import sys
 from relay.run import cli
 if sys.argv[1] == "gc":
-    import relay.service.storage.collect as collect
+    import relay.domain.storage.collect as collect
     collect.collect.__kwdefaults__.update(grace=-60_000, quiet=int(sys.argv.pop()))
 sys.exit(cli.main(sys.argv[1:]))
 """

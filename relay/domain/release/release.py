@@ -30,10 +30,10 @@ from relay.domain.release.rows import publication as publications
 from relay.domain.release.rows import release as rows
 from relay.domain.release.rows.publication import PublicationRow
 from relay.domain.release.rows.release import AssetRow, ReleaseRow
+from relay.domain.storage import file
+from relay.domain.storage.pack import require_plaintext
 from relay.http import paging
 from relay.http.routing import Reply, Upload
-from relay.service.storage import file
-from relay.service.storage.pack import require_plaintext
 
 # Browsers must save an asset and never execute it, whatever media type its uploader gave.
 POLICY = {"x-content-type-options": "nosniff", "content-security-policy": "default-src 'none'; sandbox"}

@@ -33,6 +33,7 @@ from relay.db.live.lane import LaneRow
 from relay.db.live.replica import KeyRow, ReplicaRow
 from relay.db.ref import RefRow
 from relay.domain.protection import protection
+from relay.domain.storage import chunked
 from relay.memory.lanes import LaneKey, Source
 from relay.service.history import content, live_updates
 from relay.service.history.live_update_format import Asked
@@ -42,7 +43,6 @@ from relay.service.live import replica as replicas
 from relay.service.live.branch_base import Base, Lacking
 from relay.service.live.lane_work import Bench, NotWorkedOut, Replay, Workbench
 from relay.service.live.rules import Batch, Frontier
-from relay.service.storage import chunked
 
 VERIFIED_AT_ONCE = 4  # updates verified without a thread, whose start costs as much
 ATTEMPTS = 5  # to decide while other processes or seals change the lanes

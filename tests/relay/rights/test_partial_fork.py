@@ -17,9 +17,9 @@ from localstore.core.tree import TreeEntry
 from relay import routes
 from relay.base.clock import now_ms
 from relay.db.schema import tables
+from relay.domain.storage.collect import collect
 from relay.domain.upkeep import upkeep
 from relay.http.routing import TABLE
-from relay.service.storage.collect import collect
 from tests.relay.conftest import Relay
 from tests.relay.histories import Repository, compared, ok
 from tests.relay.mutations import READS as ASKING

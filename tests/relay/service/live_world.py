@@ -42,6 +42,7 @@ from relay.db import repo as repos
 from relay.db import seal as seal_rows
 from relay.db.engine import connect
 from relay.db.schema import tables
+from relay.domain.storage import chunked
 from relay.events.followers import Followers
 from relay.events.hub import Hub
 from relay.events.jobs import Jobs
@@ -55,7 +56,6 @@ from relay.outbound.reach import Reach
 from relay.service.live import lane as lanes
 from relay.service.live import live
 from relay.service.sealing import seal
-from relay.service.storage import chunked
 from relay.signing.client import Signer
 from tests import buckets
 from tests.databases import new_url

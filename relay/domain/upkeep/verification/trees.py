@@ -16,11 +16,11 @@ from relay.base.batches import batches
 from relay.db.engine.database import Database, Statement, Tx
 from relay.db.storage import chunked_file as chunked_files
 from relay.db.storage.object import Located
+from relay.domain.storage.roots import DIRECTORY_BYTES
 from relay.domain.upkeep.rows import verification as rows
 from relay.memory.trees import drive
 from relay.objects.marks import Marks
 from relay.objects.store import ObjectStore
-from relay.service.storage.roots import DIRECTORY_BYTES
 
 AT_ONCE = 256  # directories
 

@@ -16,8 +16,8 @@ from sqlalchemy import func, select
 from localstore.core.limits import ASSET_FILE, BLOB_FILE, MIB, NOTES_BYTES
 from relay.db.schema import tables
 from relay.domain.release import release as rules
+from relay.domain.storage.collect import collect
 from relay.domain.upkeep.verification import audit
-from relay.service.storage.collect import collect
 from tests.patience import PATIENCE
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok

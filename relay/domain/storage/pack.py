@@ -19,11 +19,11 @@ from localstore.core.storage.pack import Frame, FrameRow, PackReader
 from relay.base.threads import bulk
 from relay.caller import View
 from relay.capacity import quota
+from relay.domain.storage import chunked
 from relay.http.buffers import BEGUN_PATIENCE
 from relay.http.routing import Upload
 from relay.objects.export import Export, export
 from relay.objects.store import FrameAt
-from relay.service.storage import chunked
 
 # Raises unless the caller may read all of these digests: `history.proof.require_named` of a seal.
 RequireNamed = Callable[[Collection[bytes]], Awaitable[None]]

@@ -10,10 +10,10 @@ from localstore.core.errors import DigestMismatch, NotFound
 from localstore.core.model.payload import ChunkedStored, PayloadStored
 from relay.caller import View
 from relay.capacity import quota
+from relay.domain.storage import chunked
+from relay.domain.storage.chunked import BYTES
+from relay.domain.storage.pack import RequireNamed, require_plaintext
 from relay.http.routing import Reply, Upload
-from relay.service.storage import chunked
-from relay.service.storage.chunked import BYTES
-from relay.service.storage.pack import RequireNamed, require_plaintext
 
 
 async def put(view: View, name: str, upload: Upload) -> tuple[PayloadStored, bool]:

@@ -20,10 +20,10 @@ from relay.capacity import quota
 from relay.db.engine.database import Database
 from relay.db.storage import chunked_file as large_files
 from relay.db.storage import collect as rows
+from relay.domain.storage import chunked, roots
 from relay.objects.compact import Freed, compact
 from relay.objects.marks import Marks
 from relay.objects.store import STALE_TOUCH, ObjectStore
-from relay.service.storage import chunked, roots
 
 GRACE = GC_GRACE * 1000 + STALE_TOUCH  # milliseconds; within STALE_TOUCH a touch may be skipped
 PAGE = 5000

@@ -26,11 +26,11 @@ from relay.caller import View
 from relay.capacity import quota
 from relay.db.engine.database import Tx
 from relay.db.storage import chunked_file
+from relay.domain.storage import chunked
+from relay.domain.storage.pack import STEP, steps
 from relay.http.buffers import BEGUN_PATIENCE
 from relay.http.routing import Reply, Upload
 from relay.objects.store import FrameAt
-from relay.service.storage import chunked
-from relay.service.storage.pack import STEP, steps
 
 COPIES = 3  # of a step in memory: as it arrived, cut, and framed
 
