@@ -21,10 +21,10 @@ from relay.db.repo import RepoRow
 from relay.domain.access import through
 from relay.domain.attention import social
 from relay.domain.forking import holding
+from relay.domain.live import branch_base
 from relay.http import paging
 from relay.service import repo as repos
 from relay.service.history import sealed
-from relay.service.live import branch_base
 
 
 async def page(view: View, query: PageQuery) -> Page[Repo]:

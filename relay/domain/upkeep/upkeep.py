@@ -18,11 +18,11 @@ from relay.db.engine.database import Database, Row, Statement
 from relay.db.live import event as events
 from relay.domain.forking import holding
 from relay.domain.identity.audit import OPERATOR
+from relay.domain.live import checkpoint
 from relay.domain.upkeep.rows import upkeep as rows
 from relay.events.jobs import SECOND, Pace
 from relay.node import Node
 from relay.service.history import live_updates
-from relay.service.live import checkpoint
 from relay.service.merging import trial
 from relay.service.proposal import branches, elsewhere, placing, versions
 from relay.service.ref import FREE

@@ -34,10 +34,10 @@ from relay.db.seal import PrepareRow, SealDraft
 from relay.domain.checks import check
 from relay.domain.discussion import issue
 from relay.domain.forking import holding
+from relay.domain.live import frontier, landing
 from relay.domain.protection import protection
 from relay.service import ref as branch_service
 from relay.service.history.wire import to_wire as seal_to_wire
-from relay.service.live import frontier, landing
 from relay.service.merging.subjects import About, Act
 from relay.service.proposal import branches, mergeable, states, wire
 from relay.service.sealing import heard, seal, trees

@@ -28,9 +28,9 @@ from relay.db.engine.database import Tx
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
 from relay.db.seal import SealDraft
+from relay.domain.live.epochs import Texts
 from relay.domain.protection import protection
 from relay.service.history import sealed
-from relay.service.live.epochs import Texts
 from relay.service.merging.subjects import About
 from relay.service.merging.work import Sides, Worked, Working, require_few, sides
 from relay.service.proposal import mergeable, states

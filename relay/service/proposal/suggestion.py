@@ -21,10 +21,10 @@ from relay.db import seal as seals
 from relay.db.engine.database import Tx
 from relay.domain.discussion import sight
 from relay.domain.discussion.rows.thread import ThreadRow
+from relay.domain.live.epochs import Texts
 from relay.domain.protection import protection
 from relay.memory import trees
 from relay.service.history import content, sealed
-from relay.service.live.epochs import Texts
 from relay.service.proposal import mergeable, placing, states
 from relay.service.proposal.applied import SUBJECT
 from relay.service.sealing import seal

@@ -35,13 +35,13 @@ from relay.db.live.lane import LaneRow
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
 from relay.db.seal import PrepareRow, Purpose, SealDraft, SealRow
+from relay.domain.live import epochs, frontier
+from relay.domain.live import replica as replicas
+from relay.domain.live.epochs import Texts
 from relay.domain.protection import protection
 from relay.memory import trees
 from relay.service.history import live_updates
 from relay.service.history.wire import to_wire
-from relay.service.live import epochs, frontier
-from relay.service.live import replica as replicas
-from relay.service.live.epochs import Texts
 from relay.service.sealing import heard
 from relay.service.sealing.payload import (
     bytes_of,

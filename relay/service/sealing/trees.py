@@ -37,13 +37,13 @@ from relay.db import seal as rows
 from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
 from relay.db.seal import SealDraft
+from relay.domain.live import frontier, landing
+from relay.domain.live.epochs import Texts
+from relay.domain.live.rules import file_cap, over_cap
 from relay.domain.protection import protection
 from relay.memory import trees
 from relay.service.history import content
 from relay.service.history.wire import to_wire
-from relay.service.live import frontier, landing
-from relay.service.live.epochs import Texts
-from relay.service.live.rules import file_cap, over_cap
 from relay.service.sealing import heard, seal
 from relay.service.sealing.payload import (
     Wish,

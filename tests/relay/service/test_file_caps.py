@@ -14,7 +14,7 @@ from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import LiveUpdate
 from localstore.core.model.seal import PrepareSealsRequest, SealBudgetExceeded, SealChange, TreeDelta
 from relay.db.schema import tables
-from relay.service.live import rules
+from relay.domain.live import rules
 from relay.service.sealing import trees
 from tests.relay.service.live_world import Device, World, world
 

@@ -16,10 +16,10 @@ from localstore.core.model.live import Lane as LaneAsked
 from relay.caller import View
 from relay.db.live.lane import LaneRow
 from relay.db.ref import RefRow
+from relay.domain.live import epochs, frontier
+from relay.domain.live.branch_base import Base
+from relay.domain.live.epochs import Finals
 from relay.memory.lanes import Desk, LaneKey, Lanes, Source
-from relay.service.live import epochs, frontier
-from relay.service.live.branch_base import Base
-from relay.service.live.epochs import Finals
 
 LANES_PER_REQUEST = 1000
 ANSWERED = 32 * MIB  # of texts whose states one answer holds; a longer text has an answer of its own

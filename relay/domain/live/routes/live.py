@@ -15,8 +15,8 @@ from localstore.core.model.live import (
     UpdatesRequest,
 )
 from relay.caller import View
+from relay.domain.live import lane, live
 from relay.http.routing import serves
-from relay.service.live import lane, live
 
 FLAG = "TR_REPO_LIVE_TEXT"
 ENVELOPE = 4 * KIB  # of a batch beside its updates

@@ -29,11 +29,11 @@ from localstore.core.model.sync import (
     Updates,
 )
 from relay.caller import View
+from relay.domain.live import frontier, live
+from relay.domain.live import replica as replicas
 from relay.events import people as presence
 from relay.events.channels import LIVE, Channels, refusal
 from relay.events.peers import Channel, Frame, Peer
-from relay.service.live import frontier, live
-from relay.service.live import replica as replicas
 
 FLAG = "TR_REPO_LIVE_TEXT"
 T = TypeVar("T")

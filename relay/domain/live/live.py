@@ -32,17 +32,17 @@ from relay.db.live import replica as replica_rows
 from relay.db.live.lane import LaneRow
 from relay.db.live.replica import KeyRow, ReplicaRow
 from relay.db.ref import RefRow
+from relay.domain.live import branch_base, frames, frontier, lane_work
+from relay.domain.live import checkpoint as checkpoints
+from relay.domain.live import replica as replicas
+from relay.domain.live.branch_base import Base, Lacking
+from relay.domain.live.lane_work import Bench, NotWorkedOut, Replay, Workbench
+from relay.domain.live.rules import Batch, Frontier
 from relay.domain.protection import protection
 from relay.domain.storage import chunked
 from relay.memory.lanes import LaneKey, Source
 from relay.service.history import content, live_updates
 from relay.service.history.live_update_format import Asked
-from relay.service.live import branch_base, frames, frontier, lane_work
-from relay.service.live import checkpoint as checkpoints
-from relay.service.live import replica as replicas
-from relay.service.live.branch_base import Base, Lacking
-from relay.service.live.lane_work import Bench, NotWorkedOut, Replay, Workbench
-from relay.service.live.rules import Batch, Frontier
 
 VERIFIED_AT_ONCE = 4  # updates verified without a thread, whose start costs as much
 ATTEMPTS = 5  # to decide while other processes or seals change the lanes

@@ -11,11 +11,11 @@ from sanic.request import Request
 from localstore.core.model import sync as endpoints
 from localstore.core.model.sync import PollAnswer, PollRequest
 from relay.caller import Caller
+from relay.domain.live import sync
+from relay.domain.live.sync import Conversation
 from relay.gate.gate import on_socket
 from relay.http.routing import route, serves
 from relay.http.websocket import Socket
-from relay.service.live import sync
-from relay.service.live.sync import Conversation
 
 SEND_SECONDS = 30.0  # for one message; a client that does not read it in time is cut off
 

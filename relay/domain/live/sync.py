@@ -42,12 +42,12 @@ from localstore.core.model.sync import (
     Updates,
 )
 from relay.caller import Caller
+from relay.domain.live import channel
+from relay.domain.live.channel import Door
 from relay.events.log import LEVEL, Audience
 from relay.events.peers import Peer
 from relay.http.limiter import SUBSCRIBE
 from relay.http.storable import require_storable_json
-from relay.service.live import channel
-from relay.service.live.channel import Door
 
 FRAME_BYTES = 4096  # of one message from a client without updates
 REPO_ID_CHARS = 64
@@ -112,7 +112,7 @@ def require_own_origin(caller: Caller, origins: Sequence[str]) -> None:
 class Conversation:
     """One socket. `receive` returns None when the client has disconnected; `send` waits for a slow reader;
     `at_once` sends only to a reader that has taken everything, else returns False. `door`: see
-    `relay.service.live.channel`."""
+    `relay.domain.live.channel`."""
 
     def __init__(self, caller: Caller, send: Send, at_once: AtOnce, receive: Receive, door: Door) -> None:
         self._caller = caller
