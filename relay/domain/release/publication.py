@@ -12,7 +12,7 @@ from relay.base.clock import now_ms
 from relay.caller import View
 from relay.domain.release import release as releases
 from relay.domain.release.rows import publication as rows
-from relay.service.sealing.seal import signing_key
+from relay.domain.sealing.seal import signing_key
 
 
 async def create(view: View, body: PublicationCreate) -> Release:

@@ -26,7 +26,7 @@ from localstore.core.model.seal import (
 )
 from localstore.core.validation import checked
 from relay.domain.live import landing
-from relay.service.sealing import trees
+from relay.domain.sealing import trees
 from tests.patience import PATIENCE
 from tests.relay.service.live_world import Device, World, world
 

@@ -41,11 +41,8 @@ from relay.domain.live import frontier, landing
 from relay.domain.live.epochs import Texts
 from relay.domain.live.rules import file_cap, over_cap
 from relay.domain.protection import protection
-from relay.memory import trees
-from relay.service.history import content
-from relay.service.history.wire import to_wire
-from relay.service.sealing import heard, seal
-from relay.service.sealing.payload import (
+from relay.domain.sealing import heard, seal
+from relay.domain.sealing.payload import (
     Wish,
     check_message,
     draft,
@@ -54,6 +51,9 @@ from relay.service.sealing.payload import (
     require_same_capability,
     require_seals,
 )
+from relay.memory import trees
+from relay.service.history import content
+from relay.service.history.wire import to_wire
 
 DIRECTORIES_AT_ONCE = 256 * limits.MIB  # written by the seals of one request: they are held in memory
 _NONE: Mapping[str, bytes] = MappingProxyType({})

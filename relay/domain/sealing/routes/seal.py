@@ -15,8 +15,8 @@ from localstore.core.model.seal import (
     PrepareSealsRequest,
 )
 from relay.caller import View
+from relay.domain.sealing import seal, trees
 from relay.http.routing import serves
-from relay.service.sealing import seal, trees
 
 FLAG = "TR_REPO_SEALING"
 TREES_BODY = 16 * MIB

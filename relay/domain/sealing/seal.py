@@ -39,11 +39,8 @@ from relay.domain.live import epochs, frontier
 from relay.domain.live import replica as replicas
 from relay.domain.live.epochs import Texts
 from relay.domain.protection import protection
-from relay.memory import trees
-from relay.service.history import live_updates
-from relay.service.history.wire import to_wire
-from relay.service.sealing import heard
-from relay.service.sealing.payload import (
+from relay.domain.sealing import heard
+from relay.domain.sealing.payload import (
     bytes_of,
     bytes_rest,
     check_message,
@@ -53,6 +50,9 @@ from relay.service.sealing.payload import (
     require_same_capability,
     require_seals,
 )
+from relay.memory import trees
+from relay.service.history import live_updates
+from relay.service.history.wire import to_wire
 
 KEEP_PREPARED = 24 * 3600 * 1000  # milliseconds for which finalize of several seals can be repeated
 PREPARED_AT_ONCE = 4  # by one device for one branch: each holds all changes, and a request makes it again
