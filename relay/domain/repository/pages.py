@@ -29,11 +29,11 @@ from relay.domain.discussion import issue
 from relay.domain.protection import protection
 from relay.domain.release import release as releases
 from relay.domain.repository import code, talk
+from relay.domain.repository import repo as repos
 from relay.domain.repository.code import Position
 from relay.domain.repository.place import PREFIXES, Place, address_of, find
 from relay.http.routing import REPOSITORIES, Reply, route
 from relay.pages import HTML, moved, show, visit
-from relay.service import repo as repos
 from relay.service.proposal import proposal
 
 Tab = Literal["overview", "code", "issues", "workflows", "releases", "security", "insights"]

@@ -19,13 +19,13 @@ from relay.db.live import event as events
 from relay.domain.forking import holding
 from relay.domain.identity.audit import OPERATOR
 from relay.domain.live import checkpoint
+from relay.domain.repository.ref import FREE
 from relay.domain.upkeep.rows import upkeep as rows
 from relay.events.jobs import SECOND, Pace
 from relay.node import Node
 from relay.service.history import live_updates
 from relay.service.merging import trial
 from relay.service.proposal import branches, elsewhere, placing, versions
-from relay.service.ref import FREE
 
 JOBS_KEPT = 7 * 24 * 3600_000  # milliseconds that a finished job, or the error of a failed one, can be read
 PURGED_AT_ONCE = 20

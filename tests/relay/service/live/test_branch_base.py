@@ -18,8 +18,8 @@ from localstore.core.model.seal import SealBudgetExceeded, SealChange, TreeDelta
 from relay.caller import View
 from relay.db.schema import tables
 from relay.domain.live import branch_base, landing, lane
+from relay.domain.repository import ref as refs
 from relay.domain.upkeep import upkeep, verification
-from relay.service import ref as refs
 from tests.relay.service.live.test_landing import Tree, finalize, land, now, prepare
 from tests.relay.service.live_world import Device, World, world
 

@@ -27,9 +27,9 @@ from localstore.core.model.seal import (
 from localstore.core.tree import TreeEntry
 from relay.db import seal as seal_rows
 from relay.db.schema import tables
+from relay.domain.repository import ref as refs
 from relay.domain.sealing import seal
 from relay.memory.lanes import LaneKey
-from relay.service import ref as refs
 from tests.relay.service.live_world import ORIGIN, World, world
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from localstore.core.model import repo as endpoints
 from localstore.core.model.repo import Coordinates
 from relay.caller import Caller
+from relay.domain.repository import public
 from relay.http.routing import Reply, serves
-from relay.service import public
 
 
 @serves(endpoints.COORDINATES, operation="repo.coordinates", flag="TR_REPOS_ENABLED", others=(307,))

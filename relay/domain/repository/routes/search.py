@@ -6,8 +6,8 @@ from localstore.core.model import repo as endpoints
 from localstore.core.model.base import Page
 from localstore.core.model.repo import Repo, SearchQuery
 from relay.caller import Caller
+from relay.domain.repository import search
 from relay.http.routing import serves
-from relay.service import search
 
 
 @serves(endpoints.SEARCH, operation="repo.search", flag="TR_REPOS_ENABLED", cost=5)

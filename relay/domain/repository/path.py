@@ -14,8 +14,8 @@ from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import View
 from relay.db import repo as repos
-from relay.db.collaboration import path as rows
 from relay.db.engine.database import Row, Tx
+from relay.domain.repository.rows import path as rows
 from relay.http import paging
 
 

@@ -6,8 +6,8 @@ from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration import audit as endpoints
 from localstore.core.model.collaboration.audit import AuditEntry
 from relay.caller import View
+from relay.domain.repository import audit
 from relay.http.routing import serves
-from relay.service import audit
 
 
 @serves(endpoints.LIST, operation="audit.list", flag="TR_REPOS_ENABLED")

@@ -12,7 +12,7 @@ from relay.db import ref as refs
 from relay.db.repo import RepoRow
 from relay.domain.catalog.rows import listing as listings
 from relay.domain.forking.parent import parent_of
-from relay.service import repo as repos
+from relay.domain.repository import repo as repos
 
 KINDS: tuple[str, ...] = typing.get_args(Kind)
 ANY = "apps"  # the plural is accepted for every kind

@@ -6,9 +6,9 @@ from localstore.core.model import repo as endpoints
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.repo import Deleted, ForkCreate, Repo, RepoCreate, RepoPatch, RepoQuery
 from relay.caller import Caller, View
+from relay.domain.repository import fork as forks
+from relay.domain.repository import repo as repos
 from relay.http.routing import Reply, serves
-from relay.service import fork as forks
-from relay.service import repo as repos
 
 FLAG = "TR_REPOS_ENABLED"
 FORKS = "TR_FORK_ENABLED"

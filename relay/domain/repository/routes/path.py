@@ -6,8 +6,8 @@ from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.collaboration import path as endpoints
 from localstore.core.model.collaboration.path import PathChange, PathRule, PathRuleRemove, PathRuleSet
 from relay.caller import View
+from relay.domain.repository import path as paths
 from relay.http.routing import Reply, serves
-from relay.service import path as paths
 
 
 @serves(endpoints.LIST, operation="path.list")

@@ -6,8 +6,8 @@ from localstore.core.model import ref as endpoints
 from localstore.core.model.base import Page
 from localstore.core.model.ref import Ref, RefCreate, RefDelete, RefQuery, RefUpdate
 from relay.caller import View
+from relay.domain.repository import ref as refs
 from relay.http.routing import Reply, serves
-from relay.service import ref as refs
 
 
 @serves(endpoints.LIST, operation="ref.list")

@@ -22,8 +22,8 @@ from relay.domain.access import through
 from relay.domain.attention import social
 from relay.domain.forking import holding
 from relay.domain.live import branch_base
+from relay.domain.repository import repo as repos
 from relay.http import paging
-from relay.service import repo as repos
 from relay.service.history import sealed
 
 
