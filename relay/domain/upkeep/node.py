@@ -103,7 +103,7 @@ async def source() -> bytes:
 
 @functools.cache
 def _source() -> bytes:
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     files = sorted(file for room in ROOMS for file in (root / room).rglob("*") if file.suffix in SOURCES)
     contents = {file.relative_to(root).as_posix(): file for file in files}
     contents |= {name: root / name for name in BESIDE if (root / name).is_file()}
