@@ -15,14 +15,15 @@ that other programs have fixed.
 The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
 repository), `query` and `body` (Structs, by annotation), `upload` (Upload, for streamed bodies), `request`
 (rarely), `raw` (the bytes of a body that is optional), `socket` (the route is a WebSocket, already open), and
-every path parameter. A Struct of another name is the body too, and one parameter may call the one parameter of
-the path that is left by a name of its own: `number` for `{n}`. It answers a Struct (JSON), None (204), or a
-`Reply` (bytes, stream, page, redirect).
+every path parameter. A Struct of another name is the body too, and one parameter may call the one parameter
+of the path that is left by a name of its own: `number` for `{n}`. It answers a Struct (JSON), None (204), or
+a `Reply` (bytes, stream, page, redirect).
 The table drives routing, the gate, validation and the OpenAPI document.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import typing
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -155,6 +156,11 @@ def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Hand
     return declare
 
 
+def behind(flag: str) -> Callable[..., Callable[[Handler], Handler]]:
+    """`serves` of a subject whose routes have this feature flag, unless one names another."""
+    return functools.partial(serves, flag=flag)
+
+
 def route(
     method: str,
     path: str,
@@ -228,7 +234,7 @@ def route(
 
 def _filled(handler: Handler, path: str) -> dict[str, str]:
     """What each parameter of the handler is filled with. A Struct is the body unless it is the query; the one
-    parameter that is then left takes the one parameter of the path that is left. Raises TypeError for others."""
+    parameter then left takes the one parameter of the path that is left. Raises TypeError for more."""
     filled = {}
     hints = typing.get_type_hints(handler)
     names = list(inspect.signature(handler).parameters)

@@ -20,13 +20,16 @@ from relay.http import paging
 
 
 async def page(view: View, query: PageQuery) -> Page[Collaborator]:
-    """In the order in which their accounts were made; without the owner."""
+    """Collaborators and their roles, without the owner
+
+    They come in the order in which their accounts were made.
+    """
     async with view.read() as tx:
         return await paging.page(tx, rows.COLLABORATORS, query, _to_wire, of_repo=view.repo.id)
 
 
 async def set_role(view: View, handle: str, body: RoleChange) -> Collaborator:
-    """Change the role of a collaborator, or of somebody who is invited."""
+    """Change a collaborator's role, or the role of an open invitation"""
     async with view.write() as tx:
         who, invited = await _found(tx, view, handle)
         values = {"of_repo": view.repo.id, "who": who}
@@ -53,7 +56,7 @@ async def set_role(view: View, handle: str, body: RoleChange) -> Collaborator:
 
 
 async def remove(view: View, handle: str) -> None:
-    """Take a role or an invitation away; anybody may give up their own."""
+    """Remove a collaborator or an invitation; anybody may remove themselves"""
     async with view.write() as tx:
         who, invited = await _found(tx, view, handle)
         view.require_author(who)

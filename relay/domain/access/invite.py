@@ -32,20 +32,23 @@ DAY = 24 * 3600_000
 
 
 async def page(view: View, query: PageQuery) -> Page[Invite]:
-    """Open ones of a repository, newest first."""
+    """Open invitations of a repository"""
     async with view.read() as tx:
         return await paging.page(tx, rows.INVITES, query, _to_wire, of_repo=view.repo.id, now=now_ms())
 
 
 async def mine(caller: Caller, query: PageQuery) -> Page[Invite]:
-    """Open ones of the caller, newest first."""
+    """Open invitations of the caller"""
     who = caller.me.account_id
     async with caller.read() as tx:
         return await paging.page(tx, rows.MY_INVITES, query, _to_wire, who=who, now=now_ms())
 
 
 async def create(view: View, body: InviteCreate) -> Invite:
-    """Invite an account. AlreadyCollaborator, InvitePending; RateLimited for whoever invites too many."""
+    """Invite an account to a role
+
+    Raises AlreadyCollaborator, InvitePending, or RateLimited for whoever invites too many.
+    """
     async with view.write(account_name(view.me.account_id)) as tx:
         now = now_ms()
         who, handle = await account_of(tx, body.handle, "/handle")
@@ -94,6 +97,7 @@ async def create(view: View, body: InviteCreate) -> Invite:
 
 
 async def cancel(view: View, invite: str) -> Invite:
+    """Cancel an invitation"""
     async with view.write() as tx:
         found = await tx.one(rows.INVITE, id=invite, now=now_ms())
         if found is None or found[1] != view.repo.id:
@@ -107,7 +111,10 @@ async def cancel(view: View, invite: str) -> Invite:
 
 
 async def accept(caller: Caller, invite: str) -> Invite:
-    """The caller gets the role. NotFound for everybody else's invitation."""
+    """Accept an invitation: the role begins
+
+    Raises NotFound for everybody else's invitation.
+    """
     repo_id = await _repo_of(caller, invite)
     async with caller.write(repo_name(repo_id)) as tx:
         await caller.recheck(tx)
@@ -118,6 +125,7 @@ async def accept(caller: Caller, invite: str) -> Invite:
 
 
 async def decline(caller: Caller, invite: str) -> Invite:
+    """Decline an invitation"""
     repo_id = await _repo_of(caller, invite)
     async with caller.write(repo_name(repo_id)) as tx:
         await caller.recheck(tx)

@@ -30,28 +30,34 @@ from relay.http import paging
 
 
 async def page(caller: Caller, org: str, query: PageQuery) -> Page[Member]:
-    """In the order in which their accounts were made."""
+    """Members of an organisation, for members
+
+    They come in the order in which their accounts were made.
+    """
     async with caller.read() as tx:
         org_id = (await member_of(tx, caller, org))[0]
         return await paging.page(tx, rows.MEMBERS, query, _to_wire, of_org=org_id)
 
 
 async def invites(caller: Caller, org: str, query: PageQuery) -> Page[MemberInvite]:
-    """Open ones, newest first; for admins."""
+    """Open invitations to an organisation, for its admins"""
     async with caller.read() as tx:
         org_id = (await admin_of(tx, caller, org))[0]
         return await paging.page(tx, rows.INVITES, query, _offer, of_org=org_id, now=now_ms())
 
 
 async def my_invites(caller: Caller, query: PageQuery) -> Page[MemberInvite]:
-    """Open ones of the caller, newest first."""
+    """Open invitations of the caller to organisations"""
     who = caller.me.account_id
     async with caller.read() as tx:
         return await paging.page(tx, rows.MY_INVITES, query, _offer, who=who, now=now_ms())
 
 
 async def invite(caller: Caller, org: str, body: MemberInviteCreate) -> MemberInvite:
-    """Invite an account. Raises AlreadyMember, InvitePending."""
+    """Invite an account to an organisation
+
+    Raises AlreadyMember, InvitePending.
+    """
     async with caller.read() as tx:
         org_id = (await admin_of(tx, caller, org))[0]
     async with caller.write(account_name(org_id)) as tx:
@@ -92,7 +98,10 @@ async def invite(caller: Caller, org: str, body: MemberInviteCreate) -> MemberIn
 
 
 async def accept(caller: Caller, invite: str) -> MemberInvite:
-    """The caller becomes a member. NotFound for everybody else's invitation."""
+    """Accept an invitation: the membership begins
+
+    Raises NotFound for everybody else's invitation.
+    """
     org_id = await _org_of(caller, invite)
 
     async def act(tx: Tx) -> MemberInvite:
@@ -112,6 +121,7 @@ async def accept(caller: Caller, invite: str) -> MemberInvite:
 
 
 async def decline(caller: Caller, invite: str) -> MemberInvite:
+    """Decline an invitation to an organisation"""
     org_id = await _org_of(caller, invite)
     async with caller.write(account_name(org_id)) as tx:
         await caller.recheck(tx)
@@ -122,7 +132,10 @@ async def decline(caller: Caller, invite: str) -> MemberInvite:
 
 
 async def set_role(caller: Caller, org: str, handle: str, body: MemberChange) -> Member:
-    """Change the role of a member, or of somebody who is invited. LastAdmin."""
+    """Change a member's role, or the role of an open invitation
+
+    Raises LastAdmin.
+    """
     async with caller.read() as tx:
         org_id = (await admin_of(tx, caller, org))[0]
 
@@ -152,8 +165,10 @@ async def set_role(caller: Caller, org: str, handle: str, body: MemberChange) ->
 
 
 async def remove(caller: Caller, org: str, handle: str) -> None:
-    """Remove a member or an invitation; anybody may leave. They lose every role in the organisation's
-    repositories at once. LastAdmin."""
+    """Remove a member or an invitation; anybody may leave except the last admin
+
+    They lose every role in the organisation's repositories at once. Raises LastAdmin.
+    """
     async with caller.read() as tx:
         org_id = (await member_of(tx, caller, org))[0]
 

@@ -76,7 +76,10 @@ async def update(caller: Caller, org: str, body: OrganisationChange) -> Organisa
 
 
 async def delete(caller: Caller, org: str) -> None:
-    """Delete an organisation that owns nothing, and free its handle"""
+    """Delete an organisation that owns nothing
+
+    Its handle is free again.
+    """
     async with caller.read() as tx:
         org_id, handle, *_ = await admin_of(tx, caller, org)
 

@@ -43,8 +43,10 @@ def register(node: Node) -> None:
 
 
 async def create(caller: Caller, body: AccessRequestCreate) -> AccessRequested:
-    """Ask the owner of a repository for a role in it, or for a further one. AlreadyCollaborator for whoever
-    has it."""
+    """Request a role in a repository; the answer is the same whether or not it exists
+
+    It may be a further role. Raises AlreadyCollaborator for whoever has it.
+    """
     me = caller.me
     _ASKED.count(caller.node.limiter, me.account_id)
     owner, _, name = body.repo.lower().partition("/")
@@ -61,7 +63,7 @@ async def create(caller: Caller, body: AccessRequestCreate) -> AccessRequested:
 
 
 async def page(view: View, query: PageQuery) -> Page[AccessRequest]:
-    """Open ones, newest first."""
+    """Open requests for access"""
     async with view.read() as tx:
         return await paging.page(tx, rows.REQUESTS, query, _to_wire, of_repo=view.repo.id)
 

@@ -28,14 +28,17 @@ from relay.http import paging
 
 
 async def page(caller: Caller, query: PageQuery) -> Page[Transfer]:
-    """Open ones that the caller sent or may accept, newest first."""
+    """Open transfers that the caller sent or may accept"""
     who = caller.me.account_id
     async with caller.read() as tx:
         return await paging.page(tx, rows.MY_TRANSFERS, query, _to_wire, who=who, now=now_ms())
 
 
 async def create(view: View, body: TransferCreate) -> Transfer:
-    """Offer the repository to another account. Ownership does not move yet."""
+    """Offer the repository to another owner
+
+    Ownership does not move yet.
+    """
     async with view.write() as tx:
         now = now_ms()
         to = await owner_of(tx, body.to, "/to")
@@ -70,9 +73,11 @@ async def create(view: View, body: TransferCreate) -> Transfer:
 
 
 async def accept(caller: Caller, transfer: str) -> Transfer:
-    """The caller, or their organisation, becomes the owner. A person who was it keeps the role admin. The old
-    address leads here for 90 days; webhooks are switched off. NameTaken, QuotaExceeded: the transfer stays
-    open."""
+    """Accept a transfer: the caller becomes the owner
+
+    Or their organisation does. A person who was the owner keeps the role admin. The old address leads here
+    for 90 days; webhooks are switched off. NameTaken, QuotaExceeded: the transfer stays open.
+    """
     known = await _known(caller, transfer)
     async with caller.write(
         repo_name(known[1]), account_name(known[4]), account_name(known[13])
@@ -100,12 +105,18 @@ async def accept(caller: Caller, transfer: str) -> Transfer:
 
 
 async def decline(caller: Caller, transfer: str) -> Transfer:
-    """The new owner does not want it."""
+    """Decline a transfer
+
+    For the new owner, who does not want it.
+    """
     return await _end(caller, transfer, (4,), "declined", "transfer.decline")
 
 
 async def cancel(caller: Caller, transfer: str) -> Transfer:
-    """Whoever offered the repository, or owns it, takes the offer back."""
+    """Cancel a transfer
+
+    For whoever offered the repository, or owns it.
+    """
     return await _end(caller, transfer, (7, 13), "cancelled", "transfer.cancel")
 
 

@@ -32,8 +32,11 @@ ORG, DECLINED = "org", "declined"
 
 
 async def page(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
-    """The newest first; without what is done, unless `all`. Invitations to organisations are among them
-    while they wait, and for who invited once they are declined."""
+    """The caller's inbox, newest first
+
+    Without what is done, unless `all`. Invitations to organisations are among them while they wait, and for
+    who invited once they are declined.
+    """
     wanted: dict[str, Any] = {} if query.reason is None else {"reason": query.reason}
     left = frozenset() if query.all else frozenset({"open"})
     mine = rows.page(frozenset({*left, *wanted}))
@@ -68,7 +71,10 @@ class _Marking(NamedTuple):
 
 
 async def update(caller: Caller, item: str, body: InboxState) -> InboxItem:
-    """Mark one row. Raises NotFound if its subject is hidden by now."""
+    """Mark one row as read, done or unread
+
+    Raises NotFound if its subject is hidden by now.
+    """
     marking = _marking(caller, item)
     if marking is None:
         raise NotFound
@@ -105,8 +111,10 @@ async def _mark(tx: Tx, marking: _Marking, body: InboxState) -> bool:
 
 
 async def update_all(caller: Caller, body: InboxMarks) -> InboxChanged:
-    """Mark the rows that `ids` names, passing over those that are not there by now; without it every row that
-    is not done."""
+    """Mark the rows that are named, or all that are not done
+
+    Passes over those of `ids` that are not there by now.
+    """
     me, marks = caller.me.account_id, _marks(body)
     async with caller.write() as tx:
         await caller.recheck(tx)

@@ -38,7 +38,7 @@ _RECORD = msgspec.json.Decoder(Advisory)
 
 
 async def page(caller: Caller, query: AdvisoryQuery) -> Page[Advisory]:
-    """Newest first."""
+    """Security advisories, newest first"""
     async with caller.read() as tx:
         if query.repo is None:
             return await paging.page(tx, rows.PAGE, query, _listed)
@@ -47,6 +47,7 @@ async def page(caller: Caller, query: AdvisoryQuery) -> Page[Advisory]:
 
 
 async def get(caller: Caller, advisory: str) -> Advisory:
+    """One security advisory, as an OSV record"""
     async with caller.read() as tx:
         found = await tx.one(rows.ONE, advisory_id=advisory)
     if found is None:

@@ -10,7 +10,7 @@ from relay.service.history import sealed
 
 
 async def page(view: View, seal_id: str, query: PageQuery) -> Page[Artifact]:
-    """By path."""
+    """The files of a seal that are not text, by path"""
     size, (after,) = page_size(query.limit), Cursor.read(query.cursor, "")
     found = await sealed.seal(view, seal_id)
     items: list[Artifact] = []

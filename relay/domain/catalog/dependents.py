@@ -75,7 +75,10 @@ async def _depends(node: Node, tx: Tx, repo_id: str, head: str) -> Sequence[str]
 
 
 async def page(view: View, query: PageQuery) -> Page[Dependent]:
-    """By id. A repository shows only to whoever sees it and its manifest."""
+    """Repositories whose default branch depends on this one
+
+    They come by id. A repository shows only to whoever sees it and its manifest.
+    """
     me = view.principal.account_id if view.principal else ""
     async with view.read() as tx:
         old = await tx.all(rows.OLD_NAMES, of_repo=view.repo.id, now=now_ms())

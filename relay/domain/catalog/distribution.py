@@ -27,7 +27,10 @@ ASKED_AGAIN = {"cache-control": "no-cache"}
 
 
 async def release(caller: Caller) -> ClientRelease:
-    """Raise NotFound where the node hands out nothing, Unavailable where its list cannot be read."""
+    """The newest builds of the client: size, SHA-256 and source commit of each
+
+    Raises NotFound where the node hands out nothing, Unavailable where its list cannot be read.
+    """
     folder = caller.node.config.client_builds
     if folder is None:
         raise NotFound
@@ -42,7 +45,10 @@ async def release(caller: Caller) -> ClientRelease:
 
 
 async def download(caller: Caller, name: str) -> Reply:
-    """A build; the client compares its SHA-256, which is the ETag too."""
+    """One build of the client; with ETag and ranges
+
+    The client compares its SHA-256, which is the ETag too.
+    """
     build = next((one for one in (await release(caller)).artifacts if one.name == name), None)
     folder = caller.node.config.client_builds
     if build is None or folder is None:

@@ -20,12 +20,16 @@ from relay.domain.catalog.rows import listing as rows
 
 
 async def get(view: View) -> Listing:
+    """The listing of a repository"""
     async with view.read() as tx:
         return await _to_wire(tx, view)
 
 
 async def put(view: View, body: ListingSet) -> Listing:
-    """The listing, in the place of the one that is there. Its id stays."""
+    """List a repository in the catalog, or change its listing
+
+    It takes the place of the one that is there; its id stays.
+    """
     for place, path in enumerate(body.screenshots):
         _require_picture(path, f"/screenshots/{place}")
     if len(set(body.screenshots)) < len(body.screenshots):
@@ -52,6 +56,7 @@ async def put(view: View, body: ListingSet) -> Listing:
 
 
 async def remove(view: View) -> None:
+    """Take the listing of a repository away"""
     async with view.write() as tx:
         if not await tx.run(rows.DELETE, of_repo=view.repo.id):
             raise NotFound
@@ -59,7 +64,10 @@ async def remove(view: View) -> None:
 
 
 async def counts(caller: Caller, listing_id: str) -> SocialCounts:
-    """Of a repository that everybody sees. NotFound for any other."""
+    """Stars and watchers of a listing
+
+    Raises NotFound unless everybody sees the repository.
+    """
     async with caller.read() as tx:
         found = await tx.one(rows.COUNTS, listing_id=listing_id)
     if found is None:

@@ -20,13 +20,16 @@ from relay.http import paging
 
 
 async def page(view: View, query: PageQuery) -> Page[Check]:
-    """By name: the enabled ones, and those that have reported."""
+    """Checks that are enabled or have reported, by name"""
     async with view.read() as tx:
         return await paging.page(tx, rows.PAGE, query, _listed, of_repo=view.repo.id)
 
 
 async def enable(view: View, name: str) -> Check:
-    """Enable a check, which makes it required. It need not have reported before."""
+    """Enable a check: it has to pass before a proposal is merged
+
+    It need not have reported before.
+    """
     named = validation.checked(RunQuery(name=name)).name or name
     async with view.write() as tx:
         here = {"of_repo": view.repo.id, "of_check": named.casefold()}
@@ -46,7 +49,10 @@ async def enable(view: View, name: str) -> Check:
 
 
 async def disable(view: View, name: str) -> None:
-    """Disable a check; its reports stay. Raises NotFound unless it is enabled."""
+    """Disable a check
+
+    Its reports stay. Raises NotFound unless it is enabled.
+    """
     async with view.write() as tx:
         here = {"of_repo": view.repo.id, "of_check": name.casefold()}
         old = await tx.one(rows.ONE, **here)
@@ -60,7 +66,10 @@ async def disable(view: View, name: str) -> None:
 
 
 async def of_seal(view: View, seal_id: str) -> SealChecks:
-    """All checks of a seal: those that reported, and enabled ones that did not."""
+    """States of the checks on a seal
+
+    Those that reported, and enabled ones that did not.
+    """
     here = {"of_repo": view.repo.id, "of_seal": seal_id}
     async with view.read(snapshot=True) as tx:
         if await tx.value(runs.BRANCH_OF_SEAL, **here) is None:

@@ -32,7 +32,7 @@ _STEP: dict[str, int] = {"queued": 0, "in_progress": 1, "completed": 2}
 
 
 async def page(view: View, query: RunQuery) -> Page[Run]:
-    """Newest first."""
+    """Runs, newest first"""
     wanted: dict[str, Any] = {
         name: value
         for name in ("prefix", "seal", "branch", "name", "status", "conclusion")
@@ -46,11 +46,13 @@ async def page(view: View, query: RunQuery) -> Page[Run]:
 
 
 async def get(view: View, run_id: str) -> Run:
+    """One run"""
     async with view.read() as tx:
         return to_wire(await _find(tx, view, run_id))
 
 
 async def create(view: View, body: RunCreate) -> Run:
+    """Record a run of a check on a seal: its first attempt, or the next one"""
     status, conclusion = _outcome(body.status or "queued", body.status, body.conclusion)
     async with view.write(account_name(view.me.account_id)) as tx:
         branch = await tx.value(rows.BRANCH_OF_SEAL, of_repo=view.repo.id, of_seal=body.seal_id)
@@ -63,7 +65,10 @@ async def create(view: View, body: RunCreate) -> Run:
 
 
 async def rerun(view: View, run_id: str) -> Run:
-    """Queue a new attempt of the run's check. Runners learn of it by the event."""
+    """Request another attempt of a completed run
+
+    It is queued; runners learn of it by the event.
+    """
     async with view.write(account_name(view.me.account_id)) as tx:
         old = await _find(tx, view, run_id)
         newest = await _newest(tx, view, old.seal_id, old.name)
@@ -78,7 +83,10 @@ async def rerun(view: View, run_id: str) -> Run:
 
 
 async def update(view: View, run_id: str, patch: RunPatch) -> Run:
-    """A run goes from queued to in_progress to completed, or ends at once."""
+    """Update the state of a run that is not completed
+
+    A run goes from queued to in_progress to completed, or ends at once.
+    """
     async with view.write() as tx:
         old = await _unfinished(tx, view, run_id)
         status, conclusion = _outcome(old.status, patch.status, patch.conclusion)
@@ -88,7 +96,7 @@ async def update(view: View, run_id: str, patch: RunPatch) -> Run:
 
 
 async def cancel(view: View, run_id: str) -> Run:
-    """Complete a run with the conclusion `cancelled`."""
+    """Complete a run as cancelled"""
     async with view.write() as tx:
         old = await _unfinished(tx, view, run_id)
         return await _change(tx, view, "run.cancel", old, "completed", "cancelled", RunPatch())

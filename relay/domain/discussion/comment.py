@@ -24,7 +24,7 @@ from relay.http.paging import Cursor, page_size
 
 
 async def page(view: View, number: str, query: PageQuery) -> Page[Comment]:
-    """The oldest first."""
+    """Comments on an issue, oldest first"""
     size = page_size(query.limit)
     async with view.read() as tx:
         issue = await subject.find(tx, view, number)
@@ -40,6 +40,7 @@ async def page(view: View, number: str, query: PageQuery) -> Page[Comment]:
 
 
 async def create(view: View, number: str, body: CommentBody) -> Comment:
+    """Comment on an issue"""
     posting.require_short(body.body, "/body")
     async with view.write(account_name(view.me.account_id)) as tx:
         issue = await subject.find(tx, view, number)
@@ -76,6 +77,7 @@ async def insert(
 
 
 async def edit(view: View, number: str, comment: str, body: CommentBody) -> Comment:
+    """Change the text of a comment"""
     posting.require_short(body.body, "/body")
     async with view.write() as tx:
         issue, row = await find(tx, view, number, comment)
@@ -87,7 +89,10 @@ async def edit(view: View, number: str, comment: str, body: CommentBody) -> Comm
 
 
 async def delete(view: View, number: str, comment: str) -> None:
-    """Delete text and reactions. The row stays and counts, so that deleting does not make room for more."""
+    """Delete a comment
+
+    Its text and reactions go. The row stays and counts, so that deleting does not make room for more.
+    """
     async with view.write() as tx:
         issue, row = await find(tx, view, number, comment)
         view.require_author(row[1])

@@ -20,7 +20,10 @@ from relay.http.paging import Cursor, page_size
 
 
 async def page(view: View, query: IssueQuery) -> Page[Issue]:
-    """The newest first, in a fixed number of statements."""
+    """Issues, newest first
+
+    In a fixed number of statements.
+    """
     size = page_size(query.limit)
     async with view.read() as tx:
         wanted = await subject.filters(tx, view, query, ("author", "assignee", "involves"))
@@ -40,12 +43,16 @@ async def page(view: View, query: IssueQuery) -> Page[Issue]:
 
 
 async def get(view: View, number: str) -> Issue:
+    """One issue"""
     async with view.read() as tx:
         return await one_to_wire(tx, view, await find(tx, view, number))
 
 
 async def create(view: View, body: IssueCreate) -> Issue:
-    """Create an issue. Labels and assignees need the right to set them, even for the author."""
+    """Open an issue
+
+    Labels and assignees need the right to set them, even for the author.
+    """
     posting.require_short(body.body, "/body")
     async with view.write(account_name(view.me.account_id)) as tx:
         if body.labels:
@@ -60,8 +67,10 @@ async def create(view: View, body: IssueCreate) -> Issue:
 
 
 async def update(view: View, number: str, patch: IssuePatch) -> Issue:
-    """Change an issue. Text: author and moderators; state: author and role triage; labels and assignees: role
-    triage."""
+    """Edit, close, reopen, label or assign an issue
+
+    Text: author and moderators; state: author and role triage; labels and assignees: role triage.
+    """
     if patch.body is not None:
         posting.require_short(patch.body, "/body")
     if patch.state_reason is not None and patch.state != "closed":
@@ -114,6 +123,7 @@ async def add_label(view: View, number: str, name: str, create: bool) -> Issue:
 
 
 async def remove_label(view: View, number: str, name: str) -> Issue:
+    """Take a label off an issue"""
     async with view.write() as tx:
         await subject.unlabel(tx, view, _subject(await find(tx, view, number)), [name])
         return await one_to_wire(tx, view, await find(tx, view, number))

@@ -24,12 +24,16 @@ from relay.http import paging
 
 
 async def page(view: View, query: PageQuery) -> Page[Label]:
-    """By name, upper and lower case alike."""
+    """Labels by name
+
+    Upper and lower case count alike.
+    """
     async with view.read() as tx:
         return await paging.page(tx, rows.PAGE, query, rows.PAGE.into(Label), of_repo=view.repo.id)
 
 
 async def create(view: View, body: LabelCreate) -> Label:
+    """Create a label"""
     async with view.write() as tx:
         return await add(tx, view, body)
 
@@ -46,7 +50,10 @@ async def add(tx: Tx, view: View, body: LabelCreate) -> Label:
 
 
 async def update(view: View, name: str, patch: LabelPatch) -> Label:
-    """Change a label. A new name applies to everything that has the label."""
+    """Change a label everywhere
+
+    A new name applies to everything that has the label.
+    """
     async with view.write() as tx:
         old = await find(tx, view, name)
         if old is None:
@@ -67,7 +74,7 @@ async def update(view: View, name: str, patch: LabelPatch) -> Label:
 
 
 async def delete(view: View, name: str) -> None:
-    """Delete a label and remove it from everything that has it."""
+    """Delete a label and remove it from everything"""
     async with view.write() as tx:
         gone = await find(tx, view, name)
         if gone is None:
@@ -79,8 +86,10 @@ async def delete(view: View, name: str) -> None:
 
 
 async def clone(view: View, body: LabelClone) -> LabelsCloned:
-    """Copy the labels of a repository that the caller sees. An existing label stays as it is or, with
-    `force`, is changed to match."""
+    """Copy the labels of another repository
+
+    The caller must see it. An existing label stays as it is or, with `force`, is changed to match.
+    """
     owner, _, named = body.source.lower().partition("/")
     async with view.write() as tx:
         source = await tx.one(repos.BY_NAME, owner=owner, name=named, account=view.me.account_id)

@@ -30,7 +30,7 @@ _FROM = {"triaged": ("new",), "dismissed": ("new", "triaged"), "published": ("ne
 
 
 async def page(view: View, query: ReportQuery) -> Page[Report]:
-    """The newest first: for the owner all, for others those that they made."""
+    """Security reports of a repository, for others than its owner those that they made, the newest first"""
     if view.repo.owner_id == view.me.account_id:
         view.require("owner")  # a token that only reads does not list a part of them as if it were all
     wanted: dict[str, str] = {} if query.state is None else {"of_state": query.state}
@@ -42,7 +42,10 @@ async def page(view: View, query: ReportQuery) -> Page[Report]:
 
 
 async def create(view: View, body: ReportCreate) -> Report:
-    """The owner hears of it, and nobody else."""
+    """Tell the owner of a repository in confidence what is wrong with it
+
+    The owner hears of it, and nobody else.
+    """
     posting.require_short(body.body, "/body")
     made, me = new_id(), view.me.account_id
     async with view.write(account_name(me)) as tx:
@@ -69,8 +72,11 @@ async def create(view: View, body: ReportCreate) -> Report:
 
 
 async def decide(view: View, report: str, body: ReportDecision) -> Report:
-    """A repeated decision is not an error. Publishing makes an advisory of the report; EditionLacks
-    where the edition has none."""
+    """Say what becomes of a report
+
+    A repeated decision is not an error. Publishing makes an advisory of the report; raises EditionLacks where
+    the edition has none.
+    """
     state = body.decision
     if body.affected and state != "published":
         raise Invalid("only what is published speaks of packages", pointer="/affected")

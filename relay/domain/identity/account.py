@@ -118,6 +118,7 @@ async def require_free(tx: Tx, handle: str, account_id: str = "") -> None:
 
 
 async def handle(caller: Caller) -> Handle:
+    """The caller's handle"""
     me = caller.me
     return Handle(handle=me.handle, user_id=me.account_id)
 

@@ -43,7 +43,10 @@ _INTERVAL_MAX = 60
 
 
 async def start(caller: Caller, body: DeviceCodeStart) -> DeviceCode:
-    """Codes for a terminal: one for polling, one to type into the browser."""
+    """Start a terminal's sign-in
+
+    The answer has two codes: one for polling, one to type into the browser.
+    """
     _STARTS.count(caller.node.limiter, caller.network)
     ed25519, x25519 = public_keys(
         body.device_ed25519, body.transport_x25519, ("device_ed25519", "transport_x25519")
@@ -99,7 +102,10 @@ async def waiting(caller: Caller, typed: str) -> DeviceCodeRow:
 
 
 async def decide(caller: Caller, body: Approval) -> ApprovalStatus:
-    """Approve or deny. On approval the session is sealed to the terminal's key at once."""
+    """Approve or deny a waiting terminal, by its fingerprint
+
+    On approval the session is sealed to the terminal's key at once.
+    """
     me = approver(caller)
     row = await waiting(caller, body.user_code)
     if not hmac.compare_digest(body.fingerprint.encode("utf-8", "replace"), fingerprint(row).encode()):
@@ -137,7 +143,10 @@ async def decide(caller: Caller, body: Approval) -> ApprovalStatus:
 
 
 async def claim(caller: Caller, body: TokenRequest) -> SealedSession:
-    """The sealed session, once. Otherwise raises the errors of RFC 8628."""
+    """Claim the approved session, sealed to the terminal's transport key
+
+    It is given once. Raises the errors of RFC 8628.
+    """
     if body.grant_type != GRANT_TYPE:
         raise UnsupportedGrantType(f"grant_type must be {GRANT_TYPE}")
     try:

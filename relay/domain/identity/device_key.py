@@ -56,13 +56,19 @@ _PAIRING_TRIES = Guesses("pairing", 1000, 600)  # a code has 52 bits and lives t
 
 
 async def begin_registration(caller: Caller, start: DeviceKeyStart) -> Challenge:
-    """A challenge for registering a key; bound to the signed-in account and session."""
+    """A challenge that only the holder of both keys can answer
+
+    For registering a key; it is bound to the signed-in account and session.
+    """
     me, account = caller.me, caller.me.account_id
     return await _challenge(caller, Purpose.REGISTER, account, account, me.session_id, start)
 
 
 async def register(caller: Caller, proof: DeviceKeyProof) -> DeviceKey:
-    """Register the key that answered the challenge. Raises Gone, SignatureInvalid or DeviceKeyExists."""
+    """Register the key whose challenge this answers
+
+    Raises Gone, SignatureInvalid or DeviceKeyExists.
+    """
     me = caller.me
     taken, challenge = await _take(caller, Purpose.REGISTER, proof)
     if (taken.account, taken.session_id) != (me.account_id, me.session_id):
@@ -73,14 +79,17 @@ async def register(caller: Caller, proof: DeviceKeyProof) -> DeviceKey:
 
 
 async def page(caller: Caller, query: PageQuery) -> Page[DeviceKey]:
-    """The caller's keys, newest first, revoked ones too."""
+    """The caller's device keys, newest first
+
+    Revoked ones are among them.
+    """
     account = caller.me.account_id
     async with caller.read() as tx:
         return await paging.page(tx, rows.PAGE, query, lambda row: to_wire(rows.row(row)), account=account)
 
 
 async def revoke(caller: Caller, id: str) -> None:
-    """Revoke the key and end the sessions bound to it. Seals it signed earlier stay valid."""
+    """Revoke a key and end its sessions; seals it signed earlier stay valid"""
     me = caller.me
     async with caller.write() as tx:
         if not await tx.run(rows.REVOKE, key_id=id, account=me.account_id, now=now_ms()):
@@ -92,7 +101,7 @@ async def revoke(caller: Caller, id: str) -> None:
 
 
 async def begin_sign_in(caller: Caller, start: DeviceKeyStart) -> Challenge:
-    """A challenge for signing in as `handle` with a key."""
+    """A challenge for signing in with a device key, without a browser"""
     _require_allowed(caller)
     _CHALLENGES.count(caller.node.limiter, caller.network)
     if start.handle is None:

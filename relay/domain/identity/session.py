@@ -242,7 +242,7 @@ async def sign_out(caller: Caller, refresh_token: str | None = None) -> None:
 
 
 async def page(caller: Caller, query: PageQuery) -> Page[Session]:
-    """The caller's open sessions and script tokens, newest first."""
+    """The caller's open sessions and script tokens, newest first"""
     account, now = caller.me.account_id, now_ms()
     async with caller.read() as tx:
         return await paging.page(
@@ -251,7 +251,10 @@ async def page(caller: Caller, query: PageQuery) -> Page[Session]:
 
 
 async def revoke(caller: Caller, session_id: str) -> None:
-    """End one of the caller's sessions or script tokens; the constant 404 for anybody else's."""
+    """End one of the caller's sessions or script tokens, at once
+
+    Raises the constant 404 for anybody else's.
+    """
     me = caller.me
     async with caller.write() as tx:
         if not await end(tx, caller.node, me.account_id, session_id):
@@ -276,6 +279,7 @@ async def end_all(tx: Tx, node: Node, ids: list[str]) -> list[str]:
 
 
 async def user_info(caller: Caller) -> UserInfo:
+    """Who is signed in, and how"""
     me = caller.me
     async with caller.read() as tx:
         found = await tx.one(accounts.BY_ID, id=me.account_id)

@@ -20,7 +20,10 @@ _NEW = Attempts("script_token.account", 60, 3600)
 
 
 async def create(caller: Caller, body: ScriptTokenRequest) -> ScriptToken:
-    """A token for SVC_TOKEN. Neither it nor the binding seed inside is kept here: lost is lost."""
+    """Create a script token; its text is shown only once
+
+    Neither the token, for SVC_TOKEN, nor the binding seed inside is kept here: lost is lost.
+    """
     me = caller.me
     if me.via != "cookie":
         raise Forbidden("script tokens are made in a browser session, not with another token")

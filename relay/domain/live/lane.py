@@ -28,8 +28,10 @@ READS = 3  # tries, if others change the lanes meanwhile
 
 
 async def read(view: View, branch: str, body: LanesRequest) -> LaneStates:
-    """Full states of lanes, and the kept final states of older epochs. If a lane in memory has changed since
-    its row was read, everything is read again."""
+    """Full states of lanes, and the last states of older epochs
+
+    If a lane in memory has changed since its row was read, everything is read again.
+    """
     if len(body.lanes) > LANES_PER_REQUEST:
         raise TooLarge(f"ask for at most {LANES_PER_REQUEST} lanes at once")
     view.require_whole()

@@ -51,8 +51,10 @@ _ANSWER = msgspec.msgpack.Decoder(tuple)
 
 
 async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstrap:
-    """The frontier, whole or since a number, and the replica id of this working copy. Only a new replica id
-    is written; everything else is one snapshot of the branch."""
+    """Rows of the live frontier, all or since a number, and the working copy's replica id
+
+    Only a new replica id is written; everything else is one snapshot of the branch.
+    """
     if body.replica is not None:
         view.require_whole()
         async with view.read(snapshot=True) as tx:
@@ -103,7 +105,7 @@ async def _frontier(tx: Tx, view: View, ref: RefRow, key: KeyRow, since: int, re
 
 
 async def proof_context(view: View, branch: str, body: ProofContextRequest) -> ProofContext:
-    """The bytes that the device signs for this update."""
+    """The exact bytes that a device signs for an update"""
     async with view.read() as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)
     replicas.check_id(body.replica)

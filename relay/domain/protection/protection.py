@@ -50,13 +50,16 @@ class Standing:
 
 
 async def page(view: View, query: PageQuery) -> Page[Protection]:
-    """By pattern."""
+    """Protection rules by pattern"""
     async with view.read() as tx:
         return await paging.page(tx, rows.PAGE, query, rows.PAGE.into(Protection), of_repo=view.repo.id)
 
 
 async def put(view: View, pattern: str, body: ProtectionSet) -> Protection:
-    """Set the rule of a pattern, replacing an earlier one."""
+    """Protect the branches of a pattern
+
+    The rule replaces an earlier one.
+    """
     made = Protection(pattern=branch_pattern.check(pattern), **asdict(body))
     async with view.write() as tx:
         others = [one for one in await of_repo(tx, view.repo.id) if one.pattern != made.pattern]
@@ -68,7 +71,7 @@ async def put(view: View, pattern: str, body: ProtectionSet) -> Protection:
 
 
 async def clear(view: View, pattern: str) -> None:
-    """Remove the rule of a pattern."""
+    """Remove the protection rule of a pattern"""
     plain = branch_pattern.check(pattern)
     async with view.write() as tx:
         if not await tx.run(rows.DELETE, of_repo=view.repo.id, of_pattern=plain):

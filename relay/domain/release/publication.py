@@ -16,8 +16,11 @@ from relay.domain.sealing.seal import signing_key
 
 
 async def create(view: View, body: PublicationCreate) -> Release:
-    """The release with its signature, in the place of one that it has. Raises SignatureInvalid unless the
-    caller's key signed the assets that are there now."""
+    """Sign what a release hands out
+
+    The answer is the release with its signature, in the place of one that it has. Raises SignatureInvalid
+    unless the caller's key signed the assets that are there now.
+    """
     async with view.write() as tx:
         key = await signing_key(tx, view, body.device_key_id)
         release_id, found = await releases.whole(tx, view, body.version)

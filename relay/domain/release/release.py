@@ -40,13 +40,14 @@ POLICY = {"x-content-type-options": "nosniff", "content-security-policy": "defau
 
 
 async def page(view: View, query: PageQuery) -> Page[Release]:
-    """Newest first."""
+    """Releases, newest first"""
     async with view.read() as tx:
         found = await paging.page(tx, rows.PAGE, query, rows.release_row, of_repo=view.repo.id)
         return Page(items=await to_wire(tx, found.items), next_cursor=found.next_cursor)
 
 
 async def get(view: View, version: str) -> Release:
+    """A release with its assets"""
     async with view.read() as tx:
         return await _whole(tx, await _find(tx, view, version))
 
@@ -58,6 +59,7 @@ async def whole(tx: Tx, view: View, version: str) -> tuple[str, Release]:
 
 
 async def create(view: View, body: ReleaseCreate) -> Release:
+    """Create a release of an exact seal"""
     _check_notes(body.notes)
     async with view.write() as tx:
         of_repo = view.repo.id
@@ -94,7 +96,10 @@ async def edit(view: View, version: str, notes: str) -> Release:
 
 
 async def delete(view: View, version: str) -> None:
-    """Delete a release and its assets; the collector frees their bytes."""
+    """Delete a release and its assets
+
+    The collector frees their bytes.
+    """
     async with view.write() as tx:
         found = await _find(tx, view, version)
         await tx.run(publications.DROP, of_release=found.id)
@@ -107,7 +112,10 @@ async def delete(view: View, version: str) -> None:
 
 
 async def assets(view: View, version: str, query: PageQuery) -> Page[Asset]:
-    """By name, upper and lower case alike."""
+    """Assets of a release by name
+
+    Upper and lower case count alike.
+    """
     async with view.read() as tx:
         found = await _find(tx, view, version)
         return await paging.page(tx, rows.ASSET_PAGE, query, _listed, of_release=found.id)
@@ -148,7 +156,10 @@ async def upload(
 
 
 async def download(view: View, version: str, name: str) -> Reply:
-    """The bytes of an asset, to be saved. Caches must revalidate, because the name may be used again."""
+    """The bytes of an asset; with ETag and ranges
+
+    To be saved. Caches must revalidate, because the name may be used again.
+    """
     require_plaintext(view)
     async with view.read() as tx:
         found = await _find_asset(tx, await _find(tx, view, version), name)
@@ -161,6 +172,7 @@ async def download(view: View, version: str, name: str) -> Reply:
 
 
 async def delete_asset(view: View, version: str, name: str) -> None:
+    """Remove an asset"""
     async with view.write() as tx:
         found = await _find(tx, view, version)
         asset = await _find_asset(tx, found, name)

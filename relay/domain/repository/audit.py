@@ -24,7 +24,10 @@ _PATHS = ("path.set", "path.remove")
 
 
 async def page(view: View, query: PageQuery) -> Page[AuditEntry]:
-    """The newest first. Events hold no paths; those of path rules are read from their changes."""
+    """Events of a repository, newest first
+
+    Events hold no paths; those of path rules are read from their changes.
+    """
     async with view.read() as tx:
         found = await paging.page(tx, rows.PAGE, query, _to_wire, of_repo=view.repo.id)
         ids = {

@@ -28,7 +28,7 @@ from relay.service.history import sealed
 
 
 async def page(view: View, query: PageQuery) -> Page[Repo]:
-    """Those that the caller sees, the newest first."""
+    """Forks of a repository that the caller may see"""
     me = view.principal.account_id if view.principal else ""
     parent = ParentRepo(id=view.repo.id, full_name=view.repo.full_name)
     async with view.read() as tx:

@@ -20,19 +20,22 @@ from relay.http import paging
 
 
 async def page(view: View, query: PageQuery) -> Page[PathRule]:
-    """By path."""
+    """Rules for paths, by path"""
     async with view.read() as tx:
         return await paging.page(tx, rows.PAGE, query, _rule, of_repo=view.repo.id)
 
 
 async def timeline(view: View, query: PageQuery) -> Page[PathChange]:
-    """Newest first."""
+    """Changes of the rules for paths, newest first"""
     async with view.read() as tx:
         return await paging.page(tx, rows.CHANGES, query, _change, of_repo=view.repo.id)
 
 
 async def put(view: View, body: PathRuleSet) -> PathRule:
-    """Set the rule for this path, replacing an earlier one."""
+    """Set who sees a path and everything below it
+
+    The rule replaces an earlier one.
+    """
     _require_path(body.path)
     if body.price_cents:
         if body.visibility == "open":

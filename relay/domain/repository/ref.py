@@ -52,13 +52,17 @@ async def page(view: View, type: str | None, cursor: str | None, limit: int | No
 
 
 async def get(view: View, type: str, name: str) -> Ref:
+    """One branch or tag"""
     async with view.read() as tx:
         rules = await protection.of_repo(tx, view.repo.id)
         return to_wire(view, await find(tx, view.repo.id, type, name), rules)
 
 
 async def create(view: View, body: RefCreate) -> Ref:
-    """Create a ref at a seal: the given one, or the head of the given branch."""
+    """Create a branch or tag; its head is validated in the same transaction
+
+    The head is the given seal, or the head of the given branch.
+    """
     names.ref_name(body.name)
     now = now_ms()
     async with view.write() as tx:
@@ -78,7 +82,10 @@ async def create(view: View, body: RefCreate) -> Ref:
 
 
 async def update(view: View, type: str, name: str, body: RefUpdate) -> Ref:
-    """Move a branch by compare-and-swap; unsealed live edits are carried over. Tags do not move."""
+    """Move a branch by compare-and-swap
+
+    Unsealed live edits are carried over. Tags do not move.
+    """
     return await landing.carry_out(view, partial(_updated, view, type, name, body))
 
 

@@ -74,6 +74,7 @@ async def insert(tx: Tx, caller: Caller, made: RepoRow) -> None:
 
 
 async def get(view: View) -> Repo:
+    """One repository"""
     if view.repo.parent_id is None:
         answer = to_wire(view.repo, view.role, signed_in=view.principal is not None)
     else:
@@ -83,8 +84,10 @@ async def get(view: View) -> Repo:
 
 
 async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
-    """Repositories the caller may see: those of `owner` by name, else newest first;
-    with `mine` those in which they have a role."""
+    """Repositories the caller may see
+
+    Those of `owner` by name, else newest first; with `mine` those in which they have a role.
+    """
     me = caller.principal.account_id if caller.principal else ""
     owner_id = await _owner_id(caller, query.owner)
     to_wire = partial(shown_row, caller)
@@ -106,7 +109,10 @@ async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
 
 
 async def edit(view: View, patch: RepoPatch) -> Repo:
-    """Change settings. An archived repository accepts only being unarchived."""
+    """Change settings; only the owner may
+
+    An archived repository accepts only being unarchived.
+    """
     if patch.name is not None:
         names.repository_name(patch.name)
     if patch.description is not None:
@@ -146,7 +152,10 @@ async def edit(view: View, patch: RepoPatch) -> Repo:
 
 
 async def delete(view: View) -> Deleted:
-    """Delete softly: hidden at once, restorable by the owner for 30 days, its name reserved."""
+    """Delete a repository; it can be restored for 30 days
+
+    It is hidden at once; its name stays reserved.
+    """
     now = now_ms()
     purge_at = now + limits.PURGE_WINDOW * 1000
     async with view.write() as tx:
@@ -159,8 +168,11 @@ async def delete(view: View) -> Deleted:
 
 
 async def restore(caller: Caller, repo_id: str) -> Repo:
-    """Restore the state before the deletion. NotFound for everybody but the owner, or an
-    admin of the organisation that is, and after 30 days."""
+    """Restore a deleted repository
+
+    As it was before the deletion. Raises NotFound for everybody but the owner, or an admin of the
+    organisation that is, and after 30 days.
+    """
     me = caller.me.account_id
     async with caller.write(repo_name(repo_id)) as tx:
         await caller.recheck(tx)

@@ -62,7 +62,7 @@ _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
 
 async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
-    """Fix the tree of the frontier as it is now and the exact bytes to sign."""
+    """Fix the frontier's tree and the bytes to sign"""
     check_message(body.message)
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)
@@ -108,8 +108,10 @@ async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
 
 
 async def finalize(view: View, branch: str, body: FinalizeRequest) -> shapes.Seal:
-    """Record the seal and move the head by compare-and-swap; repeatable, also after the prepare has
-    expired."""
+    """Record the signed seal and move the branch's head
+
+    The head moves by compare-and-swap. Repeatable, also after the prepare has expired.
+    """
     states: epochs.States = {}
     rests = is_hex_digest(body.prepare_id) and await bytes_rest(view, body.prepare_id)
     for _ in range(ATTEMPTS):

@@ -104,7 +104,7 @@ class Chain:
 
 
 async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
-    """Fix the bytes of every seal to sign."""
+    """Fix the bytes of seals made from explicit trees"""
     wanted = [_entries(view, delta) for delta in body.seals]
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, body.branch)
@@ -131,7 +131,10 @@ async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
 
 
 async def finalize(view: View, body: FinalizeSealsRequest) -> Page[Seal]:
-    """Record all seals and move the head once; live edits of the branch are carried over. Repeatable."""
+    """Record signed seals and move the branch's head once
+
+    Live edits of the branch are carried over. Repeatable.
+    """
     seal.require_prepare_id(body.prepare_id)
     return await landing.carry_out(view, partial(_finalized, view, body))
 

@@ -39,7 +39,7 @@ MINUTE, DAY = 60_000, 24 * 3600_000
 
 
 async def page(view: View, query: PageQuery) -> Page[Webhook]:
-    """The oldest first."""
+    """Webhooks of a repository, the oldest first"""
     async with view.read() as tx:
         return await paging.page(
             tx, rows.PAGE, query, lambda row: _to_wire(rows.webhook_row(row)), of_repo=view.repo.id
@@ -47,12 +47,16 @@ async def page(view: View, query: PageQuery) -> Page[Webhook]:
 
 
 async def get(view: View, hook: str) -> Webhook:
+    """One webhook"""
     async with view.read() as tx:
         return _to_wire(await _find(tx, view, hook))
 
 
 async def create(view: View, body: WebhookCreate) -> Webhook:
-    """An active one is sent a ping. The answer alone has the secret."""
+    """Send the events of a repository to an address; only this answer has the secret
+
+    An active one is sent a ping.
+    """
     host, port = check_url(body.url)
     try:
         view.node.outbound.require_reachable(host)
@@ -96,7 +100,10 @@ async def create(view: View, body: WebhookCreate) -> Webhook:
 
 
 async def edit(view: View, hook: str, body: WebhookEdit) -> Webhook:
-    """One that is switched on again begins anew: its failures are forgotten."""
+    """Change what a webhook is told, or switch it on or off
+
+    One that is switched on again begins anew: its failures are forgotten.
+    """
     async with view.write() as tx:
         old = await _find(tx, view, hook)
         active = bool(old.active) if body.active is None else body.active
@@ -115,7 +122,10 @@ async def edit(view: View, hook: str, body: WebhookEdit) -> Webhook:
 
 
 async def delete(view: View, hook: str) -> None:
-    """With its deliveries; what waits is not sent."""
+    """Delete a webhook and its deliveries
+
+    What waits is not sent.
+    """
     async with view.write() as tx:
         await _find(tx, view, hook)
         await tx.run(rows.DROP_DELIVERIES, of_hook=hook)
@@ -132,6 +142,7 @@ async def switch_off_all(tx: Tx, repo_id: str) -> None:
 
 
 async def ping(view: View, hook: str) -> Delivery:
+    """Send a webhook a message of type ping"""
     async with view.write() as tx:
         found = await _active(tx, view, hook)
         await _require_room(view, tx, hook)
@@ -139,7 +150,7 @@ async def ping(view: View, hook: str) -> Delivery:
 
 
 async def deliveries(view: View, hook: str, query: DeliveryQuery) -> Page[Delivery]:
-    """The newest first."""
+    """What was sent to a webhook within the last days, the newest first"""
     keyset = rows.deliveries(query.state is not None)
     wanted = {} if query.state is None else {"of_state": query.state}
     async with view.read() as tx:
@@ -148,6 +159,7 @@ async def deliveries(view: View, hook: str, query: DeliveryQuery) -> Page[Delive
 
 
 async def get_delivery(view: View, hook: str, delivery: str) -> DeliveryWhole:
+    """One delivery with its request and the beginning of its answer"""
     async with view.read() as tx:
         await _find(tx, view, hook)
         found = await _find_delivery(tx, hook, delivery)
@@ -162,7 +174,7 @@ async def get_delivery(view: View, hook: str, delivery: str) -> DeliveryWhole:
 
 
 async def redeliver(view: View, hook: str, delivery_id: str) -> Delivery:
-    """The same message once more, under the same id."""
+    """Send the message of a delivery once more, under the same id"""
     async with view.write() as tx:
         found = await _active(tx, view, hook)
         old = await _find_delivery(tx, hook, delivery_id)

@@ -9,7 +9,7 @@ from localstore.core.model.base import Model, Sent
 from localstore.core.paths import PROSE, terminal_safe
 from relay.caller import Caller
 from relay.domain.identity import account as accounts
-from relay.domain.identity.routes.auth import signed_in
+from relay.domain.identity.routes import signed_in
 from relay.http import cookies
 from relay.http.routing import Reply, route
 from relay.pages import HTML, page, redirect, stylesheet

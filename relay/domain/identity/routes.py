@@ -1,4 +1,4 @@
-"""Sessions: guests, the current session, refresh, sign-out, and the caller's list of sessions."""
+"""Sessions, sign-in of terminals (RFC 8628), device keys, handles and script tokens."""
 
 from __future__ import annotations
 
@@ -9,16 +9,28 @@ from sanic.request import Request
 
 from localstore.core import limits
 from localstore.core.errors import BadRequest, Conflict, Unauthorized
-from localstore.core.model import auth as endpoints
-from localstore.core.model.auth import RefreshRequest, Session, SessionGrant, UserInfo
-from localstore.core.model.base import Model, Page, PageQuery
+from localstore.core.model import auth
+from localstore.core.model.auth import (
+    DeviceKey,
+    DeviceKeyPatch,
+    DeviceKeyProof,
+    Handle,
+    HandleChoice,
+    RefreshRequest,
+    SessionGrant,
+)
+from localstore.core.model.base import Model
 from relay.base.clock import rfc3339
 from relay.caller import Caller
+from relay.domain.identity import account as accounts
+from relay.domain.identity import device_grant, device_name, pairing
+from relay.domain.identity import device_key as keys
 from relay.domain.identity import session as sessions
+from relay.domain.identity import token as tokens
 from relay.domain.identity.session import Made
 from relay.gate.gate import FORM
 from relay.http import cookies
-from relay.http.routing import Reply, route, serves
+from relay.http.routing import REPOSITORIES, Reply, route, serves
 from relay.pages import HTML, redirect, visit
 
 
@@ -29,7 +41,13 @@ class ReturnQuery(Model, frozen=True):
     own: bool = False
 
 
-@serves(endpoints.GUEST_LOGIN, operation="session.guest", errors=(403, 429, 507), per_minute=60)
+@serves(
+    auth.GUEST_LOGIN,
+    operation="session.guest",
+    name="auth.guest_login",
+    errors=(403, 429, 507),
+    per_minute=60,
+)
 async def guest_login(caller: Caller, request: Request) -> Reply:
     """A guest session: an identity without credentials, for a day"""
     if cookies.sent_by_browser(request):
@@ -39,13 +57,12 @@ async def guest_login(caller: Caller, request: Request) -> Reply:
     return Reply(made.grant(), status=201, cookies=(cookie,))
 
 
-@serves(endpoints.USER_INFO, operation="session.info", errors=(401,))
-async def userinfo(caller: Caller) -> UserInfo:
-    """Who is signed in, and how"""
-    return await sessions.user_info(caller)
+serves(auth.USER_INFO, operation="session.info", name="auth.userinfo", errors=(401,))(sessions.user_info)
 
 
-@serves(endpoints.REFRESH, operation="session.refresh", errors=(401, 403, 409), per_minute=120)
+@serves(
+    auth.REFRESH, operation="session.refresh", name="auth.refresh", errors=(401, 403, 409), per_minute=120
+)
 async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
     """A new access token for the refresh cookie, or for {refresh_token} in the body; each works once"""
     config = caller.node.config
@@ -72,6 +89,7 @@ async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
     "GET",
     cookies.REFRESH_PATH,
     operation="session.refresh",
+    name="auth.renew",
     media=HTML,
     status=303,
     others=(200,),
@@ -96,34 +114,31 @@ async def renew(caller: Caller, request: Request, query: ReturnQuery) -> Reply:
     return redirect(return_to, cookies=signed_in(caller, made))
 
 
-@serves(endpoints.LOGOUT, operation="session.end", others=(303, 307), errors=(403,))
+@serves(auth.LOGOUT, operation="session.end", name="auth.logout", others=(303, 307), errors=(403,))
 async def logout(caller: Caller, request: Request) -> Reply:
     """End this session and the terminals that were signed in from it"""
     if cookies.sent_by_browser(request):
         cookies.require_own_page(caller.node.config, request)
         if caller.principal is None and _from_a_form(request):  # the page's access token may have expired
-            return Reply(status=307, headers={"location": endpoints.LOGOUT_BY_REFRESH.path})
+            return Reply(status=307, headers={"location": auth.LOGOUT_BY_REFRESH.path})
     return await _sign_out(caller, request)
 
 
-@serves(endpoints.LOGOUT_BY_REFRESH, operation="session.end", others=(303,), errors=(403,))
+@serves(
+    auth.LOGOUT_BY_REFRESH,
+    operation="session.end",
+    name="auth.logout_by_refresh",
+    others=(303,),
+    errors=(403,),
+)
 async def logout_by_refresh(caller: Caller, request: Request) -> Reply:
     """End this session by its refresh token, from a page of this node only"""
     cookies.require_own_page(caller.node.config, request)
     return await _sign_out(caller, request)
 
 
-@serves(endpoints.SESSIONS, operation="session.list")
-async def list_sessions(caller: Caller, query: PageQuery) -> Page[Session]:
-    """The caller's open sessions and script tokens, newest first"""
-    return await sessions.page(caller, query)
-
-
-@serves(endpoints.REVOKE, operation="session.revoke")
-async def revoke_session(caller: Caller, id: str) -> Reply:
-    """End one of the caller's sessions or script tokens, at once"""
-    await sessions.revoke(caller, id)
-    return Reply(status=204)
+serves(auth.SESSIONS, operation="session.list", name="auth.list_sessions")(sessions.page)
+serves(auth.REVOKE, operation="session.revoke", name="auth.revoke_session")(sessions.revoke)
 
 
 def signed_in(caller: Caller, made: Made) -> tuple[str, str]:
@@ -154,3 +169,62 @@ def _in_body(raw: bytes) -> str:
         return msgspec.json.decode(raw, type=RefreshRequest).refresh_token
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise BadRequest("the body is not {refresh_token}; a browser sends its cookie and no body") from None
+
+
+serves(auth.DEVICE_CODE, operation="terminal.start", name="cli_grant.start", errors=(429,))(
+    device_grant.start
+)
+serves(auth.APPROVE, operation="terminal.approve", name="cli_grant.approve", errors=(403, 404, 410, 429))(
+    device_grant.decide
+)
+serves(auth.CLAIM, operation="terminal.claim", name="cli_grant.claim", errors=(400,), forms=True)(
+    device_grant.claim
+)
+serves(auth.KEY_CHALLENGE, operation="device_key.register", name="device_key.challenge", flag=REPOSITORIES)(
+    keys.begin_registration
+)
+serves(auth.REGISTER_KEY, operation="device_key.register", flag=REPOSITORIES, errors=(409, 410))(
+    keys.register
+)
+serves(auth.KEYS, operation="device_key.list", name="device_key.list_keys", flag=REPOSITORIES)(keys.page)
+
+
+@serves(auth.RENAME_KEY, operation="device_key.rename", name="device_key.rename", flag=REPOSITORIES)
+async def rename(caller: Caller, key_id: str, body: DeviceKeyPatch) -> DeviceKey:
+    """Rename one of the caller's devices"""
+    return await device_name.rename(caller, key_id, body.name)
+
+
+serves(auth.REVOKE_KEY, operation="device_key.revoke", flag=REPOSITORIES)(keys.revoke)
+serves(
+    auth.SIGN_IN_CHALLENGE,
+    operation="device_key.sign_in",
+    name="device_key.sign_in_challenge",
+    errors=(403, 429),
+)(keys.begin_sign_in)
+
+
+@serves(
+    auth.SIGN_IN,
+    operation="device_key.sign_in",
+    name="device_key.sign_in",
+    errors=(401, 403, 409, 410, 429, 507),
+)
+async def sign_in(caller: Caller, body: DeviceKeyProof) -> SessionGrant:
+    """Sign in with a registered key, claim a free handle with a new one, or join with a pairing code"""
+    return (await keys.sign_in(caller, body)).grant()
+
+
+serves(auth.PAIRING_CODE, operation="device_key.pair", name="device_key.pairing_code", errors=(429,))(
+    pairing.create
+)
+serves(auth.HANDLE, operation="handle.get", name="handle.mine")(accounts.handle)
+
+
+@serves(auth.CHANGE_HANDLE, operation="handle.change", name="handle.change", errors=(409,))
+async def change(caller: Caller, body: HandleChoice) -> Handle:
+    """Change the caller's handle; repositories stay reachable under the old one for 90 days"""
+    return await accounts.change_handle(caller, body.handle)
+
+
+serves(auth.CREATE_TOKEN, operation="token.create", errors=(403, 429), forms=True)(tokens.create)
