@@ -67,7 +67,7 @@ def handler_of(route: Route, node: Node) -> Handle:
     who = credentials.Credentials(node, route)
     operation, sees = route.operation, route.about_repo
     speaks = "socket" in route.wants
-    asked = route.wants - {"socket"}
+    filled = {parameter: name for parameter, name in route.filled.items() if name != "socket"}
 
     async def handle(request: Request, raw_params: Mapping[str, str]) -> Answer:
         ctx = request.ctx
@@ -98,7 +98,7 @@ def handler_of(route: Route, node: Node) -> Handle:
                 arguments["query"] = _query(request, route.query)
             arguments["body"] = _body(request, route, body, decode_body) if decode_body else None
             arguments["upload"] = incoming
-            wanted = {name: arguments[name] for name in asked}
+            wanted = {parameter: arguments[name] for parameter, name in filled.items()}
             if speaks:
                 return await _converse(route, request, caller, wanted)
             return await _carried_out(route, request, caller, wanted)

@@ -15,12 +15,15 @@ that other programs have fixed.
 The handler's parameters are filled by name: `caller` (Caller) or `view` (View, for routes on `{id}` of a
 repository), `query` and `body` (Structs, by annotation), `upload` (Upload, for streamed bodies), `request`
 (rarely), `raw` (the bytes of a body that is optional), `socket` (the route is a WebSocket, already open), and
-every path parameter. It answers a Struct (JSON), None (204), or a `Reply` (bytes, stream, page, redirect).
+every path parameter. A Struct of another name is the body too, and one parameter may call the one parameter
+of the path that is left by a name of its own: `number` for `{n}`. It answers a Struct (JSON), None (204), or
+a `Reply` (bytes, stream, page, redirect).
 The table drives routing, the gate, validation and the OpenAPI document.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import typing
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -74,6 +77,8 @@ class Upload(typing.Protocol):
 
 Handler = Callable[..., Awaitable[Any]]
 REPOSITORIES = "TR_REPOS_ENABLED"
+# What a parameter of these names is filled with, beside the parameters of the path.
+FILLED = ("caller", "view", "query", "body", "upload", "request", "raw", "socket")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,7 @@ class Route:
     body: type[msgspec.Struct] | None
     query: type[msgspec.Struct] | None
     params: tuple[str, ...]
+    filled: Mapping[str, str]  # the handler's parameter → what it is filled with
     wants: frozenset[str]
     max_body: int
     stream: bool
@@ -130,12 +136,13 @@ def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Hand
     def declare(handler: Handler) -> Handler:
         hints = typing.get_type_hints(handler)
         shape = endpoint.shape
+        taken = {argument: hints.get(name) for name, argument in _filled(handler, endpoint.path).items()}
         for name, declared in (("body", endpoint.body), ("query", endpoint.query)):
-            if hints.get(name) != declared:
+            if taken.get(name) != declared:
                 raise TypeError(
-                    f"{handler.__name__} takes {name} {hints.get(name)}; its endpoint declares {declared}"
+                    f"{handler.__name__} takes {name} {taken.get(name)}; its endpoint declares {declared}"
                 )
-        answers = (Reply,) if shape is None else (Reply, shape, shape | Reply)
+        answers = (Reply, type(None)) if shape is None else (Reply, shape, shape | Reply)
         if hints.get("return") not in answers:
             raise TypeError(
                 f"{handler.__name__} returns {hints.get('return')}; its endpoint declares {shape}"
@@ -147,6 +154,11 @@ def serves(endpoint: Endpoint[Any], **settings: Any) -> Callable[[Handler], Hand
         return handler
 
     return declare
+
+
+def behind(flag: str) -> Callable[..., Callable[[Handler], Handler]]:
+    """`serves` of a subject whose routes have this feature flag, unless one names another."""
+    return functools.partial(serves, flag=flag)
 
 
 def route(
@@ -186,8 +198,9 @@ def route(
         raise TypeError(f"{operation} is about a repository, and {path} names none")
 
     def declare(handler: Handler) -> Handler:
+        filled = _filled(handler, path)
         hints = typing.get_type_hints(handler)
-        names = frozenset(inspect.signature(handler).parameters)
+        types = {argument: hints.get(parameter) for parameter, argument in filled.items()}
         declared = Route(
             method=method,
             path=path,
@@ -196,10 +209,11 @@ def route(
             flag=flag,
             returns=returns,
             status=status,
-            body=hints.get("body"),
-            query=hints.get("query"),
+            body=types.get("body"),
+            query=types.get("query"),
             params=parameters(path),
-            wants=names,
+            filled=filled,
+            wants=frozenset(filled.values()),
             max_body=max_body,
             stream=stream,
             errors=errors,
@@ -216,6 +230,27 @@ def route(
         return handler
 
     return declare
+
+
+def _filled(handler: Handler, path: str) -> dict[str, str]:
+    """What each parameter of the handler is filled with. A Struct is the body unless it is the query; the one
+    parameter then left takes the one parameter of the path that is left. Raises TypeError for more."""
+    filled = {}
+    hints = typing.get_type_hints(handler)
+    names = list(inspect.signature(handler).parameters)
+    of_path = [name for name in parameters(path) if name not in names]
+    if "view" in names:
+        of_path.remove("id")  # the repository's, which the view has
+    for name in names:
+        if name in FILLED or name in parameters(path):
+            filled[name] = name
+        elif isinstance(hints.get(name), type) and issubclass(hints[name], msgspec.Struct):
+            filled[name] = "body"
+        elif len(of_path) == 1:
+            filled[name] = of_path.pop()
+        else:
+            raise TypeError(f"{handler.__name__} takes {name}, which is nothing of {path}")
+    return filled
 
 
 def _noun(module: str) -> str:

@@ -12,10 +12,10 @@ from sanic.request import Request
 
 from localstore.core.errors import BadRequest
 from relay.caller import Caller
+from relay.domain.identity import session as sessions
 from relay.http import cookies
 from relay.http.routing import Reply
 from relay.pages import page, redirect
-from relay.service.identity import session as sessions
 
 SENT_TOO_LATE = "Your sign-in had run out, so nothing was changed yet. Check the page and send it again."
 

@@ -16,5 +16,5 @@ def load() -> None:
         found = importlib.import_module(package)
         names = sorted(info.name for info in pkgutil.walk_packages(found.__path__, f"{package}."))
         for name in names:
-            if package == __name__ or name.endswith((".routes", ".pages")):
+            if package == __name__ or {"routes", "pages"} & set(name.split(".")):
                 importlib.import_module(name)

@@ -11,9 +11,9 @@ from localstore.core.errors import SvcError, Unavailable
 from relay.backup.make import make
 from relay.base.logs import logger
 from relay.db.engine.database import Contended, Database
+from relay.domain.storage.collect import collect
+from relay.domain.upkeep.verification import audit, usage
 from relay.objects.store import ObjectStore
-from relay.service.storage.collect import collect
-from relay.service.storage.verification import audit, usage
 
 PAUSE = 10.0  # seconds; see `collect`
 Say = Callable[[str], None]

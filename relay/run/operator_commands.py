@@ -21,10 +21,10 @@ from relay.db.engine.database import Author, Database
 from relay.db.identity import device_key
 from relay.db.storage import usage
 from relay.db.storage.usage import UsageRow
+from relay.domain.identity import account as accounts
+from relay.domain.identity import audit
+from relay.domain.identity.audit import OPERATOR
 from relay.events import log
-from relay.service.identity import account as accounts
-from relay.service.identity import audit
-from relay.service.identity.audit import OPERATOR
 
 LISTED = 1000  # accounts, highest usage first
 HOUR = 3600_000  # milliseconds

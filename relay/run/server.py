@@ -28,8 +28,15 @@ from relay.base.logs import logger
 from relay.base.metrics import Metrics
 from relay.config import Config
 from relay.db.engine import connect
+from relay.domain.access import access_ends
+from relay.domain.access import request as access_requests
+from relay.domain.attention import follow as attention
+from relay.domain.catalog import dependents
 from relay.domain.git import process as git
 from relay.domain.git import serving as git_serving
+from relay.domain.upkeep import upkeep
+from relay.domain.webhook import delivery as webhook_delivery
+from relay.domain.webhook import follow as webhooks
 from relay.events.followers import Followers
 from relay.events.hub import Hub
 from relay.events.jobs import Jobs
@@ -44,14 +51,8 @@ from relay.outbound.client import Outbound
 from relay.outbound.reach import Reach
 from relay.run.admin import Admin
 from relay.run.maintenance import Maintenance
-from relay.service import access_ends, upkeep
-from relay.service.access import request as access_requests
-from relay.service.attention import follow as attention
-from relay.service.catalog import dependents
 from relay.service.merging import auto
 from relay.service.proposal import branches
-from relay.service.webhook import delivery as webhook_delivery
-from relay.service.webhook import follow as webhooks
 from relay.signing.client import Signer
 from relay.signing.process import Child, listens
 from relay.ssh import host_key

@@ -10,12 +10,12 @@ from localstore.core.identity.ssh import Told
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import account_name
 from relay.db.engine.database import Author
-from relay.db.identity import account as accounts
 from relay.db.identity import device_key as device_keys
 from relay.db.identity import ssh as rows
+from relay.domain.identity import audit
+from relay.domain.identity import session as sessions
+from relay.domain.identity.rows import account as accounts
 from relay.node import Node
-from relay.service.identity import audit
-from relay.service.identity import session as sessions
 
 CAPS = ("read", "talk")
 REVOKED = "this device key was revoked; use another one, or make a new one: svc auth device ssh"

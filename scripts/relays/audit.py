@@ -12,7 +12,7 @@ from localstore.core import seal as seals
 from localstore.core.model.live import UpdateAnswer
 from relay.db.engine.database import Database
 from relay.db.schema import tables
-from relay.service.live.live import stored_answer
+from relay.domain.live.live import stored_answer
 from scripts.relays.people import SHARED, Ledger
 from scripts.tour import Device, Failed
 

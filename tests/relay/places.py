@@ -16,9 +16,9 @@ from unittest import mock
 from relay.config import S3
 from relay.db.engine import connect
 from relay.db.engine.database import Database
+from relay.domain.upkeep.verification import audit
 from relay.objects.store import ObjectStore
 from relay.run import cli
-from relay.service.storage.verification import audit
 from tests import buckets, databases
 from tests.relay.service.live_world import opened, world
 
@@ -27,7 +27,7 @@ WITHOUT_GRACE = """
 import sys
 from relay.run import cli
 if sys.argv[1] == "gc":
-    import relay.service.storage.collect as collect
+    import relay.domain.storage.collect as collect
     collect.collect.__kwdefaults__.update(grace=-60_000, quiet=int(sys.argv.pop()))
 sys.exit(cli.main(sys.argv[1:]))
 """

@@ -24,7 +24,7 @@ def chosen(*changed: str) -> list[str]:
         ("localstore/core/lane/crdt.py", "tests/localstore/core/lane/test_crdt.py"),
         ("localstore/sync/compose.py", "tests/localstore/sync/test_uncarried.py"),
         ("svc/cmd/label/label.py", "tests/relay/routes/collaboration/test_label.py"),
-        ("relay/service/repo.py", "tests/relay/routes/test_repo.py"),
+        ("relay/domain/repository/repo.py", "tests/relay/routes/test_repo.py"),
         ("tui/text.py", "tests/tui/code/test_overview.py"),
         ("tests/transcripts/issues.md", "tests/svc/test_transcripts.py"),
         ("docs/guide/live.md", "tests/test_guide_runs.py"),
@@ -37,7 +37,7 @@ def test_a_change_runs_the_tests_that_it_can_reach(changed: str, test: str) -> N
 
 def test_a_file_of_tests_that_changed_is_run_whatever_it_costs() -> None:
     slowest = max(schedule.SECONDS, key=schedule.seconds)
-    files = chosen(slowest, "relay/service/repo.py", "svc/flows/push.py")
+    files = chosen(slowest, "relay/domain/repository/repo.py", "svc/flows/push.py")
     assert slowest in files
     assert sum(map(schedule.seconds, files)) <= BUDGET + schedule.seconds(slowest) + 60
 

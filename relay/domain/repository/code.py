@@ -10,9 +10,9 @@ from localstore.core.errors import NotFound, PathInvalid, SvcError
 from localstore.core.limits import BLOB_INLINE
 from localstore.core.model.history import Compare, CompareQuery, Seal, SealSummary, TreeFile
 from localstore.core.model.ref import Ref
+from relay.domain.repository import ref as refs
 from relay.domain.repository.place import Place
 from relay.render.plain import plain_lines
-from relay.service import ref as refs
 from relay.service.history import compare, history, sealed
 
 BRANCHES = 100  # that the choice of a branch offers

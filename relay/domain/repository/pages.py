@@ -21,19 +21,19 @@ from localstore.core.model.collaboration.run import RunQuery
 from localstore.core.model.repo import RepoQuery
 from localstore.core.validation import checked
 from relay.caller import Caller
+from relay.domain.catalog import advisory as advisories
+from relay.domain.catalog import dependency, dependents
+from relay.domain.catalog import listing as listings
+from relay.domain.checks import run
+from relay.domain.discussion import issue
+from relay.domain.protection import protection
+from relay.domain.release import release as releases
 from relay.domain.repository import code, talk
+from relay.domain.repository import repo as repos
 from relay.domain.repository.code import Position
 from relay.domain.repository.place import PREFIXES, Place, address_of, find
 from relay.http.routing import REPOSITORIES, Reply, route
 from relay.pages import HTML, moved, show, visit
-from relay.service import protection
-from relay.service import release as releases
-from relay.service import repo as repos
-from relay.service.catalog import advisory as advisories
-from relay.service.catalog import dependency, dependents
-from relay.service.catalog import listing as listings
-from relay.service.checks import run
-from relay.service.discussion import issue
 from relay.service.proposal import proposal
 
 Tab = Literal["overview", "code", "issues", "workflows", "releases", "security", "insights"]

@@ -11,9 +11,9 @@ from localstore.core.model.repo import Kind, Repo
 from localstore.core.names import page_path
 from localstore.core.rights import OPERATIONS
 from relay.caller import Caller, View
+from relay.domain.repository import repo as repos
 from relay.gate.gate import view_at
 from relay.render.jobs import Links
-from relay.service import repo as repos
 
 ANY = "apps"  # the address of an app, and accepted for every kind
 PREFIXES = (ANY, *get_args(Kind))

@@ -11,11 +11,11 @@ from localstore.core.model.collaboration.issue import Comment, Issue
 from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.collaboration.review import Review
 from localstore.core.numbers import whole_number
+from relay.domain.checks import check
+from relay.domain.discussion import comment, issue
+from relay.domain.protection.protection import WAITS
 from relay.domain.repository.place import Place
-from relay.service.checks import check
-from relay.service.discussion import comment, issue
 from relay.service.proposal import proposal, review
-from relay.service.protection import WAITS
 
 COMMENTS, REVIEWS = 100, 50  # of one page
 

@@ -12,8 +12,8 @@ from localstore.core.storage.file_kind import kind_of
 from relay.base.batches import batches
 from relay.db.engine.database import Tx
 from relay.db.storage import object as objects
+from relay.domain.storage import chunked
 from relay.node import Node
-from relay.service.storage import chunked
 
 READ_AT_ONCE = 32 * MIB
 NOT_HELD = "the repository does not hold these bytes; send them first"

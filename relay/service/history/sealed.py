@@ -28,9 +28,9 @@ from relay.db import seal as seals
 from relay.db.collaboration import proposal as proposals
 from relay.db.engine.database import Tx
 from relay.db.seal import SealRow
+from relay.domain.storage import chunked
 from relay.http.buffers import BEGUN_PATIENCE
 from relay.memory import trees
-from relay.service.storage import chunked
 
 BATCH_BYTES = 1 * MIB  # file content read at once while many files are streamed
 BATCH_FILES = 256

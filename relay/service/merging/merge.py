@@ -31,17 +31,17 @@ from relay.db.engine.database import Tx
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
 from relay.db.seal import PrepareRow, SealDraft
-from relay.service import protection
-from relay.service import ref as branch_service
-from relay.service.checks import check
-from relay.service.discussion import issue
-from relay.service.forking import holding
+from relay.domain.checks import check
+from relay.domain.discussion import issue
+from relay.domain.forking import holding
+from relay.domain.live import frontier, landing
+from relay.domain.protection import protection
+from relay.domain.repository import ref as branch_service
+from relay.domain.sealing import heard, seal, trees
+from relay.domain.sealing.payload import record, require_bytes, require_same_capability
 from relay.service.history.wire import to_wire as seal_to_wire
-from relay.service.live import frontier, landing
 from relay.service.merging.subjects import About, Act
 from relay.service.proposal import branches, mergeable, states, wire
-from relay.service.sealing import heard, seal, trees
-from relay.service.sealing.payload import record, require_bytes, require_same_capability
 
 _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 

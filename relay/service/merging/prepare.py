@@ -28,15 +28,15 @@ from relay.db.engine.database import Tx
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
 from relay.db.seal import SealDraft
-from relay.service import protection
+from relay.domain.live.epochs import Texts
+from relay.domain.protection import protection
+from relay.domain.sealing import seal
+from relay.domain.sealing.payload import check_message, draft
+from relay.domain.sealing.trees import Chain, Said, require_budget
 from relay.service.history import sealed
-from relay.service.live.epochs import Texts
 from relay.service.merging.subjects import About
 from relay.service.merging.work import Sides, Worked, Working, require_few, sides
 from relay.service.proposal import mergeable, states
-from relay.service.sealing import seal
-from relay.service.sealing.payload import check_message, draft
-from relay.service.sealing.trees import Chain, Said, require_budget
 
 THREE = "--squash, --rebase or --merge"
 

@@ -30,12 +30,12 @@ from localstore.core.tree import TreeEntry
 from localstore.core.tree.read import Change
 from relay.db import seal as rows
 from relay.db.engine.database import Tx
+from relay.domain.sealing.trees import Chain
 from relay.memory import trees
 from relay.memory.outcomes import Joined, Outcome
 from relay.node import Node
 from relay.service.history import content
 from relay.service.history.merge_base import merge_bases
-from relay.service.sealing.trees import Chain
 
 MANY = 2000  # changed paths; to go through them takes about 10 ms, in which nobody else is answered
 CHILDREN_KEPT = 200_000  # of directories that a merge keeps for its tree: about 40 MB

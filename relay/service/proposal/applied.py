@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from relay.base.clock import now_ms
 from relay.caller import View
-from relay.db.collaboration import thread as rows
 from relay.db.engine.database import Tx
-from relay.service.discussion import sight
+from relay.domain.discussion import sight
+from relay.domain.discussion.rows import thread as rows
 
 SUBJECT = "suggestions"
 

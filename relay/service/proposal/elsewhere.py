@@ -24,8 +24,8 @@ from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Author, Tx
 from relay.db.ref import RefRow
 from relay.db.repo import RepoRow
+from relay.domain.forking import holding
 from relay.node import Node
-from relay.service.forking import holding
 from relay.service.proposal import auto, states, versions
 
 JOB = "fork_head"

@@ -18,14 +18,14 @@ from localstore.core.model.collaboration.thread import How, LivePlace
 from relay.caller import View
 from relay.db import ref as refs
 from relay.db.collaboration.proposal import ProposalRow
-from relay.db.collaboration.thread import ThreadRow
 from relay.db.engine.database import Tx
 from relay.db.live import lane as lanes
 from relay.db.live.lane import LaneRow
 from relay.db.ref import RefRow
+from relay.domain.discussion.rows.thread import ThreadRow
+from relay.domain.live import frontier
 from relay.memory.lanes import Desk
 from relay.service.history import content, sealed
-from relay.service.live import frontier
 from relay.service.proposal.placing import SEARCHED
 
 CHANGED = 1000  # paths with unsealed changes beyond which a lost file's lines are not looked for

@@ -13,8 +13,8 @@ from relay.db.collaboration import proposal as proposals
 from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
-from relay.service import protection
-from relay.service.checks import check
+from relay.domain.checks import check
+from relay.domain.protection import protection
 from relay.service.proposal import elsewhere, states, verdict, wire
 
 

@@ -24,8 +24,8 @@ from localstore.core.tree.read import Change
 from relay.caller import repo_name
 from relay.db import seal as seals
 from relay.db.collaboration import proposal as proposals
-from relay.db.collaboration import thread as rows
-from relay.db.collaboration.thread import ThreadRow
+from relay.domain.discussion.rows import thread as rows
+from relay.domain.discussion.rows.thread import ThreadRow
 from relay.memory import texts as heavy
 from relay.memory import trees
 from relay.node import Node

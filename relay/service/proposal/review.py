@@ -13,9 +13,9 @@ from relay.caller import View, account_name
 from relay.db.collaboration import review as rows
 from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
+from relay.domain.discussion import posting, subject
+from relay.domain.discussion.subject import Subject
 from relay.http import paging
-from relay.service.discussion import posting, subject
-from relay.service.discussion.subject import Subject
 from relay.service.proposal import pending, states, versions, wire
 
 

@@ -11,9 +11,9 @@ from relay.caller import View
 from relay.db.collaboration import proposal as rows
 from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
+from relay.domain.discussion import subject
+from relay.domain.discussion.subject import Subject
 from relay.node import Node
-from relay.service.discussion import subject
-from relay.service.discussion.subject import Subject
 from relay.service.proposal import auto
 
 

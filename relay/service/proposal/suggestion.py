@@ -18,18 +18,18 @@ from localstore.core.tree import TreeEntry
 from relay.base.clock import rfc3339
 from relay.caller import View
 from relay.db import seal as seals
-from relay.db.collaboration.thread import ThreadRow
 from relay.db.engine.database import Tx
+from relay.domain.discussion import sight
+from relay.domain.discussion.rows.thread import ThreadRow
+from relay.domain.live.epochs import Texts
+from relay.domain.protection import protection
+from relay.domain.sealing import seal
+from relay.domain.sealing.payload import check_message, draft
+from relay.domain.sealing.trees import Chain, Said, require_budget
 from relay.memory import trees
-from relay.service import protection
-from relay.service.discussion import sight
 from relay.service.history import content, sealed
-from relay.service.live.epochs import Texts
 from relay.service.proposal import mergeable, placing, states
 from relay.service.proposal.applied import SUBJECT
-from relay.service.sealing import seal
-from relay.service.sealing.payload import check_message, draft
-from relay.service.sealing.trees import Chain, Said, require_budget
 
 
 async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> PreparedSeals:

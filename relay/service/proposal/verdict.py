@@ -7,7 +7,7 @@ from collections.abc import Collection
 from localstore.core.model.collaboration.proposal import MergeState
 from localstore.core.model.collaboration.protection import Protection
 from localstore.core.model.collaboration.review import Review
-from relay.service.protection import Standing, blockers
+from relay.domain.protection.protection import Standing, blockers
 
 
 def standing(stand: Collection[Review], checks: bool, open_threads: int = 0) -> Standing:

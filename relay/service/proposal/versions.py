@@ -22,10 +22,10 @@ from relay.caller import View, repo_name
 from relay.db import seal as seals
 from relay.db.collaboration import proposal as rows
 from relay.db.engine.database import Row, Tx
+from relay.domain.discussion import subject
 from relay.http import paging
 from relay.memory import trees
 from relay.node import Node
-from relay.service.discussion import subject
 from relay.service.history.merge_base import merge_bases
 
 JOB = "version"

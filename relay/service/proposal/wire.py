@@ -22,10 +22,10 @@ from relay.db.collaboration import review as reviews
 from relay.db.collaboration.proposal import ProposalRow
 from relay.db.collaboration.review import ReviewRow
 from relay.db.engine.database import Row, Tx
-from relay.service import protection
-from relay.service.checks import check
-from relay.service.discussion import reaction_counts as reaction
-from relay.service.discussion import sight, subject
+from relay.domain.checks import check
+from relay.domain.discussion import reaction_counts as reaction
+from relay.domain.discussion import sight, subject
+from relay.domain.protection import protection
 from relay.service.proposal import verdict
 
 

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from localstore.core import limits
-from relay.service.access import access as shared
+from relay.domain.access import access as shared
 from tests.patience import until
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
@@ -121,7 +121,7 @@ def test_a_declined_or_cancelled_invitation_gives_nothing(world: World) -> None:
 
 def test_an_invitation_ends_by_itself(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("relay.service.access.invite.OFFER_MS", 1)
+        patch.setattr("relay.domain.access.invite.OFFER_MS", 1)
         bob, invite = world.invited()
     time.sleep(0.01)
     assert code(bob.http.post(f"{INVITES}/{invite}/accept")) == (410, "invite_expired")

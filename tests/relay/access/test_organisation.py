@@ -14,9 +14,9 @@ import pytest
 from sqlalchemy import bindparam, delete, insert, select
 
 from localstore.core import limits
-from relay.db.access import roles_by_org as rows
 from relay.db.schema import tables
-from relay.service.storage.verification import memberships
+from relay.domain.access.rows import roles_by_org as rows
+from relay.domain.upkeep.verification import memberships
 from tests.relay.auth.people import Browser
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import ok

@@ -13,9 +13,9 @@ from sqlalchemy import update
 from localstore.core.encoding import digest
 from relay.db.schema import tables
 from relay.db.storage import usage
+from relay.domain.storage.collect import collect
+from relay.domain.upkeep import upkeep
 from relay.run import cli
-from relay.service import upkeep
-from relay.service.storage.collect import collect
 from tests.relay.auth.people import Browser, Device
 from tests.relay.conftest import Relay
 from tests.relay.histories import Repository, create

@@ -14,11 +14,11 @@ from sqlalchemy import func, insert, select, update
 
 from relay.db.engine import connect
 from relay.db.schema import tables
+from relay.domain.access import access_ends
 from relay.events import followers, log
 from relay.events.followers import Followers
 from relay.events.hub import Hub
 from relay.events.jobs import Jobs
-from relay.service import access_ends
 from tests import databases
 from tests.depth import rounds
 from tests.patience import PATIENCE

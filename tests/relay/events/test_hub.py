@@ -16,10 +16,10 @@ from localstore.core.identity.bearer import authorization
 from localstore.core.model.sync import Event, Hidden, Resync, Subscribed
 from relay.base.clock import now_ms
 from relay.db.schema import tables
+from relay.domain.upkeep import upkeep
 from relay.events import hub as module
 from relay.events import peers
 from relay.events.hub import Hub
-from relay.service import upkeep
 from tests.patience import PATIENCE
 from tests.relay.node_fixture import database, make_account, make_repo
 

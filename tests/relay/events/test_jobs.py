@@ -11,9 +11,9 @@ from sqlalchemy import func, insert, select, update
 from relay import config
 from relay.base.clock import now_ms
 from relay.db.schema import tables
+from relay.domain.upkeep import upkeep
 from relay.events import jobs as module
 from relay.events.jobs import Jobs, Pace
-from relay.service import upkeep
 from tests.patience import PATIENCE
 from tests.relay.node_fixture import DAY, database, make_account, make_repo
 

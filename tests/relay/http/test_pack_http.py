@@ -116,7 +116,7 @@ def test_a_pack_goes_in_and_comes_out(relay):
 
 def test_a_large_pack_becomes_reachable_in_several_transactions(relay, monkeypatch):
     """So that nobody who writes meanwhile waits for all of it."""
-    monkeypatch.setattr("relay.service.storage.pack.OBJECTS_AT_ONCE", 3)
+    monkeypatch.setattr("relay.domain.storage.pack.OBJECTS_AT_ONCE", 3)
     ann, mine, _, _ = two_repos(relay)
     old = [os.urandom(70_000) for _ in range(8)]
     new = [os.urandom(70_000) for _ in range(8)] + [b"text %d" % n for n in range(5)]

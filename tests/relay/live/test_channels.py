@@ -13,9 +13,9 @@ from localstore.core import limits
 from localstore.core.model.sync import Answers, Person, Refused
 from relay.base.clock import now_ms
 from relay.db.schema import tables
+from relay.domain.upkeep import upkeep
 from relay.events import peers
 from relay.events.peers import Channel, Frame, Peer, Shared
-from relay.service import upkeep
 from tests.relay.conftest import Relay
 from tests.relay.histories import Repository
 from tests.relay.live.copies import Copies, Copy, access, race

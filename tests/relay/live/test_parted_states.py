@@ -7,7 +7,7 @@ import pytest
 from localstore.core.model import live
 from localstore.core.model.live import LanesRequest, LaneStates
 from localstore.sync.transfer import lane_states as reading
-from relay.service.live import lane
+from relay.domain.live import lane
 from svc.api.sync_transport import BranchTransport
 from tests.relay.live.copies import Copies, Copy
 

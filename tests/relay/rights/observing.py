@@ -10,7 +10,7 @@ from localstore.core.identity.bearer import authorization
 from localstore.core.identity.request_signature import sign
 from localstore.core.model.sync import SOCKET_PATH
 from relay.db.schema import tables
-from relay.service.storage.verification import audit
+from relay.domain.upkeep.verification import audit
 from tests.relay.conftest import Account, Relay
 
 

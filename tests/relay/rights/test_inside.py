@@ -18,9 +18,9 @@ from localstore.core.storage import chunks
 from relay.base.clock import now_ms
 from relay.caller import Caller, View
 from relay.db.schema import tables
+from relay.domain.repository import repo as repositories
+from relay.domain.storage import chunked
 from relay.gate.gate import _require_node_can
-from relay.service import repo as repositories
-from relay.service.storage import chunked
 from tests.relay.chunked_files import cut
 from tests.relay.service.live_world import World, world
 

@@ -17,9 +17,9 @@ from localstore.core.tree import TreeEntry
 from relay import routes
 from relay.base.clock import now_ms
 from relay.db.schema import tables
+from relay.domain.storage.collect import collect
+from relay.domain.upkeep import upkeep
 from relay.http.routing import TABLE
-from relay.service import upkeep
-from relay.service.storage.collect import collect
 from tests.relay.conftest import Relay
 from tests.relay.histories import Repository, compared, ok
 from tests.relay.mutations import READS as ASKING
@@ -310,7 +310,7 @@ def test_the_audit_finds_a_part_that_is_of_another_tree(relay: Relay) -> None:
 def test_a_path_that_turns_private_while_it_is_forked_is_not_taken_along(
     relay: Relay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from relay.service.forking import holding
+    from relay.domain.forking import holding
 
     fork = Fork(relay, "races", more=False)
     gather: Callable[..., Any] = holding.gather

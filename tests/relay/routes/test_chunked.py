@@ -15,7 +15,7 @@ from blake3 import blake3
 from localstore.core import limits
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.storage import chunks
-from relay.service.storage import chunked
+from relay.domain.storage import chunked
 from tests.relay.chunked_files import Large, cut, large, send, send_chunks, send_manifest
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok

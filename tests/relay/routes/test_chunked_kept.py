@@ -6,10 +6,10 @@ from sqlalchemy import delete, select, update
 
 from relay.db.schema.repo import repo as repos
 from relay.db.schema.storage import chunked_file, repo_object
+from relay.domain.storage.collect import collect
+from relay.domain.upkeep import verification
+from relay.domain.upkeep.upkeep import purge
 from relay.objects.store import STALE_TOUCH
-from relay.service.storage import verification
-from relay.service.storage.collect import collect
-from relay.service.upkeep import purge
 from tests.relay.chunked_files import large, send
 from tests.relay.conftest import Relay
 from tests.relay.histories import create

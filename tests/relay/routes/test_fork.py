@@ -15,9 +15,9 @@ from localstore.core import seal as seals
 from localstore.core.encoding import unb64u
 from relay.base.clock import now_ms
 from relay.db.schema import tables
-from relay.service import upkeep
-from relay.service.storage.collect import collect
-from relay.service.storage.verification import audit
+from relay.domain.storage.collect import collect
+from relay.domain.upkeep import upkeep
+from relay.domain.upkeep.verification import audit
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, compared, ok, own
 from tests.relay.proposing import code

@@ -42,6 +42,10 @@ from relay.db import repo as repos
 from relay.db import seal as seal_rows
 from relay.db.engine import connect
 from relay.db.schema import tables
+from relay.domain.live import lane as lanes
+from relay.domain.live import live
+from relay.domain.sealing import seal
+from relay.domain.storage import chunked
 from relay.events.followers import Followers
 from relay.events.hub import Hub
 from relay.events.jobs import Jobs
@@ -52,10 +56,6 @@ from relay.node import Node
 from relay.objects.store import ObjectStore
 from relay.outbound.client import Outbound
 from relay.outbound.reach import Reach
-from relay.service.live import lane as lanes
-from relay.service.live import live
-from relay.service.sealing import seal
-from relay.service.storage import chunked
 from relay.signing.client import Signer
 from tests import buckets
 from tests.databases import new_url

@@ -14,8 +14,8 @@ from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import LiveUpdate
 from localstore.core.model.seal import PrepareSealsRequest, SealBudgetExceeded, SealChange, TreeDelta
 from relay.db.schema import tables
-from relay.service.live import rules
-from relay.service.sealing import trees
+from relay.domain.live import rules
+from relay.domain.sealing import trees
 from tests.relay.service.live_world import Device, World, world
 
 BIG = b"\0" * (limits.BLOB_FILE + 1)

@@ -12,8 +12,8 @@ from localstore.core.lane.carry import carry
 from localstore.core.lane.lane import Lane
 from localstore.core.model.live import LaneState, UpdateAnswer
 from localstore.core.model.ref import RefCreate, StaleHead
-from relay.service import ref as refs
-from relay.service.storage import verification
+from relay.domain.repository import ref as refs
+from relay.domain.upkeep import verification
 from tests.relay.service.live_world import Device, World, world
 
 PATHS = ("a", "d/b", "d/c")

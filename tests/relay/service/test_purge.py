@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 from relay.db.schema import metadata, tables
-from relay.service.upkeep import PURGED_AT_ONCE, PurgeFailed, purge
+from relay.domain.upkeep.upkeep import PURGED_AT_ONCE, PurgeFailed, purge
 from tests import databases
 from tests.patience import PATIENCE
 from tests.relay.conftest import Account, Relay

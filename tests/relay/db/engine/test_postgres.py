@@ -14,6 +14,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.sql.base import Executable
 
 import relay.db
+import relay.domain
 from localstore.core.errors import Unavailable
 from localstore.core.model.sync import Event
 from relay.db.engine.database import Contended, ForeignKeyViolation, NotNullViolation, UniqueViolation
@@ -54,14 +55,16 @@ def nonce(name):
 
 
 def statements():
-    """Every statement of `relay.db`, by its name."""
-    for module in pkgutil.walk_packages(relay.db.__path__, "relay.db."):
+    """Every statement of `relay.db` and of the rows of subjects, by its name."""
+    shared = pkgutil.walk_packages(relay.db.__path__, "relay.db.")
+    of_subjects = pkgutil.walk_packages(relay.domain.__path__, "relay.domain.")
+    for module in (*shared, *(one for one in of_subjects if "rows" in one.name.split("."))):
         found = importlib.import_module(module.name)
         for name, value in vars(found).items():
             several = value if isinstance(value, tuple) else (value,)
             for number, one in enumerate(several):
                 if not name.startswith("_") and isinstance(one, Executable) and hasattr(one, "get_children"):
-                    yield f"{module.name.removeprefix('relay.db.')}.{name}[{number}]", one
+                    yield f"{module.name.removeprefix('relay.')}.{name}[{number}]", one
 
 
 async def test_postgres_understands_every_statement():

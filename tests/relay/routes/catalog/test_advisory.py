@@ -15,7 +15,7 @@ from localstore.core.rights import OPERATIONS
 from relay.base import edition
 from relay.caller import View, repo_name
 from relay.db import repo as repos
-from relay.service.catalog import advisory
+from relay.domain.catalog import advisory
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 

@@ -15,9 +15,9 @@ from sqlalchemy import func, select
 
 from localstore.core.limits import ASSET_FILE, BLOB_FILE, MIB, NOTES_BYTES
 from relay.db.schema import tables
-from relay.service import release as rules
-from relay.service.storage.collect import collect
-from relay.service.storage.verification import audit
+from relay.domain.release import release as rules
+from relay.domain.storage.collect import collect
+from relay.domain.upkeep.verification import audit
 from tests.patience import PATIENCE
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok

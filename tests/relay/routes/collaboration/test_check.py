@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from localstore.core import limits
-from relay.service.checks import check as rules
+from relay.domain.checks import check as rules
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, ok, own
 from tests.relay.routes.collaboration.runs import checks, refused, run, sealed

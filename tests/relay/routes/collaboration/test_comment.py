@@ -10,7 +10,7 @@ from sqlalchemy import func, select, update
 from localstore.core import limits
 from relay.base.clock import now_ms
 from relay.db.schema import tables
-from relay.service import upkeep
+from relay.domain.upkeep import upkeep
 from tests.relay.histories import create, ok
 from tests.relay.tracker import Tracker, code, world
 
@@ -77,7 +77,7 @@ def test_labels_are_cloned(world: Tracker, monkeypatch: pytest.MonkeyPatch) -> N
     assert code(hidden) == (422, "invalid")
     missing = http.post(f"{mine.url}/labels/clone", json={"source": "no/such"})
     assert hidden.content.replace(source.encode(), b"no/such") == missing.content
-    monkeypatch.setattr("relay.service.discussion.label.LABELS", 1)
+    monkeypatch.setattr("relay.domain.discussion.label.LABELS", 1)
     full = create(world.http, world.who, "full")
     assert code(world.http.post(f"{full.url}/labels/clone", json={"source": source})) == (409, "conflict")
     assert ok(world.http.get(f"{full.url}/labels"))["items"] == []

@@ -13,9 +13,9 @@ from sqlalchemy import delete, func, insert, select, update
 from localstore.core import limits
 from relay.base.clock import now_ms
 from relay.db.schema import tables
+from relay.domain.attention import follow
+from relay.domain.attention.mentions import mentioned
 from relay.events import log
-from relay.service.attention import follow
-from relay.service.attention.mentions import mentioned
 from tests.relay.conftest import Account
 from tests.relay.histories import ok
 from tests.relay.tracker import Tracker, code, world

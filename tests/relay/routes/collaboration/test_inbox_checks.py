@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from relay.service.attention import follow
+from relay.domain.attention import follow
 from tests.relay.histories import ok
 from tests.relay.proposing import LONG, Proposing, lines, proposing
 

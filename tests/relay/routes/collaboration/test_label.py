@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from relay.service.discussion import label as rules
+from relay.domain.discussion import label as rules
 from tests.relay.conftest import Account
 from tests.relay.histories import Repository, create, ok
 

@@ -15,8 +15,8 @@ from sqlalchemy import update
 
 from localstore.core import limits
 from relay.db.schema import tables
-from relay.service import upkeep
-from relay.service.webhook import delivery as deliveries
+from relay.domain.upkeep import upkeep
+from relay.domain.webhook import delivery as deliveries
 from tests.patience import PATIENCE
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from localstore.core import branch_pattern
 from localstore.core.model.collaboration.protection import Protection
-from relay.service.protection import Standing, blockers
+from relay.domain.protection.protection import Standing, blockers
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import create, ok
 from tests.relay.rights.waiting import Team, behind

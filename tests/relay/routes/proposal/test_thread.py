@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from localstore.core.encoding import b64u, unb64u
-from relay.service.attention import follow
+from relay.domain.attention import follow
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import ok
 from tests.relay.live.copies import Copy

@@ -17,10 +17,9 @@ from localstore.core.model.ref import RefCreate, RefUpdate
 from localstore.core.model.seal import SealBudgetExceeded, SealChange, TreeDelta
 from relay.caller import View
 from relay.db.schema import tables
-from relay.service import ref as refs
-from relay.service import upkeep
-from relay.service.live import branch_base, landing, lane
-from relay.service.storage import verification
+from relay.domain.live import branch_base, landing, lane
+from relay.domain.repository import ref as refs
+from relay.domain.upkeep import upkeep, verification
 from tests.relay.service.live.test_landing import Tree, finalize, land, now, prepare
 from tests.relay.service.live_world import Device, World, world
 

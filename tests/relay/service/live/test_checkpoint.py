@@ -13,8 +13,8 @@ import pytest
 from relay.db import job
 from relay.db.engine import sqlite
 from relay.db.live import lane as lanes
-from relay.service.live import checkpoint
-from relay.service.live.live import accept
+from relay.domain.live import checkpoint
+from relay.domain.live.live import accept
 from tests.databases import POSTGRES
 from tests.relay.service.live_world import World, world
 

@@ -16,10 +16,10 @@ from localstore.core.model.live import Lane as LaneAsked
 from localstore.core.model.live import LanesRequest
 from relay.caller import View
 from relay.db.schema import tables
+from relay.domain.live import epochs
+from relay.domain.live import lane as lanes
+from relay.domain.upkeep.verification.frontier import check as audit_frontier
 from relay.memory.lanes import LaneKey
-from relay.service.live import epochs
-from relay.service.live import lane as lanes
-from relay.service.storage.verification.frontier import check as audit_frontier
 from tests.relay.service.live_world import World, world
 
 

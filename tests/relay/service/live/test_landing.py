@@ -25,8 +25,8 @@ from localstore.core.model.seal import (
     TreeDelta,
 )
 from localstore.core.validation import checked
-from relay.service.live import landing
-from relay.service.sealing import trees
+from relay.domain.live import landing
+from relay.domain.sealing import trees
 from tests.patience import PATIENCE
 from tests.relay.service.live_world import Device, World, world
 

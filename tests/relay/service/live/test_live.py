@@ -23,8 +23,8 @@ from localstore.core.model.live import (
 from localstore.core.model.live import Lane as LaneAsked
 from localstore.core.validation import checked
 from relay.db.schema import tables
-from relay.service.live import checkpoint, live
-from relay.service.live import lane as lanes
+from relay.domain.live import checkpoint, live
+from relay.domain.live import lane as lanes
 from tests.relay.service.live_world import Device, World, world
 
 

@@ -27,9 +27,9 @@ from localstore.core.model.seal import (
 from localstore.core.tree import TreeEntry
 from relay.db import seal as seal_rows
 from relay.db.schema import tables
+from relay.domain.repository import ref as refs
+from relay.domain.sealing import seal
 from relay.memory.lanes import LaneKey
-from relay.service import ref as refs
-from relay.service.sealing import seal
 from tests.relay.service.live_world import ORIGIN, World, world
 
 
@@ -161,7 +161,7 @@ async def test_the_bytes_of_a_large_seal_are_looked_for_before_it_lands(
     w: World, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
     """What the collector may take until then is looked for under the lock, as that of small ones."""
-    monkeypatch.setattr("relay.service.sealing.payload.LARGE", 0)
+    monkeypatch.setattr("relay.domain.sealing.payload.LARGE", 0)
     a = await w.device()
     await a.send(await a.create("x", b"1"), await a.blob("bin", b"\0\1"))
     prepared = await a.prepare()

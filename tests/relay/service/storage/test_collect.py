@@ -17,10 +17,11 @@ from localstore.core.errors import NotFound, Unavailable
 from relay.base.clock import now_ms
 from relay.db import ref as refs
 from relay.db.schema import tables
+from relay.domain.storage import roots
+from relay.domain.storage.collect import collect
+from relay.domain.upkeep import verification
+from relay.domain.upkeep.verification import usage
 from relay.objects import store as objects
-from relay.service.storage import roots, verification
-from relay.service.storage.collect import collect
-from relay.service.storage.verification import usage
 from tests import buckets
 from tests.relay.service.live_world import World, opened, world
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from sqlalchemy import update
 
 from relay.db.schema import tables
+from relay.domain.upkeep.verification import usage
 from relay.run.maintenance import Maintenance
-from relay.service.storage.verification import usage
 from tests.relay.service.live_world import World, world
 
 

@@ -1,0 +1,179 @@
+"""Rules of invitations: rights begin when one is accepted."""
+
+from __future__ import annotations
+
+from localstore.core import limits
+from localstore.core.errors import NotFound, RateLimited
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration.access import (
+    AlreadyCollaborator,
+    Invite,
+    InviteCreate,
+    InvitePending,
+)
+from relay.base.actors import actor
+from relay.base.clock import now_ms, rfc3339
+from relay.base.ids import new_id
+from relay.caller import Caller, View, account_name, repo_name
+from relay.db import repo as repos
+from relay.db.engine.database import Row, Tx
+from relay.domain.access.access import (
+    OFFER_MS,
+    account_of,
+    add_collaborator,
+    repo_name_of,
+    require_pending,
+    require_room,
+)
+from relay.domain.access.rows import access as rows
+from relay.http import paging
+
+DAY = 24 * 3600_000
+
+
+async def page(view: View, query: PageQuery) -> Page[Invite]:
+    """Open invitations of a repository"""
+    async with view.read() as tx:
+        return await paging.page(tx, rows.INVITES, query, _to_wire, of_repo=view.repo.id, now=now_ms())
+
+
+async def mine(caller: Caller, query: PageQuery) -> Page[Invite]:
+    """Open invitations of the caller"""
+    who = caller.me.account_id
+    async with caller.read() as tx:
+        return await paging.page(tx, rows.MY_INVITES, query, _to_wire, who=who, now=now_ms())
+
+
+async def create(view: View, body: InviteCreate) -> Invite:
+    """Invite an account to a role
+
+    Raises AlreadyCollaborator, InvitePending, or RateLimited for whoever invites too many.
+    """
+    async with view.write(account_name(view.me.account_id)) as tx:
+        now = now_ms()
+        who, handle = await account_of(tx, body.handle, "/handle")
+        found = await tx.one(repos.ONE, id=view.repo.id, account=who)
+        role = None if found is None else repos.role(found)
+        if role == "owner":
+            raise AlreadyCollaborator(
+                f"@{handle} owns {view.repo.full_name} and may do everything there; "
+                f"to see who else has a role: svc repo collaborator list -R {view.repo.full_name}"
+            )
+        if role is not None:
+            raise AlreadyCollaborator(
+                f"@{handle} has the role {role} already; to change it: "
+                f"svc repo collaborator role {handle} ROLE"
+            )
+        await tx.run(rows.EXPIRE_INVITE, of_repo=view.repo.id, who=who, now=now)
+        if await tx.one(rows.OPEN_INVITE, of_repo=view.repo.id, who=who, now=now) is not None:
+            raise InvitePending(
+                f"@{handle} is invited already; to change the role: svc repo collaborator role {handle} ROLE"
+            )
+        since = {"who": view.me.account_id, "since": now - DAY}
+        limited = view.node.limiter.enabled
+        if limited and await tx.value(rows.INVITED_SINCE, **since) >= limits.INVITES_A_DAY:
+            raise RateLimited(
+                f"{limits.INVITES_A_DAY} invitations within a day are enough; try again tomorrow",
+                retry_after=3600,
+                limit=limits.INVITES_A_DAY,
+            )
+        await require_room(tx, view.repo.id)
+        made = new_id()
+        await tx.run(
+            rows.ADD_INVITE,
+            id=made,
+            repo_id=view.repo.id,
+            account_id=who,
+            inviter_id=view.me.account_id,
+            role=body.role,
+            state="pending",
+            created_at=now,
+            valid_until=now + OFFER_MS,
+        )
+        await view.node.hub.announce(
+            tx, view.repo.id, "invite.create", audience="owner", invite=made, account=who, role=body.role
+        )
+        return await _shown(tx, made)
+
+
+async def cancel(view: View, invite: str) -> Invite:
+    """Cancel an invitation"""
+    async with view.write() as tx:
+        found = await tx.one(rows.INVITE, id=invite, now=now_ms())
+        if found is None or found[1] != view.repo.id:
+            raise NotFound
+        require_pending(found[10], "invitation")
+        await tx.run(rows.END_INVITE, of_id=invite, new_state="cancelled")
+        await view.node.hub.announce(
+            tx, view.repo.id, "invite.cancel", audience="owner", invite=invite, account=found[4]
+        )
+        return await _shown(tx, invite)
+
+
+async def accept(caller: Caller, invite: str) -> Invite:
+    """Accept an invitation: the role begins
+
+    Raises NotFound for everybody else's invitation.
+    """
+    repo_id = await _repo_of(caller, invite)
+    async with caller.write(repo_name(repo_id)) as tx:
+        await caller.recheck(tx)
+        found = await _mine(tx, caller, invite)
+        await tx.run(rows.END_INVITE, of_id=invite, new_state="accepted")
+        await add_collaborator(tx, caller, repo_id, caller.me.account_id, found[14])
+        return await _shown(tx, invite)
+
+
+async def decline(caller: Caller, invite: str) -> Invite:
+    """Decline an invitation"""
+    repo_id = await _repo_of(caller, invite)
+    async with caller.write(repo_name(repo_id)) as tx:
+        await caller.recheck(tx)
+        found = await _mine(tx, caller, invite)
+        await tx.run(rows.END_INVITE, of_id=invite, new_state="declined")
+        await caller.node.hub.announce(
+            tx,
+            repo_id,
+            "invite.decline",
+            audience="owner",
+            invite=invite,
+            account=caller.me.account_id,
+            told=found[7],
+        )
+        return await _shown(tx, invite)
+
+
+async def _repo_of(caller: Caller, invite: str) -> str:
+    found = await caller.node.db.lookup(rows.INVITE, id=invite, now=now_ms())
+    if found is None or found[4] != caller.me.account_id:
+        raise NotFound
+    return str(found[1])
+
+
+async def _mine(tx: Tx, caller: Caller, invite: str) -> Row:
+    """The caller's invitation, which waits for an answer."""
+    found = await tx.one(rows.INVITE, id=invite, now=now_ms())
+    if found is None or found[4] != caller.me.account_id:
+        raise NotFound
+    require_pending(found[10], "invitation")
+    return found
+
+
+async def _shown(tx: Tx, invite: str) -> Invite:
+    found = await tx.one(rows.INVITE, id=invite, now=now_ms())
+    if found is None:
+        raise NotFound
+    return _to_wire(found)
+
+
+def _to_wire(row: Row) -> Invite:
+    return Invite(
+        id=row[0],
+        repo=repo_name_of(row),
+        account=actor(*row[4:7]),
+        inviter=actor(*row[7:10]),
+        role=row[14],
+        state=row[10],
+        created_at=rfc3339(row[11]),
+        expires_at=rfc3339(row[12]),
+    )

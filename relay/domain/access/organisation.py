@@ -1,0 +1,153 @@
+"""Rules of organisations: an owner handle that several people act for. Others are answered as if
+there were none."""
+
+from __future__ import annotations
+
+from localstore.core import limits, names
+from localstore.core.errors import Conflict, Forbidden, NotFound
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration.organisation import (
+    Organisation,
+    OrganisationChange,
+    OrganisationCreate,
+    OrganisationOwns,
+)
+from relay.base.clock import now_ms, rfc3339
+from relay.base.ids import new_account_id
+from relay.caller import Caller
+from relay.db.engine.database import Row, Tx
+from relay.domain.access.rows import organisation as rows
+from relay.domain.access.through import set_base, write_all
+from relay.domain.identity import account as accounts
+from relay.domain.identity import audit
+from relay.http import paging
+
+
+async def page(caller: Caller, query: PageQuery) -> Page[Organisation]:
+    """Those that the caller is a member of, by their handles"""
+    async with caller.read() as tx:
+        return await paging.page(tx, rows.MINE, query, _to_wire, who=caller.me.account_id)
+
+
+async def create(caller: Caller, body: OrganisationCreate) -> Organisation:
+    """Create an organisation; the caller is its first admin"""
+    me = caller.me
+    if me.handle is None:
+        raise Forbidden("an organisation needs an admin with a handle; choose one first: svc login")
+    handle = names.handle(body.handle)
+    async with caller.write(f"handle {handle}") as tx:
+        await caller.recheck(tx)
+        await require_few(tx, me.account_id)
+        await caller.count_created(tx, "organisations")
+        made = await accounts.create(tx, handle, new_account_id(), kind="org")
+        now = now_ms()
+        await tx.run(rows.ADD, org_id=made.id, account_id=me.account_id, role="admin", created_at=now)
+        await audit.record(
+            tx, me.account_id, "organisation.create", made.id, account_id=made.id, handle=handle
+        )
+        return await _shown(tx, caller, made.id)
+
+
+async def get(caller: Caller, org: str) -> Organisation:
+    """An organisation that the caller is a member of"""
+    async with caller.read() as tx:
+        return _to_wire(await member_of(tx, caller, org))
+
+
+async def update(caller: Caller, org: str, body: OrganisationChange) -> Organisation:
+    """Change the handle of an organisation, or the role that all members have in all its repositories"""
+    handle = None if body.handle is None else names.handle(body.handle)
+    async with caller.read() as tx:
+        org_id, former, *_ = await admin_of(tx, caller, org)
+
+    async def act(tx: Tx) -> Organisation:
+        await admin_again(tx, caller, org_id, org)
+        about = (caller.me.account_id, "organisation.update", org_id)
+        if handle is not None:
+            await accounts.rename(tx, org_id, former, handle)
+            await audit.record(tx, *about, account_id=org_id, old=former, new=handle)
+        if body.base_role is not None:
+            await set_base(tx, org_id, body.base_role)
+            await audit.record(tx, *about, account_id=org_id, base_role=body.base_role)
+        return await _shown(tx, caller, org_id)
+
+    handles = () if handle is None else (f"handle {handle}", f"handle {former}")
+    return await write_all(caller, org_id, act, *handles)
+
+
+async def delete(caller: Caller, org: str) -> None:
+    """Delete an organisation that owns nothing
+
+    Its handle is free again.
+    """
+    async with caller.read() as tx:
+        org_id, handle, *_ = await admin_of(tx, caller, org)
+
+    async def act(tx: Tx) -> None:
+        await admin_again(tx, caller, org_id, org)
+        owned = await tx.value(rows.OWNED_COUNT, of_org=org_id)
+        if owned:
+            raise OrganisationOwns(
+                f"{handle} owns {owned} {'repository' if owned == 1 else 'repositories'}, those that can be "
+                f"restored among them; give them away first: svc repo transfer HANDLE -R {handle}/NAME"
+            )
+        now = now_ms()
+        await tx.run(rows.CANCEL_INVITES, of_org=org_id)
+        await tx.run(rows.CANCEL_TRANSFERS_TO, of_org=org_id)
+        await tx.run(rows.REMOVE_ALL, of_org=org_id)
+        await tx.run(rows.DROP_BASE, of_org=org_id)
+        await tx.run(rows.DISBAND, of_org=org_id, now=now)
+        await audit.record(
+            tx, caller.me.account_id, "organisation.delete", org_id, account_id=org_id, handle=handle
+        )
+
+    await write_all(caller, org_id, act)
+
+
+async def member_of(tx: Tx, caller: Caller, org: str) -> Row:
+    """The organisation as one of its members sees it: id, handle, role, members, created, base role.
+    NotFound for everybody else."""
+    handle = org.removeprefix("@").lower()
+    found = await tx.one(rows.BY_HANDLE, handle=handle, who=caller.me.account_id)
+    if found is None:
+        raise NotFound
+    return found
+
+
+async def admin_of(tx: Tx, caller: Caller, org: str) -> Row:
+    """The same for one of its admins; Forbidden for another member."""
+    found = await member_of(tx, caller, org)
+    if found[2] != "admin":
+        raise Forbidden(f"this needs an admin of {found[1]}; to see them: svc org member list {found[1]}")
+    return found
+
+
+async def admin_again(tx: Tx, caller: Caller, org_id: str, org: str) -> None:
+    """`admin_of` in the transaction of an effect, of the same organisation."""
+    if (await admin_of(tx, caller, org))[0] != org_id:
+        raise NotFound
+
+
+async def require_few(tx: Tx, who: str, new: int = 1) -> None:
+    """Raise Conflict if the account would be an admin of more organisations than it may be."""
+    if await tx.value(rows.ADMINISTERED, who=who) + new > limits.ORGANISATIONS:
+        raise Conflict(f"an account is an admin of at most {limits.ORGANISATIONS} organisations")
+
+
+async def _shown(tx: Tx, caller: Caller, org_id: str) -> Organisation:
+    found = await tx.one(rows.BY_ID, of_org=org_id, who=caller.me.account_id)
+    if found is None:
+        raise NotFound
+    return _to_wire(found)
+
+
+def _to_wire(row: Row) -> Organisation:
+    id, handle, role, members, created, base = row
+    return Organisation(
+        id=id,
+        handle=handle,
+        role=role,
+        members=members,
+        created_at=rfc3339(created),
+        base_role=base or "none",
+    )

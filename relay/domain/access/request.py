@@ -1,0 +1,166 @@
+"""Rules of requests for access. A repository that is hidden and one that does not exist answer alike: the
+request is looked up after the answer, by a job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localstore.core import limits
+from localstore.core.errors import NotFound
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration.access import (
+    AccessGrant,
+    AccessRequest,
+    AccessRequestCreate,
+    AccessRequested,
+    AlreadyCollaborator,
+    AlreadyDecided,
+)
+from localstore.core.rights import RANK
+from relay.base.actors import actor
+from relay.base.clock import now_ms, rfc3339
+from relay.base.ids import new_id
+from relay.caller import Caller, View, repo_name
+from relay.db import repo as repos
+from relay.db.engine.database import Author, Row, Tx
+from relay.domain.access.access import add_collaborator
+from relay.domain.access.rows import access as rows
+from relay.http import paging
+from relay.http.limiter import Attempts
+from relay.node import Node
+
+KIND = "access_request"
+_ASKED = Attempts("access_request", limits.ACCESS_REQUESTS_A_DAY, 24 * 3600)
+
+
+def register(node: Node) -> None:
+    """Name who carries requests out; before the node's jobs start."""
+
+    async def keep(data: dict[str, Any]) -> None:
+        await _keep(node, data)
+
+    node.jobs.register(KIND, keep)
+
+
+async def create(caller: Caller, body: AccessRequestCreate) -> AccessRequested:
+    """Request a role in a repository; the answer is the same whether or not it exists
+
+    It may be a further role. Raises AlreadyCollaborator for whoever has it.
+    """
+    me = caller.me
+    _ASKED.count(caller.node.limiter, me.account_id)
+    owner, _, name = body.repo.lower().partition("/")
+    place = {"owner": owner.removeprefix("@"), "name": name}
+    wanted = {**place, "role": body.role, "note": body.note}
+    async with caller.write() as tx:
+        await caller.recheck(tx)
+        seen = await tx.one(repos.BY_NAME, **place, account=me.account_id)
+        held = None if seen is None else repos.role(seen)
+        if RANK[held] >= RANK[body.role]:
+            raise AlreadyCollaborator(f"you have the role {held} in {body.repo} already")
+        await caller.node.jobs.add(tx, KIND, {**wanted, "account": me.account_id})
+    return AccessRequested()
+
+
+async def page(view: View, query: PageQuery) -> Page[AccessRequest]:
+    """Open requests for access"""
+    async with view.read() as tx:
+        return await paging.page(tx, rows.REQUESTS, query, _to_wire, of_repo=view.repo.id)
+
+
+async def grant(caller: Caller, request: str, body: AccessGrant) -> AccessRequest:
+    """The account gets the role it asked for, or `role`; the owner decides."""
+    async with caller.write(repo_name(await _repo_of(caller, request))) as tx:
+        found = await _mine(tx, caller, request)
+        who, role, repo_id = found[1], body.role or found[4], found[8]
+        await tx.run(rows.END_REQUEST, of_id=request, new_state="granted")
+        collaborator = await tx.one(rows.COLLABORATOR, of_repo=repo_id, who=who)
+        if collaborator is None:
+            await add_collaborator(tx, caller, repo_id, who, role, asked=True)
+        elif body.role is not None or RANK[role] > RANK[collaborator[3]]:  # less only if the owner says so
+            await tx.run(rows.SET_ROLE, of_repo=repo_id, who=who, new_role=role)
+            await caller.node.hub.announce(
+                tx, repo_id, "access.change", audience="owner", account=who, role=role, asked=True
+            )
+        return _to_wire((*found[:6], "granted", *found[7:]))
+
+
+async def decline(caller: Caller, request: str) -> AccessRequest:
+    async with caller.write(repo_name(await _repo_of(caller, request))) as tx:
+        found = await _mine(tx, caller, request)
+        await tx.run(rows.END_REQUEST, of_id=request, new_state="declined")
+        await caller.node.hub.announce(
+            tx, found[8], "access.decline", audience="owner", request=request, account=found[1]
+        )
+        return _to_wire((*found[:6], "declined", *found[7:]))
+
+
+async def _keep(node: Node, data: dict[str, Any]) -> None:
+    """Write the request down, if there is such a repository and the account has no such role in it."""
+    who = {"account": data["account"]}
+    found = await node.db.lookup(repos.ANY_BY_NAME, owner=data["owner"], name=data["name"], **who)
+    if found is None:
+        return
+    repo = repos.row(found)
+    async with node.db.write(repo_name(repo.id)) as tx:
+        now = await tx.one(repos.ONE, id=repo.id, **who)
+        if now is None or repos.row(now).state not in ("active", "archived"):
+            return
+        if RANK[repos.role(now)] >= RANK[data["role"]]:
+            return
+        if await tx.value(rows.OPEN_REQUESTS, of_repo=repo.id) >= limits.OPEN_ACCESS_REQUESTS:
+            return
+        await tx.run(rows.DROP_REQUEST, of_repo=repo.id, who=data["account"])
+        made = new_id()
+        await tx.run(
+            rows.ADD_REQUEST,
+            id=made,
+            repo_id=repo.id,
+            account_id=data["account"],
+            role=data["role"],
+            note=data["note"],
+            state="pending",
+            created_at=now_ms(),
+        )
+        await node.hub.announce(
+            tx,
+            repo.id,
+            "access.request",
+            audience="owner",
+            author=Author(data["account"]),
+            request=made,
+            account=data["account"],
+            account_id=repos.row(now).owner_id,  # whose inbox it reaches
+            role=data["role"],
+        )
+
+
+async def _repo_of(caller: Caller, request: str) -> str:
+    """The repository of a request that the caller decides on: NotFound for everybody but its owner."""
+    found = await caller.node.db.lookup(rows.REQUEST, id=request)
+    if found is None:
+        raise NotFound
+    owned = await caller.node.db.lookup(repos.VISIBLE, id=found[8], account=caller.me.account_id)
+    if owned is None or caller.role_of(owned) != "owner":
+        raise NotFound
+    return str(found[8])
+
+
+async def _mine(tx: Tx, caller: Caller, request: str) -> Row:
+    found = await tx.one(rows.REQUEST, id=request)
+    if found is None:
+        raise NotFound
+    owned = await caller.recheck(tx, found[8])
+    if owned[0] is None or caller.role_of(owned) != "owner":
+        raise NotFound
+    if found[6] != "pending":
+        raise AlreadyDecided(f"this request was {found[6]} before")
+    return found
+
+
+def _to_wire(row: Row | tuple[Any, ...]) -> AccessRequest:
+    id, who, handle, kind, role, note, state, created, _ = row
+    account = actor(who, handle, kind)
+    return AccessRequest(
+        id=id, account=account, role=role, note=note, state=state, created_at=rfc3339(created)
+    )

@@ -1,0 +1,139 @@
+"""Collaborators, invitations, requests for access, transfers; organisations and their members."""
+
+from __future__ import annotations
+
+from localstore.core.model.collaboration import access, organisation
+from localstore.core.model.collaboration.access import (
+    AccessGrant,
+    AccessRequest,
+)
+from relay.caller import Caller
+from relay.domain.access import collaborator
+from relay.domain.access import invite as invites
+from relay.domain.access import member as members
+from relay.domain.access import organisation as organisations
+from relay.domain.access import request as requests
+from relay.domain.access import transfer as transfers
+from relay.http.routing import REPOSITORIES, behind
+
+serves = behind(REPOSITORIES)
+
+serves(access.COLLABORATORS, operation="collaborator.list", name="access.list_collaborators")(
+    collaborator.page
+)
+serves(access.SET_ROLE, operation="collaborator.role", name="access.set_role", errors=(409,))(
+    collaborator.set_role
+)
+serves(access.REMOVE, operation="collaborator.remove", name="access.remove_collaborator", errors=(409,))(
+    collaborator.remove
+)
+serves(access.INVITES, operation="invite.list", name="access.list_invites")(invites.page)
+serves(access.INVITE, operation="invite.create", name="access.create_invite", errors=(409,))(invites.create)
+serves(access.CANCEL_INVITE, operation="invite.cancel", name="access.cancel_invite", errors=(409, 410))(
+    invites.cancel
+)
+serves(access.MY_INVITES, operation="invite.mine", name="access.list_my_invites")(invites.mine)
+serves(
+    access.ACCEPT_INVITE,
+    operation="invite.accept",
+    name="access.accept_invite",
+    errors=(409, 410),
+)(invites.accept)
+serves(
+    access.DECLINE_INVITE,
+    operation="invite.decline",
+    name="access.decline_invite",
+    errors=(409, 410),
+)(invites.decline)
+serves(access.REQUEST, operation="access.request", name="access.create_request", errors=(409,))(
+    requests.create
+)
+serves(access.REQUESTS, operation="access.list", name="access.list_requests")(requests.page)
+
+
+@serves(access.GRANT, operation="access.grant", errors=(409,))
+async def grant_request(caller: Caller, request_id: str, body: AccessGrant) -> AccessRequest:
+    """Grant a request: the role begins"""
+    return await requests.grant(caller, request_id, body)
+
+
+@serves(access.DECLINE_REQUEST, operation="access.decline", errors=(409,))
+async def decline_request(caller: Caller, request_id: str) -> AccessRequest:
+    """Decline a request"""
+    return await requests.decline(caller, request_id)
+
+
+serves(access.TRANSFER, operation="transfer.create", name="access.create_transfer", errors=(409,))(
+    transfers.create
+)
+serves(access.TRANSFERS, operation="transfer.list", name="access.list_transfers")(transfers.page)
+serves(
+    access.ACCEPT_TRANSFER,
+    operation="transfer.accept",
+    name="access.accept_transfer",
+    errors=(409, 410),
+)(transfers.accept)
+serves(
+    access.DECLINE_TRANSFER,
+    operation="transfer.decline",
+    name="access.decline_transfer",
+    errors=(409, 410),
+)(transfers.decline)
+serves(
+    access.CANCEL_TRANSFER,
+    operation="transfer.cancel",
+    name="access.cancel_transfer",
+    errors=(409, 410),
+)(transfers.cancel)
+serves(organisation.LIST, operation="organisation.list")(organisations.page)
+serves(organisation.CREATE, operation="organisation.create", errors=(409,))(organisations.create)
+serves(organisation.GET, operation="organisation.get")(organisations.get)
+serves(organisation.UPDATE, operation="organisation.update", errors=(409,))(organisations.update)
+
+serves(
+    organisation.DELETE,
+    operation="organisation.delete",
+    name="organisation.delete_organisation",
+    errors=(409,),
+)(organisations.delete)
+serves(organisation.MEMBERS, operation="member.list", name="organisation.list_members")(members.page)
+serves(
+    organisation.INVITES,
+    operation="member.invites",
+    name="organisation.list_member_invites",
+)(members.invites)
+serves(
+    organisation.INVITE,
+    operation="member.invite",
+    name="organisation.invite_member",
+    errors=(409,),
+)(members.invite)
+serves(
+    organisation.SET_ROLE,
+    operation="member.role",
+    name="organisation.set_member_role",
+    errors=(409,),
+)(members.set_role)
+serves(
+    organisation.REMOVE,
+    operation="member.remove",
+    name="organisation.remove_member",
+    errors=(409,),
+)(members.remove)
+serves(
+    organisation.MY_INVITES,
+    operation="member.mine",
+    name="organisation.list_my_member_invites",
+)(members.my_invites)
+serves(
+    organisation.ACCEPT,
+    operation="member.accept",
+    name="organisation.accept_member_invite",
+    errors=(409, 410),
+)(members.accept)
+serves(
+    organisation.DECLINE,
+    operation="member.decline",
+    name="organisation.decline_member_invite",
+    errors=(409, 410),
+)(members.decline)

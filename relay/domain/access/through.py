@@ -1,0 +1,138 @@
+"""Roles through an organisation: its admins have the role owner in everything that it owns, its members its
+base role, as rows of collaborators with their source, so that the one query of the gate sees them. Whoever
+changes who is an admin, what all members have, or what an organisation owns, rewrites these rows in the same
+transaction, which locks the organisation and the repositories."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from localstore.core import limits
+from localstore.core.errors import Conflict
+from relay.base.clock import now_ms
+from relay.caller import Caller, account_name, repo_name
+from relay.db.engine.database import Tx
+from relay.domain.access.rows import access
+from relay.domain.access.rows import organisation as rows
+from relay.domain.access.rows import roles_by_org as roles
+from relay.events import log
+
+T = TypeVar("T")
+TRIES = 10  # times that an organisation may get a repository while its members are locked out
+
+
+class _Moved(Exception):
+    """The organisation has a repository that the transaction does not lock."""
+
+
+async def write_all(caller: Caller, org_id: str, act: Callable[[Tx], Awaitable[T]], *names: str) -> T:
+    """`act` in a transaction that locks the organisation, all its repositories, and `names`."""
+    for _ in range(TRIES):
+        async with caller.read() as tx:
+            known = {str(row[0]) for row in await tx.all(rows.OWNED, of_org=org_id)}
+        with contextlib.suppress(_Moved):
+            async with caller.write(account_name(org_id), *map(repo_name, known), *names) as tx:
+                if not {str(row[0]) for row in await tx.all(rows.OWNED, of_org=org_id)} <= known:
+                    raise _Moved
+                await caller.recheck(tx)
+                return await act(tx)
+    raise Conflict("the repositories of this organisation are changing; try again")
+
+
+async def raise_all(tx: Tx, org_id: str, who: str) -> None:
+    """The account becomes an admin or a member: what it has by that in every repository."""
+    values = {"of_org": org_id, "who": who}
+    before = {row[0]: row[1] for row in await tx.all(roles.ROLES, **values)}
+    await _run(tx, roles.RAISE, **values, now=now_ms())
+    for repo_id, role, *_ in await tx.all(roles.ROLES, **values):
+        if role != before.get(repo_id):
+            kind = "access.change" if repo_id in before else "access.grant"
+            await _announce(tx, repo_id, kind, who, role)
+
+
+async def lower_all(tx: Tx, org_id: str, who: str) -> None:
+    """The account is not an admin any more: it keeps the roles that were given to it, and what all members
+    have."""
+    values = {"of_org": org_id, "who": who}
+    before = [row for row in await tx.all(roles.ROLES, **values) if row[2] is not None]
+    await _run(tx, roles.LOWER, **values)
+    await _run(tx, roles.RAISE, **values, now=now_ms())
+    after = {row[0]: row[1] for row in await tx.all(roles.ROLES, **values)}
+    for repo_id, *_ in before:
+        kind = "access.change" if repo_id in after else "access.remove"
+        await _announce(tx, repo_id, kind, who, after.get(repo_id))
+
+
+async def set_base(tx: Tx, org_id: str, role: str) -> None:
+    """What all members of the organisation have in everything that it owns; none: what is given to them."""
+    there = await tx.value(rows.COUNT, of_org=org_id) * await tx.value(rows.OWNED_COUNT, of_org=org_id)
+    if role != "none" and there > limits.BASE_ROLES:
+        raise Conflict(
+            f"members times repositories are more than {limits.BASE_ROLES} here, too many for a role of all "
+            "members; give roles in its repositories instead"
+        )
+    before = {(row[0], row[1]): row[2:] for row in await tx.all(roles.HELD, of_org=org_id)}
+    await _run(tx, roles.LOWER_ALL, of_org=org_id)
+    if role == "none":
+        await tx.run(rows.DROP_BASE, of_org=org_id)
+    else:
+        await tx.run(rows.SET_BASE, org_id=org_id, role=role)
+    await _run(tx, roles.RAISE_ALL, of_org=org_id, now=now_ms())
+    after = {(row[0], row[1]): row[2:] for row in await tx.all(roles.HELD, of_org=org_id)}
+    for repo_id, who in sorted(before.keys() | after.keys()):
+        had, given = before.get((repo_id, who)) or (after[repo_id, who][1],) * 2
+        has = after[repo_id, who][0] if (repo_id, who) in after else given
+        if has != had:
+            kind = "access.remove" if has is None else "access.grant" if had is None else "access.change"
+            await _announce(tx, repo_id, kind, who, has)
+
+
+async def given(tx: Tx, repo_id: str, who: str) -> str | None:
+    """What was given to an account in a repository has changed: its row of collaborators says it, or is gone.
+    What it has as a member outranks that. Returns the role that it has now."""
+    values = {"of_repo": repo_id, "who": who}
+    await tx.run(roles.NOT_BY_ORG, **values)
+    await _run(tx, roles.LIFT, **values, now=now_ms())
+    found = await tx.one(access.COLLABORATOR, **values)
+    return found[3] if found else None
+
+
+async def drop_all(tx: Tx, org_id: str, who: str) -> None:
+    """The account is not a member any more: it loses every role, invitation and request in the organisation's
+    repositories, those that were given to it too."""
+    values = {"of_org": org_id, "who": who}
+    before = await tx.all(roles.ROLES, **values)
+    await _run(tx, roles.DROP, **values)
+    for repo_id, *_ in before:
+        await _announce(tx, repo_id, "access.remove", who, None)
+
+
+async def enter(tx: Tx, repo_id: str) -> None:
+    """The repository has a new owner: if that is an organisation, its members get their roles."""
+    await _run(tx, roles.ENTER, of_repo=repo_id, now=now_ms())
+
+
+async def leave(tx: Tx, repo_id: str) -> None:
+    """The repository gets another owner. Whoever was given a role keeps it."""
+    await _run(tx, roles.LEAVE, of_repo=repo_id)
+
+
+async def is_admin(tx: Tx, org_id: str, who: str) -> bool:
+    return await tx.one(rows.IS_ADMIN, of_org=org_id, who=who) is not None
+
+
+async def acts_for(tx: Tx, owner_id: str, who: str) -> bool:
+    """Whether the account is this owner, or an admin of this organisation."""
+    return owner_id == who or await is_admin(tx, owner_id, who)
+
+
+async def _run(tx: Tx, statements: Sequence[Any], **values: Any) -> None:
+    for one in statements:
+        await tx.run(one, **values)
+
+
+async def _announce(tx: Tx, repo_id: str, kind: str, who: str, role: str | None) -> None:
+    data = {"account": who} if role is None else {"account": who, "role": role}
+    await log.append(tx, kind, repo_id=repo_id, audience="owner", data=data)

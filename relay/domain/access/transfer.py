@@ -1,0 +1,205 @@
+"""Rules of transfers: a repository gets another owner when that one accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localstore.core import limits
+from localstore.core.errors import Conflict, Invalid, NotFound
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration.access import Transfer, TransferCreate, TransferPending
+from localstore.core.model.repo import NameTaken
+from relay.base.actors import actor
+from relay.base.clock import now_ms, rfc3339
+from relay.base.ids import new_id
+from relay.caller import Caller, View, account_name, repo_name
+from relay.capacity import quota
+from relay.db import repo as repos
+from relay.db.engine.database import Row, Tx, UniqueViolation
+from relay.db.repo import RepoRow
+from relay.domain.access import through
+from relay.domain.access.access import OFFER_MS, owner_of, repo_name_of, require_pending
+from relay.domain.access.rows import access as rows
+from relay.domain.access.through import acts_for
+from relay.domain.attention import social
+from relay.domain.identity.rows import account as accounts
+from relay.domain.webhook import webhook as webhooks
+from relay.http import paging
+
+
+async def page(caller: Caller, query: PageQuery) -> Page[Transfer]:
+    """Open transfers that the caller sent or may accept"""
+    who = caller.me.account_id
+    async with caller.read() as tx:
+        return await paging.page(tx, rows.MY_TRANSFERS, query, _to_wire, who=who, now=now_ms())
+
+
+async def create(view: View, body: TransferCreate) -> Transfer:
+    """Offer the repository to another owner
+
+    Ownership does not move yet.
+    """
+    async with view.write() as tx:
+        now = now_ms()
+        to = await owner_of(tx, body.to, "/to")
+        who, handle = to.id, to.handle
+        if body.org and to.kind != "org":
+            raise Invalid(f"{handle} is a person; omit --org", pointer="/org")
+        if not body.org and to.kind == "org":
+            raise Invalid(f"{handle} is an organisation; add --org", pointer="/to")
+        if who == view.repo.owner_id:
+            raise Conflict(f"@{handle} owns {view.repo.full_name} already")
+        await tx.run(rows.EXPIRE_TRANSFER, of_repo=view.repo.id, now=now)
+        made = new_id()
+        try:
+            await tx.run(
+                rows.ADD_TRANSFER,
+                id=made,
+                repo_id=view.repo.id,
+                sender_id=view.me.account_id,
+                account_id=who,
+                state="pending",
+                created_at=now,
+                valid_until=now + OFFER_MS,
+            )
+        except UniqueViolation:
+            raise TransferPending(
+                f"{view.repo.full_name} has an open transfer; see: svc repo transfer-list"
+            ) from None
+        await view.node.hub.announce(
+            tx, view.repo.id, "transfer.create", audience="owner", transfer=made, account=who
+        )
+        return await _shown(tx, made)
+
+
+async def accept(caller: Caller, transfer: str) -> Transfer:
+    """Accept a transfer: the caller becomes the owner
+
+    Or their organisation does. A person who was the owner keeps the role admin. The old address leads here
+    for 90 days; webhooks are switched off. NameTaken, QuotaExceeded: the transfer stays open.
+    """
+    known = await _known(caller, transfer)
+    async with caller.write(
+        repo_name(known[1]), account_name(known[4]), account_name(known[13])
+    ) as tx:  # whose names are taken and reserved, and whose quotas count
+        await caller.recheck(tx)
+        found = await _open(tx, transfer)
+        if not await acts_for(tx, found[4], caller.me.account_id):
+            raise NotFound
+        row = await tx.one(repos.ONE, id=found[1], account=caller.me.account_id)
+        if row is None or found[5] is None or found[13] != known[13]:
+            raise NotFound
+        old = repos.row(row)
+        await _move(tx, caller, old, found[4], found[5])
+        await tx.run(rows.END_TRANSFER, of_id=transfer, new_state="accepted")
+        await caller.node.hub.announce(
+            tx,
+            old.id,
+            "repo.transfer",
+            audience="reader",
+            transfer=transfer,
+            account=found[4],
+            sender=old.owner_id,
+        )
+        return await _shown(tx, transfer)
+
+
+async def decline(caller: Caller, transfer: str) -> Transfer:
+    """Decline a transfer
+
+    For the new owner, who does not want it.
+    """
+    return await _end(caller, transfer, (4,), "declined", "transfer.decline")
+
+
+async def cancel(caller: Caller, transfer: str) -> Transfer:
+    """Cancel a transfer
+
+    For whoever offered the repository, or owns it.
+    """
+    return await _end(caller, transfer, (7, 13), "cancelled", "transfer.cancel")
+
+
+async def _end(caller: Caller, transfer: str, whose: tuple[int, ...], state: str, kind: str) -> Transfer:
+    known = await _known(caller, transfer)
+    owners = [account_name(known[one]) for one in whose]  # who is an admin of these stays so meanwhile
+    async with caller.write(repo_name(known[1]), *owners) as tx:
+        await caller.recheck(tx)
+        found = await _open(tx, transfer)
+        if not await _acts_for_one(tx, [found[one] for one in whose], caller.me.account_id):
+            raise NotFound
+        await tx.run(rows.END_TRANSFER, of_id=transfer, new_state=state)
+        await caller.node.hub.announce(
+            tx, found[1], kind, audience="owner", transfer=transfer, account=found[4], told=found[7]
+        )
+        return await _shown(tx, transfer)
+
+
+async def _move(tx: Tx, caller: Caller, old: RepoRow, new: str, handle: str) -> None:
+    """Make `new`, whose handle it is, the owner."""
+    now = now_ms()
+    holder = await tx.value(repos.ALIAS_OF, owner=handle, name=old.name, now=now)
+    if holder is not None and holder != old.id:
+        raise NameTaken(f"{handle}/{old.name} is reserved for a repository that was renamed")
+    await quota.transfer(tx, old.id, old.owner_id, new, caller.node.config.quota)
+    await through.leave(tx, old.id)
+    await tx.run(rows.REMOVE, of_repo=old.id, who=new)
+    await tx.run(rows.CANCEL_INVITE_OF, of_repo=old.id, who=new)
+    try:
+        await tx.run(rows.SET_OWNER, of_repo=old.id, new_owner=new, now=now)
+    except UniqueViolation:
+        raise NameTaken(
+            f"there is a repository {handle}/{old.name}; rename it, then accept: svc repo rename NEW -R "
+            f"{handle}/{old.name}"
+        ) from None
+    if await tx.value(accounts.KIND, id=old.owner_id) != "org":  # an organisation has no roles elsewhere
+        await tx.run(rows.ADD, repo_id=old.id, account_id=old.owner_id, role="admin", created_at=now)
+    await through.enter(tx, old.id)
+    await social.watch_own(tx, old.id, caller.me.account_id)
+    await webhooks.switch_off_all(tx, old.id)
+    until = now + limits.ALIAS * 1000
+    await tx.run(repos.ALIAS_DROP, owner=handle, name=old.name)
+    await tx.run(repos.ALIAS_DROP, owner=old.owner, name=old.name)
+    await tx.run(repos.ALIAS_INSERT, owner=old.owner, name=old.name, repo_id=old.id, expires_at=until)
+
+
+async def _known(caller: Caller, transfer: str) -> Row:
+    """The transfer, of whoever takes part in it; NotFound for everybody else."""
+    async with caller.read() as tx:
+        found = await tx.one(rows.TRANSFER, id=transfer, now=now_ms())
+        me = caller.me.account_id
+        if found is None or not await _acts_for_one(tx, (found[4], found[7], found[13]), me):
+            raise NotFound
+    return found
+
+
+async def _acts_for_one(tx: Tx, owners: Sequence[str], who: str) -> bool:
+    return any([await acts_for(tx, one, who) for one in owners])
+
+
+async def _open(tx: Tx, transfer: str) -> Row:
+    found = await tx.one(rows.TRANSFER, id=transfer, now=now_ms())
+    if found is None:
+        raise NotFound
+    require_pending(found[10], "transfer")
+    return found
+
+
+async def _shown(tx: Tx, transfer: str) -> Transfer:
+    found = await tx.one(rows.TRANSFER, id=transfer, now=now_ms())
+    if found is None:
+        raise NotFound
+    return _to_wire(found)
+
+
+def _to_wire(row: Row) -> Transfer:
+    return Transfer(
+        id=row[0],
+        repo=repo_name_of(row),
+        to=actor(*row[4:7]),
+        sender=actor(*row[7:10]),
+        state=row[10],
+        created_at=rfc3339(row[11]),
+        expires_at=rfc3339(row[12]),
+        org=row[6] == "org",
+    )

@@ -1,0 +1,176 @@
+"""The caller's inbox; titles and names are read with the caller's current rights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from localstore.core.errors import NotFound
+from localstore.core.model.base import Page
+from localstore.core.model.collaboration.inbox import (
+    InboxChanged,
+    InboxItem,
+    InboxMarks,
+    InboxQuery,
+    InboxRepo,
+    InboxState,
+    InboxSubject,
+)
+from localstore.core.numbers import whole_number
+from relay.base.actors import actor
+from relay.base.clock import now_ms, rfc3339
+from relay.caller import Caller
+from relay.db.engine.database import Row, Tx
+from relay.db.engine.keyset import Keyset
+from relay.domain.attention.rows import inbox as rows
+from relay.domain.attention.rows import inbox_offers as offers
+from relay.http.paging import Cursor, page_size
+
+# In the id of a row about an organisation, where others have a number: an invitation to it, a declined one.
+ORG, DECLINED = "org", "declined"
+
+
+async def page(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
+    """The caller's inbox, newest first
+
+    Without what is done, unless `all`. Invitations to organisations are among them while they wait, and for
+    who invited once they are declined.
+    """
+    wanted: dict[str, Any] = {} if query.reason is None else {"reason": query.reason}
+    left = frozenset() if query.all else frozenset({"open"})
+    mine = rows.page(frozenset({*left, *wanted}))
+    lists: list[tuple[Keyset, Callable[[Row], InboxItem]]] = [(mine, _to_wire)]
+    if query.reason in (None, "invited"):
+        lists += [(offers.page(left), _offer), (offers.answers(left), _answer)]
+    size = page_size(query.limit)
+    values = {"account": caller.me.account_id, "current": now_ms(), "limit": size + 1}
+    found: list[tuple[tuple[Any, ...], InboxItem]] = []
+    async with caller.read() as tx:
+        for keyset, to_wire in lists:
+            of = {**values, **(wanted if keyset is mine else {})}
+            if query.cursor is None:
+                some = await tx.all(keyset.first, **of)
+            else:
+                after = dict(zip(keyset.names, Cursor.read(query.cursor, *keyset.blank), strict=True))
+                some = await tx.all(keyset.next, **of, **after)
+            found += [(keyset.key(row), to_wire(row)) for row in some]
+    found.sort(key=itemgetter(0), reverse=True)
+    more = len(found) > size
+    items = [item for _, item in found[:size]]
+    return Page(items=items, next_cursor=Cursor.write(*found[size - 1][0]) if more else None)
+
+
+class _Marking(NamedTuple):
+    """How one row is read and marked."""
+
+    one: Any
+    mark: Any
+    to_wire: Callable[[Row], InboxItem]
+    about: dict[str, Any]
+
+
+async def update(caller: Caller, item: str, body: InboxState) -> InboxItem:
+    """Mark one row as read, done or unread
+
+    Raises NotFound if its subject is hidden by now.
+    """
+    marking = _marking(caller, item)
+    if marking is None:
+        raise NotFound
+    async with caller.write() as tx:
+        await caller.recheck(tx)
+        if not await _mark(tx, marking, body):
+            raise NotFound
+        found = await tx.one(marking.one, **marking.about)
+        if found is None:
+            raise NotFound
+        return marking.to_wire(found)
+
+
+def _marking(caller: Caller, item: str) -> _Marking | None:
+    """How the row with this id is marked; None if there can be no such row."""
+    about_id, _, digits = item.rpartition(".")
+    me = {"account": caller.me.account_id, "current": now_ms()}
+    if digits == ORG:
+        return _Marking(offers.ONE, offers.MARK, _offer, {**me, "of_org": about_id})
+    if digits == DECLINED:
+        return _Marking(offers.ANSWER, offers.MARK_ANSWER, _answer, {**me, "of_invite": about_id})
+    number = whole_number(digits)
+    if number is None or str(number) != digits:
+        return None
+    return _Marking(rows.ONE, rows.MARK, _to_wire, {**me, "of_repo": about_id, "of_number": number})
+
+
+async def _mark(tx: Tx, marking: _Marking, body: InboxState) -> bool:
+    """Mark a row; False if the caller has no such row or its subject is hidden by now."""
+    if await tx.one(marking.one, **marking.about) is None:
+        return False
+    await tx.run(marking.mark, **marking.about, **_marks(body))
+    return True
+
+
+async def update_all(caller: Caller, body: InboxMarks) -> InboxChanged:
+    """Mark the rows that are named, or all that are not done
+
+    Passes over those of `ids` that are not there by now.
+    """
+    me, marks = caller.me.account_id, _marks(body)
+    async with caller.write() as tx:
+        await caller.recheck(tx)
+        if body.ids is not None:
+            wanted = [_marking(caller, item) for item in dict.fromkeys(body.ids)]
+            marked = [await _mark(tx, marking, body) for marking in wanted if marking is not None]
+            return InboxChanged(changed=sum(marked))
+        changed = await tx.run(rows.MARK_ALL, account=me, **marks)
+        changed += await tx.run(offers.MARK_ALL, account=me, current=now_ms(), **marks)
+        changed += await tx.run(offers.MARK_ANSWERS, account=me, **marks)
+    return InboxChanged(changed=changed)
+
+
+def _marks(body: InboxState) -> dict[str, bool]:
+    return {"new_unread": body.state == "unread", "new_done": body.state == "done"}
+
+
+def _to_wire(row: Row) -> InboxItem:
+    repo_id, number, reason, unread, done, updated, owner, name, kind, title, event, *who = row
+    full_name = f"{owner}/{name}"
+    subject = (
+        InboxSubject(kind=kind, number=number, title=title)
+        if number
+        else InboxSubject(kind="repository", number=None, title=full_name)
+    )
+    return InboxItem(
+        id=f"{repo_id}.{number}",
+        repo=InboxRepo(id=repo_id, full_name=full_name),
+        subject=subject,
+        reason=reason,
+        unread=bool(unread),
+        done=bool(done),
+        updated_at=rfc3339(updated),
+        event=event,
+        actor=actor(*who) if who[0] else None,
+    )
+
+
+def _offer(row: Row) -> InboxItem:
+    return _of_org(row, ORG, "invite.create")
+
+
+def _answer(row: Row) -> InboxItem:
+    return _of_org(row, DECLINED, "invite.decline")
+
+
+def _of_org(row: Row, suffix: str, event: str) -> InboxItem:
+    about_id, _, unread, done, updated, handle, *who = row
+    return InboxItem(
+        id=f"{about_id}.{suffix}",
+        repo=None,
+        subject=InboxSubject(kind="organisation", number=None, title=handle),
+        reason="invited",
+        unread=bool(unread),
+        done=bool(done),
+        updated_at=rfc3339(updated),
+        event=event,
+        actor=actor(*who),
+    )

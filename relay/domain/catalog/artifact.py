@@ -1,0 +1,23 @@
+"""Artifacts of a seal, as the caller sees its tree."""
+
+from __future__ import annotations
+
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.catalog.artifact import Artifact
+from relay.caller import View
+from relay.http.paging import Cursor, page_size
+from relay.service.history import sealed
+
+
+async def page(view: View, seal_id: str, query: PageQuery) -> Page[Artifact]:
+    """The files of a seal that are not text, by path"""
+    size, (after,) = page_size(query.limit), Cursor.read(query.cursor, "")
+    found = await sealed.seal(view, seal_id)
+    items: list[Artifact] = []
+    async for path, file in sealed.files(view, found.root):
+        if file.kind not in ("blob", "chunked") or path <= after:
+            continue
+        if len(items) == size:
+            return Page(items=items, next_cursor=Cursor.write(items[-1].path))
+        items.append(Artifact(path=path, kind=file.kind, blake3=file.digest.hex(), size=file.size))
+    return Page(items=items)

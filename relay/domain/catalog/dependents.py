@@ -1,0 +1,87 @@
+"""What the default branches of repositories depend on, kept so that it is found from the other end.
+
+A follower of the log asks for work when a head moved, and the work reads `depends` of .svc.yaml. Nobody who
+pushes waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from localstore.core import manifest, tree
+from localstore.core.errors import Invalid
+from localstore.core.limits import MANIFEST_BYTES
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.catalog.dependency import Dependent
+from localstore.core.names import MANIFEST
+from relay.base.clock import now_ms
+from relay.caller import View, repo_name
+from relay.db import seal as seals
+from relay.db.engine.database import Tx
+from relay.domain.catalog.rows import dependency as rows
+from relay.events.jobs import SECOND, Pace
+from relay.events.log import Logged
+from relay.http import paging
+from relay.memory import trees
+from relay.node import Node
+
+NAME = JOB = "dependents"
+KINDS = ("ref.create", "ref.update", "repo.create", "repo.update", "seal.create")
+PACE = Pace(slots=1, deadline=60 * SECOND)
+
+
+def register(node: Node) -> None:
+    """Before the node's jobs and followers start."""
+
+    async def job(data: dict[str, Any]) -> None:
+        await settle(node, data["repo_id"])
+
+    node.jobs.register(JOB, job, PACE)
+    node.followers.register(NAME, _asking(node), KINDS)
+
+
+def _asking(node: Node) -> Callable[[Tx, Sequence[Logged]], Awaitable[None]]:
+    async def follow(tx: Tx, events: Sequence[Logged]) -> None:
+        for repo_id in sorted({event.repo_id for event in events if event.repo_id is not None}):
+            await node.jobs.add(tx, JOB, {"repo_id": repo_id})
+
+    return follow
+
+
+async def settle(node: Node, repo_id: str) -> None:
+    """Keep what the head depends on. Where it moves meanwhile, the work that follows from that does."""
+    async with node.db.read(snapshot=True) as tx:
+        head = await tx.value(rows.HEAD, of_repo=repo_id)
+        names = await _depends(node, tx, repo_id, head) if head is not None else ()
+    async with node.db.write(repo_name(repo_id)) as tx:
+        if await tx.value(rows.HEAD, of_repo=repo_id) != head:
+            return
+        await tx.run(rows.CLEAR, of_repo=repo_id)
+        await tx.many(rows.INSERT, [{"name": name, "repo_id": repo_id} for name in names])
+
+
+async def _depends(node: Node, tx: Tx, repo_id: str, head: str) -> Sequence[str]:
+    root = await seals.root_of(tx, repo_id, head)
+    found = await trees.drive(tree.lookup(root, [MANIFEST]), trees.stored(node.objects, tx))
+    entry = found.get(MANIFEST)
+    if entry is None or entry.size > MANIFEST_BYTES:
+        return ()
+    data = await node.objects.read(entry.digest, repo_id, tx)
+    try:
+        return sorted({name.lower() for name in manifest.parse(data).depends})
+    except Invalid:
+        return ()
+
+
+async def page(view: View, query: PageQuery) -> Page[Dependent]:
+    """Repositories whose default branch depends on this one
+
+    They come by id. A repository shows only to whoever sees it and its manifest.
+    """
+    me = view.principal.account_id if view.principal else ""
+    async with view.read() as tx:
+        old = await tx.all(rows.OLD_NAMES, of_repo=view.repo.id, now=now_ms())
+        names = [view.repo.full_name, *(name for (name,) in old)]
+        into = rows.DEPENDENTS.into(Dependent)
+        return await paging.page(tx, rows.DEPENDENTS, query, into, account=me, names=names)

@@ -1,0 +1,190 @@
+"""Rules of checks: which a repository knows, which are required, and their states on seals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localstore.core import limits, validation
+from localstore.core.errors import NotFound
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration.check import Check, Rollup, SealCheck, SealChecks
+from localstore.core.model.collaboration.run import RunQuery, state_of
+from relay.base.clock import rfc3339_or_none
+from relay.caller import View
+from relay.db.engine.database import Row, Tx
+from relay.domain.checks.rows import check as rows
+from relay.domain.checks.rows import run as runs
+from relay.domain.checks.rows.run import RunRow
+from relay.domain.checks.wire import to_wire
+from relay.http import paging
+
+
+async def page(view: View, query: PageQuery) -> Page[Check]:
+    """Checks that are enabled or have reported, by name"""
+    async with view.read() as tx:
+        return await paging.page(tx, rows.PAGE, query, _listed, of_repo=view.repo.id)
+
+
+async def enable(view: View, name: str) -> Check:
+    """Enable a check: it has to pass before a proposal is merged
+
+    It need not have reported before.
+    """
+    named = validation.checked(RunQuery(name=name)).name or name
+    async with view.write() as tx:
+        here = {"of_repo": view.repo.id, "of_check": named.casefold()}
+        old = await tx.one(rows.ONE, **here)
+        if old is None or not old[2]:
+            used = await tx.value(rows.COUNT_ENABLED, of_repo=view.repo.id)
+            view.require_room(used, limits.CHECKS_ENABLED, "enabled checks")
+            if old is None:
+                await _add(tx, view, named, True)
+            else:
+                await tx.run(rows.SET, **here, new_name=named, new_enabled=True)
+        await view.node.hub.announce(tx, view.repo.id, "check.enable", name=named)
+        found = await tx.one(rows.ONE, **here)
+        if found is None:
+            raise NotFound
+        return _listed(found)
+
+
+async def disable(view: View, name: str) -> None:
+    """Disable a check
+
+    Its reports stay. Raises NotFound unless it is enabled.
+    """
+    async with view.write() as tx:
+        here = {"of_repo": view.repo.id, "of_check": name.casefold()}
+        old = await tx.one(rows.ONE, **here)
+        if old is None or not old[2]:
+            raise NotFound
+        if old[3] is None:
+            await tx.run(rows.DELETE, **here)
+        else:
+            await tx.run(rows.SET, **here, new_name=old[1], new_enabled=False)
+        await view.node.hub.announce(tx, view.repo.id, "check.disable", name=old[1])
+
+
+async def of_seal(view: View, seal_id: str) -> SealChecks:
+    """States of the checks on a seal
+
+    Those that reported, and enabled ones that did not.
+    """
+    here = {"of_repo": view.repo.id, "of_seal": seal_id}
+    async with view.read(snapshot=True) as tx:
+        if await tx.value(runs.BRANCH_OF_SEAL, **here) is None:
+            raise NotFound
+        required = dict(map(tuple, await tx.all(rows.ENABLED, of_repo=view.repo.id)))
+        found = {row.name.casefold(): row for row in map(runs.row, await tx.all(runs.OF_SEAL, **here))}
+    items = [
+        _check(seal_id, found[folded], folded in required)
+        if folded in found
+        else _awaited(seal_id, required[folded])
+        for folded in sorted({*found, *required})
+    ]
+    return SealChecks(seal_id=seal_id, rollup=_count(items), items=items)
+
+
+# --- for proposals, protection and merges
+
+
+async def rollups(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, Rollup]:
+    """The combined state of the checks of each seal, including enabled ones without a report; three
+    statements for any number of seals."""
+    if not seals:
+        return {}
+    enabled = len(await tx.all(rows.ENABLED, of_repo=repo_id))
+    counted = {row[0]: row[1:] for row in await tx.all(rows.ROLLUPS, of_repo=repo_id, seals=list(seals))}
+    reported: dict[str, int] = {}
+    if enabled:
+        found = await tx.all(rows.REPORTED_ON, of_repo=repo_id, seals=list(seals))
+        reported = dict(map(tuple, found))
+    answer = {}
+    for seal in seals:
+        total, passed, failed, pending = counted.get(seal, (0, 0, 0, 0))
+        awaited = enabled - reported.get(seal, 0)
+        answer[seal] = Rollup(total=total + awaited, passed=passed, failed=failed, pending=pending + awaited)
+    return answer
+
+
+async def unmet(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, list[str]]:
+    """Names of enabled checks that have not passed, for each seal; two statements for any number of seals."""
+    enabled = [tuple(row) for row in await tx.all(rows.ENABLED, of_repo=repo_id)]
+    passed: set[tuple[str, str]] = set()
+    if enabled and seals:
+        found = await tx.all(rows.PASSED, of_repo=repo_id, seals=list(seals))
+        passed = {(seal, folded) for seal, folded in found}
+    return {seal: [name for folded, name in enabled if (seal, folded) not in passed] for seal in seals}
+
+
+# --- for runs
+
+
+async def reported(tx: Tx, view: View, name: str, run_id: str) -> None:
+    """Record that this check exists and which run was its last."""
+    here = {"of_repo": view.repo.id, "of_check": name.casefold()}
+    if await tx.run(rows.REPORT, **here, new_run=run_id) == 0:
+        await _add(tx, view, name, False, run_id)
+
+
+async def _add(tx: Tx, view: View, name: str, enabled: bool, last: str | None = None) -> None:
+    """Add a check. If the repository is at its limit, forget the one whose last report is oldest."""
+    if await tx.value(rows.COUNT, of_repo=view.repo.id) >= limits.CHECKS_KNOWN:
+        stalest = await tx.value(rows.STALEST, of_repo=view.repo.id)
+        await tx.run(rows.DELETE, of_repo=view.repo.id, of_check=stalest)
+    await tx.run(
+        rows.INSERT,
+        repo_id=view.repo.id,
+        folded=name.casefold(),
+        name=name,
+        enabled=enabled,
+        last_run=last,
+    )
+
+
+def _listed(found: Row) -> Check:
+    _, name, enabled, *last = found
+    run = to_wire(RunRow(*last)) if last[0] is not None else None
+    return Check(name=name, enabled=bool(enabled), last=run)
+
+
+def _check(seal_id: str, run: RunRow, required: bool) -> SealCheck:
+    return SealCheck(
+        name=run.name,
+        state=state_of(run.status, run.conclusion),
+        required=required,
+        attempt=run.attempt,
+        summary=run.summary,
+        details_url=run.details_url,
+        seal_id=seal_id,
+        started_at=rfc3339_or_none(run.started_at),
+        completed_at=rfc3339_or_none(run.completed_at),
+        run_id=run.id,
+    )
+
+
+def _awaited(seal_id: str, name: str) -> SealCheck:
+    return SealCheck(
+        name=name,
+        state="pending",
+        required=True,
+        attempt=0,
+        summary=None,
+        details_url=None,
+        seal_id=seal_id,
+        started_at=None,
+        completed_at=None,
+        run_id=None,
+    )
+
+
+def _count(items: Sequence[SealCheck]) -> Rollup:
+    def count(*states: str) -> int:
+        return sum(one.state in states for one in items)
+
+    return Rollup(
+        total=len(items),
+        passed=count("pass", "skip"),
+        failed=count("fail", "cancel"),
+        pending=count("pending"),
+    )

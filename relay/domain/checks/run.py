@@ -1,0 +1,242 @@
+"""Rules of runs: attempts are numbered one after the other, and a completed run is final."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localstore.core import limits
+from localstore.core.errors import Conflict, Invalid, NotFound, RateLimited
+from localstore.core.model.base import Page
+from localstore.core.model.collaboration.run import (
+    Conclusion,
+    Run,
+    RunCompleted,
+    RunCreate,
+    RunPatch,
+    RunPending,
+    RunQuery,
+    Status,
+)
+from relay.base.clock import now_ms
+from relay.base.ids import new_id
+from relay.caller import View, account_name
+from relay.db.engine.database import Tx
+from relay.domain.checks import check
+from relay.domain.checks.rows import run as rows
+from relay.domain.checks.rows.run import RunRow
+from relay.domain.checks.wire import to_wire
+from relay.http import paging
+
+MINUTE = 60_000
+_STEP: dict[str, int] = {"queued": 0, "in_progress": 1, "completed": 2}
+
+
+async def page(view: View, query: RunQuery) -> Page[Run]:
+    """Runs, newest first"""
+    wanted: dict[str, Any] = {
+        name: value
+        for name in ("prefix", "seal", "branch", "name", "status", "conclusion")
+        if (value := getattr(query, name)) is not None
+    }
+    if "name" in wanted:
+        wanted["name"] = wanted["name"].casefold()
+    keyset = rows.page(frozenset(wanted))
+    async with view.read() as tx:
+        return await paging.page(tx, keyset, query, _listed, of_repo=view.repo.id, **wanted)
+
+
+async def get(view: View, run_id: str) -> Run:
+    """One run"""
+    async with view.read() as tx:
+        return to_wire(await _find(tx, view, run_id))
+
+
+async def create(view: View, body: RunCreate) -> Run:
+    """Record a run of a check on a seal: its first attempt, or the next one"""
+    status, conclusion = _outcome(body.status or "queued", body.status, body.conclusion)
+    async with view.write(account_name(view.me.account_id)) as tx:
+        branch = await tx.value(rows.BRANCH_OF_SEAL, of_repo=view.repo.id, of_seal=body.seal_id)
+        if branch is None:
+            raise Invalid(
+                f"{body.seal_id[:12]} is not a seal of {view.repo.full_name}; see: svc log",
+                pointer="/seal_id",
+            )
+        return await _record(tx, view, "run.create", body, branch, status, conclusion)
+
+
+async def rerun(view: View, run_id: str) -> Run:
+    """Request another attempt of a completed run
+
+    It is queued; runners learn of it by the event.
+    """
+    async with view.write(account_name(view.me.account_id)) as tx:
+        old = await _find(tx, view, run_id)
+        newest = await _newest(tx, view, old.seal_id, old.name)
+        if newest is not None and newest.status != "completed":
+            raise RunPending(
+                f"attempt {newest.attempt} of {newest.name} is not completed yet; "
+                f"see: svc repo run view {newest.id}",
+                run=newest.id,
+            )
+        again = RunCreate(name=old.name, seal_id=old.seal_id)
+        return await _record(tx, view, "run.rerun", again, old.branch, "queued", None)
+
+
+async def update(view: View, run_id: str, patch: RunPatch) -> Run:
+    """Update the state of a run that is not completed
+
+    A run goes from queued to in_progress to completed, or ends at once.
+    """
+    async with view.write() as tx:
+        old = await _unfinished(tx, view, run_id)
+        status, conclusion = _outcome(old.status, patch.status, patch.conclusion)
+        if _STEP[status] < _STEP[old.status]:
+            raise Invalid(f"the run is {old.status}, and does not go back to {status}", pointer="/status")
+        return await _change(tx, view, "run.update", old, status, conclusion, patch)
+
+
+async def cancel(view: View, run_id: str) -> Run:
+    """Complete a run as cancelled"""
+    async with view.write() as tx:
+        old = await _unfinished(tx, view, run_id)
+        return await _change(tx, view, "run.cancel", old, "completed", "cancelled", RunPatch())
+
+
+def _listed(found: Any) -> Run:
+    return to_wire(rows.row(found))
+
+
+def _outcome(
+    was: Status, status: Status | None, conclusion: Conclusion | None
+) -> tuple[Status, Conclusion | None]:
+    """The new status and conclusion of a run whose status was `was`. A conclusion completes it."""
+    if conclusion is not None:
+        if status not in (None, "completed"):
+            raise Invalid(f"a run with a conclusion is completed, not {status}", pointer="/status")
+        return "completed", conclusion
+    if status == "completed":
+        raise Invalid("a completed run has a conclusion, such as success or failure", pointer="/conclusion")
+    return status or was, None
+
+
+async def _find(tx: Tx, view: View, run_id: str) -> RunRow:
+    found = await tx.one(rows.ONE, of_repo=view.repo.id, of_run=run_id)
+    if found is None:
+        raise NotFound
+    return rows.row(found)
+
+
+async def _unfinished(tx: Tx, view: View, run_id: str) -> RunRow:
+    found = await _find(tx, view, run_id)
+    if found.status == "completed":
+        raise RunCompleted(
+            f"attempt {found.attempt} of {found.name} is completed ({found.conclusion}), which is final; "
+            f"for another one run: svc repo run rerun {found.id}",
+            attempt=found.attempt,
+        )
+    return found
+
+
+async def _newest(tx: Tx, view: View, seal_id: str, name: str) -> RunRow | None:
+    found = await tx.one(rows.NEWEST_OF_NAME, of_repo=view.repo.id, of_seal=seal_id, folded=name.casefold())
+    return None if found is None else rows.row(found)
+
+
+async def _require_room(tx: Tx, view: View, seal_id: str, again: bool) -> None:
+    """Raise RateLimited for an account with too many runs in the last minute, Conflict for a seal with too
+    many runs or checks."""
+    who = {"who": view.me.account_id, "since": now_ms() - MINUTE}
+    limited = view.node.limiter.enabled
+    if limited and await tx.value(rows.REPORTED_SINCE, **who) >= limits.RUNS_A_MINUTE:
+        raise RateLimited(
+            f"{limits.RUNS_A_MINUTE} runs within a minute are enough; try again later",
+            retry_after=60,
+            limit=limits.RUNS_A_MINUTE,
+        )
+    counted = await tx.one(rows.IN_SEAL, of_repo=view.repo.id, of_seal=seal_id)
+    runs, names = counted if counted is not None else (0, 0)
+    if runs >= limits.SEAL_RUNS:
+        raise Conflict(f"{seal_id[:12]} has {limits.SEAL_RUNS} runs, and no seal has more")
+    if not again and names >= limits.SEAL_CHECKS:
+        raise Conflict(f"{seal_id[:12]} has {limits.SEAL_CHECKS} checks, and no seal has more")
+
+
+async def _record(
+    tx: Tx, view: View, kind: str, body: RunCreate, branch: str, status: str, conclusion: str | None
+) -> Run:
+    """Write the next attempt of a check on a seal."""
+    before = await _newest(tx, view, body.seal_id, body.name)
+    await _require_room(tx, view, body.seal_id, before is not None)
+    now, run_id = now_ms(), new_id()
+    if before is not None:
+        await tx.run(rows.SUPERSEDE, of_repo=view.repo.id, of_run=before.id)
+    await tx.run(
+        rows.INSERT,
+        id=run_id,
+        repo_id=view.repo.id,
+        seal_id=body.seal_id,
+        branch=branch,
+        folded=body.name.casefold(),
+        name=body.name,
+        attempt=before.attempt + 1 if before else 1,
+        newest=True,
+        status=status,
+        conclusion=conclusion,
+        summary=body.summary,
+        details_url=body.details_url,
+        reporter_id=view.me.account_id,
+        created_at=now,
+        started_at=now if status == "in_progress" else None,
+        completed_at=now if status == "completed" else None,
+    )
+    await check.reported(tx, view, body.name, run_id)
+    return await _changed(tx, view, kind, run_id)
+
+
+async def _change(
+    tx: Tx, view: View, kind: str, old: RunRow, status: str, conclusion: str | None, patch: RunPatch
+) -> Run:
+    now = now_ms()
+    await tx.run(
+        rows.EDIT,
+        of_repo=view.repo.id,
+        of_run=old.id,
+        new_status=status,
+        new_conclusion=conclusion,
+        new_summary=old.summary if patch.summary is None else patch.summary,
+        new_details_url=old.details_url if patch.details_url is None else patch.details_url,
+        new_started_at=old.started_at or (now if status == "in_progress" else None),
+        new_completed_at=now if status == "completed" else None,
+    )
+    return await _changed(tx, view, kind, old.id)
+
+
+async def _changed(tx: Tx, view: View, kind: str, run_id: str) -> Run:
+    """Update the combined state of the seal and write the event, which contains all that a watcher needs."""
+    found = await _find(tx, view, run_id)
+    here = {"of_repo": view.repo.id, "of_seal": found.seal_id}
+    counted = await tx.one(rows.COUNTED, **here)
+    total, passed, failed, pending = counted if counted is not None else (0, 0, 0, 0)
+    values = {"new_total": total, "new_passed": passed, "new_failed": failed, "new_pending": pending}
+    if await tx.run(rows.ROLLUP_UPDATE, **here, **values) == 0:
+        await tx.run(
+            rows.ROLLUP_INSERT,
+            repo_id=view.repo.id,
+            seal_id=found.seal_id,
+            total=total,
+            passed=passed,
+            failed=failed,
+            pending=pending,
+        )
+    await view.node.hub.announce(
+        tx,
+        view.repo.id,
+        kind,
+        run=found.id,
+        seal=found.seal_id,
+        name=found.name,
+        attempt=found.attempt,
+        status=found.status,
+        conclusion=found.conclusion,
+    )
+    return to_wire(found)

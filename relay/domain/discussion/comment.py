@@ -1,0 +1,166 @@
+"""Rules of comments on issues and proposals: authors and moderators may change them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localstore.core import limits
+from localstore.core.errors import Conflict, NotFound
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration.issue import Comment, CommentBody
+from relay.base.actors import actor
+from relay.base.clock import now_ms, rfc3339
+from relay.base.ids import new_id
+from relay.caller import View, account_name
+from relay.db.collaboration import issue as issues
+from relay.db.engine.database import Row, Tx
+from relay.domain.attention.mentions import added
+from relay.domain.discussion import posting, sight, subject
+from relay.domain.discussion import reaction_counts as reaction
+from relay.domain.discussion.rows import comment as rows
+from relay.domain.discussion.rows import thread as threads
+from relay.domain.discussion.subject import Subject
+from relay.http.paging import Cursor, page_size
+
+
+async def page(view: View, number: str, query: PageQuery) -> Page[Comment]:
+    """Comments on an issue, oldest first"""
+    size = page_size(query.limit)
+    async with view.read() as tx:
+        issue = await subject.find(tx, view, number)
+        values = {"of_repo": view.repo.id, "of_number": issue.number, "limit": size + 1}
+        if query.cursor is None:
+            found = await tx.all(rows.PAGE.first, **values)
+        else:
+            after = dict(zip(rows.PAGE.names, Cursor.read(query.cursor, *rows.PAGE.blank), strict=True))
+            found = await tx.all(rows.PAGE.next, **values, **after)
+        items = await _to_wire(tx, view, issue.number, found[:size])
+    more = len(found) > size
+    return Page(items=items, next_cursor=Cursor.write(*rows.PAGE.key(found[size - 1])) if more else None)
+
+
+async def create(view: View, number: str, body: CommentBody) -> Comment:
+    """Comment on an issue"""
+    posting.require_short(body.body, "/body")
+    async with view.write(account_name(view.me.account_id)) as tx:
+        issue = await subject.find(tx, view, number)
+        if issue.comments >= limits.COMMENTS:
+            raise Conflict(f"#{issue.number} has {limits.COMMENTS} comments, and no {issue.kind} has more")
+        await posting.require_room(tx, view)
+        comment_id = await insert(tx, view, issue.number, body.body)
+        await _count(tx, view, issue.number, 1)
+        await subject.take_part(tx, view, issue)
+        await view.node.hub.announce(tx, view.repo.id, "comment.create", number=issue.number, id=comment_id)
+        return await one_to_wire(tx, view, issue.number, comment_id)
+
+
+async def insert(
+    tx: Tx, view: View, number: int, body: str, thread: str | None = None, draft: bool = False
+) -> str:
+    """A new comment of the caller, by its id; on lines if there is a `thread`."""
+    now, comment_id = now_ms(), new_id()
+    await tx.run(
+        rows.INSERT,
+        id=comment_id,
+        repo_id=view.repo.id,
+        number=number,
+        author_id=view.me.account_id,
+        body=body,
+        created_at=now,
+        updated_at=now,
+        deleted_at=None,
+        thread_id=thread,
+        draft=draft,
+        review_id=None,
+    )
+    return comment_id
+
+
+async def edit(view: View, number: str, comment: str, body: CommentBody) -> Comment:
+    """Change the text of a comment"""
+    posting.require_short(body.body, "/body")
+    async with view.write() as tx:
+        issue, row = await find(tx, view, number, comment)
+        view.require_author(row[1])
+        values = {"of_repo": view.repo.id, "of_number": issue.number, "comment": row[0]}
+        await tx.run(rows.EDIT, **values, new_body=body.body, now=now_ms())
+        await _announce(tx, view, "edit", issue.number, row, **added(row[4], body.body))
+        return await one_to_wire(tx, view, issue.number, row[0])
+
+
+async def delete(view: View, number: str, comment: str) -> None:
+    """Delete a comment
+
+    Its text and reactions go. The row stays and counts, so that deleting does not make room for more.
+    """
+    async with view.write() as tx:
+        issue, row = await find(tx, view, number, comment)
+        view.require_author(row[1])
+        values = {"of_repo": view.repo.id, "of_number": issue.number, "comment": row[0]}
+        await tx.run(rows.DELETE, **values, now=now_ms())
+        await tx.run(rows.DROP, **values)
+        await _announce(tx, view, "delete", issue.number, row)
+        thread = row[8]
+        if thread is None:
+            await _count(tx, view, issue.number, -1)
+        elif not await tx.value(rows.LEFT_IN_THREAD, thread=thread):
+            await tx.run(threads.DELETE, of_repo=view.repo.id, of_number=issue.number, thread=thread)
+
+
+async def find(tx: Tx, view: View, number: str, comment: str) -> tuple[Subject, Row]:
+    """An issue or a proposal, and the row of a comment on it. NotFound, also for one that waits for somebody
+    else's review or stands in a thread that the caller does not see."""
+    issue = await subject.find(tx, view, number)
+    row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=issue.number, comment=comment)
+    if row is None or (row[7] and row[1] != sight.me(view)):
+        raise NotFound
+    if row[8] is not None:
+        await sight.find(tx, view, issue.number, row[8])
+    return issue, row
+
+
+async def of_threads(tx: Tx, view: View, number: int, ids: list[str]) -> dict[str, list[Comment]]:
+    """The comments of threads, the oldest first; two statements."""
+    if not ids:
+        return {}
+    values = {"of_repo": view.repo.id, "of_number": number, "threads": ids, "me": sight.me(view)}
+    found = await tx.all(rows.OF_THREADS, **values)
+    said: dict[str, list[Comment]] = {}
+    for row, one in zip(found, await _to_wire(tx, view, number, found), strict=True):
+        said.setdefault(row[8], []).append(one)
+    return said
+
+
+async def one_to_wire(tx: Tx, view: View, number: int, comment: str) -> Comment:
+    """One comment as it is sent."""
+    _, row = await find(tx, view, str(number), comment)
+    return (await _to_wire(tx, view, number, [row]))[0]
+
+
+async def _announce(tx: Tx, view: View, verb: str, number: int, row: Row, **data: Any) -> None:
+    """What waits for a review is nobody's business yet."""
+    if row[8] is None:
+        await view.node.hub.announce(tx, view.repo.id, f"comment.{verb}", number=number, id=row[0], **data)
+    elif not row[7]:
+        thread = await sight.find(tx, view, number, row[8])
+        await sight.announce(tx, view, f"thread.{verb}", number, thread, id=row[0], **data)
+
+
+async def _count(tx: Tx, view: View, number: int, more: int) -> None:
+    await tx.run(issues.COMMENTED, of_repo=view.repo.id, of_number=number, more=more, now=now_ms())
+
+
+async def _to_wire(tx: Tx, view: View, number: int, found: list[Row]) -> list[Comment]:
+    reactions = await reaction.on_comments(tx, view, number, [row[0] for row in found])
+    return [
+        Comment(
+            id=comment_id,
+            author=actor(author, handle, kind),
+            body=body,
+            reactions=reactions[comment_id],
+            created_at=rfc3339(created),
+            updated_at=rfc3339(updated),
+            draft=bool(draft),
+        )
+        for comment_id, author, handle, kind, body, created, updated, draft, _ in found
+    ]

@@ -1,0 +1,194 @@
+"""Rules of issues: numbers, who may change what, and lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localstore.core.errors import Invalid, NotFound
+from localstore.core.model.base import Page
+from localstore.core.model.collaboration.issue import Issue, IssueCreate, IssuePatch, IssueQuery
+from relay.base.actors import actor
+from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
+from relay.caller import View, account_name
+from relay.db.collaboration import issue as rows
+from relay.db.engine.database import Row, Tx
+from relay.domain.attention.mentions import added
+from relay.domain.discussion import posting, subject
+from relay.domain.discussion import reaction_counts as reaction
+from relay.domain.discussion.subject import Subject
+from relay.http.paging import Cursor, page_size
+
+
+async def page(view: View, query: IssueQuery) -> Page[Issue]:
+    """Issues, newest first
+
+    In a fixed number of statements.
+    """
+    size = page_size(query.limit)
+    async with view.read() as tx:
+        wanted = await subject.filters(tx, view, query, ("author", "assignee", "involves"))
+        if wanted is None:
+            return Page(items=[])
+        lead = await subject.leading(tx, view, wanted, rows.LEADERS, rows.amount)
+        keyset = rows.page(frozenset(wanted), lead)
+        values = {**wanted, "of_repo": view.repo.id, "limit": size + 1}
+        if query.cursor is None:
+            found = await tx.all(keyset.first, **values)
+        else:
+            (after,) = Cursor.read(query.cursor, *keyset.blank)
+            found = await tx.all(keyset.next, **values, after_number=after)
+        items = await _to_wire(tx, view, found[:size])
+    more = len(found) > size
+    return Page(items=items, next_cursor=Cursor.write(found[size - 1][0]) if more else None)
+
+
+async def get(view: View, number: str) -> Issue:
+    """One issue"""
+    async with view.read() as tx:
+        return await one_to_wire(tx, view, await find(tx, view, number))
+
+
+async def create(view: View, body: IssueCreate) -> Issue:
+    """Open an issue
+
+    Labels and assignees need the right to set them, even for the author.
+    """
+    posting.require_short(body.body, "/body")
+    async with view.write(account_name(view.me.account_id)) as tx:
+        if body.labels:
+            subject.require(view, "issue.label")
+        if body.assignees:
+            subject.require(view, "issue.assign")
+        await posting.require_room(tx, view)
+        made = await subject.insert(tx, view, rows.ISSUE, body.title, body.body)
+        await subject.label(tx, view, made, body.labels)
+        await subject.assign(tx, view, made, body.assignees)
+        return await one_to_wire(tx, view, await find(tx, view, str(made.number)))
+
+
+async def update(view: View, number: str, patch: IssuePatch) -> Issue:
+    """Edit, close, reopen, label or assign an issue
+
+    Text: author and moderators; state: author and role triage; labels and assignees: role triage.
+    """
+    if patch.body is not None:
+        posting.require_short(patch.body, "/body")
+    if patch.state_reason is not None and patch.state != "closed":
+        raise Invalid("state_reason belongs to state closed", pointer="/state_reason")
+    async with view.write() as tx:
+        old = await find(tx, view, number)
+        author = old[5]
+        view.require_author(author)
+        edited = patch.title is not None or patch.body is not None
+        if edited:
+            subject.require(view, "issue.edit", author)
+        if patch.state is not None:
+            subject.require(view, "issue.close" if patch.state == "closed" else "issue.reopen", author)
+        if patch.add_labels or patch.remove_labels:
+            subject.require(view, "issue.label", author)
+        if patch.add_assignees or patch.remove_assignees:
+            subject.require(view, "issue.assign", author)
+        n, state = old[0], patch.state or old[3]
+        reason = old[4] if patch.state is None else patch.state_reason
+        if patch.state == "closed":
+            reason = patch.state_reason or (old[4] if old[3] == "closed" else "completed")
+        if edited or (state, reason) != (old[3], old[4]):
+            await _edit(tx, view, old, patch, state, reason)
+        if edited:
+            new = old[2] if patch.body is None else patch.body
+            await subject.announce(tx, view, "issue.edit", n, **added(old[2], new))
+        if state != old[3]:
+            await subject.announce(tx, view, "issue.close" if state == "closed" else "issue.reopen", n)
+        now = Subject(n, rows.ISSUE, state, author)
+        await subject.unlabel(tx, view, now, patch.remove_labels)
+        await subject.label(tx, view, now, patch.add_labels)
+        await subject.unassign(tx, view, now, patch.remove_assignees)
+        await subject.assign(tx, view, now, patch.add_assignees)
+        return await one_to_wire(tx, view, await find(tx, view, number))
+
+
+async def close(tx: Tx, view: View, number: int, by: int) -> None:
+    """Close an open issue because proposal `by` was merged. The caller has checked the rules."""
+    old = await find(tx, view, str(number))
+    if old[3] == "open":
+        await _edit(tx, view, old, IssuePatch(), "closed", "completed")
+        await subject.announce(tx, view, "issue.close", number, proposal=by)
+
+
+async def add_label(view: View, number: str, name: str, create: bool) -> Issue:
+    """`create`: make the label if the repository lacks it."""
+    async with view.write() as tx:
+        await subject.add_named_label(tx, view, _subject(await find(tx, view, number)), name, create)
+        return await one_to_wire(tx, view, await find(tx, view, number))
+
+
+async def remove_label(view: View, number: str, name: str) -> Issue:
+    """Take a label off an issue"""
+    async with view.write() as tx:
+        await subject.unlabel(tx, view, _subject(await find(tx, view, number)), [name])
+        return await one_to_wire(tx, view, await find(tx, view, number))
+
+
+async def find(tx: Tx, view: View, number: str) -> Row:
+    """The row of an issue, NotFound if there is none of this number."""
+    row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=subject.parsed(number))
+    if row is None:
+        raise NotFound
+    return row
+
+
+async def one_to_wire(tx: Tx, view: View, row: Row) -> Issue:
+    return (await _to_wire(tx, view, [row]))[0]
+
+
+def _subject(row: Row) -> Subject:
+    return Subject(row[0], rows.ISSUE, row[3], row[5], row[8])
+
+
+async def _to_wire(tx: Tx, view: View, found: Sequence[Row]) -> list[Issue]:
+    numbers = [row[0] for row in found]
+    if not numbers:
+        return []
+    on = await subject.labels_of(tx, view, numbers)
+    people = await subject.assignees_of(tx, view, numbers)
+    reactions = await reaction.on_issues(tx, view, numbers)
+    return [
+        Issue(
+            number=n,
+            title=title,
+            body=body,
+            state=state,
+            state_reason=reason,
+            author=actor(author, handle, kind),
+            assignees=people.get(n, []),
+            labels=on.get(n, []),
+            reactions=reactions[n],
+            comments=comments,
+            created_at=rfc3339(created),
+            updated_at=rfc3339(updated),
+            closed_at=rfc3339_or_none(closed),
+        )
+        for n, title, body, state, reason, author, handle, kind, comments, created, updated, closed in found
+    ]
+
+
+async def _edit(tx: Tx, view: View, old: Row, patch: IssuePatch, state: str, reason: str | None) -> None:
+    now, title = now_ms(), patch.title or old[1]
+    body = old[2] if patch.body is None else patch.body
+    closed_at = None if state == "open" else old[11] or now
+    await tx.run(
+        rows.EDIT,
+        of_repo=view.repo.id,
+        of_number=old[0],
+        new_title=title,
+        new_body=body,
+        new_state=state,
+        new_state_reason=reason,
+        new_closed_at=closed_at,
+        now=now,
+    )
+    if state != old[3]:
+        await subject.set_state(tx, view.repo.id, old[0], state)
+    if (title, body) != (old[1], old[2]):
+        this = subject.Subject(old[0], rows.ISSUE, state, old[5])
+        await subject.edited(tx, view, this, title, body)

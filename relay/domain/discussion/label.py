@@ -1,0 +1,138 @@
+"""Rules of labels: names are unique regardless of case, and a repository has a limited number."""
+
+from __future__ import annotations
+
+from msgspec.structs import asdict
+
+from localstore.core.errors import Invalid, NotFound
+from localstore.core.limits import LABELS
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration.label import (
+    Label,
+    LabelClone,
+    LabelCreate,
+    LabelExists,
+    LabelPatch,
+    LabelsCloned,
+)
+from relay.caller import View
+from relay.db import repo as repos
+from relay.db.collaboration import issue as issues
+from relay.db.engine.database import Row, Tx
+from relay.domain.discussion.rows import label as rows
+from relay.http import paging
+
+
+async def page(view: View, query: PageQuery) -> Page[Label]:
+    """Labels by name
+
+    Upper and lower case count alike.
+    """
+    async with view.read() as tx:
+        return await paging.page(tx, rows.PAGE, query, rows.PAGE.into(Label), of_repo=view.repo.id)
+
+
+async def create(view: View, body: LabelCreate) -> Label:
+    """Create a label"""
+    async with view.write() as tx:
+        return await add(tx, view, body)
+
+
+async def add(tx: Tx, view: View, body: LabelCreate) -> Label:
+    """Create a label in a transaction about the repository."""
+    made = Label(name=body.name, color=_color(body.color), description=body.description)
+    view.require_room(await tx.value(rows.COUNT, of_repo=view.repo.id), LABELS, "labels")
+    if (there := await find(tx, view, made.name)) is not None:
+        raise LabelExists(f"{view.repo.full_name} already has a label {there.name}")
+    await tx.run(rows.INSERT, repo_id=view.repo.id, folded=made.name.casefold(), **asdict(made))
+    await view.node.hub.announce(tx, view.repo.id, "label.create", name=made.name)
+    return made
+
+
+async def update(view: View, name: str, patch: LabelPatch) -> Label:
+    """Change a label everywhere
+
+    A new name applies to everything that has the label.
+    """
+    async with view.write() as tx:
+        old = await find(tx, view, name)
+        if old is None:
+            raise NotFound
+        now = Label(
+            name=patch.name or old.name,
+            color=old.color if patch.color is None else _color(patch.color),
+            description=old.description if patch.description is None else patch.description,
+        )
+        folded, was = now.name.casefold(), old.name.casefold()
+        if folded != was:
+            if (there := await find(tx, view, now.name)) is not None:
+                raise LabelExists(f"{view.repo.full_name} already has a label {there.name}")
+            await tx.run(issues.LABEL_RENAMED, of_repo=view.repo.id, label=was, new_folded=folded)
+        await _edit(tx, view, was, now)
+        await view.node.hub.announce(tx, view.repo.id, "label.edit", name=now.name)
+        return now
+
+
+async def delete(view: View, name: str) -> None:
+    """Delete a label and remove it from everything"""
+    async with view.write() as tx:
+        gone = await find(tx, view, name)
+        if gone is None:
+            raise NotFound
+        values = {"of_repo": view.repo.id, "label": gone.name.casefold()}
+        await tx.run(rows.DELETE, **values)
+        await tx.run(issues.LABEL_OFF_ALL, **values)
+        await view.node.hub.announce(tx, view.repo.id, "label.delete", name=gone.name)
+
+
+async def clone(view: View, body: LabelClone) -> LabelsCloned:
+    """Copy the labels of another repository
+
+    The caller must see it. An existing label stays as it is or, with `force`, is changed to match.
+    """
+    owner, _, named = body.source.lower().partition("/")
+    async with view.write() as tx:
+        source = await tx.one(repos.BY_NAME, owner=owner, name=named, account=view.me.account_id)
+        if source is None:
+            raise Invalid(f"there is no repository {body.source} that you can read", pointer="/source")
+        of = repos.row(source).id
+        here = {row[3]: _label(row) for row in await tx.all(rows.ALL, of_repo=view.repo.id)}
+        there = {row[3]: _label(row) for row in await tx.all(rows.ALL, of_repo=of)}
+        fresh = [folded for folded in there if folded not in here]
+        other = [folded for folded in there if folded in here and here[folded] != there[folded]]
+        view.require_room(len(here), LABELS, "labels", new=len(fresh))
+        new = [{"repo_id": view.repo.id, "folded": one, **asdict(there[one])} for one in fresh]
+        await view.count_created(tx, "labels", len(new))
+        await tx.many(rows.INSERT, new)
+        for folded in other if body.force else []:
+            await _edit(tx, view, folded, there[folded])
+        await view.node.hub.announce(tx, view.repo.id, "label.clone", source=of)
+    changed = len(other) if body.force else 0
+    return LabelsCloned(created=len(fresh), changed=changed, left=len(there) - len(fresh) - changed)
+
+
+async def find(tx: Tx, view: View, name: str) -> Label | None:
+    """The label of this name, in whatever case."""
+    row = await tx.one(rows.ONE, of_repo=view.repo.id, label=name.casefold())
+    return None if row is None else _label(row)
+
+
+async def _edit(tx: Tx, view: View, folded: str, now: Label) -> None:
+    await tx.run(
+        rows.EDIT,
+        of_repo=view.repo.id,
+        label=folded,
+        new_folded=now.name.casefold(),
+        new_name=now.name,
+        new_color=now.color,
+        new_description=now.description,
+    )
+
+
+def _label(row: Row) -> Label:
+    name, color, description, _ = row
+    return Label(name=name, color=color, description=description)
+
+
+def _color(text: str) -> str:
+    return text[-6:].lower()

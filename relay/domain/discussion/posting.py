@@ -1,0 +1,39 @@
+"""Limits that all posts share: how many in a minute, and how long."""
+
+from __future__ import annotations
+
+from localstore.core import limits
+from localstore.core.errors import Invalid, RateLimited
+from relay.base.clock import now_ms
+from relay.caller import View
+from relay.db.collaboration import issue as rows
+from relay.db.collaboration import review as reviews
+from relay.db.engine.database import Tx
+from relay.domain.discussion.rows import report as reports
+
+MINUTE = 60_000
+
+
+def require_short(text: str, pointer: str) -> None:
+    """Raise Invalid for a text above the limit of a body, in bytes."""
+    if len(text.encode()) > limits.ISSUE_BODY_BYTES:
+        raise Invalid("body is at most 64 KiB of text without NUL", pointer=pointer)
+
+
+async def require_room(tx: Tx, view: View) -> None:
+    """Raise RateLimited for an account that has posted too much in the last minute, in all repositories. The
+    transaction locks the account."""
+    if not view.node.limiter.enabled:
+        return
+    most = limits.POSTS_MEMBER if view.has("triage") else limits.POSTS_STRANGER
+    values = {"who": view.me.account_id, "since": now_ms() - MINUTE}
+    counted = [
+        await tx.value(one, **values) for one in (rows.OPENED, rows.WROTE, reviews.WROTE, reports.WROTE)
+    ]
+    if sum(counted) >= most:
+        raise RateLimited(
+            f"{most} issues, proposals, reviews, comments and reports within a minute are enough; "
+            "try again later",
+            retry_after=60,
+            limit=most,
+        )

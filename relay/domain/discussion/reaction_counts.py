@@ -1,0 +1,44 @@
+"""Counts of reactions to issues and comments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from localstore.core.model.collaboration.issue import REACTIONS, Reaction, Reactions
+from relay.caller import View
+from relay.db.engine.database import Row, Tx
+from relay.domain.discussion.rows import comment as rows
+
+K = TypeVar("K", int, str)
+_MEMBER: dict[str, str] = {"+1": "plus", "-1": "minus"}
+
+
+async def on_issues(tx: Tx, view: View, numbers: Sequence[int]) -> dict[int, Reactions]:
+    """The reactions to each of these issues."""
+    found = await tx.all(rows.ON_ISSUES, of_repo=view.repo.id, numbers=list(numbers), me=_me(view))
+    return _counted(found, numbers)
+
+
+async def on_comments(tx: Tx, view: View, number: int, ids: Sequence[str]) -> dict[str, Reactions]:
+    """The reactions to each of these comments on one issue."""
+    if not ids:
+        return {}
+    found = await tx.all(
+        rows.ON_COMMENTS, of_repo=view.repo.id, of_number=number, comments=list(ids), me=_me(view)
+    )
+    return _counted(found, ids)
+
+
+def _counted(found: Iterable[Row], subjects: Sequence[K]) -> dict[K, Reactions]:
+    counts: dict[K, dict[str, int]] = {one: {} for one in subjects}
+    mine: dict[K, list[Reaction]] = {one: [] for one in subjects}
+    for subject, name, count, is_mine in sorted(found, key=lambda row: REACTIONS.index(row[1])):
+        counts[subject][_MEMBER.get(name, str(name))] = count
+        if is_mine:
+            mine[subject].append(name)
+    return {one: Reactions(**counts[one], viewer=mine[one]) for one in subjects}
+
+
+def _me(view: View) -> str:
+    return view.principal.account_id if view.principal else ""

@@ -1,0 +1,137 @@
+"""Rules of security reports: whoever reads the repository and is signed in reports, its owner reads and
+decides. Who reported reads that report again, and hears of the decision."""
+
+from __future__ import annotations
+
+from localstore.core import limits
+from localstore.core.errors import Conflict, EditionLacks, Invalid, NotFound
+from localstore.core.model.base import Page
+from localstore.core.model.catalog.advisory import AdvisoryDraft
+from localstore.core.model.collaboration.report import (
+    Report,
+    ReportCreate,
+    ReportDecided,
+    ReportDecision,
+    ReportQuery,
+)
+from relay.base import edition
+from relay.base.actors import actor
+from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
+from relay.base.ids import new_id
+from relay.caller import View, account_name
+from relay.db.engine.database import Row, Tx
+from relay.domain.catalog import advisory
+from relay.domain.discussion import posting
+from relay.domain.discussion.rows import report as rows
+from relay.domain.discussion.rows.report import ReportRow
+from relay.http import paging
+
+_FROM = {"triaged": ("new",), "dismissed": ("new", "triaged"), "published": ("new", "triaged")}
+
+
+async def page(view: View, query: ReportQuery) -> Page[Report]:
+    """Security reports of a repository, for others than its owner those that they made, the newest first"""
+    if view.repo.owner_id == view.me.account_id:
+        view.require("owner")  # a token that only reads does not list a part of them as if it were all
+    wanted: dict[str, str] = {} if query.state is None else {"of_state": query.state}
+    if not view.has("owner"):
+        wanted["who"] = view.me.account_id
+    async with view.read() as tx:
+        keyset = rows.page(query.state is not None, "who" in wanted)
+        return await paging.page(tx, keyset, query, _listed, of_repo=view.repo.id, **wanted)
+
+
+async def create(view: View, body: ReportCreate) -> Report:
+    """Tell the owner of a repository in confidence what is wrong with it
+
+    The owner hears of it, and nobody else.
+    """
+    posting.require_short(body.body, "/body")
+    made, me = new_id(), view.me.account_id
+    async with view.write(account_name(me)) as tx:
+        await posting.require_room(tx, view)
+        if await tx.value(rows.COUNT, of_repo=view.repo.id) >= limits.REPORTS:
+            raise Conflict(f"{view.repo.full_name} has {limits.REPORTS} reports, and no repository has more")
+        await tx.run(
+            rows.INSERT,
+            id=made,
+            repo_id=view.repo.id,
+            title=body.title,
+            body=body.body,
+            severity=body.severity,
+            state="new",
+            reporter_id=me,
+            created_at=now_ms(),
+            decided_at=None,
+            advisory_id=None,
+        )
+        await view.node.hub.announce(
+            tx, view.repo.id, "report.create", audience="owner", id=made, account=view.repo.owner_id
+        )
+        return _to_wire(await _find(tx, view, made))
+
+
+async def decide(view: View, report: str, body: ReportDecision) -> Report:
+    """Say what becomes of a report
+
+    A repeated decision is not an error. Publishing makes an advisory of the report; raises EditionLacks where
+    the edition has none.
+    """
+    state = body.decision
+    if body.affected and state != "published":
+        raise Invalid("only what is published speaks of packages", pointer="/affected")
+    told = None
+    async with view.write() as tx:
+        old = await _find(tx, view, report)
+        if old.state != state:
+            if old.state not in _FROM[state]:
+                raise ReportDecided(
+                    f"this report is {old.state}, and does not become {state}", state=old.state
+                )
+            if state == "published":
+                if not advisory.PUBLISHING.in_edition(edition.EDITION):
+                    raise EditionLacks(
+                        f"{edition.EDITION} publishes no advisories; the report stays {old.state}, and can "
+                        "be triaged or dismissed"
+                    )
+                draft = AdvisoryDraft(
+                    summary=old.title, details=old.body, severity=old.severity, affected=body.affected
+                )
+                told = (await advisory.publish(tx, view, draft)).id
+            decided = {"new_state": state, "new_advisory": told, "now": now_ms()}
+            await tx.run(rows.DECIDE, of_repo=view.repo.id, of_report=report, **decided)
+            await view.node.hub.announce(
+                tx,
+                view.repo.id,
+                "report.decide",
+                audience="owner",
+                id=report,
+                decision=state,
+                told=old.reporter_id,
+            )
+        return _to_wire(await _find(tx, view, report))
+
+
+async def _find(tx: Tx, view: View, report: str) -> ReportRow:
+    found = await tx.one(rows.ONE, of_repo=view.repo.id, of_report=report)
+    if found is None:
+        raise NotFound
+    return rows.row(found)
+
+
+def _listed(found: Row) -> Report:
+    return _to_wire(rows.row(found))
+
+
+def _to_wire(found: ReportRow) -> Report:
+    return Report(
+        id=found.id,
+        title=found.title,
+        body=found.body,
+        severity=found.severity,
+        state=found.state,
+        reporter=actor(found.reporter_id, found.reporter_handle, found.reporter_kind),
+        created_at=rfc3339(found.created_at),
+        decided_at=rfc3339_or_none(found.decided_at),
+        advisory_id=found.advisory_id,
+    )

@@ -1,0 +1,299 @@
+"""What issues and proposals share: their sequence of numbers, labels, assignees and events."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from localstore.core import limits, validation
+from localstore.core.errors import Conflict, Invalid, NotFound
+from localstore.core.model.base import Actor
+from localstore.core.model.collaboration.label import Label, LabelCreate
+from localstore.core.numbers import whole_number
+from localstore.core.rights import OPERATIONS
+from relay.base.actors import actor
+from relay.base.clock import now_ms
+from relay.base.words import words
+from relay.caller import View
+from relay.db.collaboration import issue as rows
+from relay.db.engine.database import Statement, Tx
+from relay.domain.discussion import label as labels
+
+
+@dataclass(slots=True, frozen=True)
+class Subject:
+    """An issue or a proposal, as `kind` says. `comments`: how many it has."""
+
+    number: int
+    kind: str
+    state: str
+    author_id: str
+    comments: int = 0
+
+
+async def find(tx: Tx, view: View, number: str) -> Subject:
+    """The issue or proposal of this number. Raises NotFound."""
+    row = await tx.one(rows.SUBJECT, of_repo=view.repo.id, of_number=parsed(number))
+    if row is None:
+        raise NotFound
+    return Subject(*row)
+
+
+def parsed(number: str) -> int:
+    """The number in a path. Raises NotFound unless it is one."""
+    n = whole_number(number)
+    if not n or str(n) != number:
+        raise NotFound
+    return n
+
+
+def require(view: View, operation: str, author: str | None = None) -> None:
+    """Raise Forbidden unless the table of rights allows the operation to this caller."""
+    may = OPERATIONS[operation]
+    if may.author and author == view.me.account_id:
+        return
+    if may.least is not None:
+        view.require(may.least)
+
+
+async def next_number(tx: Tx, view: View) -> int:
+    if await tx.run(rows.COUNT_UP, of_repo=view.repo.id) == 0:
+        await tx.run(rows.FIRST, repo_id=view.repo.id, last=1)
+    number = int(await tx.value(rows.LAST, of_repo=view.repo.id))
+    if number > limits.ISSUES:
+        raise Conflict(
+            f"{view.repo.full_name} has {limits.ISSUES} issues and proposals, and no repository has more"
+        )
+    return number
+
+
+async def insert(tx: Tx, view: View, kind: str, title: str, body: str) -> Subject:
+    """A new one of the caller, open."""
+    now, me = now_ms(), view.me.account_id
+    number = await next_number(tx, view)
+    await tx.run(
+        rows.INSERT,
+        repo_id=view.repo.id,
+        number=number,
+        kind=kind,
+        state="open",
+        state_reason=None,
+        title=title,
+        body=body,
+        author_id=me,
+        comments=0,
+        created_at=now,
+        updated_at=now,
+        closed_at=None,
+    )
+    made = Subject(number, kind, "open", me)
+    await tx.many(rows.WORD, _words(view, made, title, body))
+    await take_part(tx, view, made)
+    await announce(tx, view, f"{kind}.create", number)
+    return made
+
+
+async def take_part(tx: Tx, view: View, of: Subject) -> None:
+    """Record that the caller opened or posted on it."""
+    who = view.me.account_id
+    if await tx.run(rows.POSTED, of_repo=view.repo.id, of_number=of.number, who=who) == 0:
+        await _part(tx, view, of, who, posted=True)
+
+
+async def set_state(tx: Tx, repo_id: str, number: int, state: str) -> None:
+    """Set the state in the row by which lists are filtered."""
+    for copied in (rows.LABEL_STATE, rows.PART_STATE, rows.WORD_STATE):
+        await tx.run(copied, of_repo=repo_id, of_number=number, new_state=state)
+
+
+# --- words
+
+
+async def edited(tx: Tx, view: View, of: Subject, title: str, body: str) -> None:
+    """Find it by the words that it has now."""
+    await tx.run(rows.WORDS_OFF, of_repo=view.repo.id, of_number=of.number)
+    await tx.many(rows.WORD, _words(view, of, title, body))
+
+
+def _words(view: View, of: Subject, title: str, body: str) -> list[dict[str, Any]]:
+    shared = {"repo_id": view.repo.id, "number": of.number, "kind": of.kind, "state": of.state}
+    return [{**shared, "word": word} for word in words(title, body)]
+
+
+# --- labels
+
+
+async def add_named_label(tx: Tx, view: View, of: Subject, name: str, create: bool) -> None:
+    """`create`: make the label if the repository lacks it."""
+    if create and await labels.find(tx, view, name) is None:
+        require(view, "label.create")
+        await labels.add(tx, view, validation.checked(LabelCreate(name=name)))
+    await label(tx, view, of, [name])
+
+
+async def label(tx: Tx, view: View, of: Subject, names: list[str]) -> None:
+    """Invalid for a label that the repository lacks."""
+    on = {one.name.casefold() for one in await _labels_on(tx, view, of.number)}
+    for folded, name in {name.casefold(): name for name in names}.items():
+        if folded in on:
+            continue
+        found = await labels.find(tx, view, name)
+        if found is None:
+            raise Invalid(
+                f"{view.repo.full_name} has no label {name}; to make it: svc label create {shlex.quote(name)}"
+            )
+        on.add(folded)
+        if len(on) > limits.ISSUE_LABELS:
+            raise Conflict(f"#{of.number} has {limits.ISSUE_LABELS} labels, and no {of.kind} has more")
+        values = {"repo_id": view.repo.id, "number": of.number, "folded": folded}
+        await tx.run(rows.LABEL_ON, **values, kind=of.kind, state=of.state)
+        await touch(tx, view, f"{of.kind}.label", of.number, name=found.name)
+
+
+async def unlabel(tx: Tx, view: View, of: Subject, names: list[str]) -> None:
+    for name in names:
+        values = {"of_repo": view.repo.id, "of_number": of.number, "label": name.casefold()}
+        if await tx.run(rows.LABEL_OFF, **values):
+            await touch(tx, view, f"{of.kind}.unlabel", of.number, name=name)
+
+
+async def labels_of(tx: Tx, view: View, numbers: list[int]) -> dict[int, list[Label]]:
+    on: dict[int, list[Label]] = {}
+    for n, name, color, description in await tx.all(rows.LABELS, of_repo=view.repo.id, numbers=numbers):
+        on.setdefault(n, []).append(Label(name=name, color=color, description=description))
+    return on
+
+
+async def _labels_on(tx: Tx, view: View, number: int) -> list[Label]:
+    return (await labels_of(tx, view, [number])).get(number, [])
+
+
+# --- people
+
+
+async def assign(tx: Tx, view: View, of: Subject, handles: list[str]) -> None:
+    """Assign accounts that have a role in the repository."""
+    assigned = {row[1] for row in await tx.all(rows.ASSIGNEES, of_repo=view.repo.id, numbers=[of.number])}
+    for handle in handles:
+        who = await member(tx, view, handle, "/assignees")
+        if who in assigned:
+            continue
+        assigned.add(who)
+        if len(assigned) > limits.ASSIGNEES:
+            raise Conflict(f"#{of.number} has {limits.ASSIGNEES} assignees, and no {of.kind} has more")
+        values = {"of_repo": view.repo.id, "of_number": of.number, "who": who}
+        if not await tx.run(rows.ASSIGNED, **values, is_assigned=True):
+            await _part(tx, view, of, who, assigned=True)
+        await touch(tx, view, f"{of.kind}.assign", of.number, account_id=who)
+
+
+async def unassign(tx: Tx, view: View, of: Subject, handles: list[str]) -> None:
+    assigned = {row[1] for row in await tx.all(rows.ASSIGNEES, of_repo=view.repo.id, numbers=[of.number])}
+    for handle in handles:
+        who = await account(tx, view, handle)
+        if who in assigned:
+            values = {"of_repo": view.repo.id, "of_number": of.number, "who": who}
+            await tx.run(rows.ASSIGNED, **values, is_assigned=False)
+            await touch(tx, view, f"{of.kind}.unassign", of.number, account_id=who)
+
+
+async def assignees_of(tx: Tx, view: View, numbers: list[int]) -> dict[int, list[Actor]]:
+    people: dict[int, list[Actor]] = {}
+    for n, *who in await tx.all(rows.ASSIGNEES, of_repo=view.repo.id, numbers=numbers):
+        people.setdefault(n, []).append(actor(*who))
+    return people
+
+
+async def member(tx: Tx, view: View, handle: str, pointer: str) -> str:
+    """The account of a handle. Raises Invalid unless it has a role in the repository."""
+    who = await account(tx, view, handle)
+    if who is None or await tx.one(rows.MEMBER, of_repo=view.repo.id, who=who) is None:
+        raise Invalid(f"{handle} has no role in {view.repo.full_name}", pointer=pointer)
+    return who
+
+
+async def account(tx: Tx, view: View, handle: str) -> str | None:
+    """The account of a handle, None if there is none; @me is the caller."""
+    if handle == "@me":
+        return view.principal.account_id if view.principal else None
+    found: str | None = await tx.value(rows.BY_HANDLE, handle=handle.lower())
+    return found
+
+
+async def _part(
+    tx: Tx, view: View, of: Subject, who: str, posted: bool = False, assigned: bool = False
+) -> None:
+    values = {"repo_id": view.repo.id, "number": of.number, "account_id": who}
+    await tx.run(rows.PART, **values, kind=of.kind, state=of.state, posted=posted, assigned=assigned)
+
+
+# --- filters of lists
+
+
+async def filters(tx: Tx, view: View, query: Any, people: tuple[str, ...]) -> dict[str, Any] | None:
+    """Parameters for the filters of a list of issues or proposals; None if nothing can match. `people`:
+    members of the query that name an account."""
+    wanted: dict[str, Any] = {}
+    if query.state != "all":
+        wanted["state"] = query.state
+    for name in people:
+        handle = getattr(query, name)
+        if handle is None:
+            continue
+        account_id = await account(tx, view, handle)
+        if account_id is None:
+            return None
+        wanted[name] = account_id
+    if query.label is not None:
+        wanted["label"] = query.label.casefold()
+    if query.search is not None:
+        found = await _rarest_first(tx, view, words(query.search, many=limits.SEARCH_WORDS))
+        if not found:
+            return None
+        wanted |= dict(zip(rows.SEARCHES, found, strict=False))
+    return wanted
+
+
+async def leading(
+    tx: Tx,
+    view: View,
+    wanted: dict[str, Any],
+    leaders: Sequence[str],
+    amount: Callable[[str, bool], Statement],
+) -> str:
+    """The filter that has the fewest rows, whose index a list walks: the others may have all that there are.
+    Empty if there is none of `leaders`."""
+    names = [name for name in leaders if name in wanted]
+    if len(names) < 2:
+        return names[0] if names else ""
+    stated = {"state": wanted["state"]} if "state" in wanted else {}
+    counts = {
+        name: await tx.value(
+            amount(name, bool(stated)), of_repo=view.repo.id, **{name: wanted[name]}, **stated
+        )
+        for name in names
+    }
+    return min(names, key=counts.__getitem__)
+
+
+async def _rarest_first(tx: Tx, view: View, searched: list[str]) -> list[str]:
+    """The words, none if one of them is nowhere."""
+    if len(searched) < 2:
+        return searched
+    counts = {word: await tx.value(rows.HAVE_WORD, of_repo=view.repo.id, word=word) for word in searched}
+    return sorted(searched, key=counts.__getitem__) if all(counts.values()) else []
+
+
+# --- events
+
+
+async def touch(tx: Tx, view: View, kind: str, number: int, **data: Any) -> None:
+    """It changed now, as the event says."""
+    await tx.run(rows.TOUCH, of_repo=view.repo.id, of_number=number, now=now_ms())
+    await announce(tx, view, kind, number, **data)
+
+
+async def announce(tx: Tx, view: View, kind: str, number: int, **data: Any) -> None:
+    await view.node.hub.announce(tx, view.repo.id, kind, number=number, **data)

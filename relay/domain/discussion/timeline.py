@@ -1,0 +1,39 @@
+"""The timeline of an issue or a proposal, from the event log."""
+
+from __future__ import annotations
+
+import msgspec
+
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration.proposal import TimelineItem
+from relay.base.actors import actor as actor_of
+from relay.base.clock import rfc3339
+from relay.caller import View
+from relay.db.collaboration import proposal as rows
+from relay.db.engine.database import Row
+from relay.domain.discussion import subject
+from relay.events.log import LEVEL, audience_of
+from relay.http import paging
+
+
+async def page(view: View, number: str, query: PageQuery) -> Page[TimelineItem]:
+    """The oldest first; what the caller may hear. Paths of threads may be hidden since: a filtered view hears
+    of none."""
+    hears = LEVEL[audience_of(view.role)]
+    audiences = [name for name, level in LEVEL.items() if level <= hears]
+    async with view.read() as tx:
+        n = (await subject.find(tx, view, number)).number
+        of = {"of_repo": view.repo.id, "of_number": n, "audiences": audiences}
+        listed = rows.TIMELINE if view.policy is None else rows.TIMELINE_WITHOUT_THREADS
+        return await paging.page(tx, listed, query, _to_wire, **of)
+
+
+def _to_wire(row: Row) -> TimelineItem:
+    id_, kind, actor, handle, actor_kind, created, data = row
+    return TimelineItem(
+        id=id_,
+        kind=kind,
+        actor=actor_of(actor, handle, actor_kind) if actor_kind else None,
+        at=rfc3339(created),
+        data=msgspec.json.decode(data),
+    )

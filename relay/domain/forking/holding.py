@@ -1,0 +1,165 @@
+"""Seals of another repository, with the objects that they name: what a fork begins with, and what a base
+takes of a proposal. Nothing is copied but rows.
+
+    taken = await gather(node, source, target, heads)     # reads, outside of a transaction
+    async with …: await acquire(tx, node, target, taken)     # a fork: its owner pays for what it reaches
+    async with …: await borrow(tx, node, target, taken)   # a proposal: read now, paid for when it merges
+
+A seal is taken with all that came before it, under the signatures that it has; a fork by somebody who does
+not see all of it has its tree in part (`forking.parting`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from localstore.core import tree
+from localstore.core.rights.policy import Policy
+from localstore.core.storage import chunks as kernel
+from relay.base.batches import batches
+from relay.base.clock import now_ms
+from relay.capacity import quota
+from relay.db import repo as repos
+from relay.db import seal as seals
+from relay.db.collaboration import fork as rows
+from relay.db.engine.database import Tx
+from relay.db.history import FIRST
+from relay.db.storage import chunked_file as large_files
+from relay.db.storage import object as objects
+from relay.domain.forking import parting
+from relay.domain.forking.parting import Parts
+from relay.memory import trees
+from relay.node import Node
+
+T = TypeVar("T")
+
+LOT = 1000  # ids or digests of one statement
+
+
+@dataclass(slots=True)
+class Taken:
+    """`seals`: their ids; `trees`: what is had of their trees where that is not all; `sizes`: bytes of the
+    objects that they name, by digest; `large`: the rows of chunked files."""
+
+    source: str
+    seals: list[str]
+    trees: Parts = field(default_factory=Parts)
+    sizes: dict[bytes, int] = field(default_factory=dict)
+    large: list[tuple[bytes, bytes, int]] = field(default_factory=list)
+
+
+async def gather(
+    node: Node, source: str, target: str, heads: Sequence[str], policy: Policy | None = None
+) -> Taken:
+    """What `target` lacks of the history that leads to these seals of `source`, as far as `policy` shows it.
+    Seals never change, so that it holds in every later transaction."""
+    async with node.db.read(snapshot=True) as tx:
+        found = await tx.all(rows.FRESH, of_repo=source, to_repo=target, ids=sorted(set(heads)))
+        taken = Taken(source, [row[0] for row in found])
+        named: set[bytes] = set()
+        chunked: set[bytes] = set()
+        for ids in _lots(taken.seals):
+            for path, kind, digest in await tx.all(rows.CHANGED, ids=ids):
+                if policy is None or policy.sees(path):
+                    (chunked if kind == "chunked" else named).add(bytes(digest))
+        load = trees.stored(node.objects, tx)
+        here = {row[0]: (bytes(row[2]), bytes(row[3])) for row in found}
+        taken.trees = await parting.part(tx, load, source, here, policy)
+        first = {taken.trees.roots.get(row[0], bytes(row[2])) for row in found if row[1] == FIRST}
+        load = taken.trees.load(load)
+        for root in first - {tree.EMPTY_ROOT}:
+            for entry in (await trees.drive(tree.walk(root), load)).values():
+                (chunked if entry.kind == "chunked" else named).add(entry.digest)
+        for lot in _lots(sorted(chunked)):
+            large = await tx.all(large_files.ROWS, repo_id=source, digests=lot)
+            taken.large += [(bytes(digest), bytes(manifest), size) for digest, manifest, size in large]
+        for manifest in {manifest for _, manifest, _ in taken.large}:
+            listed = await asyncio.to_thread(kernel.decode, await node.objects.read(manifest, None, tx))
+            named |= {manifest, *(bytes.fromhex(chunk.blake3) for chunk in listed.chunks)}
+        for lot in _lots(sorted(named)):
+            located = await node.objects.locate(lot, source, tx)
+            taken.sizes |= {one.digest: one.size for one in located.values() if not one.directory}
+    taken.trees.placed = await node.objects.place(taken.trees.written, None)
+    return taken
+
+
+async def acquire(tx: Tx, node: Node, target: str, taken: Taken) -> None:
+    """For a new repository: it has these from now on. Raises QuotaExceeded when its owner has too much
+    then."""
+    await _hold(tx, target, taken)
+    if taken.trees.written:
+        directories = list(taken.trees.written)
+        await node.objects.admit(tx, taken.trees.placed, target, directories, directories=True)
+    scopes = [{"repo_id": target, "digest": digest} for digest in sorted(taken.sizes)]
+    await tx.many(objects.SCOPE_INSERT, scopes)
+    await quota.count(tx, target, len(scopes), sum(taken.sizes.values()), node.config.quota)
+
+
+async def borrow(tx: Tx, node: Node, target: str, taken: Taken) -> None:
+    """The repository has the seals, and reads their objects, from now on; nobody pays for them yet."""
+    await _hold(tx, target, taken)
+    for lot in _lots(sorted(taken.sizes)):
+        fresh = await node.objects.missing(tx, target, lot)
+        await tx.many(objects.LEND, [{"repo_id": target, "digest": digest} for digest in sorted(fresh)])
+
+
+async def adopt(tx: Tx, node: Node, repo_id: str, heads: Sequence[str], more: Iterable[bytes] = ()) -> None:
+    """Before a branch of the repository leads to these seals: what they name, and `more`, is its own from now
+    on, as far as it was lent. Raises QuotaExceeded when its owner has too much then."""
+    if await tx.one(objects.ANY_LENT, repo_id=repo_id) is None:
+        return
+    named = set(more)
+    came = [row[0] for row in await tx.all(rows.CAME, of_repo=repo_id, ids=sorted(set(heads)))]
+    for ids in _lots(came):
+        named |= {bytes(digest) for _, _, digest in await tx.all(rows.CHANGED, ids=ids)}
+    load = trees.stored(node.objects, tx)
+    for ids in _lots(came):
+        for _, generation, root in await tx.all(seals.HEADS, repo_id=repo_id, ids=ids):
+            if generation == FIRST and bytes(root) != tree.EMPTY_ROOT:
+                files = await trees.drive(tree.walk(bytes(root)), load)
+                named |= {entry.digest for entry in files.values()}
+    for lot in _lots(sorted(named)):
+        for _, manifest, _ in await tx.all(large_files.ROWS, repo_id=repo_id, digests=lot):
+            name = bytes(manifest)
+            if name not in named:
+                listed = await asyncio.to_thread(kernel.decode, await node.objects.read(name, None, tx))
+                named |= {name, *(bytes.fromhex(chunk.blake3) for chunk in listed.chunks)}
+    for lot in _lots(sorted(named)):
+        lent = [bytes(row[0]) for row in await tx.all(objects.LENT, repo_id=repo_id, digests=lot)]
+        if lent:
+            await node.objects.touch(tx, lent)
+            await node.objects.link(tx, repo_id, lent)
+            await tx.run(objects.TAKE_OVER, repo_id=repo_id, digests=lent)
+
+
+async def hand_over(tx: Tx, repo_id: str) -> None:
+    """Before a repository is purged: seals that others have stay, with one of these."""
+    await tx.run(rows.HAND_OVER, of_repo=repo_id)
+    await tx.run(rows.ORPHAN, of_repo=repo_id)
+
+
+async def _hold(tx: Tx, target: str, taken: Taken) -> None:
+    roots = taken.trees.roots
+    await tx.many(
+        rows.HOLD, [{"repo_id": target, "seal_id": one, "root": roots.get(one)} for one in taken.seals]
+    )
+    older = [row[0] for row in await tx.all(rows.LINEAGE, of_repo=taken.source)]
+    related = {taken.source, *older} - {target}
+    await tx.many(rows.DESCEND, [{"repo_id": target, "of_id": one} for one in sorted(related)])
+    keys = await tx.all(repos.KEYS, repo_id=taken.source)
+    await tx.many(repos.KEEP_KEY, [{"repo_id": target, "id": one, "key": bytes(key)} for one, key in keys])
+    now = now_ms()
+    await tx.many(
+        large_files.INSERT,
+        [
+            {"repo_id": target, "digest": digest, "manifest": manifest, "size": size, "last_seen": now}
+            for digest, manifest, size in taken.large
+        ],
+    )
+
+
+def _lots(listed: Sequence[T]) -> Iterable[list[T]]:
+    return batches(listed, LOT, lambda _: 1)

@@ -1,0 +1,355 @@
+"""Device keys: registration by challenge, list, revocation, and sign-in with only a key.
+
+A challenge is deleted before its answer is checked, in a transaction of its own, so that each allows one try.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+import uuid
+from collections.abc import Iterable
+from functools import partial
+
+from localstore.core import limits, names
+from localstore.core.encoding import b64u, unb64u
+from localstore.core.errors import Forbidden, Gone, Invalid, NotFound, Unauthorized
+from localstore.core.identity import device_grant
+from localstore.core.identity.device_grant import CHALLENGE_BYTES, CHALLENGE_ID_BYTES, Purpose
+from localstore.core.identity.keys import (
+    KEY_BYTES,
+    SIGNATURE_BYTES,
+    check_ed25519,
+    check_x25519,
+    key_id,
+    verify_registration,
+)
+from localstore.core.model.auth import (
+    Challenge,
+    DeviceKey,
+    DeviceKeyExists,
+    DeviceKeyProof,
+    DeviceKeyStart,
+    HandleTaken,
+    SignUpClosed,
+)
+from localstore.core.model.base import Page, PageQuery
+from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
+from relay.caller import Caller, Principal
+from relay.db.engine.database import Tx, UniqueViolation
+from relay.db.identity import device_key as rows
+from relay.db.identity import session as session_rows
+from relay.db.identity.device_key import ChallengeRow, DeviceKeyRow
+from relay.domain.identity import account as account_rules
+from relay.domain.identity import audit, pairing
+from relay.domain.identity import session as sessions
+from relay.domain.identity.guesses import Guesses, is_known, remember
+from relay.domain.identity.rows import account as accounts
+from relay.domain.identity.rows.account import AccountRow
+from relay.domain.identity.session import Made
+from relay.http import paging
+from relay.http.limiter import Attempts
+
+_CHALLENGES = Attempts("challenge.address", 300, 600)
+_ACCOUNTS = Attempts("device_key.new_account", 200, 3600)
+_PAIRING_TRIES = Guesses("pairing", 1000, 600)  # a code has 52 bits and lives ten minutes
+
+
+async def begin_registration(caller: Caller, start: DeviceKeyStart) -> Challenge:
+    """A challenge that only the holder of both keys can answer
+
+    For registering a key; it is bound to the signed-in account and session.
+    """
+    me, account = caller.me, caller.me.account_id
+    return await _challenge(caller, Purpose.REGISTER, account, account, me.session_id, start)
+
+
+async def register(caller: Caller, proof: DeviceKeyProof) -> DeviceKey:
+    """Register the key whose challenge this answers
+
+    Raises Gone, SignatureInvalid or DeviceKeyExists.
+    """
+    me = caller.me
+    taken, challenge = await _take(caller, Purpose.REGISTER, proof)
+    if (taken.account, taken.session_id) != (me.account_id, me.session_id):
+        raise _no_challenge()
+    challenge.check(_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
+    async with caller.write() as tx:
+        return to_wire(await _keep(tx, caller, me.account_id, taken, proof, lasting_caps(me)))
+
+
+async def page(caller: Caller, query: PageQuery) -> Page[DeviceKey]:
+    """The caller's device keys, newest first
+
+    Revoked ones are among them.
+    """
+    account = caller.me.account_id
+    async with caller.read() as tx:
+        return await paging.page(tx, rows.PAGE, query, lambda row: to_wire(rows.row(row)), account=account)
+
+
+async def revoke(caller: Caller, id: str) -> None:
+    """Revoke a key and end its sessions; seals it signed earlier stay valid"""
+    me = caller.me
+    async with caller.write() as tx:
+        if not await tx.run(rows.REVOKE, key_id=id, account=me.account_id, now=now_ms()):
+            raise NotFound
+        bound = await tx.all(session_rows.BOUND_TO, account=me.account_id, key_id=id)
+        await sessions.end_all(tx, caller.node, [row[0] for row in bound])
+        tx.after_commit(partial(caller.node.hub.end_sessions, [id]))
+        await audit.record(tx, me.account_id, "device_key.revoke", id, address=caller.address)
+
+
+async def begin_sign_in(caller: Caller, start: DeviceKeyStart) -> Challenge:
+    """A challenge for signing in with a device key, without a browser"""
+    _require_allowed(caller)
+    _CHALLENGES.count(caller.node.limiter, caller.network)
+    if start.handle is None:
+        raise Invalid("say which handle to sign in as", pointer="/handle")
+    handle = names.handle(start.handle)
+    async with caller.read() as tx:
+        owner = await tx.value(accounts.HANDLE_OWNER, handle=handle)
+    return await _challenge(caller, Purpose.LOGIN, handle, owner, None, start)
+
+
+async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
+    """A session bound to the key. A registered key signs in to its account; a new key claims a free handle;
+    another device's key needs a pairing code (HandleTaken without). A code with a free handle is Invalid,
+    because the handle is mistyped."""
+    _require_allowed(caller)
+    pair = pairing.hash_of(proof.pair)
+    taken, challenge = await _take(caller, Purpose.LOGIN, proof)
+    challenge.check(_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
+    async with caller.read() as tx:
+        account, key = await _who(tx, taken)
+        known = await is_known(tx, caller, taken.account)
+    paired = account is not None and key is None and pair is not None
+    if account is None:
+        if pair is not None:
+            raise _nobody(taken.account)
+        _require_sign_up(caller)
+        _ACCOUNTS.count(caller.node.limiter, caller.network)
+    elif paired:
+        _PAIRING_TRIES.count(caller, taken.account, known)
+    elif key is not None and not key.caps:
+        raise Forbidden(
+            "this device key came with a script token and signs beside such a token only; sign in with "
+            "svc login in a browser"
+        )
+    account_id = account.id if account else _future_account(challenge.challenge_id)
+    plan = await sessions.plan(
+        caller.node,
+        account_id,
+        "device",
+        taken.name or "device",
+        now_ms() + limits.CLI_SESSION * 1000,
+        bound_key=taken.ed25519,
+        caps=key.caps.split() if key else sessions.USER_CAPS,
+    )
+    async with caller.write(f"handle {taken.account}") as tx:
+        account, key = await _who(tx, taken)
+        if account is None:
+            account = await account_rules.create_counted(tx, caller, taken.account, account_id)
+            await audit.record(tx, account_id, "account.create", account_id, handle=taken.account)
+        elif account.id != account_id or (key is None and not await pairing.use(tx, account, pair)):
+            raise _taken(taken.account)
+        if key is None:
+            await _keep(tx, caller, account.id, taken, proof, sessions.USER_CAPS)
+        else:
+            await tx.run(rows.TOUCH, key_id=key.id, used_at=now_ms())
+        await plan.write(tx)
+        await remember(tx, caller, account.id)
+        await audit.record(tx, account.id, "session.start", plan.id, how="device_key", address=caller.address)
+    if paired:
+        _PAIRING_TRIES.give_back(caller, taken.account, known)
+    return Made(plan.id, account.id, account.handle, plan.token, "", plan.expires_at)
+
+
+def lasting_caps(me: Principal) -> frozenset[str]:
+    """The rights of a new device key without a session: those of the caller, if it may add devices
+    permanently; else none, because the key would outlive the token behind it. With such a token it signs like
+    any other key."""
+    return me.caps if "admin" in me.caps and not me.narrowed else frozenset()
+
+
+def to_wire(row: DeviceKeyRow) -> DeviceKey:
+    return DeviceKey(
+        id=row.id,
+        public_key=b64u(row.ed25519),
+        name=row.name,
+        created_at=rfc3339(row.created_at),
+        last_used_at=rfc3339_or_none(row.last_used_at),
+        revoked_at=rfc3339_or_none(row.revoked_at),
+    )
+
+
+def label(text: str) -> str:
+    """What people call a device or token: one line of limited length; Invalid otherwise."""
+    if len(text) > limits.LABEL_CHARS or not text.isprintable():
+        raise Invalid(f"a name is one line of at most {limits.LABEL_CHARS} characters", pointer="/name")
+    return text.strip()
+
+
+def public_keys(ed25519: str, x25519: str, names: tuple[str, str]) -> tuple[bytes, bytes]:
+    """The two public keys of a device, validated; `names`: their members in the body, for error pointers."""
+    signing = _bytes(ed25519, KEY_BYTES, f"/{names[0]}")
+    transport = _bytes(x25519, KEY_BYTES, f"/{names[1]}")
+    check_ed25519(signing)
+    check_x25519(transport)
+    return signing, transport
+
+
+async def _challenge(
+    caller: Caller,
+    purpose: Purpose,
+    account: str,
+    registered_to: str | None,
+    session_id: str | None,
+    start: DeviceKeyStart,
+) -> Challenge:
+    ed25519, x25519 = public_keys(start.ed25519, start.x25519, ("ed25519", "x25519"))
+    name, now = label(start.name), now_ms()
+    made = device_grant.Challenge(
+        purpose=purpose,
+        origin=caller.node.config.public_url,
+        account=account,
+        challenge_id=secrets.token_bytes(CHALLENGE_ID_BYTES),
+        ed25519=ed25519,
+        x25519=x25519,
+        secret=secrets.token_bytes(CHALLENGE_BYTES),
+    )
+    answer = Challenge(
+        v=1,
+        challenge_id=b64u(made.challenge_id),
+        sealed_challenge=b64u(made.seal()),
+        origin=made.origin,
+        expires_in=limits.CHALLENGE,
+        account=registered_to or _future_account(made.challenge_id),
+    )
+    async with caller.write() as tx:
+        await tx.run(rows.SWEEP_CHALLENGES, now=now)
+        await tx.run(
+            rows.INSERT_CHALLENGE,
+            id=b64u(made.challenge_id),
+            purpose=purpose.name.lower(),
+            account=account,
+            session_id=session_id,
+            ed25519=ed25519,
+            x25519=x25519,
+            name=name,
+            secret=made.secret,
+            expires_at=now + limits.CHALLENGE * 1000,
+        )
+    return answer
+
+
+async def _take(
+    caller: Caller, purpose: Purpose, proof: DeviceKeyProof
+) -> tuple[ChallengeRow, device_grant.Challenge]:
+    """Delete the challenge and return it. Raises Gone if it does not exist."""
+    challenge_id = _bytes(proof.challenge_id, CHALLENGE_ID_BYTES, "/challenge_id")
+    async with caller.write(effect=False) as tx:
+        found = await tx.one(rows.TAKE_CHALLENGE, id=b64u(challenge_id), purpose=purpose.name.lower())
+    if found is None:
+        raise _no_challenge()
+    taken = rows.challenge_row(found)
+    if taken.expires_at <= now_ms():
+        raise _no_challenge()
+    return taken, device_grant.Challenge(
+        purpose=purpose,
+        origin=caller.node.config.public_url,
+        account=taken.account,
+        challenge_id=challenge_id,
+        ed25519=taken.ed25519,
+        x25519=taken.x25519,
+        secret=taken.secret,
+    )
+
+
+async def _keep(
+    tx: Tx,
+    caller: Caller,
+    account_id: str,
+    taken: ChallengeRow,
+    proof: DeviceKeyProof,
+    caps: Iterable[str],
+) -> DeviceKeyRow:
+    registration = _bytes(proof.registration, SIGNATURE_BYTES, "/registration")
+    verify_registration(caller.node.config.public_url, account_id, taken.ed25519, registration)
+    now = now_ms()
+    key = DeviceKeyRow(
+        id=key_id(taken.ed25519),
+        account_id=account_id,
+        ed25519=taken.ed25519,
+        x25519=taken.x25519,
+        name=taken.name,
+        registration=registration,
+        caps=" ".join(sorted(caps)),
+        created_at=now,
+        last_used_at=now,
+        revoked_at=None,
+    )
+    try:
+        await tx.run(rows.INSERT, **dataclasses.asdict(key))
+    except UniqueViolation:
+        raise DeviceKeyExists(
+            "this device key is registered already, or was revoked; make a new one"
+        ) from None
+    await audit.record(tx, account_id, "device_key.register", key.id, name=key.name, address=caller.address)
+    return key
+
+
+async def _who(tx: Tx, taken: ChallengeRow) -> tuple[AccountRow | None, DeviceKeyRow | None]:
+    """The account of the handle, and the key if it belongs to that account. Raises Unauthorized for a revoked
+    key."""
+    found = await tx.one(accounts.BY_HANDLE, handle=taken.account)
+    account = accounts.row(found) if found else None
+    known = await tx.one(rows.ONE, id=key_id(taken.ed25519))
+    key = rows.row(known) if known else None
+    if key is not None and key.revoked_at is not None:
+        raise Unauthorized("this device key was revoked; make a new one: svc login --new-key")
+    if key is not None and (account is None or key.account_id != account.id):
+        raise DeviceKeyExists("this device key belongs to another account; sign in with that one's handle")
+    return account, key
+
+
+def _future_account(challenge_id: bytes) -> str:
+    """The id that the account of a new key will have. It is derived from the challenge, so that the key can
+    sign it in the registration statement before the account exists."""
+    return str(uuid.UUID(bytes=challenge_id, version=4))
+
+
+def _require_allowed(caller: Caller) -> None:
+    if not caller.node.config.device_key_sign_in:
+        raise Forbidden("this node does not sign people in by device key; run: svc login")
+
+
+def _require_sign_up(caller: Caller) -> None:
+    if not caller.node.config.device_key_sign_up:
+        raise SignUpClosed(f"this node does not offer sign-up by device key; {account_rules.ASK}")
+
+
+def _bytes(text: str, size: int, pointer: str) -> bytes:
+    try:
+        return unb64u(text, size)
+    except Invalid as error:
+        raise Invalid(f"{pointer[1:]}: {error.detail}", pointer=pointer) from None
+
+
+def _no_challenge() -> Gone:
+    return Gone("this challenge was answered already, has expired, or was made for someone else; ask again")
+
+
+def _nobody(handle: str) -> Invalid:
+    return Invalid(
+        f"there is no account {handle} that a pairing code could open; check the handle, or claim it without "
+        "a code",
+        pointer="/pair",
+    )
+
+
+def _taken(handle: str) -> HandleTaken:
+    return HandleTaken(
+        f"the handle {handle} is taken and this key is not one of its keys; on a signed-in device run: "
+        f"svc auth device add, then here: svc login --device-key --handle {handle} --pair CODE"
+    )

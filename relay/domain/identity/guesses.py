@@ -1,0 +1,70 @@
+"""Limits on guessing passwords and pairing codes.
+
+Failed tries count for handle and address together, so that nobody can lock a person out from elsewhere.
+Against guesses from many addresses they also count for the handle as a whole, but only from networks where
+the account did not sign in recently: people at their usual places never meet that limit (SECURITY.md,
+docs/design/005).
+"""
+
+from __future__ import annotations
+
+from localstore.core.errors import RateLimited
+from relay.base.clock import now_ms
+from relay.caller import Caller
+from relay.db.engine.database import Tx
+from relay.domain.identity.rows import known_address as rows
+from relay.http.limiter import Attempts
+
+KNOWN_FOR = 90 * 24 * 3600 * 1000  # milliseconds after a sign-in
+KNOWN_NETWORKS = 64  # latest networks of one account
+PER_PLACE = 10  # failed tries for one handle from one network, refilled within PLACE_SECONDS
+PLACE_SECONDS = 600
+
+
+class Guesses:
+    """A limit of `strangers` failed tries for one handle from all unknown networks together, refilled within
+    `seconds`."""
+
+    def __init__(self, name: str, strangers: int, seconds: int) -> None:
+        self._place = Attempts(f"{name}.place", PER_PLACE, PLACE_SECONDS)
+        self._strangers = Attempts(f"{name}.strangers", strangers, seconds)
+
+    def count(self, caller: Caller, handle: str, known: bool) -> None:
+        """Count a try before it is made. Raises RateLimited after too many."""
+        limiter = caller.node.limiter
+        self._place.count(limiter, f"{handle} {caller.network}")
+        if known:
+            return
+        try:
+            self._strangers.count(limiter, handle)
+        except RateLimited as error:
+            raise RateLimited(
+                f"too many wrong tries for {handle} came from networks that it was not used from lately; "
+                f"sign in from a network where you did before, or with a device key, or try again in "
+                f"{error.extra['retry_after']} s",
+                error.extra["retry_after"],
+                error.extra["limit"],
+                error.extra["window"],
+            ) from None
+
+    def give_back(self, caller: Caller, handle: str, known: bool) -> None:
+        """The try succeeded and does not count."""
+        limiter = caller.node.limiter
+        self._place.give_back(limiter, f"{handle} {caller.network}")
+        if not known:
+            self._strangers.give_back(limiter, handle)
+
+
+async def is_known(tx: Tx, caller: Caller, handle: str) -> bool:
+    """Whether the account of this handle signed in from the caller's network recently."""
+    since = now_ms() - KNOWN_FOR
+    return await tx.one(rows.KNOWN, handle=handle, place=caller.network, since=since) is not None
+
+
+async def remember(tx: Tx, caller: Caller, account_id: str) -> None:
+    """Record that the account signed in from the caller's network."""
+    now = now_ms()
+    place = {"account_id": account_id, "network": caller.network, "seen_at": now}
+    await tx.run(rows.INSERT, **place)
+    await tx.run(rows.SEEN, account=account_id, place=caller.network, now=now)
+    await tx.run(rows.DROP_OLD, account=account_id, before=now - KNOWN_FOR, keep=KNOWN_NETWORKS)

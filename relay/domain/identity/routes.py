@@ -1,0 +1,230 @@
+"""Sessions, sign-in of terminals (RFC 8628), device keys, handles and script tokens."""
+
+from __future__ import annotations
+
+import contextlib
+
+import msgspec
+from sanic.request import Request
+
+from localstore.core import limits
+from localstore.core.errors import BadRequest, Conflict, Unauthorized
+from localstore.core.model import auth
+from localstore.core.model.auth import (
+    DeviceKey,
+    DeviceKeyPatch,
+    DeviceKeyProof,
+    Handle,
+    HandleChoice,
+    RefreshRequest,
+    SessionGrant,
+)
+from localstore.core.model.base import Model
+from relay.base.clock import rfc3339
+from relay.caller import Caller
+from relay.domain.identity import account as accounts
+from relay.domain.identity import device_grant, device_name, pairing
+from relay.domain.identity import device_key as keys
+from relay.domain.identity import session as sessions
+from relay.domain.identity import token as tokens
+from relay.domain.identity.session import Made
+from relay.gate.gate import FORM
+from relay.http import cookies
+from relay.http.routing import REPOSITORIES, Reply, route, serves
+from relay.pages import HTML, redirect, visit
+
+
+class ReturnQuery(Model, frozen=True):
+    """`return_to`: a path of this node. `own`: the step before this one was a page of ours."""
+
+    return_to: str = "/"
+    own: bool = False
+
+
+@serves(
+    auth.GUEST_LOGIN,
+    operation="session.guest",
+    name="auth.guest_login",
+    errors=(403, 429, 507),
+    per_minute=60,
+)
+async def guest_login(caller: Caller, request: Request) -> Reply:
+    """A guest session: an identity without credentials, for a day"""
+    if cookies.sent_by_browser(request):
+        cookies.require_own_page(caller.node.config, request)
+    made = await sessions.start_guest(caller)
+    cookie = cookies.session(caller.node.config, made.token, limits.GUEST_SESSION)
+    return Reply(made.grant(), status=201, cookies=(cookie,))
+
+
+serves(auth.USER_INFO, operation="session.info", name="auth.userinfo", errors=(401,))(sessions.user_info)
+
+
+@serves(
+    auth.REFRESH, operation="session.refresh", name="auth.refresh", errors=(401, 403, 409), per_minute=120
+)
+async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
+    """A new access token for the refresh cookie, or for {refresh_token} in the body; each works once"""
+    config = caller.node.config
+    if raw:
+        made = await sessions.refresh(caller, _in_body(raw))
+        grant = msgspec.structs.replace(made.grant(), refresh_token=made.refresh)
+        return Reply(grant)
+    token = cookies.value(request, cookies.refresh_name(config))
+    if token:
+        cookies.require_own_page(config, request)
+    made = await sessions.refresh(caller, token)
+    return Reply(
+        SessionGrant(
+            user_id=made.account_id,
+            session_id=made.id,
+            expires_at=rfc3339(made.expires_at),
+            handle=made.handle,
+        ),
+        cookies=signed_in(caller, made),
+    )
+
+
+@route(
+    "GET",
+    cookies.REFRESH_PATH,
+    operation="session.refresh",
+    name="auth.renew",
+    media=HTML,
+    status=303,
+    others=(200,),
+    errors=(400, 429),
+    per_minute=120,
+)
+async def renew(caller: Caller, request: Request, query: ReturnQuery) -> Reply:
+    """Renew the session of a browser, then go on to the page it asked for"""
+    return_to = visit.local_path(query.return_to)
+    if visit.lasts(caller):
+        return redirect(return_to)
+    if not cookies.own_navigation(caller.node.config, request):
+        return visit.to_login(return_to) if query.own else visit.onward(caller, return_to, 0)
+    try:
+        made = await sessions.refresh(
+            caller, cookies.value(request, cookies.refresh_name(caller.node.config))
+        )
+    except Conflict:  # another request of this browser has just renewed them
+        return visit.onward(caller, return_to, 1)
+    except Unauthorized:
+        return visit.to_login(return_to)
+    return redirect(return_to, cookies=signed_in(caller, made))
+
+
+@serves(auth.LOGOUT, operation="session.end", name="auth.logout", others=(303, 307), errors=(403,))
+async def logout(caller: Caller, request: Request) -> Reply:
+    """End this session and the terminals that were signed in from it"""
+    if cookies.sent_by_browser(request):
+        cookies.require_own_page(caller.node.config, request)
+        if caller.principal is None and _from_a_form(request):  # the page's access token may have expired
+            return Reply(status=307, headers={"location": auth.LOGOUT_BY_REFRESH.path})
+    return await _sign_out(caller, request)
+
+
+@serves(
+    auth.LOGOUT_BY_REFRESH,
+    operation="session.end",
+    name="auth.logout_by_refresh",
+    others=(303,),
+    errors=(403,),
+)
+async def logout_by_refresh(caller: Caller, request: Request) -> Reply:
+    """End this session by its refresh token, from a page of this node only"""
+    cookies.require_own_page(caller.node.config, request)
+    return await _sign_out(caller, request)
+
+
+serves(auth.SESSIONS, operation="session.list", name="auth.list_sessions")(sessions.page)
+serves(auth.REVOKE, operation="session.revoke", name="auth.revoke_session")(sessions.revoke)
+
+
+def signed_in(caller: Caller, made: Made) -> tuple[str, str]:
+    """The cookies of a browser that has just signed in."""
+    config = caller.node.config
+    return cookies.session(config, made.token), cookies.refresh(config, made.refresh)
+
+
+async def _sign_out(caller: Caller, request: Request) -> Reply:
+    config = caller.node.config
+    token = None
+    with contextlib.suppress(Unauthorized):  # an invalid cookie is deleted and ends no session
+        token = cookies.value(request, cookies.refresh_name(config))
+    await sessions.sign_out(caller, token)
+    gone = cookies.cleared(config)
+    if _from_a_form(request):
+        return Reply(status=303, headers={"location": "/auth/login"}, cookies=gone)
+    return Reply(status=204, cookies=gone)
+
+
+def _from_a_form(request: Request) -> bool:
+    """Whether a form of our pages sent this, and a person waits for the next page."""
+    return (request.headers.get("content-type") or "").startswith(FORM)
+
+
+def _in_body(raw: bytes) -> str:
+    try:
+        return msgspec.json.decode(raw, type=RefreshRequest).refresh_token
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise BadRequest("the body is not {refresh_token}; a browser sends its cookie and no body") from None
+
+
+serves(auth.DEVICE_CODE, operation="terminal.start", name="cli_grant.start", errors=(429,))(
+    device_grant.start
+)
+serves(auth.APPROVE, operation="terminal.approve", name="cli_grant.approve", errors=(403, 404, 410, 429))(
+    device_grant.decide
+)
+serves(auth.CLAIM, operation="terminal.claim", name="cli_grant.claim", errors=(400,), forms=True)(
+    device_grant.claim
+)
+serves(auth.KEY_CHALLENGE, operation="device_key.register", name="device_key.challenge", flag=REPOSITORIES)(
+    keys.begin_registration
+)
+serves(auth.REGISTER_KEY, operation="device_key.register", flag=REPOSITORIES, errors=(409, 410))(
+    keys.register
+)
+serves(auth.KEYS, operation="device_key.list", name="device_key.list_keys", flag=REPOSITORIES)(keys.page)
+
+
+@serves(auth.RENAME_KEY, operation="device_key.rename", name="device_key.rename", flag=REPOSITORIES)
+async def rename(caller: Caller, key_id: str, body: DeviceKeyPatch) -> DeviceKey:
+    """Rename one of the caller's devices"""
+    return await device_name.rename(caller, key_id, body.name)
+
+
+serves(auth.REVOKE_KEY, operation="device_key.revoke", flag=REPOSITORIES)(keys.revoke)
+serves(
+    auth.SIGN_IN_CHALLENGE,
+    operation="device_key.sign_in",
+    name="device_key.sign_in_challenge",
+    errors=(403, 429),
+)(keys.begin_sign_in)
+
+
+@serves(
+    auth.SIGN_IN,
+    operation="device_key.sign_in",
+    name="device_key.sign_in",
+    errors=(401, 403, 409, 410, 429, 507),
+)
+async def sign_in(caller: Caller, body: DeviceKeyProof) -> SessionGrant:
+    """Sign in with a registered key, claim a free handle with a new one, or join with a pairing code"""
+    return (await keys.sign_in(caller, body)).grant()
+
+
+serves(auth.PAIRING_CODE, operation="device_key.pair", name="device_key.pairing_code", errors=(429,))(
+    pairing.create
+)
+serves(auth.HANDLE, operation="handle.get", name="handle.mine")(accounts.handle)
+
+
+@serves(auth.CHANGE_HANDLE, operation="handle.change", name="handle.change", errors=(409,))
+async def change(caller: Caller, body: HandleChoice) -> Handle:
+    """Change the caller's handle; repositories stay reachable under the old one for 90 days"""
+    return await accounts.change_handle(caller, body.handle)
+
+
+serves(auth.CREATE_TOKEN, operation="token.create", errors=(403, 429), forms=True)(tokens.create)

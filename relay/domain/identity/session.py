@@ -1,0 +1,338 @@
+"""Sessions: created at sign-in, refreshed, listed, ended together with their children."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import secrets
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+from localstore.core import limits
+from localstore.core.encoding import b64u, unb64u
+from localstore.core.errors import Conflict, Forbidden, Invalid, NotFound, SvcError, Unauthorized
+from localstore.core.identity import bearer
+from localstore.core.identity.keys import key_id
+from localstore.core.model.auth import GuestNoRefresh, Session, SessionGrant, UserInfo
+from localstore.core.model.base import Page, PageQuery
+from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
+from relay.base.ids import new_account_id, new_id
+from relay.caller import Caller, Principal, account_name
+from relay.capacity import quota
+from relay.db.engine.database import Tx
+from relay.db.identity import session as rows
+from relay.db.identity.session import SessionRow
+from relay.domain.identity import audit
+from relay.domain.identity.guesses import remember
+from relay.domain.identity.rows import account as accounts
+from relay.domain.identity.rows.account import AccountRow
+from relay.http import paging
+from relay.node import Node
+
+USER_CAPS = ("admin", "read", "write")
+# Levels of the identity phases. A local account has the rights of one linked by OIDC.
+LEVELS = {
+    "ephemeral": 1,
+    "recovery_phrase": 2,
+    "local": 3,
+    "oidc_linked": 3,
+    "webauthn": 4,
+    "multi_device": 5,
+}
+
+_REFRESH_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A new session with its secrets, which are shown only now. `token` and `refresh` are text, times
+    milliseconds."""
+
+    id: str
+    account_id: str
+    handle: str | None
+    token: str
+    refresh: str
+    expires_at: int
+
+    def grant(self) -> SessionGrant:
+        return SessionGrant(
+            user_id=self.account_id,
+            session_id=self.id,
+            expires_at=rfc3339(self.expires_at),
+            token=self.token,
+            handle=self.handle,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A session to be created. Its token is minted before the transaction, so that the database is not locked
+    while waiting for the signer."""
+
+    id: str
+    account_id: str
+    kind: str
+    label: str
+    caps: tuple[str, ...]
+    expires_at: int
+    token: str
+    bound_key: bytes | None
+    parent_id: str | None
+
+    async def write(self, tx: Tx) -> None:
+        await tx.run(
+            rows.INSERT,
+            id=self.id,
+            account_id=self.account_id,
+            parent_id=self.parent_id,
+            kind=self.kind,
+            label=self.label,
+            device_key_id=key_id(self.bound_key) if self.bound_key else None,
+            caps=" ".join(self.caps),
+            created_at=now_ms(),
+            expires_at=self.expires_at,
+            last_used_at=None,
+            revoked_at=None,
+        )
+
+
+async def plan(
+    node: Node,
+    account_id: str,
+    kind: str,
+    label: str,
+    expires_at: int,
+    *,
+    bound_key: bytes | None = None,
+    caps: Iterable[str] = USER_CAPS,
+    parent_id: str | None = None,
+    token_until: int | None = None,
+) -> Plan:
+    """A session with its token. `token_until`: the token ends before the session, which is refreshed."""
+    session_id, caps = new_id(), tuple(sorted(caps))
+    token = await mint(node, account_id, session_id, caps, token_until or expires_at, bound_key)
+    return Plan(session_id, account_id, kind, label, caps, expires_at, token, bound_key, parent_id)
+
+
+async def mint(
+    node: Node,
+    account_id: str,
+    session_id: str,
+    caps: Iterable[str],
+    expires_at: int,
+    bound_key: bytes | None = None,
+) -> str:
+    """A capability token (text) for a session, good until `expires_at` (milliseconds)."""
+    raw = await node.signer.mint(
+        user=uuid.UUID(account_id).bytes,
+        session=bytes.fromhex(session_id),
+        bound_key=bound_key,
+        caps=caps,
+        expires=datetime.fromtimestamp(expires_at // 1000, UTC),
+    )
+    return bearer.to_text(raw)
+
+
+async def start_guest(caller: Caller) -> Made:
+    """A new account without credentials, and a session of one day that cannot be refreshed."""
+    now = now_ms()
+    account_id, expires_at = new_account_id(), now + limits.GUEST_SESSION * 1000
+    made = await plan(caller.node, account_id, "guest", "guest", expires_at)
+    async with caller.write() as tx:
+        await quota.count_account(tx, caller.network, caller.node.config.quota, guest=True)
+        await tx.run(
+            accounts.INSERT,
+            id=account_id,
+            kind="guest",
+            handle=None,
+            email=None,
+            name=None,
+            password_hash=None,
+            phase="ephemeral",
+            operator=False,
+            created_at=now,
+            disabled_at=None,
+        )
+        await made.write(tx)
+    return Made(made.id, account_id, None, made.token, "", expires_at)
+
+
+async def start_browser(caller: Caller, account: AccountRow, how: str) -> Made:
+    """A browser session: seven days, with an access token of one hour and a refresh token."""
+    now = now_ms()
+    expires_at, token_until = now + limits.REFRESH_TOKEN * 1000, now + limits.ACCESS_TOKEN * 1000
+    made = await plan(caller.node, account.id, "browser", "browser", expires_at, token_until=token_until)
+    refresh = secrets.token_bytes(_REFRESH_BYTES)
+    async with caller.write() as tx:
+        await made.write(tx)
+        await _keep_refresh(tx, refresh, made.id, expires_at)
+        await remember(tx, caller, account.id)
+        await audit.record(tx, account.id, "session.start", made.id, how=how, address=caller.address)
+    return Made(made.id, account.id, account.handle, made.token, b64u(refresh), token_until)
+
+
+async def refresh(caller: Caller, token: str | None) -> Made:
+    """A new access token and refresh token for the same session.
+
+    A refresh token works once. Its second use within seconds is a race of two tabs (Conflict); later it is
+    a theft, and the session ends with its children.
+    """
+    if caller.principal is not None and caller.principal.is_guest:
+        raise GuestNoRefresh("a guest session ends after a day; sign in with an account to keep one")
+    digest = _refresh_hash(token)
+    fresh, now = secrets.token_bytes(_REFRESH_BYTES), now_ms()
+    refused: SvcError | None = None
+    async with caller.read() as tx:
+        found = await tx.one(rows.REFRESH, hash=digest)
+    if found is None or found[3] <= now:
+        raise _no_refresh()
+    _, session_id, account_id, expires_at = found
+    until = min(now + limits.ACCESS_TOKEN * 1000, expires_at)
+    # Mint before the old token is used up: if the signer is down, the old one stays valid.
+    text = await mint(caller.node, account_id, session_id, USER_CAPS, until)
+    async with caller.write(f"refresh {digest.hex()}") as tx:
+        found = await tx.one(rows.REFRESH, hash=digest)
+        if found is None:
+            raise _no_refresh()
+        used_at = found[0]
+        account = await tx.one(accounts.BY_ID, id=account_id)
+        if account is None:
+            raise _no_refresh()
+        if used_at is None:
+            await tx.run(rows.USE_REFRESH, token_hash=digest, now=now)
+            await _keep_refresh(tx, fresh, session_id, expires_at)
+        elif now - used_at <= limits.REFRESH_GRACE * 1000:
+            refused = Conflict("another tab has just refreshed this session; read the new cookie")
+        else:
+            await end(tx, caller.node, account_id, session_id)
+            await audit.record(tx, account_id, "session.refresh_reused", session_id, address=caller.address)
+            refused = _no_refresh()
+    if refused is not None:  # raised here, so that the end of the session is not rolled back
+        raise refused
+    return Made(session_id, account_id, accounts.row(account).handle, text, b64u(fresh), until)
+
+
+def due(me: Principal) -> bool:
+    """Whether a page should refresh first: the access token ends soon and the session does not."""
+    soon = me.expires_at - now_ms() <= limits.REFRESH_LEAD * 1000
+    return soon and me.session_kind == "browser" and me.session_ends - me.expires_at >= 1000
+
+
+async def sign_out(caller: Caller, refresh_token: str | None = None) -> None:
+    """End the caller's session and its children; by the refresh token if the access token has expired. Does
+    nothing without a session. Raises Forbidden for a narrowed token."""
+    me, found = caller.principal, None
+    if me is not None and me.narrowed:
+        raise Forbidden("this token was narrowed and cannot end its session; sign out where you signed in")
+    if me is not None and me.via != "self":
+        found = (me.session_id, me.account_id)
+    elif me is None and refresh_token:
+        with contextlib.suppress(Unauthorized):
+            found = await _session_of(caller, refresh_token)
+    if found is None:
+        return
+    session_id, account_id = found
+    async with caller.write(account_name(account_id)) as tx:
+        await end(tx, caller.node, account_id, session_id)
+        await audit.record(tx, account_id, "session.end", session_id, address=caller.address)
+
+
+async def page(caller: Caller, query: PageQuery) -> Page[Session]:
+    """The caller's open sessions and script tokens, newest first"""
+    account, now = caller.me.account_id, now_ms()
+    async with caller.read() as tx:
+        return await paging.page(
+            tx, rows.PAGE, query, lambda row: _to_wire(caller, rows.row(row)), account=account, now=now
+        )
+
+
+async def revoke(caller: Caller, session_id: str) -> None:
+    """End one of the caller's sessions or script tokens, at once
+
+    Raises the constant 404 for anybody else's.
+    """
+    me = caller.me
+    async with caller.write() as tx:
+        if not await end(tx, caller.node, me.account_id, session_id):
+            raise NotFound
+        await audit.record(tx, me.account_id, "session.revoke", session_id, address=caller.address)
+
+
+async def end(tx: Tx, node: Node, account_id: str, session_id: str) -> list[str]:
+    """End a session of this account and its children; their sockets close after the commit. Returns the ended
+    ids."""
+    return await end_all(
+        tx, node, [row[0] for row in await tx.all(rows.FAMILY, account=account_id, id=session_id)]
+    )
+
+
+async def end_all(tx: Tx, node: Node, ids: list[str]) -> list[str]:
+    """End these sessions; their sockets close after the commit."""
+    if ids:
+        await tx.run(rows.REVOKE, ids=ids, now=now_ms())
+        tx.after_commit(partial(node.hub.end_sessions, ids))
+    return ids
+
+
+async def user_info(caller: Caller) -> UserInfo:
+    """Who is signed in, and how"""
+    me = caller.me
+    async with caller.read() as tx:
+        found = await tx.one(accounts.BY_ID, id=me.account_id)
+    if found is None:
+        raise Unauthorized("the account no longer exists")
+    account = accounts.row(found)
+    return UserInfo(
+        sub=account.id,
+        user_id=account.id,
+        handle=account.handle,
+        phase=account.phase,  # type: ignore[arg-type]  # the column holds nothing else
+        level=LEVELS[account.phase],
+        expires_at=rfc3339(me.expires_at),
+        session_id=me.session_id,
+        session_kind=me.session_kind,
+        device_key_id=me.device_key_id,
+        name=account.name,
+        email=account.email,
+    )
+
+
+def _to_wire(caller: Caller, row: SessionRow) -> Session:
+    return Session(
+        id=row.id,
+        kind=row.kind,  # type: ignore[arg-type]  # the column holds nothing else
+        label=row.label,
+        created_at=rfc3339(row.created_at),
+        expires_at=rfc3339(row.expires_at),
+        last_used_at=rfc3339_or_none(row.last_used_at),
+        device_key_id=row.device_key_id,
+        current=row.id == caller.me.session_id,
+    )
+
+
+async def _keep_refresh(tx: Tx, token: bytes, session_id: str, expires_at: int) -> None:
+    await tx.run(rows.SWEEP_REFRESH, now=now_ms())
+    digest = hashlib.sha256(token).digest()
+    await tx.run(rows.INSERT_REFRESH, hash=digest, session_id=session_id, expires_at=expires_at, used_at=None)
+
+
+async def _session_of(caller: Caller, refresh_token: str) -> tuple[str, str] | None:
+    """The ids of the session and account that a refresh token belongs to, used or not."""
+    async with caller.read() as tx:
+        found = await tx.one(rows.REFRESH, hash=_refresh_hash(refresh_token))
+    return None if found is None else (found[1], found[2])
+
+
+def _refresh_hash(token: str | None) -> bytes:
+    try:
+        return hashlib.sha256(unb64u(token or "", _REFRESH_BYTES)).digest()
+    except Invalid:
+        raise _no_refresh() from None
+
+
+def _no_refresh() -> Unauthorized:
+    return Unauthorized("this session can no longer be refreshed; sign in again", reason="refresh")

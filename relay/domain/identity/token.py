@@ -1,0 +1,53 @@
+"""Script tokens: created in a browser session, shown once, each bound to a key of its own."""
+
+from __future__ import annotations
+
+from localstore.core.errors import Forbidden, Invalid
+from localstore.core.identity import bearer
+from localstore.core.identity.keys import DeviceKey
+from localstore.core.model.auth import IdentityLevel, ScriptToken, ScriptTokenRequest
+from relay.base.clock import now_ms, rfc3339
+from relay.caller import Caller
+from relay.domain.identity import audit
+from relay.domain.identity import session as sessions
+from relay.domain.identity.device_key import label
+from relay.http.limiter import Attempts
+
+DAY = 24 * 3600 * 1000  # milliseconds
+CAPS = {"read": ("read",), "write": ("read", "write"), "admin": ("admin", "read", "write")}
+
+_NEW = Attempts("script_token.account", 60, 3600)
+
+
+async def create(caller: Caller, body: ScriptTokenRequest) -> ScriptToken:
+    """Create a script token; its text is shown only once
+
+    Neither the token, for SVC_TOKEN, nor the binding seed inside is kept here: lost is lost.
+    """
+    me = caller.me
+    if me.via != "cookie":
+        raise Forbidden("script tokens are made in a browser session, not with another token")
+    if me.is_guest:
+        raise IdentityLevel("a guest has no script tokens; sign in with an account")
+    name = label(body.label)
+    if not name:
+        raise Invalid("name the token after what will use it", pointer="/label")
+    _NEW.count(caller.node.limiter, me.account_id)
+    binding = DeviceKey.generate()
+    plan = await sessions.plan(
+        caller.node,
+        me.account_id,
+        "script",
+        name,
+        now_ms() + body.days * DAY,
+        bound_key=binding.public,
+        caps=CAPS[body.access],
+    )
+    text = bearer.format_script_token(caller.node.config.public_url, bearer.from_text(plan.token), binding)
+    answer = ScriptToken(id=plan.id, token=text, expires_at=rfc3339(plan.expires_at))
+    async with caller.write() as tx:
+        await plan.write(tx)
+        await audit.record(
+            tx, me.account_id, "token.create", plan.id, label=name, access=body.access, address=caller.address
+        )
+    return answer

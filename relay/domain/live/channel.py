@@ -1,0 +1,173 @@
+"""Requests of a client on a channel: open it, send updates, say where its user is.
+
+Channels need the role write, like the live frontier; writers see all paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from localstore.core import names, paths
+from localstore.core.errors import Invalid, NotFound, SvcError, Unauthorized
+from localstore.core.limits import CHANNELS
+from localstore.core.model.live import UpdateAnswers, UpdateBatch
+from localstore.core.model.sync import (
+    Answers,
+    ChannelUnknown,
+    Gap,
+    Here,
+    Open,
+    Opened,
+    People,
+    Place,
+    PollChannel,
+    Refused,
+    Updates,
+)
+from relay.caller import View
+from relay.domain.live import frontier, live
+from relay.domain.live import replica as replicas
+from relay.events import people as presence
+from relay.events.channels import LIVE, Channels, refusal
+from relay.events.peers import Channel, Frame, Peer
+
+FLAG = "TR_REPO_LIVE_TEXT"
+T = TypeVar("T")
+_encode = msgspec.json.Encoder().encode
+
+
+class Door(Protocol):
+    """Runs `work` on a repository by the rules of a request for this operation."""
+
+    async def __call__(self, operation: str, repo_id: str, work: Callable[[View], Awaitable[T]]) -> T: ...
+
+
+async def open_channel(door: Door, peer: Peer, body: Open) -> list[bytes]:
+    """The first messages of a new channel, or its refusal. Later messages are queued for the peer."""
+    try:
+        if body.channel not in peer.channels and len(peer.channels) >= CHANNELS:
+            raise Invalid(f"one socket has at most {CHANNELS} channels; close one first")
+        return await door("live.bootstrap", body.repo_id, partial(_opened, peer=peer, body=body))
+    except Unauthorized:
+        raise  # ends the socket
+    except SvcError as error:
+        return [refused(body.channel, error)]
+
+
+async def _opened(view: View, peer: Peer, body: Open) -> list[bytes]:
+    view.require_whole()
+    if not view.node.config.flags.on(FLAG):
+        raise NotFound
+    channels = view.node.hub.channels
+    if body.channel in peer.channels:
+        channels.end(peer.channels[body.channel])
+    ref = await frontier.branch(view.node.db.lookup, view.repo.id, body.branch)
+    key = await live.my_key(view.node.db.lookup, view, body.device_key_id)
+    channel = Channel(
+        number=body.channel,
+        peer=peer,
+        repo_id=view.repo.id,
+        branch_id=ref.id,
+        branch=ref.name,
+        replica=body.replica,
+        device_key_id=key.id,
+        conn=presence.conn_of(ref.id, body.replica),
+        who=view.me.handle or "",
+        device=key.name,
+    )
+    channels.begin(channel)  # first, so that no later frame is missed
+    try:
+        opened, frames = await _caught_up(view, channels, channel, body.since)
+        level = await view.node.hub.may_hear(peer, view.repo.id)  # later changes are delivered in order
+        if level < LIVE:
+            raise refusal(level)
+    except BaseException:
+        channels.end(channel)
+        raise
+    if channel.ended is not None:
+        return [_encode(channel.ended)]
+    messages = [_encode(opened)]
+    if frames is None:
+        messages.append(_encode(Gap(channel=channel.number, seq=opened.seq)))
+    else:
+        messages += [one.message.text(channel.number) for one in frames if one.message]
+    if isinstance(body, PollChannel) and body.here is not None:
+        channels.people.passing(channel, _checked(body.here))
+    here = channels.people.everybody(channel)
+    messages.append(_encode(People(channel=channel.number, here=here, gone=[])))
+    for frame in channels.settle(channel, opened.seq):
+        channel.offer(frame)
+    return messages
+
+
+async def _caught_up(
+    view: View, channels: Channels, channel: Channel, since: int | None
+) -> tuple[Opened, list[Frame] | None]:
+    async with view.read(snapshot=True) as tx:
+        ref = await frontier.branch(tx.one, view.repo.id, channel.branch)
+        if ref.id != channel.branch_id:
+            raise NotFound
+        key = await live.my_key(tx.one, view, channel.device_key_id)
+        await replicas.mine(tx, view, ref, key, channel.replica)
+        frames = await channels.since(tx, ref.id, ref.seq if since is None else since, ref.seq)
+    return Opened(channel=channel.number, branch_id=ref.id, seq=ref.seq, head=ref.head), frames
+
+
+async def answer_updates(door: Door, peer: Peer, body: Updates) -> bytes:
+    """The answers to a batch of updates, or why none of it was taken."""
+    try:
+        channel = _channel(peer, body.channel)
+        if (body.batch.replica, body.batch.device_key_id) != (channel.replica, channel.device_key_id):
+            raise Invalid("the updates of a channel are those of its replica and device", "/batch/replica")
+        answers = await door("live.updates", channel.repo_id, partial(_accept, channel, body.batch))
+        return _encode(Answers(channel=body.channel, id=body.id, answers=answers))
+    except Unauthorized:
+        raise  # ends the socket
+    except SvcError as error:
+        return refused(body.channel, error, body.id)
+
+
+async def _accept(channel: Channel, batch: UpdateBatch, view: View) -> UpdateAnswers:
+    return await live.accept(view, channel.branch, batch)
+
+
+def here(peer: Peer, people: presence.People, body: Here) -> bytes | None:
+    """Where the channel's user is; None, or why it is refused."""
+    try:
+        people.here(_channel(peer, body.channel), _checked(body))
+    except SvcError as error:
+        return refused(body.channel, error)
+    return None
+
+
+def _checked(place: Place) -> Place:
+    if place.path:
+        paths.check(place.path)
+    if place.turn is not None:
+        names.turn(place.turn)
+    return place
+
+
+def _channel(peer: Peer, number: int) -> Channel:
+    channel = peer.channels.get(number)
+    if channel is None:
+        raise ChannelUnknown(f"channel {number} is not open", "/channel")
+    return channel
+
+
+def refused(number: int, error: SvcError, id: int | None = None) -> bytes:
+    """The message that refuses a client's message; `id`: of its updates."""
+    extra: Mapping[str, object] = error.extra
+    wait = extra.get("retry_after")
+    told = Refused(
+        channel=number,
+        code=error.code,
+        detail=error.detail,
+        id=id,
+        retry_after=wait if isinstance(wait, int) else 0,
+    )
+    return _encode(told)

@@ -1,0 +1,226 @@
+"""Epochs: a seal makes its text the genesis of a new, short log; final states of older epochs are kept for a
+while."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from operator import attrgetter
+from typing import NamedTuple, TypeVar
+
+from localstore.core.limits import EPOCHS_RETAINED, MIB
+from localstore.core.model.live import UpdateInvalid
+from relay.base.batches import batches
+from relay.caller import View
+from relay.db.engine.database import Tx
+from relay.db.live import lane as rows
+from relay.db.live.lane import LaneRow
+from relay.domain.live import frontier
+from relay.memory.lanes import Desk, LaneKey, Source, Stand
+from relay.node import Node
+from relay.objects.store import FrameAt
+from relay.service.history import content
+
+R = TypeVar("R")
+PORTION = 32 * MIB
+STATES_AT_ONCE = 64 * MIB  # of texts, for one seal: their states are in memory
+ENDS_AT_ONCE = 64 * MIB  # of older epochs, for one request
+LOG_ROW = 256  # bytes that a row of a log takes besides its operation
+Behind = tuple[int, int]  # a lane, and the epoch that a device knows
+Finals = dict[LaneKey, tuple[bytes, bytes]]  # digest of the genesis, and the final state
+_size = attrgetter("size")
+Wanted = list[tuple[LaneKey, LaneRow]]
+
+
+class Texts(NamedTuple):
+    """Texts to make reachable from a repository, by digest, and the places of those that were written new."""
+
+    digests: Sequence[bytes] = ()
+    placed: Sequence[FrameAt] = ()
+
+
+async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[LaneRow]) -> Texts:
+    """Write the current texts of edited lanes whose text the repository does not hold as bytes yet. One
+    portion of them is in memory: a few bytes of an edit make a whole new text."""
+    edited = {row.digest: row for row in changed if row.kind == "text" and row.edited}
+    held = await content.held(tx, repo_id, edited.keys())
+    placed: list[FrameAt] = []
+    lacking = {digest: row for digest, row in edited.items() if digest not in held}
+    for part in batches(lacking.values(), PORTION, _size):
+        texts = await _on_lanes(tx, node, repo_id, branch_id, part, _texts)
+        placed += await node.objects.place(texts, repo_id, tx)
+    return Texts([*lacking], placed)
+
+
+class Ending(NamedTuple):
+    """The epochs that a seal ends: their lanes, and final states of lanes whose log is larger than their
+    state."""
+
+    edited: list[LaneRow]
+    states: Mapping[LaneKey, bytes]
+
+
+class NotWorkedOut(Exception):
+    """Raised by a transaction that has changed nothing: the states of these lanes must be computed outside of
+    it."""
+
+    def __init__(self, branch_id: str, rows: list[LaneRow]) -> None:
+        super().__init__()
+        self.branch_id, self.rows = branch_id, rows
+
+
+States = dict[LaneKey, tuple[Stand, bytes]]
+"""States, each with where its lane stood then."""
+
+
+async def ending(tx: Tx, branch_id: str, at: int, known: States) -> Ending:
+    """The epochs to end: those of every edited lane that was not changed after `at`. Raises NotWorkedOut
+    unless `known` holds the needed states."""
+    edited = [rows.row(one) for one in await tx.all(rows.EDITED, branch_id=branch_id, at=at)]
+    if not edited:
+        return Ending([], {})
+    short = await _short_logs(tx, branch_id, edited)
+    long = {frontier.key_of(branch_id, row): row for row in _fitting(edited) if row.path not in short}
+    if any(key not in known or known[key][0] != row.stand for key, row in long.items()):
+        raise NotWorkedOut(branch_id, list(long.values()))
+    return Ending(edited, {key: known[key][1] for key in long})
+
+
+def _fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
+    """As many as fit in memory as states; the others keep their log for two epochs more."""
+    room = STATES_AT_ONCE
+    for row in sorted(edited, key=_size):
+        room -= row.size
+        if room < 0:
+            return
+        yield row
+
+
+async def states(view: View, wanted: NotWorkedOut) -> States:
+    """What was wanted, a portion at a time, in the turns of the account. Raises RateLimited when its budget
+    of work on texts does not suffice."""
+    found: States = {}
+    for part in batches(wanted.rows, PORTION, _size):
+        async with view.read(snapshot=True) as tx:
+            desk = await frontier.desk(view.node, tx, view.repo.id, wanted.branch_id, part)
+        left = [(frontier.key_of(wanted.branch_id, row), row) for row in part]
+        await view.node.share.finish(view.me.account_id, partial(_some_states, left, desk, found))
+        for row in part:
+            key = frontier.key_of(wanted.branch_id, row)
+            if (lane := desk.lanes.get(key)) is not None:
+                view.node.lanes.give_back(key, row.stand, lane, row.size)
+    return found
+
+
+async def begin(tx: Tx, node: Node, branch_id: str, ends: Ending) -> None:
+    """Start a new epoch of lanes whose text is in the seal."""
+    edited = ends.edited
+    if not edited:
+        return
+    await _keep_finals(tx, branch_id, edited, ends.states)
+    await tx.many(
+        rows.DROP_LOG,
+        [{"branch_id": branch_id, "gen": key.gen, "epoch": key.epoch} for key in ends.states],
+    )
+    dropped = [
+        {"branch_id": branch_id, "gen": row.gen, "oldest": row.epoch + 1 - EPOCHS_RETAINED}
+        for row in edited
+        if row.epoch >= EPOCHS_RETAINED
+    ]
+    await tx.many(rows.DROP_FINALS, dropped)
+    await tx.many(rows.DROP_LOGS, dropped)
+    await tx.many(
+        rows.NEXT_EPOCH,
+        [{"at_branch": branch_id, "at_path": row.path, "epoch": row.epoch + 1} for row in edited],
+    )
+    node.lanes.forget([frontier.key_of(branch_id, row) for row in edited])  # their epoch is over
+
+
+class Ends(NamedTuple):
+    """The ends of older epochs: those stored as states, and the sources of the others."""
+
+    known: Finals
+    logs: dict[LaneKey, tuple[bytes, Source]]  # digest of the genesis, and the source
+
+
+async def ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Ends:
+    """The kept ends of older epochs, from the requested one on, by lane and epoch. Beyond ENDS_AT_ONCE bytes
+    some are left out; a device that needs them merges less exactly."""
+    kept = [
+        (LaneKey(branch_id, gen, old), bytes(genesis), state)
+        for gen, epoch in sorted(behind)
+        for old, genesis, state in await tx.all(rows.FINALS, branch_id=branch_id, gen=gen, epoch=epoch)
+    ]
+    sizes = await content.held(tx, repo_id, {genesis for _, genesis, _ in kept})
+    known: Finals = {}
+    logs: dict[LaneKey, tuple[bytes, list[bytes]]] = {}
+    room = ENDS_AT_ONCE
+    for key, genesis, state in kept:
+        room -= sizes.get(genesis, 0) if state is None else len(state)
+        if room < 0 or genesis not in sizes:
+            continue
+        if state is not None:
+            known[key] = (genesis, bytes(state))
+            continue
+        log = await tx.all(rows.LOG, branch_id=branch_id, gen=key.gen, epoch=key.epoch)
+        logs[key] = (genesis, [bytes(one[0]) for one in log])
+    texts = await content.read(node, tx, repo_id, {genesis for genesis, _ in logs.values()})
+    return Ends(known, {key: (one, Source(texts[one], log)) for key, (one, log) in logs.items()})
+
+
+async def _short_logs(tx: Tx, branch_id: str, edited: list[LaneRow]) -> set[str]:
+    """Paths whose log is no larger than the state of their text would be."""
+    sizes = {row.path: row.size for row in edited}
+    counted = await tx.all(rows.LOG_SIZES, branch_id=branch_id, paths=[*sizes])
+    return {path for path, many, size in counted if many * LOG_ROW + size <= sizes[path]}
+
+
+async def _keep_finals(tx: Tx, branch_id: str, part: list[LaneRow], states: Mapping[LaneKey, bytes]) -> None:
+    await tx.many(
+        rows.KEEP_FINAL,
+        [
+            {
+                "branch_id": branch_id,
+                "gen": row.gen,
+                "epoch": row.epoch,
+                "genesis": row.genesis,
+                "state": states.get(frontier.key_of(branch_id, row)),
+            }
+            for row in part
+        ],
+    )
+
+
+async def _on_lanes(
+    tx: Tx,
+    node: Node,
+    repo_id: str,
+    branch_id: str,
+    edited: list[LaneRow],
+    work: Callable[[Wanted, Desk], R],
+) -> R:
+    wanted = [(frontier.key_of(branch_id, row), row) for row in edited]
+    return await frontier.with_lanes(node, tx, repo_id, branch_id, edited, lambda desk: work(wanted, desk))
+
+
+def _texts(wanted: Wanted, desk: Desk) -> dict[bytes, bytes]:
+    """Texts by digest."""
+    found: dict[bytes, bytes] = {}
+    for key, row in wanted:
+        lane = desk.find(key)
+        if lane.digest() != row.digest:
+            raise UpdateInvalid(f"the log of {row.path} does not give its recorded text")
+        found[row.digest] = lane.text()
+    return found
+
+
+def _some_states(left: Wanted, desk: Desk, found: States, seconds: float) -> bool:
+    """Compute states for so many seconds. Returns whether none is left."""
+    until = time.monotonic() + seconds
+    while left:
+        key, row = left.pop()
+        found[key] = row.stand, desk.find(key).state()
+        if time.monotonic() > until:
+            break
+    return not left

@@ -1,0 +1,127 @@
+"""Live frames: the changes of a branch as its listeners receive them, written in the transaction of the
+change.
+
+Updates travel as they were signed, so that every receiver can verify their authors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
+
+from localstore.core import limits
+from localstore.core.encoding import b64u
+from localstore.core.model.live import Row, UpdateAnswer, UpdateBatch
+from localstore.core.model.sync import Signed
+from relay.base.clock import now_ms
+from relay.caller import View
+from relay.db.engine.database import Author, Tx
+from relay.db.live import frame as rows
+from relay.db.live.lane import LaneRow
+from relay.db.live.replica import KeyRow
+from relay.db.ref import RefRow
+from relay.domain.live.branch_base import row_to_wire
+from relay.domain.live.rules import Frontier
+from relay.events.peers import Frame
+from relay.service.history.live_update_format import Asked
+
+
+class _Body(msgspec.Struct):
+    """The members of Live except the channel."""
+
+    after: int
+    seq: int
+    replica: int
+    rows: list[Row]
+    updates: list[Signed]
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+async def announce(
+    tx: Tx,
+    view: View,
+    ref: RefRow,
+    before: int,
+    after: Frontier,
+    updates: Sequence[Signed] = (),
+    author: Author | None = None,
+    replica: int = 0,
+) -> None:
+    """Keep the frame that brings the branch from number `before` to `after`, and its event. `replica`: whose
+    updates they are, 0 for the relay's own."""
+    frame = Frame(ref.id, before, after.seq, body := _body(before, after, replica, updates))
+    kept = {
+        "branch_id": ref.id,
+        "seq": frame.seq,
+        "after": frame.after,
+        "body": body,
+        "created_at": now_ms(),
+    }
+    await tx.many(rows.INSERT, [kept])
+    tx.after_commit(partial(view.node.hub.channels.remember, frame))  # before listeners are woken
+    await view.node.hub.announce(
+        tx,
+        view.repo.id,
+        "live",
+        author=author,
+        branch=ref.name,
+        branch_id=ref.id,
+        seq=after.seq,
+        replica=replica,
+    )
+
+
+def signed(
+    batch: UpdateBatch,
+    asked: Sequence[Asked],
+    answers: Sequence[UpdateAnswer],
+    before: int,
+    key: KeyRow,
+    who: str | None,
+    turn: str | None,
+) -> list[Signed]:
+    """The updates of a batch that changed something: each got a number above `before`, in order. Paths whose
+    operations are too long for a frame are left out."""
+    found: list[Signed] = []
+    public, last = b64u(key.ed25519), before
+    left_out: set[str] = set()
+    for (update, operations), answer in zip(asked, answers, strict=True):
+        if answer.result != "ok" or answer.seq <= last:
+            continue
+        last = answer.seq
+        if sum(map(len, operations)) > limits.LIVE_OPERATIONS:
+            left_out.add(update.path)
+        found.append(
+            Signed(
+                seq=last,
+                replica=batch.replica,
+                device_key_id=key.id,
+                public_key=public,
+                update=update,
+                who=who or "",
+                turn=turn,
+            )
+        )
+    return [one for one in found if one.update.path not in left_out]
+
+
+def _body(before: int, after: Frontier, replica: int, updates: Sequence[Signed]) -> bytes | None:
+    """The frame; without the updates if they are too large, None if even the rows are."""
+    changed = sorted((after.rows[path] for path in after.changed), key=lambda row: row.ver)
+    if len(changed) > limits.LIVE_FRAME_PATHS:
+        return None
+    found = [_to_all(row) for row in changed]
+    for told in (list(updates), []):
+        body = _encode(_Body(before, after.seq, replica, found, told))
+        if len(body) <= limits.LIVE_FRAME:
+            return body
+    return None
+
+
+def _to_all(row: LaneRow) -> Row:
+    """A row as all listeners receive it: `other` is the last change by any replica but the row's last one."""
+    return row_to_wire(row, row.last_replica)

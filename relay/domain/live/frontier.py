@@ -1,0 +1,234 @@
+"""The live frontier of a branch in the database: load the part that a change needs, write what it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Container, Iterable
+from typing import TypeVar
+
+import msgspec
+
+from localstore.core import limits, paths
+from localstore.core.errors import NotFound, TooLarge
+from localstore.core.identity.keys import KEY_ID_CHARS
+from localstore.core.tree import TreeEntry
+from relay.base.clock import now_ms
+from relay.db import ref as refs
+from relay.db.engine.database import Look, Tx
+from relay.db.live import lane as rows
+from relay.db.live import replica as replicas
+from relay.db.live.lane import LaneRow
+from relay.db.live.replica import KeyRow
+from relay.db.ref import RefRow
+from relay.domain.live.branch_base import Base, Lacking, look_up
+from relay.domain.live.rules import Frontier
+from relay.memory.lanes import Desk, LaneKey, Source
+from relay.node import Node
+from relay.service.history import content
+
+R = TypeVar("R")
+NOTHING = Base()
+
+
+async def branch(look: Look, repo_id: str, name: str) -> RefRow:
+    """The branch. Raises NotFound."""
+    row = await look(refs.ONE, repo_id=repo_id, type="branch", name=name)
+    if row is None:
+        raise NotFound
+    return refs.row(row)
+
+
+async def device_key(look: Look, account_id: str, key_id: str) -> KeyRow | None:
+    """The account's registered key; None if it is unknown or revoked."""
+    if len(key_id) != KEY_ID_CHARS or not key_id.isascii() or "\0" in key_id:
+        return None
+    found = await look(replicas.KEY, key_id=key_id)
+    key = replicas.key(found) if found else None
+    return key if key and key.account_id == account_id and key.revoked_at is None else None
+
+
+async def live_by(
+    tx: Tx, ref: RefRow, device_key_id: str, among: Container[str] | None = None
+) -> dict[str, list[str]]:
+    """Handles, by path, of those who changed these paths (all if none are given) from other devices since the
+    seal."""
+    found: dict[str, list[str]] = {}
+    for path, handle in await tx.all(
+        rows.LIVE_BY, branch_id=ref.id, since=ref.sealed_seq, device_key_id=device_key_id
+    ):
+        if among is None or path in among:
+            found.setdefault(path, []).append(handle or "")
+    return found
+
+
+async def lock(tx: Tx, branch_id: str) -> int:
+    """Lock the branch's counter until the transaction ends. Returns it."""
+    seq = await tx.value(rows.LOCK, ref_id=branch_id)
+    if seq is None:
+        raise NotFound
+    return int(seq)
+
+
+async def load(
+    tx: Tx, ref: RefRow, seq: int, asked: Iterable[str], staying: Iterable[str] = (), base: Base = NOTHING
+) -> Frontier:
+    """The rows of these paths, and what is needed to detect clashes with directories. `staying`: paths where
+    no file is created or deleted, of which the row is enough. `base`: what was looked up of the base; raises
+    Lacking where more is needed."""
+    wanted = set(asked)
+    names = sorted(wanted.union(*map(paths.parents, wanted)))
+    rest = sorted(set(staying).difference(names))
+    stored = await tx.all(rows.BY_PATH, branch_id=ref.id, paths=names + rest)
+    counted = await tx.all(rows.DIRECTORIES, branch_id=ref.id, paths=names)
+    found = {row.path: row for row in map(rows.row, stored)}
+    directories = {str(path): int(files) for path, files in counted}
+    if ref.base is None:
+        return Frontier(ref.id, seq, found, directories)
+    # A file of the base above a changed path no longer exists.
+    absent = {one for one in names + rest if one not in found and (one in wanted or one not in directories)}
+    suspects = wanted.intersection(directories)
+    emptied = {path for path in suspects if directories[path] < 0}  # how many are left of how many?
+    lacking = (absent | suspects) - base.seen
+    uncounted = {path for path in emptied if path not in base.seen or path in base.directories}
+    uncounted -= base.below.keys()
+    if lacking or uncounted:
+        raise Lacking(lacking, uncounted)
+    fresh = {path: base.files[path] for path in absent if path in base.files}
+    below = {path: base.below.get(path, 1) for path in wanted if path in base.directories}
+    taken = await _taken(tx, ref.id, [row.gen for row in fresh.values()])
+    return Frontier(ref.id, seq, found | fresh, directories, below, frozenset(fresh), taken)
+
+
+async def loaded(
+    node: Node,
+    tx: Tx,
+    ref: RefRow,
+    seq: int,
+    asked: Collection[str],
+    base: Base,
+    staying: Collection[str] = (),
+) -> Frontier:
+    """As `load`, looking up missing parts of the base at once and adding them to `base`."""
+    while True:
+        try:
+            return await load(tx, ref, seq, asked, staying, base)
+        except Lacking as lacking:
+            await look_up(node, tx, ref, lacking, base)
+
+
+async def _taken(tx: Tx, branch_id: str, gens: list[int]) -> frozenset[int]:
+    if not gens:
+        return frozenset()
+    return frozenset(one[0] for one in await tx.all(rows.EDITED_GENS, branch_id=branch_id, gens=gens))
+
+
+async def sources(
+    node: Node, tx: Tx, repo_id: str, branch_id: str, lanes: Iterable[LaneRow]
+) -> dict[LaneKey, Source]:
+    """What the lanes of these text rows are made of. Raises TooLarge when that is more than memory should
+    hold."""
+    wanted = list(lanes)
+    if sum(row.size for row in wanted) > limits.LOADED_TEXTS:
+        raise TooLarge(f"these texts have more than {limits.LOADED_TEXTS} bytes together; name fewer at once")
+    texts = await content.read(node, tx, repo_id, [row.genesis for row in wanted])
+    found = {key_of(branch_id, row): Source(texts[row.genesis], []) for row in wanted}
+    edited = [row.path for row in wanted if row.edited]
+    for gen, epoch, operation in await tx.all(rows.LOGS, branch_id=branch_id, paths=edited):
+        source = found.get(LaneKey(branch_id, gen, epoch))  # None: its epoch began meanwhile
+        if source is not None:
+            source.operations.append(bytes(operation))
+    return found
+
+
+async def desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow]) -> Desk:
+    """The lanes of these text rows: borrowed from memory, or their sources."""
+    absent = [row for row in texts if node.lanes.peek(key_of(branch_id, row), row.stand) is None]
+    found = Desk({}, await sources(node, tx, repo_id, branch_id, absent))
+    late: list[LaneRow] = []  # borrowed by another request meanwhile
+    for row in texts:
+        if (key := key_of(branch_id, row)) in found.sources:
+            continue
+        lane = node.lanes.borrow(key, row.stand)
+        if lane is None:
+            late.append(row)
+        else:
+            found.lanes[key] = lane
+    if late:
+        found.sources |= await sources(node, tx, repo_id, branch_id, late)
+    return found
+
+
+async def with_lanes(
+    node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow], work: Callable[[Desk], R]
+) -> R:
+    """The result of `work` on the lanes of these text rows, which it must not change; runs beside the event
+    loop."""
+    lent = await desk(node, tx, repo_id, branch_id, texts)
+    result = await node.lanes.run(work, lent)
+    for row in texts:
+        lane = lent.lanes.get(key := key_of(branch_id, row))
+        if lane is not None:
+            node.lanes.give_back(key, row.stand, lane, row.size)
+    return result
+
+
+async def save(tx: Tx, before: Frontier, after: Frontier, account_id: str, device_key_id: str) -> None:
+    """Write the changes between `before` and its copy `after`, in a handful of statements for any number."""
+    if after.seq == before.seq:
+        return
+    branch_id = after.branch_id
+    changed = [after.rows[path] for path in after.changed]
+    stored = before.rows.keys() - before.unwritten
+    await tx.many(rows.INSERT, [values(branch_id, row) for row in changed if row.path not in stored])
+    await tx.many(rows.UPDATE, [values(branch_id, row) for row in changed if row.path in stored])
+    await _save_directories(tx, branch_id, before.directories, after.directories)
+    await tx.many(
+        rows.APPEND,
+        [
+            {
+                "branch_id": branch_id,
+                "gen": key.gen,
+                "epoch": key.epoch,
+                "seq": one.seq,
+                "part": one.part,
+                "operation": one.data,
+                "account_id": account_id,
+                "device_key_id": device_key_id,
+            }
+            for key, operations in after.log.items()
+            for one in operations
+        ],
+    )
+    await tx.many(rows.COUNT, [{"ref_id": branch_id, "to": after.seq, "now": now_ms()}])
+
+
+async def _save_directories(tx: Tx, branch_id: str, before: dict[str, int], after: dict[str, int]) -> None:
+    moved = {path: files for path, files in after.items() if before.get(path) != files}
+    await tx.many(
+        rows.INSERT_DIRECTORY,
+        [{"branch_id": branch_id, "path": p, "files": n} for p, n in moved.items() if p not in before],
+    )
+    await tx.many(
+        rows.COUNT_DIRECTORY,
+        [{"at_branch": branch_id, "at_path": p, "files": n} for p, n in moved.items() if p in before],
+    )
+
+
+def values(branch_id: str, row: LaneRow) -> dict[str, object]:
+    """A row as parameters of its INSERT and UPDATE."""
+    found = msgspec.structs.asdict(row)
+    found["branch_id"] = found["at_branch"] = branch_id
+    found["at_path"] = row.path
+    if row.genesis == row.digest:
+        found["genesis"] = None
+    return found
+
+
+def key_of(branch_id: str, row: LaneRow) -> LaneKey:
+    return LaneKey(branch_id, row.gen, row.epoch)
+
+
+def entry_of(row: LaneRow | None) -> TreeEntry | None:
+    """The file of a row as a tree entry; None if there is no file."""
+    if row is None or not row.living:
+        return None
+    return TreeEntry(row.kind, row.digest, row.size)  # type: ignore[arg-type]

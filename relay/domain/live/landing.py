@@ -1,0 +1,321 @@
+"""Landing: a seal made from an explicit tree becomes the head of a live branch, and unsealed edits are
+carried over it.
+
+For each path that the seal changed (lane protocol, merge seal): if the frontier shows the old sealed bytes,
+it takes the new ones; live text is merged with the change as captured edits are; a live edit wins over a
+delete; any other live version moves to a conflict name. All writes use a replica id of the relay.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from bisect import bisect_left
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+import msgspec
+
+from localstore.core import limits, paths, tree
+from localstore.core.diff.text_merge import merge
+from localstore.core.encoding import digest
+from localstore.core.errors import NotFound, TooLarge, Unavailable
+from localstore.core.tree import TreeEntry
+from relay.base.clock import now_ms
+from relay.caller import View
+from relay.db import ref as refs
+from relay.db.engine.database import Tx
+from relay.db.live import lane as rows
+from relay.db.live.lane import LaneRow
+from relay.db.ref import RefRow
+from relay.domain.live import frames, frontier
+from relay.domain.live.branch_base import Base, Lacking, below
+from relay.domain.live.rules import Frontier
+from relay.memory import trees
+from relay.memory.lanes import LaneKey, Source
+from relay.node import Node
+from relay.service.history import content
+
+R = TypeVar("R")
+ATTEMPTS = 5  # to land while other processes change the same files
+FEW, SHORT = 200, 16 * limits.KIB  # changes, and bytes of texts without live edits: about 10 ms of work
+Change = tuple[TreeEntry | None, TreeEntry | None]
+Changes = Mapping[str, Change]
+
+
+class NotWorkedOut(Exception):
+    """Raised by a transaction that has changed nothing: the landing must be computed for the current
+    frontier."""
+
+    def __init__(self, ref: RefRow, before: bytes | None, after: bytes, device_key_id: str) -> None:
+        super().__init__()
+        self.ref, self.before, self.after, self.device_key_id = ref, before, after, device_key_id
+
+
+@dataclass(slots=True, frozen=True)
+class Worked:
+    """A computed landing. `given`: the frontier before it; `asked`: the paths that were loaded, with what
+    their `base` said."""
+
+    roots: tuple[bytes | None, bytes]
+    asked: set[str]
+    base: Base
+    given: Frontier
+    made: Frontier
+    carried: Collection[LaneKey]
+
+
+async def carry_out(view: View, attempt: Callable[[Worked | None], Awaitable[R]]) -> R:
+    """Run `attempt`, a transaction that lands a seal. It receives the landing, computed outside of
+    transactions, and computed again if the files changed meanwhile."""
+    try:
+        return await attempt(None)
+    except NotWorkedOut as first:
+        wanted = first
+    async with view.node.lanes.turn(wanted.ref.id):
+        for _ in range(ATTEMPTS):
+            worked = await _worked_out(view, wanted)
+            try:
+                return await attempt(worked)
+            except NotWorkedOut as again:
+                wanted = again
+    raise Unavailable("this branch is changing too fast; try again")
+
+
+async def land(
+    tx: Tx,
+    view: View,
+    ref: RefRow,
+    before: bytes | None,
+    after: bytes,
+    device_key_id: str,
+    worked: Worked | None,
+) -> None:
+    """Bring the frontier of `ref` from the sealed tree `before` to `after` (roots) with a computed
+    landing."""
+    seq = await frontier.lock(tx, ref.id)
+    if worked is None or worked.roots != (before, after):
+        raise NotWorkedOut(ref, before, after, device_key_id)
+    try:
+        now = await frontier.load(tx, ref, seq, worked.asked, (), worked.base)
+    except Lacking:
+        raise NotWorkedOut(ref, before, after, device_key_id) from None
+    if replace(now, seq=worked.given.seq) != worked.given:
+        raise NotWorkedOut(ref, before, after, device_key_id)
+    unsealed = await tx.value(refs.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
+    view.node.lanes.forget(worked.carried)
+    made = worked.made.renumbered(worked.given.seq, seq - worked.given.seq)
+    await frontier.save(tx, now, made, view.me.account_id, device_key_id)
+    if made.seq != seq:
+        await frames.announce(tx, view, ref, seq, made)
+    if not unsealed:
+        await tx.run(rows.SEALED, ref_id=ref.id, to=made.seq)
+
+
+async def _worked_out(view: View, wanted: NotWorkedOut) -> Worked:
+    """Compute a landing. Raises RateLimited when the account's budget of work on texts does not suffice."""
+    node, base = view.node, Base()
+    async with view.read(snapshot=True) as tx:
+        found = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=wanted.ref.id)
+        if found is None:
+            raise NotFound
+        ref = refs.row(found)
+        diff = tree.diff(wanted.before, wanted.after)
+        changes = await trees.drive(diff, trees.stored(node.objects, tx))
+        loading = _Loading(tx, node, ref, base, set(changes))
+        loaded = await loading.all()
+        await _load_below(loading, loaded, changes)
+        names = await _conflict_names(loading, loaded, changes, wanted.device_key_id)
+        merged = [path for path, change in changes.items() if _texts_alone(loaded.living(path), change)]
+        texts, sources = await _texts(tx, node, ref, loaded, changes, merged)
+    landing = Landing(
+        frontier=loaded.copy(),
+        replica=secrets.randbelow((1 << 52) - 1) + 1,
+        names=names,
+        texts=texts,
+        sources=sources,
+    )
+    landing.begin(changes)
+    edited = any(frontier.entry_of(loaded.living(path)) != changes[path][0] for path in merged)
+    edited = edited or any(source.operations for source in sources.values())
+    if edited or len(changes) > FEW or sum(map(len, texts.values())) > SHORT:
+        await node.share.finish(view.me.account_id, landing.go_on)
+    else:  # small seals wait for nobody's costly edits
+        landing.go_on(float("inf"))
+    return Worked((wanted.before, wanted.after), loading.asked, base, loaded, landing.frontier, list(sources))
+
+
+@dataclass(slots=True)
+class Landing:
+    """Computes a landing. `names`: new paths for live versions that lose theirs. `texts`: bytes by digest."""
+
+    frontier: Frontier
+    replica: int
+    names: Mapping[str, str]
+    texts: Mapping[bytes, bytes]
+    sources: Mapping[LaneKey, Source]
+    _sorted: list[str] = field(default_factory=list)
+    _left: list[tuple[str, Change]] = field(default_factory=list)
+
+    def begin(self, changes: Changes) -> None:
+        """Order the changes: deletions first, because a directory may become a file or the reverse."""
+        self._sorted = sorted(self.frontier.rows)
+        ordered = sorted(changes, key=lambda path: (changes[path][1] is not None, path), reverse=True)
+        self._left = [(path, changes[path]) for path in ordered]
+
+    def go_on(self, seconds: float) -> bool:
+        """Land changes for so many seconds. Returns whether all have landed."""
+        until = time.monotonic() + seconds
+        while self._left:
+            path, (old, new) = self._left.pop()
+            self._path(path, old, new)
+            if time.monotonic() > until:
+                break
+        return not self._left
+
+    def _path(self, path: str, old: TreeEntry | None, new: TreeEntry | None) -> None:
+        row = self.frontier.living(path)
+        live = frontier.entry_of(row)
+        if live == new:
+            return
+        if row is not None and _texts_alone(row, (old, new)) and self._carry(row, old, new):
+            return
+        if new is None:
+            if row is not None and live == old:
+                self.frontier.remove(row, self.replica)
+            return
+        for loser in self._losers(path, None if live == old else row):
+            self._move(loser)
+        self.frontier.create(path, new.kind, new.digest, new.size, self.replica)
+
+    def _carry(self, row: LaneRow, old: TreeEntry | None, new: TreeEntry | None) -> bool:
+        """Apply the seal's change to the lane. False if the live text cannot be merged with it or the change
+        is too large for one update."""
+        if old is None or new is None:
+            return False
+        key = frontier.key_of(self.frontier.branch_id, row)
+        if self.frontier.collides(key, row.path):
+            return False
+        lane = self.sources[key].build(key)
+        merged = merge(self.texts[old.digest], lane.text(), self.texts[new.digest])
+        if merged.conflicts or len(merged.text) > limits.TEXT_FILE:
+            return False
+        try:
+            update = lane.edit(self.replica, merged.text)
+        except TooLarge:
+            return False
+        if update is not None:
+            made = lane.text()
+            self.frontier.edit(key, row, digest(made), len(made), [update], self.replica)
+        return True
+
+    def _losers(self, path: str, row: LaneRow | None) -> list[LaneRow]:
+        """Unsealed versions in the way of the seal's file: at its path, below it, above it."""
+        found = [row] if row is not None else []
+        if self.frontier.holds(path):
+            found += filter(None, map(self.frontier.living, self._below(path)))
+        above = map(self.frontier.living, paths.parents(path))
+        return found + [one for one in above if one is not None]
+
+    def _below(self, path: str) -> list[str]:
+        """Loaded paths below this one; landing adds none there."""
+        first, last = (bisect_left(self._sorted, path + end) for end in "/0")  # "0" comes behind "/"
+        return self._sorted[first:last]
+
+    def _move(self, row: LaneRow) -> None:
+        """Move the lane to the conflict name, with its number and log."""
+        self.frontier.remove(row, self.replica)
+        moved = row.touched(self.replica, self.frontier.next())
+        self.frontier.put(msgspec.structs.replace(moved, path=self.names[row.path]))
+
+
+def _texts_alone(row: LaneRow | None, change: Change) -> bool:
+    """Whether the file is a text before and after, live and in the seal."""
+    old, new = change
+    if row is None or new is None or old is None:
+        return False
+    return row.kind == old.kind == new.kind == "text"
+
+
+@dataclass(slots=True)
+class _Loading:
+    """Loads the affected part of the frontier step by step."""
+
+    tx: Tx
+    node: Node
+    ref: RefRow
+    base: Base
+    asked: set[str]
+
+    async def all(self) -> Frontier:
+        return await frontier.loaded(self.node, self.tx, self.ref, self.ref.seq, self.asked, self.base)
+
+    async def more(self, loaded: Frontier, asked: Collection[str]) -> None:
+        """Add what is about these paths to what was loaded."""
+        if self.asked.issuperset(asked):
+            return
+        self.asked.update(asked)
+        found = await frontier.loaded(self.node, self.tx, self.ref, self.ref.seq, asked, self.base)
+        loaded.add(found)
+
+
+async def _load_below(loading: _Loading, loaded: Frontier, changes: Changes) -> None:
+    """Load the files below a directory that the seal replaces by a file."""
+    found: list[str] = []
+    for path, (_, new) in changes.items():
+        if new is not None and loaded.holds(path):
+            found += await below(loading.node, loading.tx, loading.ref, path)
+    await loading.more(loaded, found)
+
+
+async def _conflict_names(
+    loading: _Loading, loaded: Frontier, changes: Changes, device_key_id: str
+) -> dict[str, str]:
+    """A free conflict name for every file that differs from its sealed state."""
+    when = datetime.fromtimestamp(now_ms() / 1000, UTC)
+    left = [
+        path
+        for path, row in loaded.rows.items()
+        if row.living and frontier.entry_of(row) != changes.get(path, (None, None))[0]
+    ]
+    outside = {path: _file_above(path, changes) for path in left}
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    while left:
+        wanted = {path: paths.conflict_name(path, when, device_key_id, outside[path]) for path in left}
+        await loading.more(loaded, list(wanted.values()))
+        for path, name in wanted.items():
+            free = loaded.living(name) is None and not loaded.clashes(name) and name not in changes
+            if free and name not in taken:
+                names[path] = name
+                taken.add(name)
+        left = [path for path in left if path not in names]
+        when += timedelta(seconds=1)
+    return names
+
+
+def _file_above(path: str, changes: Changes) -> str | None:
+    """The topmost directory above the path that is a file after the changes."""
+    return next((one for one in paths.parents(path) if changes.get(one, (None, None))[1] is not None), None)
+
+
+async def _texts(
+    tx: Tx, node: Node, ref: RefRow, loaded: Frontier, changes: Changes, merged: list[str]
+) -> tuple[Mapping[bytes, bytes], dict[LaneKey, Source]]:
+    """Bytes and lanes of the paths that are merged."""
+    wanted: dict[bytes, int] = {}
+    texts: list[LaneRow] = []
+    for path in merged:
+        row, (old, new) = loaded.rows[path], changes[path]
+        if old is not None and new is not None:
+            wanted |= {old.digest: old.size, new.digest: new.size}
+        texts.append(row)
+    if sum(wanted.values()) > limits.LOADED_TEXTS:
+        raise TooLarge(
+            f"the texts that meet live edits here have more than {limits.LOADED_TEXTS} bytes together; "
+            "land fewer changes at once"
+        )
+    sources = await frontier.sources(node, tx, ref.repo_id, ref.id, texts)
+    return await content.read(node, tx, ref.repo_id, wanted), sources

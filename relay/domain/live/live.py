@@ -1,0 +1,392 @@
+"""The live frontier as devices use it: bootstrap, lane states, updates, checkpoints."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+
+from localstore.core import limits
+from localstore.core.encoding import b64u, hex_digest
+from localstore.core.errors import Forbidden, Invalid, SignatureInvalid, TooLarge, Unavailable
+from localstore.core.identity.keys import verify
+from localstore.core.lane import update as updates
+from localstore.core.model.live import (
+    Bootstrap,
+    BootstrapRequest,
+    ProofContext,
+    ProofContextRequest,
+    UpdateAnswer,
+    UpdateAnswers,
+    UpdateBatch,
+)
+from localstore.core.names import MANIFEST
+from relay.caller import View
+from relay.db.engine.database import Author, Look, Tx
+from relay.db.live import lane as rows
+from relay.db.live import replica as replica_rows
+from relay.db.live.lane import LaneRow
+from relay.db.live.replica import KeyRow, ReplicaRow
+from relay.db.ref import RefRow
+from relay.domain.live import branch_base, frames, frontier, lane_work
+from relay.domain.live import checkpoint as checkpoints
+from relay.domain.live import replica as replicas
+from relay.domain.live.branch_base import Base, Lacking
+from relay.domain.live.lane_work import Bench, NotWorkedOut, Replay, Workbench
+from relay.domain.live.rules import Batch, Frontier
+from relay.domain.protection import protection
+from relay.domain.storage import chunked
+from relay.memory.lanes import LaneKey, Source
+from relay.service.history import content, live_updates
+from relay.service.history.live_update_format import Asked
+
+VERIFIED_AT_ONCE = 4  # updates verified without a thread, whose start costs as much
+ATTEMPTS = 5  # to decide while other processes or seals change the lanes
+_encoded = msgspec.msgpack.Encoder().encode
+_ANSWER = msgspec.msgpack.Decoder(tuple)
+
+
+async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstrap:
+    """Rows of the live frontier, all or since a number, and the working copy's replica id
+
+    Only a new replica id is written; everything else is one snapshot of the branch.
+    """
+    if body.replica is not None:
+        view.require_whole()
+        async with view.read(snapshot=True) as tx:
+            ref = await frontier.branch(tx.one, view.repo.id, branch)
+            key = await my_key(tx.one, view, body.device_key_id)
+            known = await replicas.mine(tx, view, ref, key, body.replica)
+            replicas.require_clock(known, body.n)
+            return await _frontier(tx, view, ref, key, body.since, known.id)
+    async with view.write() as tx:
+        view.require_whole()
+        ref = await frontier.branch(tx.one, view.repo.id, branch)
+        key = await my_key(tx.one, view, body.device_key_id)
+        replica = await replicas.issue(tx, view, ref, key)
+        await view.node.hub.announce(
+            tx,
+            view.repo.id,
+            "replica.create",
+            audience="writer",
+            branch=ref.name,
+            branch_id=ref.id,
+            replica=replica,
+        )
+    async with view.read(snapshot=True) as tx:  # listing files needs no write lock
+        ref = await frontier.branch(tx.one, view.repo.id, branch)
+        return await _frontier(tx, view, ref, key, body.since, replica)
+
+
+async def _frontier(tx: Tx, view: View, ref: RefRow, key: KeyRow, since: int, replica: int) -> Bootstrap:
+    if since:
+        changed = await tx.all(rows.SINCE, branch_id=ref.id, since=since)
+        found = [branch_base.row_to_wire(rows.row(one), replica) for one in changed]
+    else:
+        found = await branch_base.to_wire(view.node, tx, ref, replica)
+    live_by = await frontier.live_by(tx, ref, key.id)
+    return Bootstrap(
+        branch_id=ref.id,
+        replica=replica,
+        seq=ref.seq,
+        sealed_head=ref.head,
+        tree_key=b64u(view.repo.tree_key),
+        tree_key_id=view.repo.tree_key_id,
+        rows=found,
+        kind=view.repo.kind,
+        repo=view.repo.full_name,
+        class_=view.repo.class_,
+        live_by=live_by,
+    )
+
+
+async def proof_context(view: View, branch: str, body: ProofContextRequest) -> ProofContext:
+    """The exact bytes that a device signs for an update"""
+    async with view.read() as tx:
+        ref = await frontier.branch(tx.one, view.repo.id, branch)
+    replicas.check_id(body.replica)
+    raw = updates.signing_bytes(view.repo.id, ref.id, body.replica, body.device_key_id, body.update)
+    return ProofContext(bytes=b64u(raw), digest=hex_digest(raw))
+
+
+async def accept(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
+    """Apply a batch in one transaction; each update is answered by the lane protocol's order of checks."""
+    if not batch.updates or any(update.kind != "delete" for update in batch.updates):
+        view.node.reserve.require()
+    signatures = _check_shape(batch)
+    ref = await frontier.branch(view.node.db.lookup, view.repo.id, branch)
+    key = await my_key(view.node.db.lookup, view, batch.device_key_id)
+    async with view.read() as tx:
+        texts = await _texts(tx, view, batch)
+    if len(batch.updates) <= VERIFIED_AT_ONCE:
+        operations = _verified(view.repo.id, ref.id, batch, signatures, key.ed25519)
+    else:
+        operations = await asyncio.to_thread(_verified, view.repo.id, ref.id, batch, signatures, key.ed25519)
+    asked = list(zip(batch.updates, operations, strict=True))
+    async with view.node.lanes.turn(ref.id):
+        return await _landed(view, ref, batch, asked, texts)
+
+
+async def _landed(
+    view: View, ref: RefRow, batch: UpdateBatch, asked: list[Asked], texts: frozenset[bytes]
+) -> UpdateAnswers:
+    """Decide on the batch and write its changes. Long computations run before, outside of the transaction,
+    and count if the lanes are unchanged since."""
+    view.node.share.require(view.me.account_id)
+    known: _Known | None = None
+    began = Base()
+    for _ in range(ATTEMPTS):
+        try:
+            async with view.write() as tx:
+                done, answers = await _take(tx, view, ref, batch, asked, texts, known, began)
+                keep = partial(lane_work.keep, view.node.lanes, done.bench, _rows_by_lane(done.frontier))
+                tx.after_commit(keep)
+        except Lacking as lacking:
+            async with view.read() as tx:
+                await branch_base.look_up(view.node, tx, ref, lacking, began)
+            continue
+        except _Costly as costly:
+            known = await _worked_out(view, costly.work, asked)
+            continue
+        return answers
+    raise Unavailable("this branch is changing too fast; try again")
+
+
+async def _take(
+    tx: Tx,
+    view: View,
+    ref: RefRow,
+    batch: UpdateBatch,
+    asked: list[Asked],
+    texts: frozenset[bytes],
+    known: _Known | None,
+    began: Base,
+) -> tuple[Batch, UpdateAnswers]:
+    seq = await frontier.lock(tx, ref.id)
+    await protection.check(tx, view, ref.name, "write")
+    key = await my_key(tx.one, view, batch.device_key_id)
+    replica = await replicas.mine(tx, view, ref, key, batch.replica)
+    numbers = [update.n for update in batch.updates]
+    stored = await tx.all(replica_rows.ANSWERS, replica_id=replica.id, numbers=numbers)
+    named = _named(batch)
+    edited = {u.path for u in batch.updates if u.kind == "edit_text" and "\0" not in u.path}
+    others = {u.path for u in batch.updates if u.kind != "edit_text" and "\0" not in u.path}
+    if _may_raise_cap(view, batch):
+        edited.add(MANIFEST)
+    before = await frontier.load(tx, ref, seq, others, edited, began)
+    large = _named(batch, above=limits.BLOB_FILE)
+    if large:
+        await chunked.touch(tx, view.repo.id, large)
+    work = Batch(
+        frontier=before,
+        replica=replica.id,
+        repo_kind=view.repo.kind,
+        settled=replica.settled,
+        answers={n: stored_answer(answer) for n, answer in stored},
+        held=await content.kept(view.node, tx, view.repo.id, named),
+        large=await chunked.held(tx, view.repo.id, large),
+        texts=texts,
+        bench=Bench({}, {}),
+        manifests=await _manifests(tx, view, before, batch),
+        highest=replica.highest,
+    )
+    done = await _decide(tx, view, work, asked, known)
+    await frontier.save(tx, before, done.frontier, view.me.account_id, key.id)
+    await _remember(tx, replica, done)
+    await live_updates.keep(tx, view, ref.id, key.id, replica.id, seq, asked, done.done)
+    after = done.frontier
+    checkpoint = await checkpoints.turn(tx, ref.id, after.seq, batch.turn_id)
+    if after.seq != seq:
+        await checkpoints.when_idle(tx, view.node, ref.id)
+        turn = batch.turn_id or view.turn
+        sent = frames.signed(batch, asked, done.done, seq, key, view.me.handle, turn)
+        author = Author(view.me.account_id, key.id, turn)
+        await frames.announce(tx, view, ref, seq, after, sent, author, replica.id)
+    return done, UpdateAnswers(seq=after.seq, answers=done.done, checkpoint=checkpoint)
+
+
+class _Known(NamedTuple):
+    """What was computed: the input of the rules, and the batch that applied its updates to it."""
+
+    given: Batch
+    taken: Batch
+    bench: Bench
+
+
+class _Costly(Exception):
+    """Raised by a transaction that has changed nothing: the edits must be computed outside of it."""
+
+    def __init__(self, work: Batch) -> None:
+        super().__init__()
+        self.work = work
+
+
+async def _decide(tx: Tx, view: View, work: Batch, asked: list[Asked], known: _Known | None) -> Batch:
+    """Apply the rules with the known or small computations on lanes. The same input gives the same
+    answers."""
+    if known is not None and known.given == work:
+        return known.taken
+    if known is not None:
+        decided = _begun(work, Replay(known.bench))
+        try:
+            decided.run(asked)
+        except NotWorkedOut:
+            raise _Costly(work) from None
+        return decided
+    edits = _edits(work, asked)
+    if not lane_work.is_small(view.node.lanes, work.frontier.branch_id, edits):
+        raise _Costly(work)
+    decided = _begun(work, await _bench(tx, view, work, edits))
+    began = time.perf_counter()
+    decided.run(asked)
+    view.node.share.spent(view.me.account_id, time.perf_counter() - began)
+    return decided
+
+
+async def _worked_out(view: View, work: Batch, asked: list[Asked]) -> _Known:
+    """Compute the edits of the batch on the lanes as `work` knows them, outside of transactions, in slices.
+    Raises RateLimited when the account's budget does not suffice."""
+    async with view.read(snapshot=True) as tx:
+        bench = await _bench(tx, view, work, _edits(work, asked))
+    trial = _begun(work, bench)
+    await view.node.share.finish(view.me.account_id, partial(trial.run, asked))
+    return _Known(work, trial, bench)
+
+
+def _edits(work: Batch, asked: list[Asked]) -> list[tuple[LaneRow, list[bytes]]]:
+    """The rows that edits of the batch change, as of before the batch, with the operations."""
+    return [
+        (row, operations)
+        for update, operations in asked
+        if update.kind == "edit_text"
+        and (row := work.frontier.living(update.path))
+        and row.kind == "text"
+        and row.gen == update.gen
+    ]
+
+
+async def _bench(tx: Tx, view: View, work: Batch, edits: list[tuple[LaneRow, list[bytes]]]) -> Bench:
+    rows = {row.path: row for row, _ in edits}
+    branch_id = work.frontier.branch_id
+    desk = await frontier.desk(view.node, tx, view.repo.id, branch_id, rows.values())
+    return Bench(desk.lanes, desk.sources)
+
+
+def _rows_by_lane(after: Frontier) -> dict[LaneKey, LaneRow]:
+    return {frontier.key_of(after.branch_id, row): row for row in after.rows.values() if row.living}
+
+
+async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -> dict[bytes, bytes]:
+    """The manifests that the frontier has, or may have after an update of this batch, by digest. {} unless a
+    file of the batch is over the common cap and a manifest can raise that."""
+    if not _may_raise_cap(view, batch):
+        return {}
+    named = {
+        bytes.fromhex(u.blake3 or "") for u in batch.updates if u.path == MANIFEST and u.kind == "create_text"
+    }
+    found: dict[bytes, bytes] = {}
+    row = before.living(MANIFEST)
+    if row is not None and row.kind == "text" and row.size <= limits.MANIFEST_BYTES:
+        if row.edited:
+            sources = await frontier.sources(view.node, tx, view.repo.id, before.branch_id, [row])
+            found[row.digest] = await view.node.lanes.run(_text, sources)
+        else:
+            named.add(row.digest)
+    sizes = await content.held(tx, view.repo.id, named)
+    small = [digest for digest, size in sizes.items() if size <= limits.MANIFEST_BYTES]
+    return found | dict(await content.read(view.node, tx, view.repo.id, small))
+
+
+def _may_raise_cap(view: View, batch: UpdateBatch) -> bool:
+    """Whether a file is over the common cap and a manifest may raise that."""
+    return view.repo.kind == "app" and any((u.size or 0) > limits.BLOB_FILE for u in batch.updates)
+
+
+def _text(sources: dict[LaneKey, Source]) -> bytes:
+    """The text of the only lane, computed on the lanes' thread."""
+    ((key, source),) = sources.items()
+    return source.build(key).text()
+
+
+def _begun(work: Batch, bench: Workbench) -> Batch:
+    """A copy of `work` for applying the updates."""
+    copy, manifests = work.frontier.copy(), dict(work.manifests)
+    return dataclasses.replace(work, frontier=copy, bench=bench, manifests=manifests, fresh={}, done=[])
+
+
+async def _remember(tx: Tx, replica: ReplicaRow, done: Batch) -> None:
+    """Store the new answers until the device has settled them."""
+    if not done.fresh:
+        return
+    await tx.many(
+        replica_rows.ANSWER,
+        [
+            {"replica": replica.id, "n": n, "answer": _encoded(msgspec.structs.astuple(answer))}
+            for n, answer in done.fresh.items()
+            if n > done.settled
+        ],
+    )
+    await replicas.settle(tx, replica, done.settled, done.highest)
+
+
+def _check_shape(batch: UpdateBatch) -> list[bytes]:
+    """Check the limits of a batch. Returns the decoded signatures."""
+    if len(batch.updates) > limits.UPDATES_PER_BATCH:
+        raise TooLarge(f"a batch holds at most {limits.UPDATES_PER_BATCH} updates")
+    if batch.turn_id is not None and (
+        not 0 < len(batch.turn_id) <= limits.TURN_CHARS
+        or "\0" in batch.turn_id
+        or not batch.turn_id.isprintable()
+    ):
+        raise Invalid(f"turn_id is 1 to {limits.TURN_CHARS} printable characters", pointer="/turn_id")
+    replicas.check_id(batch.replica)
+    return [updates.check(update) for update in batch.updates]
+
+
+def _verified(
+    repo_id: str, branch_id: str, batch: UpdateBatch, signatures: list[bytes], public: bytes
+) -> list[list[bytes]]:
+    """The operations of the updates, decoded; SignatureInvalid unless the key signed every update."""
+    found: list[list[bytes]] = []
+    for update, signature in zip(batch.updates, signatures, strict=True):
+        ops = updates.decoded_ops(update)
+        raw = updates.signing_bytes(repo_id, branch_id, batch.replica, batch.device_key_id, update, ops)
+        if not verify(public, raw, signature):
+            raise SignatureInvalid(
+                f"update {update.n} is not signed by this device key",
+                pointer=f"/updates/{len(found)}/signature",
+            )
+        found.append(ops)
+    return found
+
+
+async def _texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes]:
+    """Which blobs named by `create_text` are text."""
+    named = {bytes.fromhex(u.blake3 or "") for u in batch.updates if u.kind == "create_text"}
+    known = view.node.lanes.texts.among(named)
+    sizes = await content.held(tx, view.repo.id, named - known)
+    fits = {digest: size for digest, size in sizes.items() if size <= limits.TEXT_FILE}
+    found = await content.texts(view.node, tx, view.repo.id, fits)
+    view.node.lanes.texts.add(found)
+    return frozenset(found | known)
+
+
+def stored_answer(raw: bytes) -> UpdateAnswer:
+    """An answer as the database keeps it."""
+    return UpdateAnswer(*_ANSWER.decode(raw))
+
+
+def _named(batch: UpdateBatch, above: int = -1) -> set[bytes]:
+    """Digests that updates name for files of more than `above` bytes."""
+    return {bytes.fromhex(u.blake3) for u in batch.updates if u.blake3 and (u.size or 0) > above}
+
+
+async def my_key(look: Look, view: View, key_id: str) -> KeyRow:
+    key = await frontier.device_key(look, view.me.account_id, key_id)
+    if key is None:
+        raise Forbidden("this device key is not registered to you, or was revoked; run: svc login")
+    return key

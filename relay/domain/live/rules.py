@@ -1,0 +1,318 @@
+"""What the relay answers to one live update: the order of checks of the lane protocol, without I/O.
+
+A `Batch` holds the rows, directories, objects and lanes that its updates may need, takes the updates one
+after the other and collects what is to be written.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import msgspec
+
+from localstore.core import limits, paths
+from localstore.core.errors import SvcError
+from localstore.core.lane.update import LiveUpdate
+from localstore.core.manifest import RepoManifest, parse
+from localstore.core.model.live import LaneMoved, UpdateAnswer
+from localstore.core.names import MANIFEST
+from localstore.core.storage.chunks import RAISED, kind_of_bytes
+from relay.db.live.lane import LaneRow
+from relay.domain.live.lane_work import Workbench
+from relay.memory.lanes import LaneKey
+from relay.service.history.live_update_format import Asked
+
+
+@lru_cache(maxsize=256)
+def file_cap(manifest: bytes | None, kind: str) -> int:
+    """The cap of a repository of this kind with this manifest (or None); an invalid manifest counts as
+    none."""
+    try:
+        found = RepoManifest() if manifest is None else parse(manifest)
+    except SvcError:
+        found = RepoManifest()
+    return found.file_cap(kind)
+
+
+def over_cap(path: str, size: int, cap: int, kind: str) -> str:
+    """The error for a file that is too large for trees of this kind of repository, with what would allow
+    it."""
+    remedy = f"; {RAISED}" if kind == "app" and size <= limits.APP_FILE_CLAMP else ""
+    return f"{path} has {size} bytes; this repository takes files of {limits.in_words(cap)} at most{remedy}"
+
+
+class Refusal(Exception):
+    """The update is answered with `result` and changes nothing."""
+
+    def __init__(self, result: str, code: str = "", detail: str = "") -> None:
+        super().__init__(result)
+        self.result, self.code, self.detail = result, code, detail
+
+
+class Operation(NamedTuple):
+    """One line of a lane's log."""
+
+    seq: int
+    part: int
+    data: bytes
+
+
+@dataclass(slots=True)
+class Frontier:
+    """The part of a branch's live frontier that a transaction works on, with its changes.
+
+    `rows`: every row of the affected paths and of their parent directories' names. `directories`: numbers of
+    files below the paths and their parents, without files of the base, which are counted in `below`.
+    `unwritten`: affected paths of base files without a row; `taken`: lane numbers in use that such a file
+    would have.
+    """
+
+    branch_id: str
+    seq: int
+    rows: dict[str, LaneRow]
+    directories: dict[str, int]
+    below: Mapping[str, int] = field(default_factory=dict)
+    unwritten: Set[str] = frozenset()
+    taken: Set[int] = frozenset()
+    changed: dict[str, None] = field(default_factory=dict)
+    log: dict[LaneKey, list[Operation]] = field(default_factory=dict)
+
+    def living(self, path: str) -> LaneRow | None:
+        row = self.rows.get(path)
+        return row if row is not None and row.living else None
+
+    def clashes(self, path: str) -> bool:
+        """Whether a file at `path` would be below a file or replace a directory."""
+        if self.holds(path):
+            return True
+        return any(self.living(parent) is not None for parent in paths.parents(path))
+
+    def holds(self, path: str) -> bool:
+        """Whether there are files below `path`, one of the affected paths."""
+        return self.directories.get(path, 0) + self.below.get(path, 0) > 0
+
+    def collides(self, key: LaneKey, path: str) -> bool:
+        """Whether another lane has the number of the unchanged base file at `path`."""
+        fresh = path in self.unwritten and path not in self.changed
+        return fresh and (key.gen in self.taken or key in self.log)
+
+    def copy(self) -> Frontier:
+        """A copy for changing."""
+        rows, directories = dict(self.rows), dict(self.directories)
+        return replace(self, rows=rows, directories=directories, changed={}, log={})
+
+    def add(self, more: Frontier) -> None:
+        """Add the loaded rows of other paths."""
+        self.rows.update(more.rows)
+        self.directories.update(more.directories)
+        self.below = {**self.below, **more.below}
+        self.unwritten = frozenset((*self.unwritten, *more.unwritten))
+        self.taken = frozenset((*self.taken, *more.taken))
+
+    def renumbered(self, began: int, by: int) -> Frontier:
+        """The same changes, counted from `began` + `by` instead of `began`."""
+        if not by:
+            return self
+
+        def moved(number: int) -> int:
+            return number + by if began < number <= self.seq else number
+
+        rows = dict(self.rows)
+        for path in self.changed:
+            row = rows[path]
+            rows[path] = msgspec.structs.replace(
+                row,
+                gen=moved(row.gen),
+                ver=moved(row.ver),
+                last_seq=moved(row.last_seq),
+                second_seq=moved(row.second_seq),
+            )
+        log = {
+            key: [one._replace(seq=moved(one.seq)) for one in operations]
+            for key, operations in self.log.items()
+        }
+        return replace(self, seq=self.seq + by, rows=rows, log=log)
+
+    def next(self) -> int:
+        self.seq += 1
+        return self.seq
+
+    def put(self, row: LaneRow) -> None:
+        """Write one row, and update the counts of its directories if the file was created or deleted."""
+        before = self.living(row.path) is not None
+        if before != row.living:
+            step = 1 if row.living else -1
+            for parent in paths.parents(row.path):
+                self.directories[parent] = self.directories.get(parent, 0) + step
+        self.rows[row.path] = row
+        self.changed[row.path] = None
+
+    def create(self, path: str, kind: str, blob: bytes, size: int, by: int) -> LaneRow:
+        """A new file: its lane has the number of this change."""
+        seq = self.next()
+        row = LaneRow(path, kind, seq, 0, seq, blob, size, blob, False, by, seq, 0)
+        self.put(row)
+        return row
+
+    def remove(self, row: LaneRow, by: int) -> LaneRow:
+        gone = msgspec.structs.replace(row.touched(by, self.next()), kind="gone", edited=False)
+        self.put(gone)
+        return gone
+
+    def edit(
+        self, key: LaneKey, row: LaneRow, digest: bytes, size: int, operations: list[bytes], by: int
+    ) -> LaneRow:
+        """Record that the lane `key` of `row` applied `operations`, with the resulting digest and size."""
+        seq = self.next()
+        self.log.setdefault(key, []).extend(
+            [Operation(seq, part, data) for part, data in enumerate(operations)]
+        )
+        edited = row.edit(by, seq, digest, size)
+        self.put(edited)
+        return edited
+
+
+@dataclass(slots=True)
+class Batch:
+    """The updates of one replica.
+
+    `held`: named objects that the repository holds, digest → size; `large`: files held as chunks, likewise;
+    `texts`: which of them are text; `bench`: computes edits of lanes; `done`: answers so far; `manifests`:
+    digest → bytes of each `.svc.yaml` that the frontier may have, if a file cap is needed.
+    """
+
+    frontier: Frontier
+    replica: int
+    repo_kind: str
+    settled: int
+    answers: Mapping[int, UpdateAnswer]
+    held: Mapping[bytes, int]
+    large: Mapping[bytes, int]
+    texts: frozenset[bytes]
+    bench: Workbench = field(compare=False)
+    manifests: dict[bytes, bytes] = field(default_factory=dict)
+    fresh: dict[int, UpdateAnswer] = field(default_factory=dict)
+    highest: int = 0
+    done: list[UpdateAnswer] = field(default_factory=list)
+
+    def run(self, updates: Sequence[Asked], seconds: float = math.inf) -> bool:
+        """Answer updates for so many seconds. Returns whether all are answered."""
+        until = time.monotonic() + seconds
+        for update, operations in updates[len(self.done) :]:
+            self.done.append(self.answer(update, operations))
+            if time.monotonic() > until:
+                break
+        return len(self.done) == len(updates)
+
+    def answer(self, update: LiveUpdate, operations: list[bytes]) -> UpdateAnswer:
+        """The stored answer, or a new decision; refusals are stored too."""
+        if update.n <= self.settled:
+            return UpdateAnswer(n=update.n, result="settled")
+        known = self.fresh.get(update.n) or self.answers.get(update.n)
+        if known is not None:
+            return known
+        self.settled = max(self.settled, update.settled)
+        try:
+            found = self._decide(update, operations)
+        except Refusal as no:
+            found = UpdateAnswer(n=update.n, result=no.result, code=no.code, detail=no.detail)  # type: ignore[arg-type]
+        except SvcError as error:
+            found = UpdateAnswer(n=update.n, result="refused", code=error.code, detail=error.detail)
+        self.fresh[update.n] = found
+        self.highest = max(self.highest, update.n)
+        return found
+
+    def _decide(self, update: LiveUpdate, operations: list[bytes]) -> UpdateAnswer:
+        paths.check(update.path)
+        match update.kind:
+            case "edit_text":
+                return self._edit(update, operations)
+            case "delete":
+                return self._delete(update)
+            case _:
+                return self._set(update)
+
+    def _edit(self, update: LiveUpdate, operations: list[bytes]) -> UpdateAnswer:
+        row = self.frontier.living(update.path)
+        if row is None or row.gen != update.gen or row.kind != "text":
+            raise Refusal("stale")
+        if row.epoch != update.epoch:
+            raise Refusal("epoch")
+        if not update.typed and row.other(self.replica) > update.base:
+            raise LaneMoved(update.path)
+        key = LaneKey(self.frontier.branch_id, row.gen, row.epoch)
+        if self.frontier.collides(key, update.path):  # once in a million branches: start a new lane
+            self.frontier.create(row.path, row.kind, row.digest, row.size, 0)
+            raise Refusal("stale")
+        made = self.bench.edit(key, row, update.n, operations, self.replica)
+        now = self.frontier.edit(key, row, made.digest, made.size, operations, self.replica)
+        if made.text is not None:
+            self.manifests[now.digest] = made.text
+        return _ok(update.n, now, made.vector)
+
+    def _delete(self, update: LiveUpdate) -> UpdateAnswer:
+        row = self.frontier.living(update.path)
+        if row is None:
+            return UpdateAnswer(n=update.n, result="ok", seq=self.frontier.seq)
+        self._require_seen(update, row)
+        return _ok(update.n, self.frontier.remove(row, self.replica))
+
+    def _set(self, update: LiveUpdate) -> UpdateAnswer:
+        blob, size = bytes.fromhex(update.blake3 or ""), update.size or 0
+        kind = "text" if update.kind == "create_text" else kind_of_bytes(size, self.repo_kind)
+        row = self.frontier.living(update.path)
+        if row is not None and (row.kind, row.digest, row.size) == (kind, blob, size):
+            return _ok(update.n, row)  # exists already, whatever the cap is now
+        self._require_fit(update, kind, blob, size)
+        if row is not None:
+            self._require_seen(update, row)
+        elif self.frontier.clashes(update.path):
+            raise Refusal("stale", detail="a file and a directory cannot have one name")
+        return _ok(update.n, self.frontier.create(update.path, kind, blob, size, self.replica))
+
+    def _require_fit(self, update: LiveUpdate, kind: str, blob: bytes, size: int) -> None:
+        """Raise a refusal unless the repository holds the bytes in the form of their kind and within the
+        caps."""
+        text = kind == "text"
+        if not text and size > limits.BLOB_FILE and size > (cap := self._file_cap()):
+            raise Refusal("refused", "too_large", over_cap(update.path, size, cap, self.repo_kind))
+        held = (self.large if kind == "chunked" else self.held).get(blob)
+        if held is None:
+            raise Refusal("refused", "payload_missing", f"send the bytes of {update.path} first")
+        if held != size:
+            raise Refusal("refused", "digest_mismatch", f"{update.path} has {held} bytes, not {size}")
+        if text:
+            if size > limits.TEXT_FILE:
+                raise Refusal(
+                    "refused", "too_large", f"a text file holds at most {limits.in_words(limits.TEXT_FILE)}"
+                )
+            if blob not in self.texts:
+                raise Refusal("refused", "not_text", f"{update.path} is not UTF-8 text")
+
+    def _file_cap(self) -> int:
+        """The largest binary in bytes; the manifest on the frontier of an app may raise it."""
+        row = self.frontier.living(MANIFEST)
+        text = self.manifests.get(row.digest) if row is not None and row.kind == "text" else None
+        return file_cap(text, self.repo_kind)
+
+    def _require_seen(self, update: LiveUpdate, row: LaneRow) -> None:
+        if row.gen != update.gen or row.other(self.replica) > update.base:
+            raise Refusal("stale")
+
+
+def _ok(n: int, row: LaneRow, state_vector: str = "") -> UpdateAnswer:
+    digest_hex = "" if row.kind == "gone" else row.digest.hex()
+    return UpdateAnswer(
+        n=n,
+        result="ok",
+        seq=row.ver,
+        gen=row.gen,
+        epoch=row.epoch,
+        digest=digest_hex,
+        state_vector=state_vector,
+    )

@@ -1,0 +1,244 @@
+"""Events of repositories: over a WebSocket, or by polling (docs/design/008).
+
+A socket receives events of the repositories that it subscribes to, and has a channel for each branch that it
+opens. Its rights are read again whenever they may have changed (`relay.events.hub`). A client that sends very
+many frames is slowed down by budgets of its session and address; one that reads too slowly loses events and
+frames and is told so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from time import monotonic
+
+import msgspec
+
+from localstore.core.errors import (
+    BadRequest,
+    Forbidden,
+    Invalid,
+    NotFound,
+    SvcError,
+    TooLarge,
+    Unauthorized,
+)
+from localstore.core.limits import SUBSCRIPTIONS
+from localstore.core.model.sync import (
+    Asked,
+    Close,
+    Closing,
+    Frame,
+    Here,
+    Hidden,
+    Open,
+    Opened,
+    People,
+    PollAnswer,
+    PollRequest,
+    Subscribe,
+    Unsubscribe,
+    Updates,
+)
+from relay.caller import Caller
+from relay.domain.live import channel
+from relay.domain.live.channel import Door
+from relay.events.log import LEVEL, Audience
+from relay.events.peers import Peer
+from relay.http.limiter import SUBSCRIBE
+from relay.http.storable import require_storable_json
+
+FRAME_BYTES = 4096  # of one message from a client without updates
+REPO_ID_CHARS = 64
+INT64 = 2**63 - 1
+
+_decoder: msgspec.json.Decoder[Asked] = msgspec.json.Decoder(Asked)
+_frame: Callable[[bytes], Frame] = msgspec.json.Decoder(Frame).decode
+_encode = msgspec.json.Encoder().encode
+
+Send = Callable[[Sequence[bytes]], Awaitable[None]]
+AtOnce = Callable[[Sequence[bytes]], bool]
+Receive = Callable[[], Awaitable[str | bytes | None]]
+
+
+async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
+    """Events of the repositories the caller may see."""
+    asked, most = [one for one in body.repos if _may_be_one(one)], _most(caller)
+    heard = await caller.node.hub.heard_by(_account(caller), asked)
+    levels = {one: min(audience, most, key=LEVEL.__getitem__) for one, audience in heard.items()}
+    events, after, more, lost = await caller.node.hub.poll(levels, body.since)
+    hidden = [repo_id for repo_id in body.repos if repo_id not in levels]
+    return PollAnswer(events=events, next=after, more=more, hidden=hidden, resync=lost)
+
+
+async def wait(caller: Caller, body: PollRequest, door: Door) -> PollAnswer:
+    """As `poll`, with frames of the requested branches: as soon as there are messages, or after `body.wait`
+    seconds."""
+    until = monotonic() + body.wait
+    with _joined(caller) as peer:
+        found: list[bytes] = []
+        for one in body.channels:
+            await _pause(caller)
+            found += await _opened(one, peer, door)
+        frames = [_frame(text) for text in found]
+        calm = all(isinstance(one, Opened | People) for one in frames) and (
+            body.since is not None or not body.repos
+        )
+        await caller.node.hub.rouse(peer, [one for one in body.repos if _may_be_one(one)])
+        first = await poll(caller, body)
+        answer = first
+        while calm and not (answer.events or answer.resync or answer.hidden != first.hidden):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(until - monotonic()):
+                    await peer.ready.wait()
+            if peer.over:
+                raise Unauthorized("the session has ended; run: svc login", reason="ended")
+            later = [_frame(text) for text in peer.take_frames()]
+            frames += later
+            calm = not later and monotonic() < until
+            answer = await poll(caller, body)
+        return msgspec.structs.replace(answer, frames=frames)
+
+
+def require_own_origin(caller: Caller, origins: Sequence[str]) -> None:
+    """Raise Forbidden for a WebSocket opened by a page of another site, since browsers send cookies with
+    it."""
+    own = caller.node.config.authorities()
+    if caller.me.via == "cookie" and not (len(origins) == 1 and origins[0].partition("://")[2] in own):
+        raise Forbidden(f"this socket was not opened by a page of {caller.node.config.public_url}")
+
+
+class Conversation:
+    """One socket. `receive` returns None when the client has disconnected; `send` waits for a slow reader;
+    `at_once` sends only to a reader that has taken everything, else returns False. `door`: see
+    `relay.domain.live.channel`."""
+
+    def __init__(self, caller: Caller, send: Send, at_once: AtOnce, receive: Receive, door: Door) -> None:
+        self._caller = caller
+        self._send = send
+        self._at_once = at_once
+        self._receive = receive
+        self._door = door
+        self._hub = caller.node.hub
+        self._turn = asyncio.Lock()  # held while subscribing, opening, or sending queued messages
+
+    async def run(self) -> None:
+        """Serve until the client disconnects, makes an error, or its session ends; then send the reason."""
+        with _joined(self._caller) as peer:
+            peer.at_once = lambda texts: not self._turn.locked() and self._at_once(texts)
+            tasks = [asyncio.create_task(self._hear(peer)), asyncio.create_task(self._tell(peer))]
+            try:
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    await self._conclude(task)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _conclude(self, task: asyncio.Task[None]) -> None:
+        try:
+            task.result()
+        except OSError:
+            return  # the client has disconnected
+        except SvcError as error:
+            with contextlib.suppress(OSError):
+                await self._send([_encode(Closing(code=error.code, detail=error.detail))])
+
+    async def _hear(self, peer: Peer) -> None:
+        while (frame := await self._receive()) is not None:
+            await self._obey(peer, _read(frame))
+
+    async def _obey(self, peer: Peer, body: Asked) -> None:
+        match body:
+            case Subscribe():
+                await self._subscribe(peer, body)
+            case Unsubscribe():
+                self._hub.unsubscribe(peer, body.repo_id)
+            case Open():
+                await _pause(self._caller)
+                async with self._turn:
+                    await self._send(await _opened(body, peer, self._door))
+            case Close():
+                if body.channel in peer.channels:
+                    self._hub.channels.end(peer.channels[body.channel])
+            case Updates():
+                await self._send([await channel.answer_updates(self._door, peer, body)])
+            case Here():
+                refused = channel.here(peer, self._hub.channels.people, body)
+                if refused is not None:
+                    await self._send([refused])
+
+    async def _subscribe(self, peer: Peer, body: Subscribe) -> None:
+        if len(peer.cursors) >= SUBSCRIPTIONS and body.repo_id not in peer.cursors:
+            raise Invalid(f"one socket listens to at most {SUBSCRIPTIONS} repositories")
+        await _pause(self._caller)
+        if not _may_be_one(body.repo_id):
+            await self._send([_encode(Hidden(repo_id=body.repo_id))])
+            return
+        async with self._turn:
+            await self._send([_encode(await self._hub.subscribe(peer, body.repo_id, body.since))])
+
+    async def _tell(self, peer: Peer) -> None:
+        while not peer.over:
+            await peer.ready.wait()
+            async with self._turn:
+                if not peer.over:
+                    await self._send(peer.drain())
+        raise Unauthorized("the session has ended; run: svc login", reason="ended")
+
+
+@contextlib.contextmanager
+def _joined(caller: Caller) -> Iterator[Peer]:
+    who, hub = caller.principal, caller.node.hub
+    peer = hub.join(
+        who.session_id if who else None,
+        _account(caller),
+        _most(caller),
+        who.expires_at if who and who.via != "self" else None,  # a key holds until it is revoked
+    )
+    try:
+        yield peer
+    finally:
+        hub.leave(peer)
+
+
+async def _opened(body: Open, peer: Peer, door: Door) -> list[bytes]:
+    if not _may_be_one(body.repo_id):
+        return [channel.refused(body.channel, NotFound())]
+    return await channel.open_channel(door, peer, body)
+
+
+async def _pause(caller: Caller) -> None:
+    """Wait if the caller subscribes or opens very often."""
+    session = caller.principal.session_id if caller.principal else ""
+    await asyncio.sleep(caller.node.limiter.frames(session, caller.network, SUBSCRIBE))
+
+
+def _read(frame: str | bytes) -> Asked:
+    try:
+        body = _decoder.decode(frame)
+    except msgspec.ValidationError as error:
+        raise Invalid(str(error)) from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raise BadRequest("the message is not JSON") from None
+    if len(frame) > FRAME_BYTES and not isinstance(body, Updates):
+        raise TooLarge(f"a message without updates has at most {FRAME_BYTES} bytes")
+    require_storable_json(frame.encode() if isinstance(frame, str) else frame)
+    return body
+
+
+def _may_be_one(repo_id: str) -> bool:
+    """Whether the text can be a repository id."""
+    return len(repo_id) <= REPO_ID_CHARS and repo_id.isascii() and repo_id.isalnum()
+
+
+def _most(caller: Caller) -> Audience:
+    """The highest level that the credential allows: a token that only reads makes a reader."""
+    caps = caller.principal.caps if caller.principal else frozenset()
+    return "owner" if "admin" in caps else "writer" if "write" in caps else "reader"
+
+
+def _account(caller: Caller) -> str:
+    return caller.principal.account_id if caller.principal else ""

@@ -1,0 +1,137 @@
+"""Rules of protected branches: the strictest union of all rules whose pattern matches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from msgspec.structs import asdict
+
+from localstore.core import branch_pattern
+from localstore.core.errors import NotFound
+from localstore.core.limits import PROTECTIONS
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration.merge import NotMergeable
+from localstore.core.model.collaboration.protection import (
+    BranchProtected,
+    Protection,
+    ProtectionSet,
+    matching,
+    refusal,
+)
+from relay.caller import View
+from relay.db.engine.database import Tx
+from relay.domain.protection.rows import protection as rows
+from relay.http import paging
+
+Act = Literal["write", "create", "move", "delete", "merge"]
+
+WAITS = {
+    "lock_writes": "its lock, which an owner takes away",
+    "changes_requested": "changes are requested until that reviewer approves or an admin dismisses it",
+    "review_required": "it needs an approval",
+    "checks_required": "its required checks have not passed (svc pr checks)",
+    "unresolved_threads": "threads of its reviews are not resolved (svc pr threads)",
+}
+
+
+@dataclass(slots=True, frozen=True)
+class Standing:
+    """The state of a proposal's reviews and checks, read in the transaction of its merge. `approvals`:
+    reviewers whose last verdict approves; `fresh`: those who approved the current change; `refused`: those
+    whose last verdict requests changes; `checks`: whether every required check of the head seal has
+    passed."""
+
+    approvals: int = 0
+    fresh: int = 0
+    refused: int = 0
+    open_threads: int = 0
+    checks: bool = False
+
+
+async def page(view: View, query: PageQuery) -> Page[Protection]:
+    """Protection rules by pattern"""
+    async with view.read() as tx:
+        return await paging.page(tx, rows.PAGE, query, rows.PAGE.into(Protection), of_repo=view.repo.id)
+
+
+async def put(view: View, pattern: str, body: ProtectionSet) -> Protection:
+    """Protect the branches of a pattern
+
+    The rule replaces an earlier one.
+    """
+    made = Protection(pattern=branch_pattern.check(pattern), **asdict(body))
+    async with view.write() as tx:
+        others = [one for one in await of_repo(tx, view.repo.id) if one.pattern != made.pattern]
+        view.require_room(len(others), PROTECTIONS, "protection rules")
+        await tx.run(rows.DELETE, of_repo=view.repo.id, of_pattern=made.pattern)
+        await tx.run(rows.INSERT, repo_id=view.repo.id, **asdict(made))
+        await view.node.hub.announce(tx, view.repo.id, "protection.set", pattern=made.pattern)
+    return made
+
+
+async def clear(view: View, pattern: str) -> None:
+    """Remove the protection rule of a pattern"""
+    plain = branch_pattern.check(pattern)
+    async with view.write() as tx:
+        if not await tx.run(rows.DELETE, of_repo=view.repo.id, of_pattern=plain):
+            raise NotFound
+        await view.node.hub.announce(tx, view.repo.id, "protection.clear", pattern=plain)
+
+
+async def of_repo(tx: Tx, repo_id: str) -> list[Protection]:
+    """All rules of the repository; one statement."""
+    into = rows.PAGE.into(Protection)
+    return [into(row) for row in await tx.all(rows.ALL, of_repo=repo_id)]
+
+
+async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | None = None) -> None:
+    """Raise BranchProtected unless the rules of the branch allow the act; of a merge NotMergeable.
+
+    Call it inside the transaction that changes the ref or its live frontier, after answering repeated
+    requests, and in `prepare` as well, so that nobody signs in vain. `write`: a live update, or a seal.
+    `create`, `move`, `delete`: of the ref. `merge`: of a proposal into this branch; it needs `standing`, read
+    in the same transaction; without one every requirement counts as missing (a merge without a proposal). The
+    error's `blocked_by` lists what blocks; for a preview use `blockers(matching(await of_repo(…), base),
+    standing)`.
+    """
+    found = matching(await of_repo(tx, view.repo.id), branch)
+    if not found:
+        return
+    patterns = [rule.pattern for rule in found]
+    if act == "delete":
+        raise BranchProtected(
+            f"{branch} is protected by the rule {patterns[0]} and cannot be deleted; the owner takes the "
+            f"rule away with: svc repo protect clear {patterns[0]}",
+            branch=branch,
+            patterns=patterns,
+            rules=["lock_deletions"],
+        )
+    if act == "merge":
+        if blocked := blockers(found, standing or Standing()):
+            raise NotMergeable(
+                f"{branch} is protected, and the merge waits: {'; '.join(WAITS[code] for code in blocked)}. "
+                "svc pr merge --auto merges once nothing is missing",
+                blocked,
+                branch=branch,
+                patterns=patterns,
+            )
+        return
+    if (refused := refusal(branch, found, act)) is not None:
+        raise refused
+
+
+def blockers(rules: list[Protection], standing: Standing) -> list[str]:
+    """Everything that blocks a merge into a branch with these rules: `lock_writes`, `changes_requested`,
+    `review_required`, `checks_required`, `unresolved_threads`."""
+    needed = max((rule.required_approvals or int(rule.require_review) for rule in rules), default=0)
+    fresh = any(rule.fresh_approvals for rule in rules)
+    approvals = standing.fresh if fresh else standing.approvals
+    blocked = {
+        "lock_writes": any(rule.lock_writes for rule in rules),
+        "changes_requested": needed > 0 and standing.refused > 0,
+        "review_required": approvals < needed,
+        "checks_required": any(rule.require_checks for rule in rules) and not standing.checks,
+        "unresolved_threads": any(rule.require_resolution for rule in rules) and standing.open_threads > 0,
+    }
+    return [code for code, blocks in blocked.items() if blocks]

@@ -1,0 +1,48 @@
+"""Rules of signed publications: a writer signs what a release hands out, and a change of that ends it."""
+
+from __future__ import annotations
+
+from localstore.core import publication
+from localstore.core.encoding import unb64u
+from localstore.core.errors import SignatureInvalid
+from localstore.core.identity import keys
+from localstore.core.model.catalog.publication import NothingPublished, PublicationCreate
+from localstore.core.model.release import Release
+from relay.base.clock import now_ms
+from relay.caller import View
+from relay.domain.release import release as releases
+from relay.domain.release.rows import publication as rows
+from relay.domain.sealing.seal import signing_key
+
+
+async def create(view: View, body: PublicationCreate) -> Release:
+    """Sign what a release hands out
+
+    The answer is the release with its signature, in the place of one that it has. Raises SignatureInvalid
+    unless the caller's key signed the assets that are there now.
+    """
+    async with view.write() as tx:
+        key = await signing_key(tx, view, body.device_key_id)
+        release_id, found = await releases.whole(tx, view, body.version)
+        if not found.assets:
+            raise NothingPublished(
+                f"release {found.version} has no files; run: svc repo release upload {found.version} FILES"
+            )
+        assets = [(one.name, one.blake3, one.size) for one in found.assets]
+        raw = publication.payload(view.repo.id, found.version, found.seal_id, assets)
+        signature = unb64u(body.signature, keys.SIGNATURE_BYTES)
+        if not keys.verify(key.ed25519, raw, signature):
+            raise SignatureInvalid(
+                f"this is not a signature of release {found.version} with the files it has; sign it again"
+            )
+        await tx.run(rows.DROP, of_release=release_id)
+        await tx.run(
+            rows.INSERT,
+            release_id=release_id,
+            repo_id=view.repo.id,
+            signature=signature,
+            device_key_id=key.id,
+            created_at=now_ms(),
+        )
+        await view.node.hub.announce(tx, view.repo.id, "publication.create", version=found.version)
+        return (await releases.whole(tx, view, body.version))[1]

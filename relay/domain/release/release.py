@@ -1,0 +1,288 @@
+"""Rules of releases: a version names one seal, and an asset name is unique in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+from localstore.core.encoding import b64u
+from localstore.core.errors import Conflict, Invalid, NotFound, TooLarge
+from localstore.core.limits import ASSETS, NOTES_BYTES, RELEASES, in_words
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.release import (
+    UNSIGNED,
+    Asset,
+    AssetExists,
+    Publication,
+    Release,
+    ReleaseCreate,
+    ReleaseExists,
+    check_asset_name,
+)
+from localstore.core.paths import case_key
+from relay.base.actors import actor
+from relay.base.clock import now_ms, rfc3339
+from relay.base.ids import new_id
+from relay.caller import View
+from relay.db.engine.database import Tx
+from relay.domain.release.rows import publication as publications
+from relay.domain.release.rows import release as rows
+from relay.domain.release.rows.publication import PublicationRow
+from relay.domain.release.rows.release import AssetRow, ReleaseRow
+from relay.domain.storage import file
+from relay.domain.storage.pack import require_plaintext
+from relay.http import paging
+from relay.http.routing import Reply, Upload
+
+# Browsers must save an asset and never execute it, whatever media type its uploader gave.
+POLICY = {"x-content-type-options": "nosniff", "content-security-policy": "default-src 'none'; sandbox"}
+
+
+async def page(view: View, query: PageQuery) -> Page[Release]:
+    """Releases, newest first"""
+    async with view.read() as tx:
+        found = await paging.page(tx, rows.PAGE, query, rows.release_row, of_repo=view.repo.id)
+        return Page(items=await to_wire(tx, found.items), next_cursor=found.next_cursor)
+
+
+async def get(view: View, version: str) -> Release:
+    """A release with its assets"""
+    async with view.read() as tx:
+        return await _whole(tx, await _find(tx, view, version))
+
+
+async def whole(tx: Tx, view: View, version: str) -> tuple[str, Release]:
+    """The release of this version and its id. Raises NotFound."""
+    found = await _find(tx, view, version)
+    return found.id, await _whole(tx, found)
+
+
+async def create(view: View, body: ReleaseCreate) -> Release:
+    """Create a release of an exact seal"""
+    _check_notes(body.notes)
+    async with view.write() as tx:
+        of_repo = view.repo.id
+        if await tx.value(rows.SEALED, of_repo=of_repo, seal_id=body.seal_id) is None:
+            raise Invalid(
+                f"{body.seal_id[:12]} is not a seal of {view.repo.full_name}; see: svc log",
+                pointer="/seal_id",
+            )
+        if await tx.one(rows.ONE, of_repo=of_repo, version=body.version) is not None:
+            raise ReleaseExists(f"{view.repo.full_name} already has a release {body.version}")
+        view.require_room(await tx.value(rows.COUNT, of_repo=of_repo), RELEASES, "releases")
+        await tx.run(
+            rows.INSERT,
+            id=new_id(),
+            repo_id=of_repo,
+            version=body.version,
+            seal_id=body.seal_id,
+            notes=body.notes,
+            author_id=view.me.account_id,
+            created_at=now_ms(),
+        )
+        await _announce(tx, view, "release.create", body.version, seal=body.seal_id)
+        return await _whole(tx, await _find(tx, view, body.version))
+
+
+async def edit(view: View, version: str, notes: str) -> Release:
+    """Change the notes; the seal of a release does not change."""
+    _check_notes(notes)
+    async with view.write() as tx:
+        found = await _find(tx, view, version)
+        await tx.run(rows.EDIT, of_release=found.id, new_notes=notes)
+        await _announce(tx, view, "release.edit", version)
+        return await _whole(tx, await _find(tx, view, version))
+
+
+async def delete(view: View, version: str) -> None:
+    """Delete a release and its assets
+
+    The collector frees their bytes.
+    """
+    async with view.write() as tx:
+        found = await _find(tx, view, version)
+        await tx.run(publications.DROP, of_release=found.id)
+        await tx.run(rows.ASSETS_DELETE, of_release=found.id)
+        await tx.run(rows.DELETE, of_release=found.id)
+        await _announce(tx, view, "release.delete", version, seal=found.seal_id)
+
+
+# --- assets
+
+
+async def assets(view: View, version: str, query: PageQuery) -> Page[Asset]:
+    """Assets of a release by name
+
+    Upper and lower case count alike.
+    """
+    async with view.read() as tx:
+        found = await _find(tx, view, version)
+        return await paging.page(tx, rows.ASSET_PAGE, query, _listed, of_release=found.id)
+
+
+async def upload(
+    view: View, version: str, name: str, media: str, body: Upload, manifest: bool = False, replaces: str = ""
+) -> Asset:
+    """Store an asset. It becomes reachable only when all of it arrived and matches the signature. With
+    `manifest` the body lists its chunks. `replaces`: BLAKE3 of the asset of this name that goes in the same
+    step. AssetExists, for any other, is raised before the body is read."""
+    require_plaintext(view)
+    check_asset_name(name)
+    async with view.read() as tx:
+        await _require_place(tx, await _find(tx, view, version), name, replaces)
+    taken = await (file.listed(view, body) if manifest else file.receive(view, body))
+    async with view.write() as tx:
+        found = await _find(tx, view, version)
+        before = await _require_place(tx, found, name, replaces)
+        await taken.admit(tx, view)
+        await tx.run(publications.DROP, of_release=found.id)  # it was signed without this asset
+        if before is not None:
+            await tx.run(rows.ASSET_DELETE, of_release=found.id, folded=before.folded)
+            await _announce(tx, view, "asset.delete", version, name=before.name)
+        await tx.run(
+            rows.ASSET_INSERT,
+            release_id=found.id,
+            folded=case_key(name),
+            name=name,
+            digest=taken.digest,
+            size=taken.size,
+            content_type=media,
+            uploader_id=view.me.account_id,
+            created_at=now_ms(),
+        )
+        await _announce(tx, view, "asset.upload", version, name=name)
+        return _asset(await _find_asset(tx, found, name))
+
+
+async def download(view: View, version: str, name: str) -> Reply:
+    """The bytes of an asset; with ETag and ranges
+
+    To be saved. Caches must revalidate, because the name may be used again.
+    """
+    require_plaintext(view)
+    async with view.read() as tx:
+        found = await _find_asset(tx, await _find(tx, view, version), name)
+    headers = {
+        **POLICY,
+        "cache-control": "public, no-cache" if view.repo.public else "private, no-cache",
+        "content-disposition": disposition(found.name),
+    }
+    return await file.reply(view, found.digest, found.size, found.content_type, headers)
+
+
+async def delete_asset(view: View, version: str, name: str) -> None:
+    """Remove an asset"""
+    async with view.write() as tx:
+        found = await _find(tx, view, version)
+        asset = await _find_asset(tx, found, name)
+        await tx.run(publications.DROP, of_release=found.id)
+        await tx.run(rows.ASSET_DELETE, of_release=found.id, folded=asset.folded)
+        await _announce(tx, view, "asset.delete", version, name=name)
+
+
+def disposition(name: str) -> str:
+    """Content-Disposition of a download (RFC 6266): the name in ASCII for old clients, and in UTF-8."""
+    plain = "".join(char if char.isascii() and char not in '"%' else "_" for char in name)
+    whole = quote(name, safe="")
+    return f'attachment; filename="{plain}"' + ("" if plain == name else f"; filename*=UTF-8''{whole}")
+
+
+# --- rows
+
+
+async def _find(tx: Tx, view: View, version: str) -> ReleaseRow:
+    found = await tx.one(rows.ONE, of_repo=view.repo.id, version=version)
+    if found is None:
+        raise NotFound
+    return rows.release_row(found)
+
+
+async def _find_asset(tx: Tx, of: ReleaseRow, name: str) -> AssetRow:
+    found = await tx.one(rows.ASSET, of_release=of.id, folded=case_key(name))
+    asset = rows.asset_row(found) if found is not None else None
+    if asset is None or asset.name != name:
+        raise NotFound
+    return asset
+
+
+async def _require_place(tx: Tx, of: ReleaseRow, name: str, replaces: str) -> AssetRow | None:
+    """The asset of this name that is replaced; None for a new name. Raises AssetExists for a used name whose
+    asset is not the one that `replaces` names, Conflict for a release at its limit."""
+    found = await tx.one(rows.ASSET, of_release=of.id, folded=case_key(name))
+    if found is not None:
+        there = rows.asset_row(found)
+        if bytes(there.digest).hex() == replaces:
+            return there
+        raise AssetExists(
+            f"release {of.version} already has an asset {there.name}; delete it first, or add --clobber",
+            name=there.name,
+            blake3=bytes(there.digest).hex(),
+            size=there.size,
+        )
+    if await tx.value(rows.ASSET_COUNT, of_release=of.id) >= ASSETS:
+        raise Conflict(f"release {of.version} has {ASSETS} assets, and no release has more")
+    return None
+
+
+def _check_notes(notes: str) -> None:
+    if len(notes.encode("utf-8", "surrogatepass")) > NOTES_BYTES:
+        raise TooLarge(f"notes have at most {in_words(NOTES_BYTES)}")
+
+
+async def _announce(tx: Tx, view: View, kind: str, version: str, **data: Any) -> None:
+    await view.node.hub.announce(tx, view.repo.id, kind, version=version, **data)
+
+
+async def _whole(tx: Tx, found: ReleaseRow) -> Release:
+    return (await to_wire(tx, [found]))[0]
+
+
+async def to_wire(tx: Tx, found: Sequence[ReleaseRow]) -> list[Release]:
+    """The wire forms; one statement reads the assets of all releases, another one the signatures."""
+    by_release: dict[str, list[Asset]] = {one.id: [] for one in found}
+    for row in await tx.all(rows.ASSETS_OF, ids=list(by_release)) if found else []:
+        asset = rows.asset_row(row)
+        by_release[asset.release_id].append(_asset(asset))
+    signed = {
+        row[0]: _publication(publications.row(row))
+        for row in (await tx.all(publications.OF_RELEASES, ids=list(by_release)) if found else [])
+    }
+    return [
+        Release(
+            version=one.version,
+            seal_id=one.seal_id,
+            notes=one.notes,
+            author=actor(one.author_id, one.author_handle, one.author_kind),
+            assets=by_release[one.id],
+            created_at=rfc3339(one.created_at),
+            publication=signed.get(one.id, UNSIGNED),
+        )
+        for one in found
+    ]
+
+
+def _publication(found: PublicationRow) -> Publication:
+    return Publication(
+        signed=True,
+        key_id=found.key_id,
+        public_key=b64u(found.key_ed25519),
+        signature=b64u(found.signature),
+        signed_by=actor(found.account_id, found.handle, found.kind),
+        signed_at=rfc3339(found.created_at),
+    )
+
+
+def _listed(row: Any) -> Asset:
+    return _asset(rows.asset_row(row))
+
+
+def _asset(found: AssetRow) -> Asset:
+    return Asset(
+        name=found.name,
+        size=found.size,
+        blake3=bytes(found.digest).hex(),
+        content_type=found.content_type,
+        uploaded_by=actor(found.uploader_id, found.uploader_handle, found.uploader_kind),
+        created_at=rfc3339(found.created_at),
+    )

@@ -1,0 +1,62 @@
+"""The audit of a repository: all its events except live edits, for its owner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration.audit import AuditEntry
+from relay.base.actors import actor as actor_of
+from relay.base.clock import rfc3339
+from relay.caller import View
+from relay.db.engine.database import Row
+from relay.domain.repository.rows import audit as rows
+from relay.domain.repository.rows.path import CHANGES_OF
+from relay.http import paging
+
+# Members of data that name the subject.
+_NAMES = ("name", "account_id", "id", "version", "branch", "pattern")
+_PATHS = ("path.set", "path.remove")
+
+
+async def page(view: View, query: PageQuery) -> Page[AuditEntry]:
+    """Events of a repository, newest first
+
+    Events hold no paths; those of path rules are read from their changes.
+    """
+    async with view.read() as tx:
+        found = await paging.page(tx, rows.PAGE, query, _to_wire, of_repo=view.repo.id)
+        ids = {
+            str(one.data["change"]) for one in found.items if one.action in _PATHS and "change" in one.data
+        }
+        if not ids:
+            return found
+        changes = {row[0]: row[1:] for row in await tx.all(CHANGES_OF, of_repo=view.repo.id, ids=sorted(ids))}
+    return replace(found, items=[_with_path(one, changes) for one in found.items])
+
+
+def _with_path(one: AuditEntry, changes: Mapping[str, Sequence[Any]]) -> AuditEntry:
+    change = changes.get(str(one.data.get("change"))) if one.action in _PATHS else None
+    if change is None:
+        return one
+    path, was, became = change
+    return replace(one, subject=path, data={**one.data, "path": path, "was": was, "became": became})
+
+
+def _to_wire(row: Row) -> AuditEntry:
+    event_id, created, actor, handle, kind, action, number, device_key_id, raw = row
+    data: dict[str, Any] = msgspec.json.decode(raw)
+    about = next((str(data[name]) for name in _NAMES if data.get(name)), None)
+    return AuditEntry(
+        id=event_id,
+        at=rfc3339(created),
+        actor=actor_of(actor, handle, kind) if kind else None,
+        action=action,
+        subject=about if number is None else f"#{number}",
+        device_key_id=device_key_id,
+        data=data,
+    )

@@ -1,0 +1,145 @@
+"""Rules of forks: a public repository again, under another owner, with its history and without its people."""
+
+from __future__ import annotations
+
+import secrets
+
+from msgspec.structs import replace
+
+from localstore.core import limits, names, tree
+from localstore.core.errors import Conflict, Forbidden, NotFound, Unavailable
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.repo import ForkCreate, ForkPrivate, ParentRepo, Repo, Viewer
+from relay.base.clock import now_ms
+from relay.base.ids import new_branch_id, new_id, new_repo_id
+from relay.caller import View, account_name
+from relay.db import ref as refs
+from relay.db import seal as seals
+from relay.db.collaboration import fork as rows
+from relay.db.engine.database import Row, Tx
+from relay.db.repo import RepoRow
+from relay.domain.access import through
+from relay.domain.attention import social
+from relay.domain.forking import holding
+from relay.domain.live import branch_base
+from relay.domain.repository import repo as repos
+from relay.http import paging
+from relay.service.history import sealed
+
+
+async def page(view: View, query: PageQuery) -> Page[Repo]:
+    """Forks of a repository that the caller may see"""
+    me = view.principal.account_id if view.principal else ""
+    parent = ParentRepo(id=view.repo.id, full_name=view.repo.full_name)
+    async with view.read() as tx:
+        found = await paging.page(
+            tx, rows.LIST, query, lambda row: repos.shown_row(view, row), of_repo=view.repo.id, account=me
+        )
+        items = await social.of_several(tx, view, found.items)
+    return replace(found, items=[replace(one, parent=parent) for one in items])
+
+
+async def create(view: View, body: ForkCreate) -> Repo:
+    """A public repository, of the caller or an organisation of theirs, with the sealed branches and tags of
+    this one, as far as the caller sees them. Raises NotFound for strangers to the organisation; Forbidden,
+    ForkPrivate, NameTaken, QuotaExceeded, TooLarge."""
+    me = view.me
+    if me.handle is None:
+        raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
+    _require_open(view)
+    owner_id, owner = await repos.owner_of(view, body.owner) if body.owner else (me.account_id, me.handle)
+    made = _forked(view, owner_id, owner, body.name)
+    async with view.read(snapshot=True) as tx:
+        found = await tx.all(rows.REFS, of_repo=view.repo.id)
+    listed = [row for row in found if not body.default_branch_only or _is_default(view.repo, row)]
+    if len(listed) > limits.FORK_REFS:
+        raise Conflict(
+            f"{view.repo.full_name} has {len(listed)} branches and tags; a fork takes at most "
+            f"{limits.FORK_REFS}: add --default-branch-only"
+        )
+    policy = view.policy
+    heads = [row[2] for row in listed if row[2]]
+    taken = await holding.gather(view.node, view.repo.id, made.id, heads, policy)
+    async with view.write(account_name(owner_id)) as tx:
+        if not await through.acts_for(tx, owner_id, me.account_id):
+            raise NotFound
+        _require_open(view)  # it may have been hidden while the history was read
+        if view.policy is not policy:
+            raise Unavailable(f"what you see of {view.repo.full_name} changed meanwhile; fork it again")
+        view.node.reserve.require()
+        await repos.insert(tx, view, made)
+        await _rules(tx, view, made)
+        await holding.acquire(tx, view.node, made.id, taken)
+        for row in listed:
+            await _ref(tx, made, row)
+        await view.node.hub.announce(tx, view.repo.id, "fork.create", fork=made.id)
+    parent = ParentRepo(id=view.repo.id, full_name=view.repo.full_name)
+    shown = replace(repos.to_wire(made, "owner"), parent=parent)
+    return replace(shown, watchers=1, viewer=Viewer(role="owner", watching=True))
+
+
+def _forked(view: View, owner_id: str, owner: str, name: str | None) -> RepoRow:
+    """The row of a fork of what the view sees."""
+    now, parent = now_ms(), view.repo
+    return RepoRow(
+        id=new_repo_id(),
+        owner_id=owner_id,
+        owner=owner,
+        name=names.repository_name(name or parent.name),
+        kind=parent.kind,
+        class_="public_fork",
+        description=parent.description,
+        default_branch=parent.default_branch,
+        state="active",
+        parent_id=parent.id,
+        tree_key=secrets.token_bytes(32),
+        tree_key_id=new_id(),
+        created_at=now,
+        updated_at=now,
+        partial=not sealed.shows_all(view),
+    )
+
+
+def _require_open(view: View) -> None:
+    name = view.repo.full_name
+    if not view.repo.public:
+        raise ForkPrivate(
+            f"{name} is private, and a fork is public; work on a branch of it: svc repo branch NAME -R {name}"
+        )
+
+
+def _is_default(repo: RepoRow, row: Row) -> bool:
+    return (row[0], row[1]) == ("branch", repo.default_branch)
+
+
+async def _ref(tx: Tx, made: RepoRow, row: Row) -> None:
+    """A branch or tag at the same seal. The frontier of a branch is the tree that the fork has of its
+    head."""
+    kind, name, head = row
+    root = await seals.root_of(tx, made.id, head) if kind == "branch" and head is not None else None
+    based = root is not None and root != tree.EMPTY_ROOT
+    start = branch_base.START if based else 0
+    await tx.run(
+        refs.INSERT,
+        id=new_branch_id(),
+        repo_id=made.id,
+        type=kind,
+        name=name,
+        head=head,
+        seq=start,
+        sealed_seq=start,
+        base=root if based else None,
+        created_at=made.created_at,
+        updated_at=made.created_at,
+        deleted_at=None,
+    )
+
+
+async def _rules(tx: Tx, view: View, made: RepoRow) -> None:
+    """What is private in the one is private in the other, until its owner says otherwise. A fork that lacks
+    it learns no rule either: rules name paths."""
+    if view.repo.policy is None or view.policy is not None:
+        return
+    for path, visibility in await tx.all(rows.RULES, of_repo=view.repo.id):
+        await tx.run(rows.RULE, repo_id=made.id, path=path, visibility=visibility)
+    await tx.run(rows.SET_POLICY, of_repo=made.id, number=view.repo.policy)

@@ -1,0 +1,121 @@
+"""Rules of the path policy. `View.sees` applies it wherever content is answered."""
+
+from __future__ import annotations
+
+import secrets
+
+from localstore.core import limits, paths
+from localstore.core.errors import Conflict, EditionLacks, Invalid, NotFound, PathInvalid
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration.path import PathChange, PathRule, PathRuleSet
+from localstore.core.rights.policy import Visibility
+from relay.base.actors import actor
+from relay.base.clock import now_ms, rfc3339
+from relay.base.ids import new_id
+from relay.caller import View
+from relay.db import repo as repos
+from relay.db.engine.database import Row, Tx
+from relay.domain.repository.rows import path as rows
+from relay.http import paging
+
+
+async def page(view: View, query: PageQuery) -> Page[PathRule]:
+    """Rules for paths, by path"""
+    async with view.read() as tx:
+        return await paging.page(tx, rows.PAGE, query, _rule, of_repo=view.repo.id)
+
+
+async def timeline(view: View, query: PageQuery) -> Page[PathChange]:
+    """Changes of the rules for paths, newest first"""
+    async with view.read() as tx:
+        return await paging.page(tx, rows.CHANGES, query, _change, of_repo=view.repo.id)
+
+
+async def put(view: View, body: PathRuleSet) -> PathRule:
+    """Set who sees a path and everything below it
+
+    The rule replaces an earlier one.
+    """
+    _require_path(body.path)
+    if body.price_cents:
+        if body.visibility == "open":
+            raise Invalid("an open path has no price", pointer="/price_cents")
+        raise EditionLacks("this node does not sell paths: a price needs an edition that bills")
+    async with view.write() as tx:
+        here = {"of_repo": view.repo.id, "of_path": body.path}
+        was = await tx.value(rows.ONE, **here)
+        if was is None:
+            used = await tx.value(rows.COUNT, of_repo=view.repo.id)
+            view.require_room(used, limits.PATH_RULES, "path rules")
+            await tx.run(rows.INSERT, repo_id=view.repo.id, path=body.path, visibility=body.visibility)
+        elif was != body.visibility:
+            await tx.run(rows.SET, **here, new_visibility=body.visibility)
+        if was != body.visibility:
+            await _changed(tx, view, "path.set", body.path, was, body.visibility)
+        return PathRule(path=body.path, visibility=body.visibility)
+
+
+async def remove(view: View, path: str) -> None:
+    """Remove the rule for this path, so that the rules above it apply. Raises NotFound if it has none."""
+    async with view.write() as tx:
+        here = {"of_repo": view.repo.id, "of_path": path}
+        was = await tx.value(rows.ONE, **here)
+        if was is None:
+            raise NotFound
+        await tx.run(rows.DELETE, **here)
+        await _changed(tx, view, "path.remove", path, was, None)
+
+
+async def _changed(
+    tx: Tx, view: View, kind: str, path: str, was: Visibility | None, became: Visibility | None
+) -> None:
+    """Record the change and give the policy a new number, which invalidates cached answers."""
+    changes = await tx.value(rows.CHANGE_COUNT, of_repo=view.repo.id)
+    if changes >= limits.PATH_CHANGES:
+        raise Conflict(f"the rules of {view.repo.full_name} changed {changes} times, which is enough")
+    change = new_id()
+    await tx.run(
+        rows.CHANGED,
+        id=change,
+        repo_id=view.repo.id,
+        path=path,
+        was=was,
+        became=became,
+        author_id=view.me.account_id,
+        created_at=now_ms(),
+    )
+    hiding = await tx.value(rows.HIDING, of_repo=view.repo.id)
+    if hiding and became != "open" and became != "public":
+        await _new_key(tx, view)
+    number = max(changes, view.repo.policy or 0) + 1
+    await tx.run(rows.SET_NUMBER, of_repo=view.repo.id, new_number=number if hiding else None)
+    await view.node.hub.announce(tx, view.repo.id, kind, audience="owner", policy=number, change=change)
+
+
+async def _new_key(tx: Tx, view: View) -> None:
+    """What is hidden from now on is salted with a key that nobody has who does not see it: the next seal
+    builds its tree anew. Seals so far keep theirs; who read them, read them."""
+    old = {"id": view.repo.tree_key_id, "key": view.repo.tree_key}
+    await tx.many(repos.KEEP_KEY, [{"repo_id": view.repo.id, **old}])
+    await tx.run(repos.NEW_KEY, repo_id=view.repo.id, new_key=secrets.token_bytes(32), new_key_id=new_id())
+
+
+def _require_path(path: str) -> None:
+    """Raise Invalid unless it is a valid path or the whole tree."""
+    try:
+        if path:
+            paths.check(path)
+    except PathInvalid as error:
+        raise Invalid(error.detail, pointer="/path") from None
+
+
+def _rule(found: Row) -> PathRule:
+    path, visibility = found
+    return PathRule(path=path, visibility=visibility)
+
+
+def _change(found: Row) -> PathChange:
+    _, path, was, became, created_at, author, handle, kind = found
+    return PathChange(
+        at=rfc3339(created_at), by=actor(author, handle, kind), path=path, was=was, became=became
+    )

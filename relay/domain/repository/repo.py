@@ -1,0 +1,408 @@
+"""Rules of repositories: names, classes, states. Only the owner may change settings."""
+
+from __future__ import annotations
+
+import secrets
+from functools import partial
+
+from msgspec.structs import replace
+
+from localstore.core import limits, names
+from localstore.core.errors import Conflict, Forbidden, Invalid, NotFound
+from localstore.core.model.base import Page
+from localstore.core.model.repo import (
+    Class,
+    ClassImmutable,
+    Deleted,
+    ForkIsPublic,
+    NameTaken,
+    ParentRepo,
+    Repo,
+    RepoCreate,
+    RepoPatch,
+    RepoQuery,
+    Viewer,
+)
+from localstore.core.model.seal import E2eeUnavailable
+from relay.base.clock import now_ms, rfc3339
+from relay.base.ids import new_branch_id, new_id, new_repo_id
+from relay.caller import Caller, View, account_name, repo_name
+from relay.capacity import quota
+from relay.db import ref as refs
+from relay.db import repo as rows
+from relay.db.engine.database import Row, Tx, UniqueViolation
+from relay.db.repo import RepoRow, Role
+from relay.domain.access import organisation as organisations
+from relay.domain.access import through
+from relay.domain.attention import social
+from relay.domain.forking.parent import parent_of
+from relay.http import paging
+from relay.service.proposal import elsewhere
+
+ALIAS_MS = limits.ALIAS * 1000
+
+
+async def create(caller: Caller, body: RepoCreate) -> Repo:
+    """A repository with its default branch, which has no seal yet, and a new tree key."""
+    me = caller.me
+    if me.handle is None:
+        raise Forbidden("a repository needs an owner with a handle; choose one first: svc login")
+    owner_id, owner = await owner_of(caller, body.owner) if body.owner else (me.account_id, me.handle)
+    made = _new(owner_id, owner, body)
+    async with caller.write(account_name(owner_id)) as tx:
+        await caller.recheck(tx)
+        if not await through.acts_for(tx, owner_id, me.account_id):
+            raise NotFound
+        caller.node.reserve.require()
+        await insert(tx, caller, made)
+        await _insert_branch(tx, made)
+    return replace(to_wire(made, "owner"), watchers=1, viewer=Viewer(role="owner", watching=True))
+
+
+async def insert(tx: Tx, caller: Caller, made: RepoRow) -> None:
+    """A new repository of the caller or their organisation, without branches. Raises NameTaken and
+    QuotaExceeded."""
+    await _claim_name(tx, made)
+    try:
+        await tx.run(rows.INSERT, **_columns(made))
+    except UniqueViolation:
+        raise NameTaken(f"there is already a repository {made.full_name}") from None
+    await quota.count_repository(tx, made.owner_id, made.id, caller.node.config.quota)
+    await through.enter(tx, made.id)
+    await social.watch_own(tx, made.id, caller.me.account_id)
+    await caller.node.hub.announce(tx, made.id, "repo.create", name=made.name)
+
+
+async def get(view: View) -> Repo:
+    """One repository"""
+    if view.repo.parent_id is None:
+        answer = to_wire(view.repo, view.role, signed_in=view.principal is not None)
+    else:
+        async with view.read() as tx:
+            answer = await _shown_with_parent(tx, view, view.repo, view.role)
+    return await social.of_one(view, answer)
+
+
+async def page(caller: Caller, query: RepoQuery) -> Page[Repo]:
+    """Repositories the caller may see
+
+    Those of `owner` by name, else newest first; with `mine` those in which they have a role.
+    """
+    me = caller.principal.account_id if caller.principal else ""
+    owner_id = await _owner_id(caller, query.owner)
+    to_wire = partial(shown_row, caller)
+    async with caller.read() as tx:
+        if query.state == "deleted":
+            return await _deleted(tx, caller, owner_id, query)
+        if query.owner is None:
+            if query.name is not None:
+                raise Invalid("name is only read together with owner", pointer="/name")
+            found = await paging.page(tx, rows.MINE if query.mine else rows.ALL, query, to_wire, account=me)
+        elif query.name is not None:  # under a former handle of the owner's too
+            one = await _named(tx, caller, query.owner, query.name)
+            found = Page(items=[one] if one else [])
+        elif owner_id is None:
+            return Page(items=[])
+        else:
+            found = await paging.page(tx, rows.OF_OWNER, query, to_wire, account=me, owner_id=owner_id)
+        return replace(found, items=await social.of_several(tx, caller, found.items))
+
+
+async def edit(view: View, patch: RepoPatch) -> Repo:
+    """Change settings; only the owner may
+
+    An archived repository accepts only being unarchived.
+    """
+    if patch.name is not None:
+        names.repository_name(patch.name)
+    if patch.description is not None:
+        _description(patch.description)
+    async with view.write(account_name(view.repo.owner_id)) as tx:  # locks the owner's names
+        old = view.repo
+        _check_archived(view, patch)
+        new_name = old.name if patch.name is None else names.repository_name(patch.name)
+        new_class = _class_for(old, patch.visibility)
+        description = old.description if patch.description is None else patch.description
+        state = old.state if patch.archived is None else ("archived" if patch.archived else "active")
+        branch = await _default_branch(tx, old, patch.default_branch)
+        now = now_ms()
+        if new_name != old.name:
+            await _rename(tx, old, new_name, now)
+        try:
+            await tx.run(
+                rows.EDIT,
+                repo_id=old.id,
+                new_name=new_name,
+                new_description=description,
+                new_default_branch=branch,
+                new_class=new_class,
+                new_kind=patch.kind or old.kind,
+                new_state=state,
+                now=now,
+            )
+        except UniqueViolation:
+            raise NameTaken(f"there is already a repository {old.owner}/{new_name}") from None
+        await view.node.hub.announce(
+            tx, old.id, "repo.update", changed=_changed(patch), name=new_name, class_=new_class, state=state
+        )
+        row = await tx.one(rows.VISIBLE, id=old.id, account=view.me.account_id)
+        if row is None:
+            raise NotFound
+        return await _shown_with_parent(tx, view, rows.row(row), view.role_of(row))
+
+
+async def delete(view: View) -> Deleted:
+    """Delete a repository; it can be restored for 30 days
+
+    It is hidden at once; its name stays reserved.
+    """
+    now = now_ms()
+    purge_at = now + limits.PURGE_WINDOW * 1000
+    async with view.write() as tx:
+        if not await tx.run(rows.DELETE, repo_id=view.repo.id, now=now, purge=purge_at):
+            raise NotFound
+        await quota.delete(tx, view.repo.id)
+        await elsewhere.repository_gone(tx, view)
+        await view.node.hub.announce(tx, view.repo.id, "repo.delete")
+    return Deleted(restore_id=view.repo.id, purge_at=rfc3339(purge_at))
+
+
+async def restore(caller: Caller, repo_id: str) -> Repo:
+    """Restore a deleted repository
+
+    As it was before the deletion. Raises NotFound for everybody but the owner, or an admin of the
+    organisation that is, and after 30 days.
+    """
+    me = caller.me.account_id
+    async with caller.write(repo_name(repo_id)) as tx:
+        await caller.recheck(tx)
+        if not await tx.run(rows.RESTORE, repo_id=repo_id, account=me, now=now_ms()):
+            raise NotFound
+        await quota.restore(tx, repo_id)
+        await caller.node.hub.announce(tx, repo_id, "repo.restore")
+        row = await tx.one(rows.VISIBLE, id=repo_id, account=me)
+        if row is None:
+            raise NotFound
+        return await _shown_with_parent(tx, caller, rows.row(row), caller.role_of(row))
+
+
+async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, Role | None] | None:
+    """The repository at OWNER/NAME, now or before a rename; None if the caller may not see it."""
+    me = caller.principal.account_id if caller.principal else ""
+    row = await tx.one(rows.BY_NAME, owner=owner, name=name, account=me)
+    if row is None:
+        row = await tx.one(rows.BY_ALIAS, owner=owner, name=name, account=me, now=now_ms())
+    return None if row is None else (rows.row(row), caller.role_of(row))
+
+
+def shown_row(caller: Caller, row: Row) -> Repo:
+    """The wire form of a row of a list; a fork's parent is named where one repository is read."""
+    return to_wire(rows.row(row), caller.role_of(row), signed_in=caller.principal is not None)
+
+
+# --- creation
+
+
+async def owner_of(caller: Caller, named: str) -> tuple[str, str]:
+    """Id and handle of the caller or an organisation of theirs. NotFound for strangers to it."""
+    if named.removeprefix("@").lower() in ("me", caller.me.handle):
+        return caller.me.account_id, str(caller.me.handle)
+    async with caller.read() as tx:
+        org_id, handle, *_ = await organisations.admin_of(tx, caller, named)
+    return org_id, handle
+
+
+def _new(owner_id: str, handle: str, body: RepoCreate) -> RepoRow:
+    now = now_ms()
+    return RepoRow(
+        id=new_repo_id(),
+        owner_id=owner_id,
+        owner=handle,
+        name=names.repository_name(body.name),
+        kind=body.kind,
+        class_=_class_of(body),
+        description=_description(body.description),
+        default_branch=names.ref_name(body.default_branch),
+        state="active",
+        parent_id=None,
+        tree_key=secrets.token_bytes(32),
+        tree_key_id=new_id(),
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _class_of(body: RepoCreate) -> Class:
+    implied: Class | None = None
+    if body.visibility is not None:
+        implied = "published_public" if body.visibility == "public" else "private_plaintext"
+    wanted = body.class_ or implied or "private_plaintext"
+    if wanted == "private_e2ee":
+        raise E2eeUnavailable(
+            "end-to-end encrypted repositories need the mode-5 processes, and this node does not run them; "
+            "see node.e2ee of /api/v1/client-config"
+        )
+    if wanted == "public_fork":
+        raise Invalid("a fork is made from a repository, by POST to its forks", pointer="/class")
+    if implied is not None and implied != wanted:
+        raise Invalid(f"class {wanted} and visibility {body.visibility} disagree", pointer="/visibility")
+    return wanted
+
+
+def _description(text: str) -> str:
+    if "\0" in text:
+        raise Invalid("a description must not contain NUL", pointer="/description")
+    return text
+
+
+async def _claim_name(tx: Tx, made: RepoRow) -> None:
+    """Raise NameTaken if an alias reserves the name for another repository; delete the caller's own or an
+    expired alias."""
+    holder = await tx.value(rows.ALIAS_OF, owner=made.owner, name=made.name, now=now_ms())
+    if holder is not None and holder != made.id:
+        raise NameTaken(f"{made.full_name} was renamed a short while ago and its old name is reserved")
+    await tx.run(rows.ALIAS_DROP, owner=made.owner, name=made.name)
+
+
+def _columns(made: RepoRow) -> dict[str, object]:
+    return {
+        "id": made.id,
+        "owner_id": made.owner_id,
+        "name": made.name,
+        "kind": made.kind,
+        "class": made.class_,
+        "description": made.description,
+        "default_branch": made.default_branch,
+        "state": made.state,
+        "resume_state": None,
+        "parent_id": made.parent_id,
+        "tree_key": made.tree_key,
+        "tree_key_id": made.tree_key_id,
+        "created_at": made.created_at,
+        "updated_at": made.updated_at,
+        "deleted_at": None,
+        "purge_at": None,
+        "policy": None,
+        "partial": made.partial,
+    }
+
+
+async def _insert_branch(tx: Tx, made: RepoRow) -> None:
+    await tx.run(
+        refs.INSERT,
+        id=new_branch_id(),
+        repo_id=made.id,
+        type="branch",
+        name=made.default_branch,
+        head=None,
+        seq=0,
+        sealed_seq=0,
+        base=None,
+        created_at=made.created_at,
+        updated_at=made.created_at,
+        deleted_at=None,
+    )
+
+
+# --- settings
+
+
+def _changed(patch: RepoPatch) -> list[str]:
+    """The names of the settings that a patch gives."""
+    return [name for name in patch.__struct_fields__ if getattr(patch, name) is not None]
+
+
+def _check_archived(view: View, patch: RepoPatch) -> None:
+    if view.repo.state == "archived" and patch.archived is not False and patch != RepoPatch(archived=True):
+        view.require_active()
+
+
+def _class_for(old: RepoRow, visibility: str | None) -> str:
+    """The class after a change of visibility."""
+    if visibility is None or (visibility == "public") == old.public:
+        return old.class_
+    if old.class_ == "public_fork":
+        raise ForkIsPublic(f"{old.full_name} is a fork of a public repository and stays public")
+    if old.class_ == "private_e2ee":
+        raise ClassImmutable(f"{old.full_name} is end-to-end encrypted and cannot become public")
+    return "published_public" if visibility == "public" else "private_plaintext"
+
+
+async def _default_branch(tx: Tx, old: RepoRow, wanted: str | None) -> str:
+    if wanted is None or wanted == old.default_branch:
+        return old.default_branch
+    if await tx.one(refs.ONE, repo_id=old.id, type="branch", name=wanted) is None:
+        raise Conflict(f"there is no branch {wanted[:200]} in {old.full_name}; create it first")
+    return wanted
+
+
+async def _rename(tx: Tx, old: RepoRow, new_name: str, now: int) -> None:
+    """Rename; the old name becomes an alias and stays reserved for 90 days."""
+    holder = await tx.value(rows.ALIAS_OF, owner=old.owner, name=new_name, now=now)
+    if holder is not None and holder != old.id:
+        raise NameTaken(f"{old.owner}/{new_name} is reserved for a repository that was renamed")
+    await tx.run(rows.ALIAS_DROP, owner=old.owner, name=new_name)
+    await tx.run(rows.ALIAS_DROP, owner=old.owner, name=old.name)
+    await tx.run(rows.ALIAS_INSERT, owner=old.owner, name=old.name, repo_id=old.id, expires_at=now + ALIAS_MS)
+
+
+# --- lists
+
+
+async def _owner_id(caller: Caller, owner: str | None) -> str | None:
+    if owner is None:
+        return None
+    if owner == "@me":
+        return caller.me.account_id
+    found = await caller.node.db.lookup(rows.OWNER_ID, handle=owner.removeprefix("@").lower())
+    return found[0] if found else None
+
+
+async def _deleted(tx: Tx, caller: Caller, owner_id: str | None, query: RepoQuery) -> Page[Repo]:
+    """Deleted repositories that the caller can still restore."""
+    me = caller.me.account_id
+    if query.owner is not None and owner_id is None:
+        return Page(items=[])
+    to_wire, values = partial(shown_row, caller), {"owner_id": owner_id or me, "account": me}
+    return await paging.page(tx, rows.DELETED_OF_OWNER, query, to_wire, **values, now=now_ms())
+
+
+async def _named(tx: Tx, caller: Caller, owner: str, name: str) -> Repo | None:
+    handle = (caller.me.handle or "") if owner == "@me" else owner.removeprefix("@").lower()
+    found = await find(tx, caller, handle, name.lower())
+    if found is None:
+        return None
+    row, role = found
+    return await _shown_with_parent(tx, caller, row, role)
+
+
+# --- wire form
+
+
+async def _shown_with_parent(tx: Tx, caller: Caller, row: RepoRow, role: Role | None) -> Repo:
+    """The wire form with the repository it was forked from, unless that is hidden from the caller."""
+    parent = await parent_of(tx, caller, row)
+    return to_wire(row, role, signed_in=caller.principal is not None, parent=parent)
+
+
+def to_wire(
+    row: RepoRow, role: Role | None, *, signed_in: bool = True, parent: ParentRepo | None = None
+) -> Repo:
+    return Repo(
+        id=row.id,
+        owner=row.owner,
+        name=row.name,
+        full_name=row.full_name,
+        kind=row.kind,  # type: ignore[arg-type]  # the database holds what the model allows
+        class_=row.class_,  # type: ignore[arg-type]
+        default_branch=row.default_branch,
+        description=row.description,
+        visibility="public" if row.public else "private",
+        archived=row.state == "archived",
+        state=row.state,  # type: ignore[arg-type]
+        created_at=rfc3339(row.created_at),
+        updated_at=rfc3339(row.updated_at),
+        parent=parent,
+        viewer=Viewer(role=role) if signed_in else None,
+        partial=bool(row.partial),
+    )

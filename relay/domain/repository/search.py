@@ -1,0 +1,46 @@
+"""Search for repositories by name and description, among those the caller may see."""
+
+from __future__ import annotations
+
+from localstore.core.model.base import Page
+from localstore.core.model.repo import Repo
+from relay.base.clock import now_ms
+from relay.caller import Caller
+from relay.db import repo as rows
+from relay.domain.attention import social
+from relay.domain.repository.repo import shown_row
+from relay.http.paging import Cursor, page_size
+
+WEEK, MONTH = 7 * 24 * 3_600_000, 30 * 24 * 3_600_000
+_TOP = 2**62
+
+
+async def repos(
+    caller: Caller, q: str, sort: str | None, cursor: str | None, limit: int | None
+) -> Page[Repo]:
+    """`sort` trending: seals of the last month, those of the last week four times, and stars; recent: changed
+    last."""
+    size = page_size(limit)
+    me = caller.principal.account_id if caller.principal else ""
+    wanted = {"account": me, "pattern": _pattern(q), "limit": size + 1}
+    measure, last = Cursor.read(cursor, _TOP, "g")
+    async with caller.read() as tx:
+        if sort == "recent":
+            found = await tx.all(rows.RECENT, **wanted, updated=measure, before=last)
+        else:
+            now = now_ms()
+            found = await tx.all(
+                rows.TRENDING, **wanted, heat=measure, before=last, week=now - WEEK, month=now - MONTH
+            )
+        items = await social.of_several(tx, caller, [shown_row(caller, row) for row in found[:size]])
+    if len(found) <= size:
+        return Page(items=items)
+    row = found[size - 1]
+    key = rows.row(row).updated_at if sort == "recent" else row[-1]
+    return Page(items=items, next_cursor=Cursor.write(key, items[-1].id))
+
+
+def _pattern(q: str) -> str:
+    """A LIKE pattern for `q` anywhere, with its wildcards taken literally."""
+    plain = q.strip().lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{plain}%"

@@ -1,0 +1,199 @@
+"""A seal before its signature: its payload, and the rows written when it is signed."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Protocol
+
+import msgspec
+
+from localstore.core import seal as seals
+from localstore.core import tree
+from localstore.core.encoding import b64u
+from localstore.core.errors import Invalid, TooLarge
+from localstore.core.limits import MESSAGE_BYTES, in_words
+from localstore.core.model.seal import PrepareExpired
+from localstore.core.seal import GitOrigin, MergeOrigin, Provenance, SealPayload
+from localstore.core.tree import Built, TreeEntry
+from relay.base.clock import now_ms
+from relay.caller import View
+from relay.db import seal as rows
+from relay.db.engine.database import Tx
+from relay.db.live.replica import KeyRow
+from relay.db.ref import RefRow
+from relay.db.seal import SealDraft
+from relay.domain.storage import chunked
+from relay.service.history import content
+
+
+class Wish(Protocol):
+    """The caller's input for a seal."""
+
+    @property
+    def message(self) -> str: ...
+    @property
+    def device_key_id(self) -> str: ...
+    @property
+    def author(self) -> str | None: ...
+
+
+LARGE = 100_000  # bytes of a prepared seal, about 1,000 changes, whose files are looked for beforehand
+_DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
+
+
+def check_message(message: str) -> None:
+    """Raise Invalid unless the message is non-empty, without NUL, and at most MESSAGE_BYTES of UTF-8."""
+    if not message.strip():
+        raise Invalid("a seal needs a message", pointer="/message")
+    if "\0" in message:
+        raise Invalid("the message contains a NUL", pointer="/message")
+    if len(message.encode("utf-8", "surrogatepass")) > MESSAGE_BYTES:
+        raise TooLarge(f"a message has at most {in_words(MESSAGE_BYTES)}")
+
+
+def capability(view: View) -> str:
+    """The authority under which a seal is made: `ROLE/KIND/ID`, with the caller's role and the kind and id of
+    the session or token; a key without a session is `self` and its id. `KIND+narrowed`: the token was
+    narrowed."""
+    me = view.me
+    kind = f"{me.session_kind}+narrowed" if me.narrowed else me.session_kind
+    return f"{view.role or 'none'}/{kind}/{me.session_id}"
+
+
+def require_same_capability(view: View, made: SealDraft) -> None:
+    """Raise PrepareExpired unless the caller signs under what the prepared bytes say, and the tree has the
+    key that the repository has now."""
+    payload = seals.decode(made.payload)
+    if payload.tree_key_id != view.repo.tree_key_id:
+        raise PrepareExpired("a path became private since this was prepared; nothing was sealed, push again")
+    if payload.provenance.capability != capability(view):
+        raise PrepareExpired(
+            "this seal was prepared under another session or role; nothing was sealed, push again"
+        )
+
+
+def draft(
+    view: View,
+    branch: str,
+    parents: list[str],
+    root: bytes,
+    body: Wish,
+    changes: Mapping[str, TreeEntry | None],
+    git: GitOrigin | None = None,
+    merge: MergeOrigin | None = None,
+) -> SealDraft:
+    """The exact bytes to sign for a tree of this root."""
+    now = now_ms()
+    payload = SealPayload(
+        repo_id=view.repo.id,
+        branch=branch,
+        parents=parents,
+        content_digest=root.hex(),
+        tree_key_id=view.repo.tree_key_id,
+        message=body.message,
+        provenance=Provenance(
+            account_id=view.me.account_id,
+            device_key_id=body.device_key_id,
+            capability=capability(view),
+            author=body.author,
+            git=git,
+            merge=merge,
+        ),
+        created_at=seals.timestamp(datetime.fromtimestamp(now / 1000, UTC)),
+        nonce=b64u(secrets.token_bytes(seals.NONCE_SIZE)),
+    )
+    raw = seals.encode(payload)
+    listed: list[tuple[str, str | None, bytes, int]] = [
+        (path, entry.kind if entry else None, entry.digest if entry else b"", entry.size if entry else 0)
+        for path, entry in sorted(changes.items())
+    ]
+    return SealDraft(seals.seal_id(raw), raw, root, parents, body.message, now, listed)
+
+
+async def bytes_rest(view: View, prepare_id: str) -> bool:
+    """Whether everything that a large prepared seal names is stored and rests, so that the transaction that
+    lands it need not look. False for small ones: looking twice would cost them more."""
+    size = await view.node.db.lookup(rows.PREPARED_BYTES, prepare_id=prepare_id)
+    if size is None or size[0] < LARGE:
+        return False
+    async with view.read() as tx:
+        found = await tx.one(rows.PREPARED, prepare_id=prepare_id)
+        if found is None:
+            return False
+        made = _DRAFTS.decode(rows.prepared(found).seals)[-1]
+        files = {(kind, digest, size) for _, kind, digest, size in made.changes if kind}
+        return await content.rests(view.node, tx, view.repo.id, files)
+
+
+async def require_bytes(tx: Tx, view: View, made: SealDraft) -> None:
+    """Check that everything the seal names is still stored, and protect it from the collector."""
+    files = {(kind, digest, size) for _, kind, digest, size in made.changes if kind}
+    await chunked.touch(tx, view.repo.id, {digest for kind, digest, _ in files if kind == "chunked"})
+    await content.require_files(view.node, tx, view.repo.id, files)
+
+
+async def require_seals(tx: Tx, view: View, named: Sequence[str], pointer: str) -> None:
+    """Raise Invalid unless all are seals of this repository."""
+    if not named:
+        return
+    known = {one[0] for one in await tx.all(rows.HEADS, repo_id=view.repo.id, ids=sorted(set(named)))}
+    for one in named:
+        if one not in known:
+            raise Invalid(f"no seal {one[:12]} in {view.repo.full_name}", pointer=pointer)
+
+
+async def record(tx: Tx, view: View, ref: RefRow, made: SealDraft, signature: bytes, key: KeyRow) -> None:
+    """Insert the signed seal with its parents, merge sources and changes."""
+    merge = seals.decode(made.payload).provenance.merge
+    sources = [one for one in merge.sources if one not in made.parents] if merge is not None else []
+    above = {row[0]: row for row in await tx.all(rows.RANKS, ids=[*made.parents, *sources])}
+    parents = [above[one] for one in made.parents if one in above]
+    ranks = [rank for _, _, rank in above.values()]
+    merged = bool(sources) or any(rank is not None for rank in ranks)
+    await tx.run(
+        rows.INSERT,
+        id=made.id,
+        repo_id=view.repo.id,
+        branch=ref.name,
+        generation=1 + max((generation for _, generation, _ in parents), default=0),
+        rank=1 + max(generation if rank is None else rank for _, generation, rank in above.values())
+        if merged
+        else None,
+        root=made.root,
+        payload=made.payload,
+        signature=signature,
+        account_id=view.me.account_id,
+        device_key_id=key.id,
+        message=made.message,
+        created_at=made.created_at,
+    )
+    await tx.many(
+        rows.INSERT_PARENT,
+        [{"seal_id": made.id, "position": at, "parent_id": parent} for at, parent in enumerate(made.parents)],
+    )
+    await tx.many(
+        rows.INSERT_SOURCE,
+        [{"seal_id": made.id, "position": at, "source_id": one} for at, one in enumerate(sources)],
+    )
+    await tx.many(
+        rows.INSERT_CHANGE,
+        [
+            {
+                "seal_id": made.id,
+                "path": path,
+                "kind": kind,
+                "digest": digest or None,
+                "size": size if kind else None,
+            }
+            for path, kind, digest, size in (made.changes if made.parents else ())
+        ],
+    )
+
+
+def bytes_of(built: Built) -> int:
+    """The total size of the tree's files; 0 for a known tree."""
+    if built.root not in built.directories:
+        return 0
+    return sum(child.size for child in tree.decode(built.directories[built.root]).children)

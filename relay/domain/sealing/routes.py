@@ -1,0 +1,29 @@
+"""Sealing: prepare fixes the bytes, finalize takes the signature."""
+
+from __future__ import annotations
+
+from localstore.core.limits import MIB
+from localstore.core.model import seal
+from relay.domain.sealing import seal as seals
+from relay.domain.sealing import trees
+from relay.http.routing import behind
+
+serves = behind("TR_REPO_SEALING")
+
+TREES_BODY = 16 * MIB
+
+serves(seal.PREPARE, operation="seal.prepare", errors=(409, 413))(seals.prepare)
+serves(seal.FINALIZE, operation="seal.finalize", errors=(409, 410))(seals.finalize)
+serves(
+    seal.PREPARE_SEALS,
+    operation="seals.prepare",
+    name="seal.prepare_seals",
+    max_body=TREES_BODY,
+    errors=(409, 413),
+)(trees.prepare)
+serves(
+    seal.FINALIZE_SEALS,
+    operation="seals.finalize",
+    name="seal.finalize_seals",
+    errors=(409, 410),
+)(trees.finalize)

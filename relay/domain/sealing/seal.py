@@ -1,0 +1,357 @@
+"""Sealing the live frontier: prepare fixes the bytes, finalize takes the signature and moves the head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from localstore.core import limits, tree
+from localstore.core import seal as seals
+from localstore.core.encoding import b64u, is_hex_digest, unb64u
+from localstore.core.errors import Forbidden, NotFound, Unavailable
+from localstore.core.model import history as shapes
+from localstore.core.model.ref import StaleHead
+from localstore.core.model.seal import (
+    FinalizeRequest,
+    Prepared,
+    PrepareExpired,
+    PrepareRequest,
+    SealBudgetExceeded,
+    SealChange,
+)
+from localstore.core.seal import MergeOrigin
+from localstore.core.storage.chunks import BULK_KINDS
+from localstore.core.tree import Built, TreeEntry
+from relay.base.clock import now_ms, rfc3339
+from relay.caller import View
+from relay.db import ref as refs
+from relay.db import repo as repos
+from relay.db import seal as rows
+from relay.db.engine.database import Tx
+from relay.db.live import lane as lanes
+from relay.db.live import live_batch
+from relay.db.live.lane import LaneRow
+from relay.db.live.replica import KeyRow
+from relay.db.ref import RefRow
+from relay.db.seal import PrepareRow, Purpose, SealDraft, SealRow
+from relay.domain.live import epochs, frontier
+from relay.domain.live import replica as replicas
+from relay.domain.live.epochs import Texts
+from relay.domain.protection import protection
+from relay.domain.sealing import heard
+from relay.domain.sealing.payload import (
+    bytes_of,
+    bytes_rest,
+    check_message,
+    draft,
+    record,
+    require_bytes,
+    require_same_capability,
+    require_seals,
+)
+from relay.memory import trees
+from relay.service.history import live_updates
+from relay.service.history.wire import to_wire
+
+KEEP_PREPARED = 24 * 3600 * 1000  # milliseconds for which finalize of several seals can be repeated
+PREPARED_AT_ONCE = 4  # by one device for one branch: each holds all changes, and a request makes it again
+ATTEMPTS = 5  # to seal while other processes change the lanes
+LOST_RACE = "your edits are live, not sealed; run: svc pull, then push"
+_DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
+
+
+async def prepare(view: View, branch: str, body: PrepareRequest) -> Prepared:
+    """Fix the frontier's tree and the bytes to sign"""
+    check_message(body.message)
+    async with view.read(snapshot=True) as tx:
+        ref = await frontier.branch(tx.one, view.repo.id, branch)
+        key = await signing_key(tx, view, body.device_key_id)
+        await protection.check(tx, view, ref.name, "write")
+        _require_head(ref, body)
+        parent = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
+        found = await tx.all(lanes.SINCE, branch_id=ref.id, since=ref.sealed_seq)
+        changed = [lanes.row(one) for one in found]
+        load, known = trees.stored(view.node.objects, tx), dict[bytes, tree.Directory]()
+        changes = await _changes(load, parent, changed, known)
+        if not changes and not body.merged:
+            return _unchanged(ref, parent)
+        await require_seals(tx, view, body.merged, "/merged")
+        built = await trees.update(parent, changes, view.repo.tree_key, load, known)
+        large = view.repo.kind not in BULK_KINDS and bytes_of(built) > limits.BLOB_TREE
+        if large or await _may_be_many(load, view, ref, changes):
+            await _require_budget(tx, load, view, ref, built)
+        texts = await epochs.place(tx, view.node, view.repo.id, ref.id, changed)
+        live_by = await frontier.live_by(tx, ref, key.id, changes)
+    merged = MergeOrigin("merge", body.merged) if body.merged else None
+    made = draft(view, ref.name, [ref.head] if ref.head else [], built.root, body, changes, merge=merged)
+    plan = Plan("seal", ref, key, [made], at=ref.seq)
+    expires = await store(view, plan, texts, built.directories, body)
+    return Prepared(
+        prepare_id=made.id,
+        bytes=b64u(made.payload),
+        digest=made.id,
+        content_digest=built.root.hex(),
+        at=ref.seq,
+        expires_at=rfc3339(expires),
+        changes=[
+            SealChange(
+                path=p,
+                kind=e.kind if e else None,
+                digest=e.digest.hex() if e else "",
+                size=e.size if e else 0,
+            )
+            for p, e in sorted(changes.items())
+        ],
+        live_by=live_by,
+    )
+
+
+async def finalize(view: View, branch: str, body: FinalizeRequest) -> shapes.Seal:
+    """Record the signed seal and move the branch's head
+
+    The head moves by compare-and-swap. Repeatable, also after the prepare has expired.
+    """
+    states: epochs.States = {}
+    rests = is_hex_digest(body.prepare_id) and await bytes_rest(view, body.prepare_id)
+    for _ in range(ATTEMPTS):
+        try:
+            return await _finalized(view, branch, body, states, rests)
+        except epochs.NotWorkedOut as wanted:
+            states = await epochs.states(view, wanted)
+    raise Unavailable("this branch is changing too fast; try again")
+
+
+async def _finalized(
+    view: View, branch: str, body: FinalizeRequest, states: epochs.States, rests: bool
+) -> shapes.Seal:
+    async with view.write() as tx:
+        ref = await frontier.branch(tx.one, view.repo.id, branch)
+        require_prepare_id(body.prepare_id)
+        known = await find(tx, view.repo.id, [body.prepare_id])
+        if known:
+            await require_landed_by("seal", tx, known[0])
+            require_same(view, known[0], body.device_key_id)
+            return to_wire(known[0])
+        prepared = await take_prepared("seal", tx, view, ref, body.prepare_id, body.device_key_id)
+        if prepared.at_seq is None:
+            raise NotFound
+        key = await signing_key(tx, view, body.device_key_id)
+        (made,) = _DRAFTS.decode(prepared.seals)
+        require_same_capability(view, made)
+        signature = unb64u(body.signature, 64)
+        seals.verify(made.payload, signature, key.ed25519)
+        await protection.check(tx, view, ref.name, "write")
+        await frontier.lock(tx, ref.id)
+        await move(tx, view, ref, prepared.expected_head, made.id, LOST_RACE)
+        ends = await epochs.ending(tx, ref.id, prepared.at_seq, states)
+        if not rests:
+            await require_bytes(tx, view, made)
+        await record(tx, view, ref, made, signature, key)
+        await tx.many(rows.DROP_PREPARED, [{"prepare_id": made.id}])  # a repeat finds the seal itself
+        await live_updates.sealed_up_to(tx, view.node, ref, made.id, prepared.at_seq)
+        await tx.many(lanes.SEALED, [{"ref_id": ref.id, "to": prepared.at_seq}])
+        await epochs.begin(tx, view.node, ref.id, ends)
+        await heard.announce(tx, view, ref, made.id, prepared.expected_head)
+        (sealed,) = await find(tx, view.repo.id, [made.id])
+        return to_wire(sealed)
+
+
+def require_prepare_id(text: str) -> None:
+    """Raise unless it has the form of a seal id: a prepare has the id of its (last) seal."""
+    if not is_hex_digest(text):
+        raise NotFound
+
+
+async def signing_key(tx: Tx, view: View, key_id: str) -> KeyRow:
+    """The caller's registered key. Raises Forbidden."""
+    key = await frontier.device_key(tx.one, view.me.account_id, key_id)
+    if key is None:
+        raise Forbidden("this device key is not registered to you, or was revoked; run: svc login")
+    return key
+
+
+async def take_prepared(
+    purpose: Purpose, tx: Tx, view: View, ref: RefRow, prepare_id: str, device_key_id: str
+) -> PrepareRow:
+    """What was prepared under this id for this purpose by this caller and key, if not expired. A prepare for
+    another purpose counts as unknown."""
+    prepared = await prepared_for(purpose, tx, prepare_id)
+    if prepared.account_id != view.me.account_id or prepared.branch_id != ref.id:
+        raise NotFound
+    if prepared.device_key_id != device_key_id:
+        raise Forbidden("another device prepared this seal; only that device can sign it")
+    if prepared.expires_at <= now_ms():
+        raise PrepareExpired("the time to sign this seal is over; nothing was sealed, push again")
+    return prepared
+
+
+async def prepared_for(purpose: Purpose, tx: Tx, prepare_id: str) -> PrepareRow:
+    """Raise NotFound unless something was prepared under this id for this purpose."""
+    found = await tx.one(rows.PREPARED, prepare_id=prepare_id)
+    if found is None or rows.prepared(found).purpose != purpose:
+        raise NotFound
+    return rows.prepared(found)
+
+
+async def require_landed_by(purpose: Purpose, tx: Tx, row: SealRow) -> None:
+    """Raise NotFound if the seal was landed for another purpose than the repeated finalize. The prepare of a
+    frontier seal is deleted when it lands, while its range of live updates stays; other prepares are kept
+    while repeats are answered."""
+    if await tx.one(live_batch.RANGE_OF, seal_id=row.id, repo_id=row.repo_id) is not None:
+        landed: str = "seal"
+    else:
+        found = await tx.one(rows.PREPARED, prepare_id=row.id)
+        landed = rows.prepared(found).purpose if found else "seals"
+    if landed != purpose:
+        raise NotFound
+
+
+async def move(tx: Tx, view: View, ref: RefRow, expected: str | None, head: str, remedy: str) -> None:
+    """Move the head by compare-and-swap, tell who registered for that, and mark the repository as changed."""
+    now = now_ms()
+    moved = await tx.run(refs.MOVE, ref_id=ref.id, expected=expected, new_head=head, now=now)
+    if not moved:
+        raise StaleHead(ref.name, ref.head, remedy)
+    await tx.run(repos.TOUCH, repo_id=ref.repo_id, now=now)
+    await view.node.landings.moved(tx, view, ref.id, head)
+
+
+async def find(tx: Tx, repo_id: str, ids: list[str]) -> list[SealRow]:
+    """Seals of the repository by id, in the given order; unknown ones are left out."""
+    by_id = {row.id: row for row in map(rows.row, await tx.all(rows.MANY, repo_id=repo_id, ids=ids))}
+    return [by_id[one] for one in ids if one in by_id]
+
+
+def require_same(view: View, row: SealRow, device_key_id: str) -> None:
+    """Raise unless the caller and key are those of the successful finalize."""
+    if row.account_id != view.me.account_id:
+        raise NotFound
+    if row.device_key_id != device_key_id:
+        raise Forbidden("another device sealed this")
+
+
+def _require_head(ref: RefRow, body: PrepareRequest) -> None:
+    if body.expected_head != ref.head:
+        raise StaleHead(ref.name, ref.head)
+    if body.expected_frontier is not None and body.expected_frontier < ref.seq:
+        raise StaleHead(ref.name, ref.head, "live edits arrived after the prepare; run: svc pull")
+
+
+async def _changes(
+    load: trees.Load, parent: bytes | None, changed: list[LaneRow], known: tree.Known
+) -> dict[str, TreeEntry | None]:
+    """The changes of the frontier against the parent's tree."""
+    steps = tree.lookup(parent, [row.path for row in changed], known)
+    before = await trees.drive(steps, load, len(changed), known)
+    after = {row.path: frontier.entry_of(row) for row in changed}
+    return {path: entry for path, entry in after.items() if before.get(path) != entry}
+
+
+def _unchanged(ref: RefRow, parent: bytes | None) -> Prepared:
+    return Prepared(
+        prepare_id="",
+        bytes="",
+        digest="",
+        content_digest=(parent or tree.EMPTY_ROOT).hex(),
+        at=ref.seq,
+        expires_at=rfc3339(now_ms()),
+        changes=[],
+        unchanged=True,
+    )
+
+
+async def _may_be_many(
+    load: trees.Load, view: View, ref: RefRow, changes: dict[str, TreeEntry | None]
+) -> bool:
+    """Whether the tree may exceed the number of files of a seal. Every file not in the base has a number of
+    the branch's counter."""
+    if ref.base is None or not any(changes.values()):
+        return ref.seq > limits.TREE_ENTRIES
+    files = await view.node.files.count(load, [ref.base])
+    return ref.seq + files[ref.base] > limits.TREE_ENTRIES
+
+
+async def _require_budget(tx: Tx, load: trees.Load, view: View, ref: RefRow, built: Built) -> None:
+    if ref.base is None:
+        files, blobs = (await tx.one(lanes.TOTALS, branch_id=ref.id)) or (0, 0)
+        require_budget(view, files, blobs)
+        return
+
+    async def either(wanted: list[bytes]) -> dict[bytes, bytes]:
+        here = {one: built.directories[one] for one in wanted if one in built.directories}
+        return {**await load([one for one in wanted if one not in here]), **here}
+
+    found = await trees.drive(tree.walk(built.root), either)
+    require_budget(view, len(found), sum(one.size for one in found.values() if one.kind != "text"))
+
+
+def require_budget(view: View, files: int, blobs: int) -> None:
+    """Raise SealBudgetExceeded if a tree with this many files and bytes of binaries may not be sealed
+    here."""
+    if files > limits.TREE_ENTRIES:
+        raise SealBudgetExceeded(f"a seal holds at most {limits.TREE_ENTRIES} files; this one has {files}")
+    if view.repo.kind not in BULK_KINDS and blobs > limits.BLOB_TREE:
+        raise SealBudgetExceeded(
+            f"binaries of one seal add up to at most {limits.BLOB_TREE} bytes in this kind of repository; "
+            f"these add up to {blobs}: remove some, or keep them in a model or dataset repository"
+        )
+
+
+@dataclass(slots=True, frozen=True)
+class Plan:
+    """Seals to store as prepared. `at`: the number of the live frontier that they seal; None for explicit
+    trees. `subject`: see `PrepareRow`."""
+
+    purpose: Purpose
+    ref: RefRow
+    key: KeyRow
+    drafts: list[SealDraft]
+    at: int | None = None
+    subject: str | None = None
+
+
+async def store(
+    view: View,
+    plan: Plan,
+    texts: Texts,
+    directories: dict[bytes, bytes],
+    settling: PrepareRequest | None = None,
+    files: dict[bytes, bytes] | None = None,
+) -> int:
+    """Write the directories and new `files`; then, in a transaction, write the prepare, make all this and
+    `texts` reachable from the repository, and delete answers that `settling` no longer needs. Returns when
+    the prepare expires."""
+    now = now_ms()
+    expires = now + limits.PREPARE * 1000
+    ref, key = plan.ref, plan.key
+    objects, repo_id = view.node.objects, view.repo.id
+    made = await objects.place(directories, repo_id) if directories else []
+    joined = await objects.place(files, repo_id) if files else []
+    async with view.write() as tx:
+        if plan.purpose in ("seal", "seals"):
+            await protection.check(tx, view, ref.name, "write")
+        if texts.digests:
+            await objects.admit(tx, texts.placed, repo_id, texts.digests)
+        if directories:
+            await objects.admit(tx, made, repo_id, list(directories), directories=True)
+        if files:
+            await objects.admit(tx, joined, repo_id, list(files))
+        if settling is not None and settling.replica is not None:
+            replica = await replicas.mine(tx, view, ref, key, settling.replica)
+            await replicas.settle(tx, replica, min(settling.settled, replica.highest), replica.highest)
+        await tx.many(rows.PURGE_PREPARED, [{"before": now - KEEP_PREPARED}])
+        own = {"branch_id": ref.id, "device_key_id": key.id, "purpose": plan.purpose}
+        await tx.many(rows.CROWD_OUT, [{**own, "keep": PREPARED_AT_ONCE - 1}])
+        await tx.run(
+            rows.PREPARE,
+            id=plan.drafts[-1].id,
+            **own,
+            subject=plan.subject,
+            account_id=view.me.account_id,
+            expected_head=ref.head,
+            at_seq=plan.at,
+            seals=msgspec.msgpack.encode(plan.drafts),
+            expires_at=expires,
+        )
+    return expires

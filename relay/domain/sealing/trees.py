@@ -1,0 +1,311 @@
+"""Seals from explicit trees: git push, squash, rebase, imports. One compare-and-swap for all seals of a
+request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
+
+import msgspec
+
+from localstore.core import limits, paths, tree
+from localstore.core import seal as seals
+from localstore.core.encoding import b64u, is_hex_digest, unb64u
+from localstore.core.errors import Invalid, NotFound, NotText, TooLarge
+from localstore.core.model.base import Page
+from localstore.core.model.history import Seal
+from localstore.core.model.ref import StaleHead
+from localstore.core.model.seal import (
+    FinalizeSealsRequest,
+    PreparedSeal,
+    PreparedSeals,
+    PrepareSealsRequest,
+    SealChange,
+    TreeDelta,
+)
+from localstore.core.names import MANIFEST
+from localstore.core.seal import GitOrigin, MergeOrigin
+from localstore.core.storage import chunks
+from localstore.core.tree import Built, TreeEntry
+from relay.base.clock import rfc3339
+from relay.caller import View
+from relay.db import ref as refs
+from relay.db import seal as rows
+from relay.db.engine.database import Tx
+from relay.db.ref import RefRow
+from relay.db.seal import SealDraft
+from relay.domain.live import frontier, landing
+from relay.domain.live.epochs import Texts
+from relay.domain.live.rules import file_cap, over_cap
+from relay.domain.protection import protection
+from relay.domain.sealing import heard, seal
+from relay.domain.sealing.payload import (
+    Wish,
+    check_message,
+    draft,
+    record,
+    require_bytes,
+    require_same_capability,
+    require_seals,
+)
+from relay.memory import trees
+from relay.service.history import content
+from relay.service.history.wire import to_wire
+
+DIRECTORIES_AT_ONCE = 256 * limits.MIB  # written by the seals of one request: they are held in memory
+_NONE: Mapping[str, bytes] = MappingProxyType({})
+_DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
+
+
+@dataclass(slots=True, frozen=True)
+class Said:
+    """The caller's input for a seal."""
+
+    message: str
+    device_key_id: str
+    author: str | None = None
+
+
+@dataclass(slots=True)
+class Chain:
+    """Trees that build on one another; directories of earlier ones are read from memory."""
+
+    view: View
+    tx: Tx
+    written: dict[bytes, bytes] = field(default_factory=dict)
+    size: int = 0
+
+    async def update(
+        self,
+        root: bytes | None,
+        changes: dict[str, TreeEntry | None],
+        known: tree.Known | None = None,
+        alike: Mapping[str, bytes] = _NONE,
+    ) -> bytes:
+        """The root of the tree with these changes. `known` and `alike`: as of `tree.update`."""
+        key, kept = self.view.repo.tree_key, self.view.node.directories
+        built: Built = await trees.update(root, changes, key, self.load, known, alike, kept)
+        self.size += sum(map(len, built.directories.values()))
+        if self.size > DIRECTORIES_AT_ONCE:
+            most = limits.in_words(DIRECTORIES_AT_ONCE)
+            raise TooLarge(
+                f"the trees of these seals are more than {most} of directories; prepare fewer seals at once"
+            )
+        self.written.update(built.directories)
+        return built.root
+
+    async def load(self, wanted: list[bytes]) -> dict[bytes, bytes]:
+        here = {digest: self.written[digest] for digest in wanted if digest in self.written}
+        rest = [digest for digest in wanted if digest not in here]
+        return {**await self.view.node.objects.read_many(rest, None, self.tx), **here} if rest else here
+
+
+async def prepare(view: View, body: PrepareSealsRequest) -> PreparedSeals:
+    """Fix the bytes of seals made from explicit trees"""
+    wanted = [_entries(view, delta) for delta in body.seals]
+    async with view.read(snapshot=True) as tx:
+        ref = await frontier.branch(tx.one, view.repo.id, body.branch)
+        key = await seal.signing_key(tx, view, body.device_key_id)
+        await protection.check(tx, view, ref.name, "write")
+        if body.expected_head != ref.head:
+            raise StaleHead(ref.name, ref.head)
+        await _require_content(tx, view, wanted)
+        await _require_parents(tx, view, body.seals)
+        chain = Chain(view, tx)
+        drafts = await _drafts(chain, ref, body, wanted)
+        await require_budget(chain, drafts[-1].root)
+    expires = await seal.store(view, seal.Plan("seals", ref, key, drafts), Texts(), chain.written)
+    return PreparedSeals(
+        prepare_id=drafts[-1].id,
+        seals=[
+            PreparedSeal(bytes=b64u(one.payload), digest=one.id, content_digest=one.root.hex())
+            for one in drafts
+        ],
+        expires_at=rfc3339(expires),
+        tree_key=b64u(view.repo.tree_key),
+        tree_key_id=view.repo.tree_key_id,
+    )
+
+
+async def finalize(view: View, body: FinalizeSealsRequest) -> Page[Seal]:
+    """Record signed seals and move the branch's head once
+
+    Live edits of the branch are carried over. Repeatable.
+    """
+    seal.require_prepare_id(body.prepare_id)
+    return await landing.carry_out(view, partial(_finalized, view, body))
+
+
+async def _finalized(view: View, body: FinalizeSealsRequest, worked: landing.Worked | None) -> Page[Seal]:
+    async with view.write() as tx:
+        known = await seal.find(tx, view.repo.id, [body.prepare_id])
+        if known:
+            await seal.require_landed_by("seals", tx, known[0])
+            drafts = await _remembered(tx, body.prepare_id)
+            seal.require_same(view, known[0], body.device_key_id)
+            found = await seal.find(tx, view.repo.id, [one.id for one in drafts]) or known
+            return Page(items=[to_wire(one) for one in found])
+        ref = await _prepared_branch(tx, view, body.prepare_id)
+        prepared = await seal.take_prepared("seals", tx, view, ref, body.prepare_id, body.device_key_id)
+        key = await seal.signing_key(tx, view, body.device_key_id)
+        drafts = _DRAFTS.decode(prepared.seals)
+        if len(drafts) != len(body.signatures):
+            raise Invalid(f"{len(drafts)} seals were prepared, {len(body.signatures)} signatures came")
+        signatures = [unb64u(one, 64) for one in body.signatures]
+        require_same_capability(view, drafts[0])
+        for made, signature in zip(drafts, signatures, strict=True):
+            require_parents(view, made.parents)
+            seals.verify(made.payload, signature, key.ed25519)
+        await protection.check(tx, view, ref.name, "write")
+        await frontier.lock(tx, ref.id)
+        await seal.move(tx, view, ref, prepared.expected_head, drafts[-1].id, "run: svc pull, then push")
+        old_root = await rows.root_of(tx, view.repo.id, ref.head) if ref.head else None
+        await landing.land(tx, view, ref, old_root, drafts[-1].root, key.id, worked)
+        for made, signature in zip(drafts, signatures, strict=True):
+            await require_bytes(tx, view, made)
+            await record(tx, view, ref, made, signature, key)
+        await heard.announce(tx, view, ref, drafts[-1].id, prepared.expected_head)
+        await view.node.landings.landed(tx, view, prepared.subject, drafts[-1].id)
+        found = await seal.find(tx, view.repo.id, [one.id for one in drafts])
+        return Page(items=[to_wire(one) for one in found])
+
+
+async def _drafts(
+    chain: Chain, ref: RefRow, body: PrepareSealsRequest, wanted: list[dict[str, TreeEntry | None]]
+) -> list[SealDraft]:
+    root = await rows.root_of(chain.tx, ref.repo_id, ref.head) if ref.head else None
+    parent = ref.head
+    made: list[SealDraft] = []
+    for delta, changes in zip(body.seals, wanted, strict=True):
+        await _require_caps(chain, root, changes)
+        root = await chain.update(root, changes)
+        said: Wish = Said(delta.message, body.device_key_id, delta.author)
+        git = GitOrigin(delta.git_id, delta.git_raw) if delta.git_id and delta.git_raw else None
+        merge = MergeOrigin("git" if git else "merge", list(delta.parents)) if delta.parents else None
+        # A pushed git merge keeps its parents in provenance; a merge made here has them as parents.
+        others = [] if git else [one for one in delta.parents if one != parent]
+        parents = ([parent] if parent else []) + others
+        require_parents(chain.view, parents)
+        made.append(draft(chain.view, ref.name, parents, root, said, changes, git, merge))
+        parent = made[-1].id
+    return made
+
+
+def require_parents(view: View, parents: list[str]) -> None:
+    """One parent; two for a merge seal, where the node makes those; never more."""
+    if len(parents) > seals.PARENTS_MAX:
+        raise Invalid(
+            f"a seal has one parent, or {seals.PARENTS_MAX} if it merges; this one names {len(parents)}",
+            pointer="/seals",
+        )
+    if len(parents) > 1 and not view.node.config.flags.on("TR_REPO_MERGE_ENABLED"):
+        raise Invalid(
+            "this node makes no merge seals (TR_REPO_MERGE_ENABLED is off); omit parents",
+            pointer="/seals",
+        )
+
+
+def _entries(view: View, delta: TreeDelta) -> dict[str, TreeEntry | None]:
+    check_message(delta.message)
+    if (delta.git_id is None) != (delta.git_raw is None):
+        raise Invalid("git_id and git_raw come together")
+    found: dict[str, TreeEntry | None] = {}
+    for change in delta.changes:
+        if change.path in found:
+            raise Invalid(f"{change.path} is changed twice in one seal")
+        found[paths.check(change.path)] = _entry(view, change)
+    return found
+
+
+def _entry(view: View, change: SealChange) -> TreeEntry | None:
+    """The tree entry of a change. Larger files of an app may be blobs up to the size of a frame: earlier
+    versions stored them so, and a rebase keeps entries unchanged."""
+    if change.kind is None:
+        return None
+    if change.kind not in ("text", "blob", "chunked"):
+        raise Invalid(f"{change.path}: a file is text, blob or chunked")
+    if not is_hex_digest(change.digest) or change.size < 0:
+        raise Invalid(f"{change.path}: name its BLAKE3 as 64 lowercase hex digits, and its size")
+    if change.kind == "text" and change.size > limits.TEXT_FILE:
+        raise TooLarge(f"{change.path}: a text file holds at most {limits.in_words(limits.TEXT_FILE)}")
+    if change.kind != "text":
+        if change.size > limits.BLOB_FILE and view.repo.kind not in chunks.KINDS:
+            raise TooLarge(over_cap(change.path, change.size, limits.BLOB_FILE, view.repo.kind))
+        whole = change.kind == "blob" and view.repo.kind == "app" and change.size <= limits.FRAME_RAW_MAX
+        if not whole and change.kind != chunks.kind_of_bytes(change.size, view.repo.kind):
+            raise Invalid(f"{change.path}: bytes are chunked above {limits.BLOB_FILE} and a blob otherwise")
+    return TreeEntry(change.kind, bytes.fromhex(change.digest), change.size)  # type: ignore[arg-type]
+
+
+async def _require_caps(chain: Chain, root: bytes | None, changes: dict[str, TreeEntry | None]) -> None:
+    """Raise TooLarge for a file over the cap that the manifest in its own tree gives. Entries that were in
+    the tree before (`root`) stay valid."""
+    large = {path: entry for path, entry in changes.items() if entry and _is_large(entry)}
+    kind = chain.view.repo.kind
+    if not large or kind in chunks.BULK_KINDS:
+        return
+    before = await trees.drive(tree.lookup(root, [*large, MANIFEST]), chain.load, len(large))
+    manifest = changes.get(MANIFEST, before.get(MANIFEST))
+    text = None
+    if manifest is not None and manifest.kind == "text" and manifest.size <= limits.MANIFEST_BYTES:
+        found = await content.read(chain.view.node, chain.tx, chain.view.repo.id, [manifest.digest])
+        text = found[manifest.digest]
+    cap = await asyncio.to_thread(file_cap, text, kind)  # the longest manifest takes most of a second
+    for path, entry in large.items():
+        if entry.size > cap and entry != before.get(path):
+            raise TooLarge(over_cap(path, entry.size, cap, kind))
+
+
+def _is_large(entry: TreeEntry) -> bool:
+    return entry.kind != "text" and entry.size > limits.BLOB_FILE
+
+
+async def _require_content(tx: Tx, view: View, wanted: list[dict[str, TreeEntry | None]]) -> None:
+    """Check that the bytes of every file are stored, with the stated size, and are text where stated."""
+    files = [(path, entry) for changes in wanted for path, entry in changes.items() if entry is not None]
+    await content.require_files(view.node, tx, view.repo.id, {(e.kind, e.digest, e.size) for _, e in files})
+    named = {entry.digest: entry.size for _, entry in files if entry.kind == "text"}
+    known = view.node.lanes.texts.among(named)
+    unknown = {digest: size for digest, size in named.items() if digest not in known}
+    texts = known | await content.texts(view.node, tx, view.repo.id, unknown)
+    for path, entry in files:
+        if entry.kind == "text" and entry.digest not in texts:
+            raise NotText(f"{path} is not UTF-8 text")
+
+
+async def _require_parents(tx: Tx, view: View, asked: list[TreeDelta]) -> None:
+    named = {parent for delta in asked for parent in delta.parents}
+    if not named:
+        return
+    if not all(map(is_hex_digest, named)):
+        raise Invalid("a parent is a full seal id", pointer="/seals")
+    await require_seals(tx, view, sorted(named), "/seals")
+
+
+async def require_budget(chain: Chain, root: bytes) -> None:
+    """Sum the binaries only where all files together pass their cap."""
+    if root == tree.EMPTY_ROOT:
+        return
+    top = tree.decode((await chain.load([root]))[root])
+    if sum(child.size for child in top.children) <= limits.BLOB_TREE:
+        return
+    files = await trees.drive(tree.walk(root), chain.load)
+    blobs = sum(entry.size for entry in files.values() if entry.kind != "text")
+    seal.require_budget(chain.view, len(files), blobs)
+
+
+async def _prepared_branch(tx: Tx, view: View, prepare_id: str) -> RefRow:
+    """The branch that this was prepared for."""
+    prepared = await seal.prepared_for("seals", tx, prepare_id)
+    branch = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
+    if branch is None:
+        raise NotFound
+    return refs.row(branch)
+
+
+async def _remembered(tx: Tx, prepare_id: str) -> list[SealDraft]:
+    found = await tx.one(rows.PREPARED, prepare_id=prepare_id)
+    return _DRAFTS.decode(rows.prepared(found).seals) if found else []

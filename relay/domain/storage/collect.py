@@ -1,0 +1,141 @@
+"""The collector: deletes objects that were unreferenced for a day, then reclaims their space in packs.
+
+Marking ends before anything is deleted. Objects that are referred to afterwards are safe all the same: every
+transaction that refers to an object touches it first (`ObjectStore.touch`), and a row is deleted only while
+its `last_seen` is older than the grace time, which the deleting statement itself checks. Large files are
+deleted first, so that the chunks of the remaining ones can be marked; then scopes of repositories, before the
+objects, so that `have` never promises what is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import groupby
+
+from localstore.core.limits import GC_GRACE
+from relay.base.clock import now_ms
+from relay.caller import repo_name
+from relay.capacity import quota
+from relay.db.engine.database import Database
+from relay.db.storage import chunked_file as large_files
+from relay.db.storage import collect as rows
+from relay.domain.storage import chunked, roots
+from relay.objects.compact import Freed, compact
+from relay.objects.marks import Marks
+from relay.objects.store import STALE_TOUCH, ObjectStore
+
+GRACE = GC_GRACE * 1000 + STALE_TOUCH  # milliseconds; within STALE_TOUCH a touch may be skipped
+PAGE = 5000
+Say = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Unreferenced:
+    """Unreferenced objects and their bytes before compression."""
+
+    marked: int = 0
+    objects: int = 0
+    bytes: int = 0
+
+
+async def collect(
+    db: Database,
+    store: ObjectStore,
+    say: Say,
+    *,
+    dry_run: bool = False,
+    grace: int = GRACE,
+    quiet: int = GRACE,
+    pause: float = 0,
+) -> tuple[Unreferenced, Freed]:
+    """Run once; `say` receives a line for each step. `dry_run` deletes nothing.
+
+    `grace` (objects) and `quiet` (packs): milliseconds since they were last seen or written. `pause`: seconds
+    for readers of rewritten packs; packs of a shared database are deleted by the next run. Raises Unavailable
+    when a tree cannot be read.
+    """
+    began = now_ms()
+    marks = Marks()
+    try:
+        await roots.mark(db, store, marks)
+        large = await _drop_large(db, marks, began - grace, dry_run)
+        async for lot in chunked.listed(db, store):
+            await marks.add(lot)
+        found = Unreferenced(marked=marks.count())
+        say(f"{found.marked} objects are referred to")
+        if not dry_run:
+            await _drop_scopes(db, marks, began - grace)
+        await _drop_objects(db, marks, began - grace, found, dry_run)
+    finally:
+        marks.close()
+    verb = "could go" if dry_run else "went"
+    say(f"{found.objects} objects of {found.bytes} bytes {verb}")
+    if large:
+        say(f"{large} unreferenced large files {verb}")
+    freed = Freed() if dry_run else await compact(db, store, began - quiet, pause)
+    if not dry_run:
+        say(f"{freed.rewritten} packs written anew, {freed.packs} of {freed.bytes} bytes deleted")
+    return found, freed
+
+
+async def _drop_scopes(db: Database, marks: Marks, cutoff: int) -> None:
+    repo_id, digest = "", b""
+    while True:
+        async with db.read() as tx:
+            page = await tx.all(
+                rows.SCOPES, after_repo=repo_id, after_digest=digest, cutoff=cutoff, limit=PAGE
+            )
+        if not page:
+            return
+        repo_id, digest = str(page[-1][0]), bytes(page[-1][1])
+        living = await marks.among(bytes(one[1]) for one in page)
+        for of, group in groupby(page, key=lambda one: str(one[0])):
+            dead = {name: int(one[2]) for one in group if (name := bytes(one[1])) not in living}
+            if dead:
+                async with db.write(repo_name(of)) as tx:
+                    found = await tx.all(rows.DROP_SCOPES, repo_id=of, digests=sorted(dead), cutoff=cutoff)
+                    size = sum(dead[bytes(one[0])] for one in found)
+                    await quota.count(tx, of, -len(found), -size, None)
+
+
+async def _drop_large(db: Database, marks: Marks, cutoff: int, dry_run: bool) -> int:
+    """Delete (with `dry_run`: count) large files that no frontier, seal, prepare or asset of any repository
+    names."""
+    gone, repo_id, digest = 0, "", b""
+    while True:
+        async with db.read() as tx:
+            page = await tx.all(
+                large_files.STALE, after_repo=repo_id, after_digest=digest, cutoff=cutoff, limit=PAGE
+            )
+        if not page:
+            return gone
+        repo_id, digest = str(page[-1][0]), bytes(page[-1][1])
+        living = await marks.among(bytes(one[1]) for one in page)
+        for of, group in groupby(page, key=lambda one: str(one[0])):
+            dead = [name for one in group if (name := bytes(one[1])) not in living]
+            if dry_run:
+                gone += len(dead)
+            elif dead:
+                async with db.write(repo_name(of)) as tx:
+                    gone += await tx.run(large_files.DROP, repo_id=of, digests=dead, cutoff=cutoff)
+
+
+async def _drop_objects(db: Database, marks: Marks, cutoff: int, found: Unreferenced, dry_run: bool) -> None:
+    after = b""
+    while True:
+        async with db.read() as tx:
+            page = await tx.all(rows.OBJECTS, after=after, cutoff=cutoff, limit=PAGE)
+        if not page:
+            return
+        after = bytes(page[-1][0])
+        living = await marks.among(bytes(one[0]) for one in page)
+        dead = {name: size for one, size in page if (name := bytes(one)) not in living}
+        if not dead:
+            continue
+        gone = len(dead)
+        if not dry_run:
+            async with db.write() as tx:
+                gone = await tx.run(rows.DROP_OBJECTS, digests=sorted(dead), cutoff=cutoff)
+        found.objects += gone
+        found.bytes += sum(dead.values())

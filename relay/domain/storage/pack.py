@@ -1,0 +1,212 @@
+"""Rules of packs: which objects a repository has; upload and download of many objects."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+
+import msgspec
+
+from localstore.core.encoding import DIGEST_SIZE
+from localstore.core.errors import BadRequest, Invalid, NotFound, TooLarge
+from localstore.core.limits import FRAME_SHARED_MAX, HAVE_DIGESTS, MIB
+from localstore.core.model.payload import HaveAnswer, PackStored
+from localstore.core.model.seal import PayloadMissing
+from localstore.core.storage.file_kind import kind_of
+from localstore.core.storage.frame import ZSTD
+from localstore.core.storage.pack import Frame, FrameRow, PackReader
+from relay.base.threads import bulk
+from relay.caller import View
+from relay.capacity import quota
+from relay.domain.storage import chunked
+from relay.http.buffers import BEGUN_PATIENCE
+from relay.http.routing import Upload
+from relay.objects.export import Export, export
+from relay.objects.store import FrameAt
+
+# Raises unless the caller may read all of these digests: `history.proof.require_named` of a seal.
+RequireNamed = Callable[[Collection[bytes]], Awaitable[None]]
+LONG_LIST = 2000
+OBJECTS_AT_ONCE = 1000  # that become reachable in one transaction, in about 10 ms
+STEP = 4 * MIB  # bytes verified at once, off the event loop
+# In memory: of an object that a table names, of the place of one that is asked for, of a digest asked about.
+ROW_BYTES, PLACE_BYTES, DIGEST_BYTES = 300, 600, 200
+
+
+async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
+    """Which of these objects and large files the repository lacks. Those it has are protected from the
+    collector for another day."""
+    require_plaintext(view)
+    await view.lease.wait(len(digests) * DIGEST_BYTES)
+    async with _turn(view, digests), view.write() as tx:
+        missing = await view.node.objects.missing(tx, view.repo.id, digests)
+        await view.node.objects.touch(tx, [one for one in digests if one not in missing])
+        if missing and await chunked.any_held(tx, view.repo.id):
+            files = await chunked.held(tx, view.repo.id, missing)
+            await chunked.touch(tx, view.repo.id, files)
+            missing -= files.keys()
+    return HaveAnswer(missing=[index for index, one in enumerate(digests) if one in missing])
+
+
+async def store(view: View, upload: Upload) -> PackStored:
+    """Store a pack. Its objects become reachable only if all of it verifies and matches the signature."""
+    require_plaintext(view)
+    if upload.length is None:
+        raise BadRequest("a pack is sent with a Content-Length")
+    intake = _Intake(view)
+    async for step in steps(upload.chunks()):
+        await intake.append(step, upload)
+    intake.reader.close()
+    await upload.finish()
+    await intake.index()
+    return PackStored(objects=len(intake.digests), stored_bytes=intake.stored_bytes)
+
+
+async def fetch(view: View, digests: Sequence[bytes], require_named: RequireNamed) -> Export:
+    """One pack with as many of these, from the first on, as it can hold. Raises PayloadMissing if the
+    repository lacks one. Tree directories name files that the caller may not see, so they are never handed
+    out here; nor is anything to a caller from whom paths are hidden that `require_named` refuses."""
+    require_plaintext(view)
+    held = await view.lease.wait(len(digests) * PLACE_BYTES)
+    async with _turn(view, digests):
+        await require_named(digests)
+        asked = list(dict.fromkeys(digests))
+        found = await view.node.objects.locate(asked, view.repo.id)
+        missing = [one for one in asked if one not in found or found[one].directory]
+        if missing:
+            raise PayloadMissing(
+                f"{view.repo.full_name} holds no object {missing[0].hex()[:12]}",
+                missing=[one.hex() for one in missing[:100]],
+            )
+        made = await export(view.node.objects, [found[one] for one in asked], view.lease)
+    view.lease.give_back(held)
+    return made
+
+
+def _turn(view: View, digests: Sequence[bytes]) -> AbstractAsyncContextManager[None]:
+    """Queue requests with long lists of digests one after the other."""
+    return view.node.lists.of(len(digests)) if len(digests) > LONG_LIST else contextlib.nullcontext()
+
+
+async def read_digests(upload: Upload) -> list[bytes]:
+    """A body of 32 bytes a digest, at most HAVE_DIGESTS of them."""
+    body = await upload.whole()
+    await upload.finish()
+    if len(body) % DIGEST_SIZE or not body:
+        raise Invalid(f"the body is 1 to {HAVE_DIGESTS} digests of {DIGEST_SIZE} bytes, back to back")
+    return [body[start : start + DIGEST_SIZE] for start in range(0, len(body), DIGEST_SIZE)]
+
+
+def require_plaintext(view: View) -> None:
+    """End-to-end encrypted repositories have no bytes for the server to name."""
+    if view.repo.class_ == "private_e2ee":
+        raise NotFound
+
+
+class _Intake:
+    """A pack that is being uploaded: verified and written as it arrives."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._store = view.node.objects
+        self.reader = PackReader()
+        self.digests: list[bytes] = []
+        self.stored_bytes = 0
+        self._placed: list[FrameAt] = []
+        self._promised = False
+        self._held = 0  # bytes of the lease
+
+    async def append(self, step: Sequence[bytes], upload: Upload) -> None:
+        self._view.node.reserve.require()
+        await self._hold(sum(map(len, step)))
+        frames, texts = await bulk(self._verified, step)
+        self._view.node.lanes.texts.add(texts)
+        if not self._promised and self.reader.toc is not None:
+            await self._admit(self.reader.toc)
+            upload.promise(msgspec.msgpack.encode(self.reader.toc))  # canonical: the bytes that arrived
+            self._promised = True
+        for frame in frames:
+            self.digests += [one.digest for one in frame.row.objects]
+            self.stored_bytes += frame.row.stored_len
+        fresh = await self._unknown(frames)
+        self._placed += await self._store.append(fresh, sync=False)
+
+    async def _hold(self, arrived: int) -> None:
+        """Reserve memory for what has arrived of an incomplete frame and of the table."""
+        needed = arrived + self.reader.waiting
+        if needed > self._held:
+            self._held += await self._view.lease.wait(needed - self._held, BEGUN_PATIENCE)
+
+    async def _admit(self, table: Sequence[FrameRow]) -> None:
+        """Refuse what the table alone shows to be invalid, before anything is written."""
+        for row in table:
+            if len(row.objects) > 1 and row.raw_len > FRAME_SHARED_MAX:
+                raise TooLarge(
+                    f"a frame that several objects share unpacks to at most {FRAME_SHARED_MAX} bytes, "
+                    f"this one to {row.raw_len}; a larger object has a frame of its own"
+                )
+        sizes = [(one.digest, one.size) for row in table for one in row.objects]
+        self._held += await self._view.lease.wait(len(sizes) * ROW_BYTES, BEGUN_PATIENCE)
+        async with self._view.read() as tx:
+            await quota.require(tx, self._view.repo.id, sizes, self._view.node.config.quota)
+
+    async def index(self) -> None:
+        """Make it durable, then reachable: some objects at a time, so that nobody who writes waits for all of
+        a large pack. All of it was verified."""
+        await self._store.sync(self._placed)
+        for placed, digests in self._portions():
+            async with self._view.write() as tx:
+                await self._store.admit(tx, placed, self._view.repo.id, digests)
+
+    def _portions(self) -> Iterator[tuple[list[FrameAt], list[bytes]]]:
+        """New frames with their objects, then the objects that the repository has already; at least one."""
+        placed: list[FrameAt] = []
+        digests: list[bytes] = []
+        new: set[bytes] = set()
+        for frame in self._placed:
+            placed.append(frame)
+            digests += [one.digest for one in frame.row.objects]
+            if len(digests) >= OBJECTS_AT_ONCE:
+                yield placed, digests
+                new.update(digests)
+                placed, digests = [], []
+        new.update(digests)
+        rest = [one for one in self.digests if one not in new]
+        room = max(OBJECTS_AT_ONCE - len(digests), 0)
+        if placed or not new or rest[:room]:
+            yield placed, digests + rest[:room]
+        for start in range(room, len(rest), OBJECTS_AT_ONCE):
+            yield [], rest[start : start + OBJECTS_AT_ONCE]
+
+    async def _unknown(self, frames: list[Frame]) -> list[Frame]:
+        """Frames with an object that this repository does not hold yet. Other repositories are not
+        considered: the time of the upload would reveal what they hold (see `ObjectStore.place`)."""
+        digests = [one.digest for frame in frames for one in frame.row.objects]
+        async with self._view.read() as tx:
+            missing = await self._store.missing(tx, self._view.repo.id, digests)
+        return [frame for frame in frames if any(one.digest in missing for one in frame.row.objects)]
+
+    def _verified(self, step: Sequence[bytes]) -> tuple[list[Frame], list[bytes]]:
+        """The complete frames, each object compared with its digest, and which objects are text, which
+        updates will ask soon. Incompressible ones are not text."""
+        frames = [frame for part in step for frame in self.reader.feed(part)]
+        texts = []
+        for frame in frames:
+            compressed = frame.row.codec == ZSTD
+            texts += [name for name, data in frame.objects() if compressed and kind_of(data) == "text"]
+        return frames, texts
+
+
+async def steps(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+    """The same bytes in lots of STEP or a little more."""
+    waiting: list[bytes] = []
+    size = 0
+    async for chunk in chunks:
+        waiting.append(chunk)
+        size += len(chunk)
+        if size >= STEP:
+            yield waiting
+            waiting, size = [], 0
+    if waiting:
+        yield waiting

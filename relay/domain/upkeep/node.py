@@ -1,0 +1,229 @@
+"""What a node reports about itself: liveness, readiness, version, flags."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import gzip
+import hmac
+import io
+import os
+import tarfile
+import tempfile
+from collections.abc import Awaitable, Callable
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from localstore.core.errors import NotFound, Unavailable
+from localstore.core.limits import KIB
+from localstore.core.model.node import ClientConfig, E2ee, Health, NodeInfo, Version
+from relay.base import edition, flags
+from relay.base.clock import now_ms
+from relay.base.logs import logger
+from relay.caller import Caller
+from relay.config import Config
+from relay.db.storage import usage
+from relay.domain.upkeep.rows import node as rows
+from relay.http.routing import TABLE
+from relay.migrations import HEAD
+from relay.node import Node
+
+PROBE_BYTES = 16 * KIB  # more than a file system stores inside an inode
+ROOMS = ("svc", "tui", "relay", "localstore", "llm")
+BESIDE = ("pyproject.toml", "requirements.lock", "README.md")  # in a checkout only
+LICENCE = "licenses/LICENSE"  # in the metadata of every installation
+SOURCES = {".py", ".html", ".css", ".mako", ".ini", ".md", ".toml"}
+Check = Callable[[Node], Awaitable[None]]
+
+
+async def ready(node: Node) -> Health:
+    """Readiness of what every request needs: the database, which takes writes, and the hub."""
+    return await _checked(node, {"database": _database, "sync": _sync})
+
+
+async def node_ready(node: Node) -> Health:
+    """Readiness of the whole node, for a reverse proxy and for upgrades. With too little disk space it is
+    degraded and reports `space: low`: pushes are refused, while reading, deleting and signing in work."""
+    checks: dict[str, Check] = {
+        "database": _database,
+        "sync": _sync,
+        "data_folder": _data_folder,
+        "object_store": _object_store,
+        "signer": _signer,
+        "schema": _schema,
+    }
+    if _e2ee(node).status != "disabled":
+        checks["e2ee"] = _e2ee_processes
+    found = await _checked(node, checks)
+    with contextlib.suppress(OSError):
+        low = node.reserve.lacking() is not None
+        found.checks["space"] = "low" if low else "ok"
+        if low and found.status == "ok":
+            return replace(found, status="degraded")
+    return found
+
+
+def version(node: Node) -> Version:
+    return Version(
+        edition=edition.EDITION,
+        api_version=edition.API_VERSION,
+        source_url=node.config.source_url,
+        version=edition.VERSION,
+        commit=edition.COMMIT,
+        built_at=edition.BUILT_AT,
+        min_client=edition.MIN_CLIENT,
+    )
+
+
+def client_config(node: Node) -> ClientConfig:
+    config = node.config
+    return ClientConfig(
+        api_version=edition.API_VERSION,
+        flags=_answering(config),
+        node=NodeInfo(
+            name=config.node_name,
+            identity=config.public_url,
+            edition=config.edition,
+            screening="unscreened",  # no edition of this build looks at what is uploaded
+            source_url=config.source_url,
+            e2ee=_e2ee(node),
+            sign_in=_ways_in(node),
+        ),
+    )
+
+
+async def source() -> bytes:
+    """The source code of this node as a gzip tarball; the same bytes for the same code."""
+    return await asyncio.to_thread(_source)
+
+
+@functools.cache
+def _source() -> bytes:
+    root = Path(__file__).resolve().parents[3]
+    files = sorted(file for room in ROOMS for file in (root / room).rglob("*") if file.suffix in SOURCES)
+    contents = {file.relative_to(root).as_posix(): file for file in files}
+    contents |= {name: root / name for name in BESIDE if (root / name).is_file()}
+    for installed in metadata.files("svc") or ():
+        if installed.match(LICENCE):
+            contents["LICENSE"] = Path(str(installed.locate()))
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as zipped,
+        tarfile.open(fileobj=zipped, mode="w") as tar,
+    ):
+        for name, file in sorted(contents.items()):
+            data = file.read_bytes()
+            entry = tarfile.TarInfo(f"svc-{edition.VERSION}/{name}")
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+    return packed.getvalue()
+
+
+async def gauges(caller: Caller, loopback: bool, secret: str | None) -> dict[str, float]:
+    """Current values for the metrics. Only for requests of this machine and holders of the admin secret; for
+    others the path does not exist."""
+    admin = caller.node.config.secrets.admin
+    known = admin is not None and secret is not None
+    if not loopback and not (known and hmac.compare_digest(str(admin).encode(), str(secret).encode())):
+        raise NotFound
+    async with caller.read() as tx:
+        return {
+            "repositories": float(await tx.value(rows.REPOSITORIES)),
+            "seals": float(await tx.value(rows.SEALS)),
+            "objects": float(await tx.value(rows.OBJECTS)),
+            "pack_bytes": float(await tx.value(rows.PACK_BYTES) or 0),
+            "jobs_waiting": float(await tx.value(rows.JOBS_WAITING)),
+        }
+
+
+async def _checked(node: Node, checks: dict[str, Check]) -> Health:
+    found = {}
+    for name, check in checks.items():
+        try:
+            await check(node)
+            found[name] = "ok"
+        except Exception:
+            logger().warning("check failed", check=name, exc_info=True)
+            found[name] = "down"
+    well = not node.stopping and "down" not in found.values()
+    return Health(status="ok" if well else "unavailable", checks=found)
+
+
+async def _database(node: Node) -> None:
+    await node.probes.look("database", partial(_beat, node))
+
+
+async def _beat(node: Node) -> None:
+    """Write to the database: on a full disk it answers reads but accepts no write."""
+    now = now_ms()
+    async with node.db.write() as tx:
+        if not await tx.run(usage.BEAT, now=now):
+            await tx.many(usage.BEAT_FIRST, [{"id": 1, "at": now}])
+
+
+async def _data_folder(node: Node) -> None:
+    await node.probes.look("data_folder", partial(asyncio.to_thread, _write_probe, node.config.data))
+
+
+def _write_probe(folder: Path) -> None:
+    """Write, sync and delete a small file."""
+    fd, name = tempfile.mkstemp(prefix=".ready-", dir=folder)
+    try:
+        os.write(fd, bytes(PROBE_BYTES))
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+        Path(name).unlink()
+
+
+async def _sync(node: Node) -> None:
+    if node.stopping:
+        raise Unavailable("the node is stopping")
+
+
+async def _object_store(node: Node) -> None:
+    await node.probes.look("object_store", node.objects.packs.check)
+
+
+async def _signer(node: Node) -> None:
+    await node.signer.public_keys()
+
+
+async def _schema(node: Node) -> None:
+    if (await node.db.schema_version() or "") < HEAD:
+        raise Unavailable("the schema is not this build's")
+
+
+async def _e2ee_processes(node: Node) -> None:
+    raise Unavailable("the mode-5 processes are not running")
+
+
+def _e2ee(node: Node) -> E2ee:
+    scopes = node.config.e2ee
+    if not (scopes.single_user or scopes.org or scopes.private):
+        return E2ee(status="disabled")
+    return E2ee(
+        status="unavailable",
+        reason="the mode-5 processes are not running",
+        single_user=scopes.single_user,
+        org=scopes.org,
+        private=scopes.private,
+    )
+
+
+def _ways_in(node: Node) -> list[str]:
+    """The sign-in methods that work. RAUTHY_URL adds none: this build has no identity provider."""
+    ways = ["guest", "local"]
+    return [*ways, "device_key"] if node.config.device_key_sign_in else ways
+
+
+def _answering(config: Config) -> dict[str, bool | str]:
+    """The flags for clients: on if switched on and implemented in this build."""
+    built = {route.flag for route in TABLE} | flags.WITHOUT_ROUTES
+    return {name: config.flags.on(name) and name in built for name in flags.DEFAULTS} | {
+        flags.CONDITIONAL_PUT: config.flags.conditional_put
+    }

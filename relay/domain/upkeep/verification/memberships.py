@@ -1,0 +1,19 @@
+"""Compares the roles that accounts have by organisations with who is a member of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from relay.db.engine.database import Database
+from relay.domain.access.rows import roles_by_org as rows
+from relay.objects.store import ObjectStore
+
+
+async def check(db: Database, _: ObjectStore) -> AsyncIterator[str]:
+    """One line for each role that no membership gives, and for each that is missing."""
+    async with db.read(snapshot=True) as tx:
+        stray, missing = await tx.all(rows.STRAY), await tx.all(rows.MISSING)
+    for repo_id, account_id in stray:
+        yield f"repository {repo_id}: account {account_id} has a role by its owner that no membership gives"
+    for repo_id, account_id in missing:
+        yield f"repository {repo_id}: account {account_id} is a member of its owner, and lacks the role by it"

@@ -1,0 +1,80 @@
+"""Packs: every frame of the index is stored, and every object matches its digest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+from localstore.core.encoding import digest as blake3_digest
+from localstore.core.errors import SvcError, Unavailable
+from localstore.core.limits import MIB
+from localstore.core.storage.frame import read_object
+from relay.db.engine.database import Database, Row
+from relay.domain.upkeep.rows import verification as rows
+from relay.objects.store import ObjectStore
+
+AT_ONCE = 16 * MIB  # raw bytes of frames in memory
+
+
+async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
+    sizes = {info.name: info.size async for info in store.packs.stored()}
+    async with db.read() as tx:
+        packs = await tx.all(rows.PACKS)
+    for pack_id, name, size in packs:
+        if sizes.get(name, 0) < size:
+            yield f"pack {name}: {sizes.get(name, 0)} bytes are there, the index speaks of {size}"
+        async with db.read() as tx:
+            frames = await tx.all(rows.FRAMES, pack_id=pack_id)
+        for lot in _lots(frames):
+            async for finding in _check_frames(db, store, pack_id, name, lot):
+                yield finding
+
+
+def _lots(frames: Sequence[Row]) -> Iterator[list[Row]]:
+    lot: list[Row] = []
+    size = 0
+    for one in frames:
+        if lot and size + one[2] > AT_ONCE:
+            yield lot
+            lot, size = [], 0
+        lot.append(one)
+        size += one[2]
+    if lot:
+        yield lot
+
+
+async def _check_frames(
+    db: Database, store: ObjectStore, pack_id: int, name: str, lot: list[Row]
+) -> AsyncIterator[str]:
+    async with db.read() as tx:
+        found = await tx.all(rows.FRAME_OBJECTS, pack_id=pack_id, frames=[one[0] for one in lot])
+    held: dict[int, list[Row]] = {}
+    for one in found:
+        held.setdefault(one[0], []).append(one)
+    try:
+        stored = await store.packs.read(name, [(one[0], one[1]) for one in lot])
+    except Unavailable as error:
+        if len(lot) == 1:
+            yield f"pack {name}, frame at {lot[0][0]}: {error.detail}"
+            return
+        for one in lot:  # find the ones that cannot be read
+            async for finding in _check_frames(db, store, pack_id, name, [one]):
+                yield finding
+        return
+    for line in await asyncio.to_thread(_wrong, name, lot, stored, held):
+        yield line
+
+
+def _wrong(name: str, lot: list[Row], stored: list[bytes], held: dict[int, list[Row]]) -> list[str]:
+    wrong: list[str] = []
+    for (offset, _, raw_len, codec), data in zip(lot, stored, strict=True):
+        try:
+            raw = read_object(data, codec, raw_len, 0, raw_len)
+        except SvcError as error:
+            wrong.append(f"pack {name}, frame at {offset}: {error.detail}")
+            continue
+        for _, start, size, digest, directory in held.get(offset, ()):
+            piece = raw[start : start + size]
+            if len(piece) != size or (not directory and blake3_digest(piece) != digest):
+                wrong.append(f"object {bytes(digest).hex()}: pack {name} holds other bytes under its name")
+    return wrong

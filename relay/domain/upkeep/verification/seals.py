@@ -1,0 +1,118 @@
+"""Seals: signature, id, payload and row agree, parents exist, and no two seals of a branch have the same
+place."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+
+from localstore.core import seal as seals
+from localstore.core.errors import SvcError
+from relay.db.engine.database import Database, Row, Tx
+from relay.domain.upkeep.rows import verification as rows
+from relay.objects.store import ObjectStore
+
+PAGE = 500
+
+
+async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
+    after = ""
+    while True:
+        async with db.read(snapshot=True) as tx:
+            page = await tx.all(rows.SEALS, after=after, limit=PAGE)
+            if not page:
+                break
+            parents = await _parents(tx, [one[0] for one in page])
+            generations = await _generations(tx, {one for found in parents.values() for one in found})
+            lineages = await _lineages(tx, {one[1] for one in page})
+        after = page[-1][0]
+        for line in await asyncio.to_thread(_wrong, page, parents, generations, lineages):
+            yield line
+    async with db.read(snapshot=True) as tx:
+        for line in await _lost_heads(tx) + await _shared_places(tx):
+            yield line
+
+
+async def _parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {one: [] for one in ids}
+    for child, parent in await tx.all(rows.PARENTS, ids=ids):
+        found[child].append(parent)
+    return found
+
+
+async def _generations(tx: Tx, ids: set[str]) -> dict[str, int]:
+    return {one[0]: one[1] for one in await tx.all(rows.GENERATIONS, ids=sorted(ids))} if ids else {}
+
+
+async def _lineages(tx: Tx, ids: set[str]) -> dict[str, set[str]]:
+    """Repositories whose seals each of these may have taken over."""
+    found = {one: {one} for one in ids}
+    for repo_id, of_id in await tx.all(rows.LINEAGES, ids=sorted(ids)):
+        found[repo_id].add(of_id)
+    return found
+
+
+def _wrong(
+    page: Sequence[Row],
+    parents: dict[str, list[str]],
+    generations: dict[str, int],
+    lineages: dict[str, set[str]],
+) -> list[str]:
+    found: list[str] = []
+    for row in page:
+        above = parents[row[0]]
+        try:
+            wrong = _wrong_members(row, above, lineages[row[1]])
+        except SvcError as error:
+            wrong = [error.detail]
+        wrong += [f"parent {one[:12]} is missing" for one in above if one not in generations]
+        known = [generations[one] for one in above if one in generations]
+        if len(known) == len(above) and row[3] != 1 + max(known, default=0):
+            wrong.append(f"generation {row[3]} does not follow its parents")
+        found += [f"seal {row[0]}: {one}" for one in wrong]
+    return found
+
+
+def _wrong_members(row: Row, parents: list[str], lineage: set[str]) -> list[str]:
+    seal_id, _, branch, _, root, raw, signature, account_id, key_id, message, at, public, revoked = row
+    payload = seals.decode(bytes(raw))
+    seals.verify(bytes(raw), bytes(signature), bytes(public))
+    provenance = payload.provenance
+    agree = {
+        "id": seals.seal_id(bytes(raw)) == seal_id,
+        "repository": payload.repo_id in lineage,
+        "branch": payload.branch == branch,
+        "tree": payload.content_digest == bytes(root).hex(),
+        "account": provenance.account_id == account_id,
+        "device key": provenance.device_key_id == key_id,
+        "message": payload.message == message,
+        "parents": payload.parents == parents,
+        "time, which is after the key was revoked": revoked is None or at <= revoked,
+    }
+    return [
+        f"the signed payload names another {name} than its row" for name, same in agree.items() if not same
+    ]
+
+
+async def _lost_heads(tx: Tx) -> list[str]:
+    found = await tx.all(rows.LOST_HEADS)
+    return [
+        f"{kind} {name} of repository {repo}: its head {head} is not a seal"
+        for repo, kind, name, head in found
+    ]
+
+
+async def _shared_places(tx: Tx) -> list[str]:
+    """Seals of one branch with the same parent. Only a branch that was moved back, or deleted and created
+    again, may have them."""
+    wrong: list[str] = []
+    for statement in (rows.SHARED_PARENTS, rows.SHARED_STARTS):
+        for repo_id, branch, parent, count in await tx.all(statement):
+            moves = [msgspec.json.decode(one[0]) for one in await tx.all(rows.REF_EVENTS, repo_id=repo_id)]
+            if sum(one.get("name") == branch for one in moves) > 1:
+                continue
+            after = f"after {parent[:12]}" if parent else "first"
+            wrong.append(f"branch {branch} of repository {repo_id}: {count} seals come {after}")
+    return wrong

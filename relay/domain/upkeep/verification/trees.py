@@ -1,0 +1,166 @@
+"""Trees: every directory below every sealed root matches its digest, and its files are held."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from operator import attrgetter
+from typing import NamedTuple
+
+from localstore.core import tree
+from localstore.core.errors import SvcError
+from localstore.core.tree import Directory, TreeEntry
+from localstore.core.tree.directory import directory_digest, join
+from localstore.core.tree.partial import name_of
+from relay.base.batches import batches
+from relay.db.engine.database import Database, Statement, Tx
+from relay.db.storage import chunked_file as chunked_files
+from relay.db.storage.object import Located
+from relay.domain.storage.roots import DIRECTORY_BYTES
+from relay.domain.upkeep.rows import verification as rows
+from relay.memory.trees import drive
+from relay.objects.marks import Marks
+from relay.objects.store import ObjectStore
+
+AT_ONCE = 256  # directories
+
+
+class _Wanted(NamedTuple):
+    """A directory to check, once for each digest."""
+
+    digest: bytes
+    path: str
+    repo_id: str
+    keys: tuple[bytes, ...]  # of a root, and below partial directories: one of these
+    partial: bool = False  # the root of a partial tree, or below one
+
+
+async def check(db: Database, store: ObjectStore) -> AsyncIterator[str]:
+    async with db.read() as tx:
+        keys: dict[str, list[bytes]] = {}
+        for repo, key in await tx.all(rows.TREE_KEYS):
+            keys.setdefault(repo, []).append(bytes(key))
+        roots = [
+            _Wanted(bytes(root), "", repo, (bytes(key), *keys.get(repo, ())))
+            for root, repo, key in await tx.all(rows.ROOTS)
+        ]
+        parts = [(bytes(root), repo, bytes(whole)) for root, repo, whole in await tx.all(rows.PARTIAL_ROOTS)]
+        roots += [_Wanted(root, "", repo, tuple(keys.get(repo, ())), True) for root, repo, _ in parts]
+    for line in [await _wrong_part(store, *part) for part in parts]:
+        if line is not None:
+            yield line
+    marks = Marks()
+    try:
+        pending = [one for one in roots if one.digest != tree.EMPTY_ROOT]
+        await marks.add(one.digest for one in pending)
+        while pending:
+            lot = pending[-AT_ONCE:]
+            del pending[-AT_ONCE:]
+            located = await store.locate([one.digest for one in lot])
+            for part in _parts(lot, located):
+                raws = await _read(store, [one.digest for one in part if one.digest in located])
+                below, files, wrong = await asyncio.to_thread(_look, part, raws)
+                for line in wrong + await _wrong_files(db, files):
+                    yield line
+                fresh = set(await marks.add(one.digest for one in below))
+                pending += list({one.digest: one for one in below if one.digest in fresh}.values())
+    finally:
+        marks.close()
+
+
+def _parts(lot: list[_Wanted], located: Mapping[bytes, Located]) -> Iterator[list[_Wanted]]:
+    """What is read at once; first those that are nowhere."""
+    by_digest: dict[bytes, list[_Wanted]] = {}
+    for one in lot:
+        by_digest.setdefault(one.digest, []).append(one)
+    if missing := [one for one in lot if one.digest not in located]:
+        yield missing
+    for part in batches(located.values(), DIRECTORY_BYTES, attrgetter("size")):
+        yield [one for found in part for one in by_digest[found.digest]]
+
+
+async def _read(store: ObjectStore, digests: list[bytes]) -> dict[bytes, bytes]:
+    found: dict[bytes, bytes] = {}
+    try:
+        return await store.read_many(digests)
+    except SvcError:
+        for digest in digests:  # find the ones that cannot be read
+            try:
+                found[digest] = await store.read(digest)
+            except SvcError:
+                continue
+    return found
+
+
+def _look(
+    lot: list[_Wanted], raws: Mapping[bytes, bytes]
+) -> tuple[list[_Wanted], dict[str, dict[str, TreeEntry]], list[str]]:
+    """Subdirectories, files by repository and path, and errors."""
+    below: list[_Wanted] = []
+    files: dict[str, dict[str, TreeEntry]] = {}
+    wrong: list[str] = []
+    for one in lot:
+        name = f"tree {one.digest.hex()[:12]} of repository {one.repo_id}, {one.path or 'root'}"
+        try:
+            found, partial, directory = _verified(one, raws.get(one.digest))
+        except SvcError as error:
+            wrong.append(f"{name}: {error.detail}")
+            continue
+        if directory is None:
+            wrong.append(f"{name}: it is missing")
+            continue
+        for child in directory.children:
+            path = join(one.path, child.name)
+            if child.kind == "dir":
+                below.append(_Wanted(child.digest, path, one.repo_id, found, partial))
+            else:
+                files.setdefault(one.repo_id, {})[path] = child.entry
+    return below, files, wrong
+
+
+def _verified(one: _Wanted, raw: bytes | None) -> tuple[tuple[bytes, ...], bool, Directory | None]:
+    """The key that the directory has, or for a partial one all, whether it is partial, and the directory."""
+    if raw is None:
+        return one.keys, False, None
+    directory = tree.decode(raw)
+    if one.partial and name_of(raw) == one.digest:
+        return one.keys, True, directory
+    first, *others = one.keys
+    for key in others:
+        if directory_digest(directory, one.path, key) == one.digest:
+            return (key,), False, directory
+    tree.verify(directory, one.digest, one.path, first)
+    return (first,), False, directory
+
+
+async def _wrong_part(store: ObjectStore, root: bytes, repo_id: str, whole: bytes) -> str | None:
+    """What is wrong if a partial tree is not a part of the tree that was signed."""
+    name = f"tree {root.hex()[:12]} of repository {repo_id}"
+    try:
+        if await drive(tree.signed(root, {}), store.read_many) != whole:
+            return f"{name}: it is not a part of the tree {whole.hex()[:12]}"
+    except SvcError as error:
+        return f"{name}: {error.detail}"
+    return None
+
+
+async def _wrong_files(db: Database, files: dict[str, dict[str, TreeEntry]]) -> list[str]:
+    wrong: list[str] = []
+    for repo_id, named in files.items():
+        async with db.read() as tx:
+            plain = await _sizes(tx, rows.HELD, repo_id, named, large=False)
+            large = await _sizes(tx, chunked_files.SIZES, repo_id, named, large=True)
+        for path, entry in named.items():
+            held = large if entry.kind == "chunked" else plain
+            if held.get(entry.digest) != entry.size:
+                said = "is missing" if entry.digest not in held else "has another size than its tree says"
+                wrong.append(f"file {path} of repository {repo_id}: object {entry.digest.hex()} {said}")
+    return wrong
+
+
+async def _sizes(
+    tx: Tx, statement: Statement, repo_id: str, named: dict[str, TreeEntry], *, large: bool
+) -> dict[bytes, int]:
+    digests = sorted({entry.digest for entry in named.values() if (entry.kind == "chunked") is large})
+    found = await tx.all(statement, repo_id=repo_id, digests=digests) if digests else []
+    return {bytes(digest): size for digest, size in found}

@@ -1,0 +1,256 @@
+"""One attempt after the other to deliver a message, as jobs: at least once, always under the id of its event.
+
+A delivery is a row; a job carries its id and the number of the attempt. The outcome and the job of the next
+attempt are written together, so that whatever dies, the attempt is made again and no other one. What hangs
+holds up nobody else: of one host so many are asked at once, of one webhook one, and webhooks whose last
+attempt failed, or lasts, have slots of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import hashlib
+import hmac
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any, Final, Literal
+
+import msgspec
+
+from localstore.core.limits import OUTBOUND_SECONDS, WEBHOOK_EXCERPT, WEBHOOK_WAITING
+from relay.base.clock import now_ms
+from relay.base.ids import new_id
+from relay.caller import repo_name
+from relay.db.engine.database import NODE, Tx
+from relay.domain.webhook.rows import webhook as rows
+from relay.domain.webhook.rows.webhook import ToSend
+from relay.events import log
+from relay.events.jobs import DAY, HOUR, SECOND, Pace
+from relay.node import Node
+from relay.outbound.client import Answer, OutboundFailed
+
+JOB, AGAIN = "webhook", "webhook_again"
+MINUTE = 60 * SECOND
+PAUSES: Final = (5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR)
+ATTEMPTS: Final = len(PAUSES) + 1
+FAILING = 3 * DAY  # of failures without a success after which a webhook is switched off
+GONE = 410
+SLOTS, EACH = 64, 16  # first attempts at once; of one host
+SLOTS_AGAIN, EACH_AGAIN = 32, 4  # likewise, of the other ones
+TURN = 1.0  # seconds that a delivery waits for the one before it to the same webhook
+SENT_KEPT = ("webhook-id", "webhook-timestamp", "webhook-signature", "webhook-event", "webhook-delivery")
+HEADERS_KEPT, HEADER_CHARS = 20, 200  # of an answer
+
+
+def register(node: Node) -> None:
+    """Name the work; before the node's jobs start."""
+
+    turns = _Turns()
+
+    async def first_job(data: dict[str, Any]) -> None:
+        async with turns.of(str(data["hook"])) as mine:
+            if mine:
+                await attempt(node, str(data["delivery"]), int(data["attempt"]))
+            else:
+                async with node.db.write() as tx:
+                    await node.jobs.add(tx, AGAIN, data, lane=str(data["host"]))
+
+    async def again_job(data: dict[str, Any]) -> None:
+        await attempt(node, str(data["delivery"]), int(data["attempt"]))
+
+    deadline = (OUTBOUND_SECONDS + 45) * SECOND
+    # Of many attempts: a job fails by itself only where the database or this relay does.
+    pace = Pace(slots=SLOTS, deadline=deadline, attempts=100, each=EACH)
+    node.jobs.register(JOB, first_job, pace)
+    node.jobs.register(AGAIN, again_job, replace(pace, slots=SLOTS_AGAIN, each=EACH_AGAIN))
+
+
+class _Turns:
+    """One delivery to a webhook at a time."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._asking: Counter[str] = Counter()
+
+    @contextlib.asynccontextmanager
+    async def of(self, hook_id: str) -> AsyncIterator[bool]:
+        """Whether its turn came within TURN."""
+        lock = self._locks.setdefault(hook_id, asyncio.Lock())
+        self._asking[hook_id] += 1
+        mine = False
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(TURN):
+                    mine = await lock.acquire()
+            yield mine
+        finally:
+            if mine:
+                lock.release()
+            self._asking[hook_id] -= 1
+            if not self._asking[hook_id]:
+                del self._asking[hook_id], self._locks[hook_id]
+
+
+# --- making them
+
+
+async def keep(tx: Tx, event_id: int, repo_id: str, type_: str, body: bytes) -> None:
+    """The message of an event, once for all who are told."""
+    one = {"event_id": event_id, "repo_id": repo_id, "type": type_, "body": body.decode()}
+    await tx.many(rows.MESSAGE, [{**one, "created_at": now_ms()}])
+
+
+async def queue(
+    node: Node,
+    tx: Tx,
+    hook_id: str,
+    host: str,
+    event_id: int,
+    *,
+    failing: bool = False,
+    redelivery: bool = False,
+) -> str:
+    """A delivery of a kept message, to be tried at once. Returns its id. A webhook that fails and has too
+    many that wait is not told."""
+    made, now = new_id(), now_ms()
+    full = failing and await tx.value(rows.COUNT_WAITING, of_hook=hook_id) >= WEBHOOK_WAITING
+    one = dict.fromkeys(
+        ("status", "duration", "sent_headers", "answer_headers", "answer_body", "attempted_at")
+    )
+    await tx.run(
+        rows.DELIVER,
+        id=made,
+        webhook_id=hook_id,
+        event_id=event_id,
+        redelivery=redelivery,
+        state="failed" if full else rows.WAITING,
+        attempts=0,
+        reason=f"{WEBHOOK_WAITING} others waited" if full else None,
+        created_at=now,
+        next_at=None if full else now,
+        **one,
+    )
+    if not full:
+        job = _job(made, hook_id, host, 0)
+        await node.jobs.add(tx, AGAIN if failing else JOB, job, lane=host)
+    return made
+
+
+def _job(delivery: str, hook_id: str, host: str, attempt: int) -> dict[str, Any]:
+    """`attempt`: how many there were before."""
+    return {"delivery": delivery, "hook": hook_id, "host": host, "attempt": attempt}
+
+
+# --- carrying them out
+
+
+async def attempt(node: Node, delivery: str, number: int) -> None:
+    """Send the message once, and write down what came of it. `number`: how many attempts there were before;
+    where there were more, this one is done already."""
+    async with node.db.read() as tx:
+        found = await tx.one(rows.TO_SEND, of_delivery=delivery)
+    one = ToSend(*found) if found is not None else None
+    if one is None or one.state != rows.WAITING or one.attempts != number:
+        return
+    if one.alive is None or not one.active:
+        why = "the webhook is switched off" if one.alive else "the repository is not there"
+        async with node.db.write(repo_name(one.repo_id)) as tx:
+            await tx.run(rows.GIVE_UP, of_delivery=delivery, why=why)
+        return
+    headers = headers_of(one, delivery, now_ms() // SECOND)
+    began = time.monotonic()
+    answer: Answer | None = None
+    try:
+        answer = await node.outbound.send("POST", one.url, headers, one.body.encode())
+        reason = None if 200 <= answer.status < 300 else f"it answered {answer.status}"
+    except OutboundFailed as error:
+        reason = str(error)
+    took = round((time.monotonic() - began) * SECOND)
+    async with node.db.write(repo_name(one.repo_id)) as tx:
+        await _tried(node, tx, one, delivery, _Outcome(headers, answer, reason, took))
+
+
+def headers_of(one: ToSend, delivery: str, timestamp: int) -> dict[str, str]:
+    """As Standard Webhooks has them: the signature is over id, timestamp and body."""
+    id_ = str(one.event_id)
+    return {
+        "content-type": "application/json",
+        "webhook-id": id_,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": sign(bytes(one.secret), id_, timestamp, one.body.encode()),
+        "webhook-event": one.type,
+        "webhook-delivery": delivery,
+    }
+
+
+def sign(key: bytes, id_: str, timestamp: int, body: bytes) -> str:
+    """`v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64."""
+    signed = f"{id_}.{timestamp}.".encode() + body
+    return "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+
+
+class _Outcome(msgspec.Struct):
+    """`reason` None: it was taken. `took`: milliseconds."""
+
+    sent: dict[str, str]
+    answer: Answer | None
+    reason: str | None
+    took: int
+
+
+async def _tried(node: Node, tx: Tx, one: ToSend, delivery: str, out: _Outcome) -> None:
+    now, tried, answer = now_ms(), one.attempts + 1, out.answer
+    gone = answer is not None and answer.status == GONE
+    again = out.reason is not None and not gone and tried < ATTEMPTS
+    next_at = now + PAUSES[tried - 1] if again else None
+    kept = {name: out.sent[name] for name in SENT_KEPT}
+    changed = await tx.run(
+        rows.TRIED,
+        of_delivery=delivery,
+        before=one.attempts,
+        new_state=rows.WAITING if again else "delivered" if out.reason is None else "failed",
+        new_attempts=tried,
+        new_status=answer.status if answer else None,
+        new_reason=out.reason,
+        new_duration=out.took,
+        new_sent=msgspec.json.encode(kept).decode(),
+        new_headers=msgspec.json.encode(_excerpt(answer)).decode() if answer else None,
+        new_body=answer.body[:WEBHOOK_EXCERPT] if answer else None,
+        now=now,
+        new_next_at=next_at,
+    )
+    if not changed:  # somebody else has tried it, or the webhook is gone
+        return
+    if again:
+        job = _job(delivery, one.hook_id, one.host, tried)
+        await node.jobs.add(tx, AGAIN, job, run_at=next_at, lane=one.host)
+    if out.reason is None:
+        await tx.run(rows.SET_FAILING, of_hook=one.hook_id, since=None)
+        return
+    since = await tx.value(rows.FAILING_SINCE, of_hook=one.hook_id)
+    if since is None:
+        await tx.run(rows.SET_FAILING, of_hook=one.hook_id, since=now)
+    if gone or now - (since or now) > FAILING:
+        await _disable(tx, one, "gone" if gone else "failing")
+
+
+async def _disable(tx: Tx, one: ToSend, why: Literal["gone", "failing"]) -> None:
+    """Switch it off, and have its owner hear of it."""
+    if await tx.run(rows.DISABLE, of_hook=one.hook_id, why=why, now=now_ms()):
+        await log.append(
+            tx,
+            "webhook.disable",
+            repo_id=one.repo_id,
+            audience="owner",
+            author=NODE,
+            data={"id": one.hook_id, "reason": why, "account": one.owner_id},
+        )
+
+
+def _excerpt(answer: Answer) -> dict[str, str]:
+    first = list(answer.headers.items())[:HEADERS_KEPT]
+    return {name[:HEADER_CHARS]: value[:HEADER_CHARS] for name, value in first}

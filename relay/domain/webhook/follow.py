@@ -1,0 +1,40 @@
+"""The follower that turns events into deliveries: each webhook that asked for them is told, and nobody who
+writes waits for it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from relay.db.engine.database import Row, Tx
+from relay.domain.webhook import delivery, message
+from relay.domain.webhook.rows import webhook as rows
+from relay.events.followers import Follow
+from relay.events.log import Logged
+from relay.node import Node
+
+NAME = "webhooks"
+KINDS = tuple(sorted(message.TYPES))
+
+
+def follower(node: Node) -> Follow:
+    """Who follows, for the jobs of this node."""
+
+    async def follow(tx: Tx, events: Sequence[Logged]) -> None:
+        """Only what every reader may hear of is told: what is for writers or the owner stays inside."""
+        heard = [(one.repo_id, one) for one in events if one.audience == "reader" and one.repo_id]
+        wanted: dict[str, list[Row]] = defaultdict(list)
+        for hook in await tx.all(rows.HOOKS, repos=sorted({repo_id for repo_id, _ in heard})):
+            wanted[hook[1]].append(hook)
+        for repo_id, event in heard:
+            type_ = message.TYPES[event.kind][0]
+            hooks = [hook for hook in wanted[repo_id] if f" {type_} " in hook[3]]
+            if not hooks:
+                continue
+            *_, owner, name = hooks[0]
+            body = await message.of_event(tx, event, repo_id, f"{owner}/{name}")
+            await delivery.keep(tx, event.id, repo_id, type_, body)
+            for hook_id, _, host, _, failing_since, *_ in hooks:
+                await delivery.queue(node, tx, hook_id, host, event.id, failing=failing_since is not None)
+
+    return follow

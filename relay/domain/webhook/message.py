@@ -1,0 +1,253 @@
+"""What a webhook is sent about an event: what every reader of the repository may see, and no path of a
+file."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+
+from localstore.core.limits import WEBHOOK_SEALS
+from localstore.core.model.base import Actor
+from localstore.core.model.collaboration.webhook import EventKind, Message
+from localstore.core.rights.policy import Policy
+from relay.base.actors import actor as actor_of
+from relay.base.clock import rfc3339
+from relay.db import repo as repos
+from relay.db.collaboration import proposal as proposals
+from relay.db.collaboration import review as reviews
+from relay.db.engine.database import Row, Tx
+from relay.domain.checks.rows import run as runs
+from relay.domain.checks.wire import to_wire as run_to_wire
+from relay.domain.release import release
+from relay.domain.release.rows import release as releases
+from relay.domain.webhook.rows import webhook as rows
+from relay.events.log import Logged
+from relay.service.proposal.wire import review as review_to_wire
+
+MESSAGE_CHARS = 2000  # of a seal's message
+
+# Kind of event in the log -> what a webhook calls it, and the action there.
+TYPES: Final[dict[str, tuple[EventKind, str]]] = {
+    "seal.create": ("push", "pushed"),
+    "ref.create": ("push", "created"),
+    "ref.update": ("push", "moved"),
+    "ref.delete": ("push", "deleted"),
+    "release.create": ("release", "created"),
+    "release.edit": ("release", "edited"),
+    "release.delete": ("release", "deleted"),
+    "asset.upload": ("release", "asset_uploaded"),
+    "asset.delete": ("release", "asset_deleted"),
+    "issue.create": ("issue", "created"),
+    "issue.edit": ("issue", "edited"),
+    "issue.close": ("issue", "closed"),
+    "issue.reopen": ("issue", "reopened"),
+    "issue.assign": ("issue", "assigned"),
+    "issue.unassign": ("issue", "unassigned"),
+    "issue.label": ("issue", "labelled"),
+    "issue.unlabel": ("issue", "unlabelled"),
+    "comment.create": ("comment", "created"),
+    "comment.edit": ("comment", "edited"),
+    "comment.delete": ("comment", "deleted"),
+    "thread.create": ("comment", "created"),
+    "thread.comment": ("comment", "created"),
+    "thread.edit": ("comment", "edited"),
+    "thread.delete": ("comment", "deleted"),
+    "thread.resolve": ("review", "resolved"),
+    "thread.reopen": ("review", "reopened"),
+    "proposal.create": ("proposal", "created"),
+    "proposal.edit": ("proposal", "edited"),
+    "proposal.draft": ("proposal", "drafted"),
+    "proposal.ready": ("proposal", "ready"),
+    "proposal.push": ("proposal", "pushed"),
+    "proposal.retarget": ("proposal", "retargeted"),
+    "proposal.close": ("proposal", "closed"),
+    "proposal.reopen": ("proposal", "reopened"),
+    "proposal.merge": ("proposal", "merged"),
+    "proposal.assign": ("proposal", "assigned"),
+    "proposal.unassign": ("proposal", "unassigned"),
+    "proposal.label": ("proposal", "labelled"),
+    "proposal.unlabel": ("proposal", "unlabelled"),
+    "review.create": ("review", "submitted"),
+    "review.dismiss": ("review", "dismissed"),
+    "review.request": ("review", "requested"),
+    "review.unrequest": ("review", "unrequested"),
+    "run.create": ("run", "created"),
+    "run.update": ("run", "updated"),
+    "run.cancel": ("run", "cancelled"),
+    "run.rerun": ("run", "rerun"),
+}
+Data = dict[str, Any]
+
+
+async def of_event(tx: Tx, event: Logged, repo_id: str, full_name: str) -> bytes:
+    """The body of the message about an event of TYPES in this repository, as things stand now."""
+    type_, action = TYPES[event.kind]
+    more = await _TELL[type_](tx, repo_id, event.number, event.fields())
+    return await encode(tx, type_, event.created_at, repo_id, full_name, event.actor, action, more)
+
+
+async def encode(
+    tx: Tx, type_: str, at: int, repo_id: str, full_name: str, actor: str, action: str, more: Data
+) -> bytes:
+    """The bytes that are signed. `actor`: an account, or who is none."""
+    data = {
+        "repo": {"id": repo_id, "full_name": full_name},
+        "actor": await _actor(tx, actor),
+        "action": action,
+        **more,
+    }
+    return msgspec.json.encode(Message(type=type_, timestamp=rfc3339(at), data=data))
+
+
+async def _push(tx: Tx, repo_id: str, _: int | None, said: Data) -> Data:
+    """`seals`: the newest of what the branch has now and had not before, oldest first, by first parents."""
+    after, before = said.get("head"), said.get("before")
+    told: Data = {
+        "ref": said.get("branch") or said.get("name"),
+        "ref_type": said.get("type", "branch"),
+        "before": before,
+        "after": after,
+    }
+    named = "branch" not in said and before is None  # a new ref, of seals that were there
+    seals, more = ([], False) if after is None or named else await _seals(tx, repo_id, before, after)
+    return {**told, "seals": seals, "more": more}
+
+
+async def _seals(tx: Tx, repo_id: str, before: str | None, after: str) -> tuple[list[Data], bool]:
+    """`more`: there are older ones that are not listed."""
+    base = await _seal(tx, repo_id, before)
+    floor = base[1] if base is not None else 0
+    found: list[Data] = []
+    at: str | None = after
+    while at is not None and at != before:
+        row = await _seal(tx, repo_id, at)
+        if row is None or row[1] <= floor:
+            break
+        if len(found) == WEBHOOK_SEALS:
+            return found[::-1], True
+        found.append({"id": row[0], "message": row[2][:MESSAGE_CHARS]})
+        at = row[3]
+    return found[::-1], False
+
+
+async def _seal(tx: Tx, repo_id: str, seal_id: str | None) -> Row | None:
+    return None if seal_id is None else await tx.one(rows.SEAL, of_repo=repo_id, of_seal=seal_id)
+
+
+async def _release(tx: Tx, repo_id: str, _: int | None, said: Data) -> Data:
+    """`asset`: the name of one that came or went. A release that is gone has version and seal alone."""
+    told: Data = {"asset": said["name"]} if "name" in said else {}
+    row = await tx.one(releases.ONE, of_repo=repo_id, version=said["version"])
+    if row is None:
+        return {"release": {"version": said["version"], "seal_id": said.get("seal")}, **told}
+    (whole,) = await release.to_wire(tx, [releases.release_row(row)])
+    return {"release": whole, **told}
+
+
+async def _run(tx: Tx, repo_id: str, _: int | None, said: Data) -> Data:
+    row = await tx.one(runs.ONE, of_repo=repo_id, of_run=said["run"])
+    return {"run": None if row is None else run_to_wire(runs.row(row))}
+
+
+async def _issue(tx: Tx, repo_id: str, number: int | None, said: Data) -> Data:
+    return {"issue": await _subject(tx, repo_id, number), **await _touched(tx, said)}
+
+
+async def _proposal(tx: Tx, repo_id: str, number: int | None, said: Data) -> Data:
+    told = await _subject(tx, repo_id, number)
+    row = await tx.one(proposals.ONE, of_repo=repo_id, of_number=number)
+    if told is not None and row is not None:
+        found = proposals.row(row)
+        told |= {
+            "draft": bool(found.draft),
+            "head": found.head,
+            "base": found.base,
+            "head_seal": found.head_seal,
+            "version": found.version,
+            "merged_seal": found.merged_seal,
+        }
+    return {"proposal": told, **await _touched(tx, said)}
+
+
+async def _review(tx: Tx, repo_id: str, number: int | None, said: Data) -> Data:
+    told = await _proposal(tx, repo_id, number, said)
+    if "id" in said:
+        row = await tx.one(reviews.ONE, of_repo=repo_id, of_number=number, review=said["id"])
+        told["review"] = None if row is None else review_to_wire(reviews.row(row))
+    if "thread" in said:
+        told["thread"] = {"id": said["thread"]}
+    return told
+
+
+async def _comment(tx: Tx, repo_id: str, number: int | None, said: Data) -> Data:
+    """`comment`: of one that is gone the id alone. `thread`: that of a comment on lines; if its path is
+    hidden by now, the comment counts as gone."""
+    row = await tx.one(rows.COMMENT, of_repo=repo_id, of_comment=said["id"])
+    told: Data = {"id": said["id"]}
+    if "thread" in said and not await _open_to_readers(tx, repo_id, said["thread"]):
+        row = None
+    if row is not None:
+        id_, author, handle, kind, body, created, updated = row
+        told = {
+            "id": id_,
+            "author": actor_of(author, handle, kind),
+            "body": body,
+            "created_at": rfc3339(created),
+            "updated_at": rfc3339(updated),
+        }
+    subject = await _subject(tx, repo_id, number)
+    if subject is not None:
+        subject = {name: subject[name] for name in ("number", "kind", "state", "title", "author")}
+    thread = {"thread": {"id": said["thread"]}} if "thread" in said else {}
+    return {"comment": told, "subject": subject, **thread}
+
+
+async def _open_to_readers(tx: Tx, repo_id: str, thread: str) -> bool:
+    """Whether every reader may see what is said in the thread."""
+    paths = await tx.one(rows.THREAD_PATHS, of_repo=repo_id, of_thread=thread)
+    policy = Policy(0, dict(map(tuple, await tx.all(repos.POLICY, repo_id=repo_id))))
+    return paths is not None and all(policy.sees(path) for path in paths)
+
+
+async def _subject(tx: Tx, repo_id: str, number: int | None) -> Data | None:
+    row = await tx.one(rows.SUBJECT, of_repo=repo_id, of_number=number)
+    if row is None:
+        return None
+    n, kind, state, why, title, body, author, handle, author_kind, created, updated = row
+    return {
+        "number": n,
+        "kind": kind,
+        "state": state,
+        "state_reason": why,
+        "title": title,
+        "body": body,
+        "author": actor_of(author, handle, author_kind),
+        "created_at": rfc3339(created),
+        "updated_at": rfc3339(updated),
+    }
+
+
+async def _touched(tx: Tx, said: Data) -> Data:
+    """Which label, or who, came or went."""
+    told: Data = {"label": said["name"]} if "name" in said else {}
+    if said.get("account_id"):
+        told["account"] = await _actor(tx, said["account_id"])
+    return told
+
+
+async def _actor(tx: Tx, account_id: str) -> Actor | None:
+    row = await tx.one(rows.ACTOR, who=account_id)
+    return None if row is None else actor_of(*row)
+
+
+_TELL: Final[dict[EventKind, Callable[[Tx, str, int | None, Data], Awaitable[Data]]]] = {
+    "push": _push,
+    "release": _release,
+    "run": _run,
+    "issue": _issue,
+    "proposal": _proposal,
+    "review": _review,
+    "comment": _comment,
+}

@@ -1,1 +1,0 @@
-"""Routes of listings, publications, dependencies, advisories and builds of the client."""
