@@ -123,11 +123,14 @@ def blame(repo_id: str, seal_id: str, path: str) -> Read[Blame]:
     )
 
 
-def history(repo_id: str, ref: str, path: str | None) -> Read[list[SealSummary]]:
-    """Seals of a branch or tag; with a path those that changed the file, under former names too."""
-    query = CommitsQuery(ref=ref, path=path, follow=bool(path))
+def history(
+    repo_id: str, ref: str, path: str | None, *, first_parent: bool = False
+) -> Read[list[SealSummary]]:
+    """Seals of a branch or tag; with a path those that changed the file, under former names too.
+    `first_parent`: of the branch itself, each made from the one before, without what was merged."""
+    query = CommitsQuery(ref=ref, path=path, follow=bool(path), first_parent=first_parent)
     return Read(
-        f"repos/{repo_id}/history/{ref}/{path or ''}",
+        f"repos/{repo_id}/{'line' if first_parent else 'history'}/{ref}/{path or ''}",
         list[SealSummary],
         lambda api: list(api.items(histories.COMMITS, query, limit=HISTORY, id=repo_id)),
     )

@@ -24,6 +24,11 @@ VERSION = 1
 NONCE_SIZE = 16
 PARENTS_MAX = 2  # of a merge seal; any other has one, and a first seal none
 SOURCES_MAX = 64  # seals that a merge came from: git has merges of many
+LINKED = ("git", "merge")  # strategies whose sources are parents of the commit in git
+LISTED = (
+    *LINKED,
+    "fast_forward",
+)  # those whose sources stand in history; a squash or a rebase replaces its own
 PAYLOAD_BYTES = 256 * limits.KIB
 GIT_ID_DIGITS = 40
 

@@ -41,7 +41,11 @@ VERSIONS = _versions()
 REMOVED = select(seal_change.c.path).where(
     seal_change.c.seal_id == bindparam("seal_id"), seal_change.c.kind.is_(None)
 )
-_CACHED = and_(blame_cache.c.repo_id == bindparam("repo_id"), blame_cache.c.path == bindparam("path"))
+_CACHED = and_(
+    blame_cache.c.repo_id == bindparam("repo_id"),
+    blame_cache.c.path == bindparam("path"),
+    blame_cache.c.first_parent == bindparam("first_parent"),
+)
 CACHED = select(blame_cache.c.owners).where(_CACHED, blame_cache.c.seal_id == bindparam("seal_id"))
 CACHED_AMONG = select(blame_cache.c.seal_id).where(
     _CACHED, blame_cache.c.seal_id.in_(bindparam("ids", expanding=True))

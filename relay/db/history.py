@@ -1,26 +1,51 @@
 """Statements that walk sealed history.
 
-A seal's generation is one more than the highest of its parents. Ancestors therefore have lower generations,
-and each generation below a seal's own contains an ancestor of it. So a window of N generations holds at least
-N seals of a walk, and a page of history reads no more than its window.
+What stands in a seal's history are its parents and, of merges that do not have them as parents, the sources
+that the repository has, and so on. It is listed from the newest to the oldest: a seal's time in the order is
+never before the time of what it came from, and where these are equal its rank is higher. So the order is a
+reverse topological one that never changes, and a walk down to some time has everything newer.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-from sqlalchemy import CTE, ColumnElement, and_, bindparam, exists, func, or_, select
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    FromClause,
+    Select,
+    and_,
+    bindparam,
+    exists,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+    true,
+    union_all,
+)
 
+from localstore.core.seal import LISTED as STRATEGIES
 from relay.db.schema.ref import ref
-from relay.db.schema.seal import seal, seal_change, seal_parent
+from relay.db.schema.seal import repo_seal, seal, seal_change, seal_parent, seal_source
 from relay.db.seal import held_by, root_in
 
+Dialect = Literal["sqlite", "postgresql"]
+DIALECTS: tuple[Dialect, ...] = ("sqlite", "postgresql")
+ALL_STEPS = 2**31 - 1  # of a line of first parents
+_NO: ColumnElement[int] = literal_column("0")
+_YES: ColumnElement[int] = literal_column("1")
 FIRST = 1  # generation of a seal without parents
 _REPO = held_by(bindparam("repo_id"))
+_HEAD = and_(seal.c.id == bindparam("head"), _REPO)
+# Sources that stand in history; an older row without a strategy counts as one of a merge.
+_LISTED = or_(seal_source.c.strategy.is_(None), *(seal_source.c.strategy == one for one in STRATEGIES))
 
 
 def _walk(start: ColumnElement[bool]) -> CTE:
-    """Ids of the seals that `start` selects and of their ancestors down to generation `floor`."""
+    """Ids of the seals that `start` selects and of their parents, and so on, down to generation `floor`."""
     walk = select(seal.c.id).where(start).cte("walk", recursive=True)
     parent: Any = seal.alias("parent")
     step = (
@@ -35,35 +60,104 @@ def _walk(start: ColumnElement[bool]) -> CTE:
     return walk.union(step)
 
 
-_HEAD = _walk(and_(seal.c.id == bindparam("head"), _REPO))
-_IN_WALK = _HEAD.join(seal, seal.c.id == _HEAD.c.id)
-_ORDER = (seal.c.generation.desc(), seal.c.created_at.desc(), seal.c.id)
+def _rank(table: FromClause) -> ColumnElement[int]:
+    return func.coalesce(table.c.rank, table.c.generation)
+
+
+def ordered_at(table: FromClause) -> ColumnElement[int]:
+    """The time of a seal in the order of history."""
+    return func.coalesce(table.c.order_at, table.c.created_at)
+
+
+def _history(start: ColumnElement[bool], dialect: Dialect) -> CTE:
+    """Ids of the seals that `start` selects and of all that stands in their history, back to time `since`."""
+    walk = select(seal.c.id).where(start).cte("walk", recursive=True)
+    above: Any = seal.alias("above")
+    up, merged = _up(walk, above, dialect)
+    repo_id: Any = bindparam("repo_id")
+    came = exists().where(repo_seal.c.repo_id == repo_id, repo_seal.c.seal_id == above.c.id)
+    held = or_(merged == _NO, above.c.repo_id == repo_id, came)
+    step = select(above.c.id).select_from(up).where(ordered_at(above) >= bindparam("since"), held)
+    return walk.union(step)
+
+
+def _up(walk: CTE, above: Any, dialect: Dialect) -> tuple[FromClause, ColumnElement[int]]:
+    """The walk with what is one step above it, and whether that was merged. A recursion may have one step
+    only. PostgreSQL looks up parents and sources for each seal if they are LATERAL, and reads both tables
+    whole otherwise; SQLite has no LATERAL, and goes up from each seal twice."""
+    if dialect == "postgresql":
+        parents = select(seal_parent.c.parent_id.label("id"), _NO.label("merged")).where(
+            seal_parent.c.seal_id == walk.c.id
+        )
+        sources = select(seal_source.c.source_id.label("id"), _YES).where(
+            seal_source.c.seal_id == walk.c.id, _LISTED
+        )
+        up = union_all(parents.correlate(walk), sources.correlate(walk)).lateral("up")
+        return walk.join(up, true()).join(above, above.c.id == up.c.id), up.c.merged
+    way = union_all(select(_NO.label("merged")), select(_YES.label("merged"))).subquery("way")
+    return (
+        walk.join(way, true())
+        .outerjoin(seal_parent, and_(way.c.merged == _NO, seal_parent.c.seal_id == walk.c.id))
+        .outerjoin(seal_source, and_(way.c.merged == _YES, seal_source.c.seal_id == walk.c.id, _LISTED))
+        .join(above, above.c.id == func.coalesce(seal_parent.c.parent_id, seal_source.c.source_id))
+    ), way.c.merged
+
+
+def _first_parents() -> CTE:
+    """(seal, steps down) of `head`, its first parent, that one's, and so on, at most `steps` down."""
+    top = select(seal.c.id, literal(0).label("down")).where(_HEAD)
+    line = top.cte("line", recursive=True)
+    step = (
+        select(seal_parent.c.parent_id, line.c.down + 1)
+        .select_from(
+            line.join(seal_parent, and_(seal_parent.c.seal_id == line.c.id, seal_parent.c.position == 0))
+        )
+        .where(line.c.down < bindparam("steps"))
+    )
+    return line.union_all(step)
+
+
+_ORDER = (ordered_at(seal).desc(), _rank(seal).desc(), seal.c.id)
 _AT_PATH = or_(
     seal_change.c.path == bindparam("path"),
     and_(seal_change.c.path > bindparam("below"), seal_change.c.path < bindparam("behind")),
 )
 _TOUCHES = exists().where(seal_change.c.seal_id == seal.c.id, _AT_PATH)
 
-# The walk from `head`: in reverse topological order, which never changes.
-WALK = (
-    select(seal.c.id)
-    .select_from(_IN_WALK)
-    .order_by(*_ORDER)
-    .limit(bindparam("limit"))
-    .offset(bindparam("skip"))
-)
-# Those that changed a path, and those without parents, which come last: (id, generation, root of the tree).
-WALK_PATH = (
-    select(seal.c.id, seal.c.generation, root_in(bindparam("repo_id")))
-    .select_from(_IN_WALK)
-    .where(or_(seal.c.generation == FIRST, _TOUCHES))
-    .order_by(*_ORDER)
-    .limit(bindparam("limit"))
-    .offset(bindparam("skip"))
+
+def _listed(walk: CTE, *columns: Any) -> Select[Any]:
+    return (
+        select(seal.c.id, *columns)
+        .select_from(walk.join(seal, seal.c.id == walk.c.id))
+        .order_by(*_ORDER)
+        .limit(bindparam("limit"))
+        .offset(bindparam("skip"))
+    )
+
+
+def _at_path(walk: CTE) -> Select[Any]:
+    """Seals that changed a path, and those without parents: (id, generation, root of the tree)."""
+    return _listed(walk, seal.c.generation, root_in(bindparam("repo_id"))).where(
+        or_(seal.c.generation == FIRST, _TOUCHES)
+    )
+
+
+# The walk from `head`, and what of it changed a path; by dialect.
+WALK: dict[str, Select[Any]] = {dialect: _listed(_history(_HEAD, dialect)) for dialect in DIALECTS}
+WALK_PATH: dict[str, Select[Any]] = {dialect: _at_path(_history(_HEAD, dialect)) for dialect in DIALECTS}
+# The same along first parents alone; and how far these lead within `steps`, and the time of the last.
+_LINE = _first_parents()
+LINE = select(_LINE.c.id).where(_LINE.c.down >= bindparam("skip")).order_by(_LINE.c.down)
+LINE_PATH = _at_path(_first_parents())
+LINE_END = (
+    select(_LINE.c.down, ordered_at(seal))
+    .select_from(_LINE.join(seal, seal.c.id == _LINE.c.id))
+    .order_by(_LINE.c.down.desc())
+    .limit(1)
 )
 # The paths that a seal changed at a path and below it.
 CHANGED = select(seal_change.c.path).where(seal_change.c.seal_id == bindparam("seal_id"), _AT_PATH)
-GENERATION = select(seal.c.generation).where(seal.c.id == bindparam("head"), _REPO)
+HELD = select(seal.c.id).where(_HEAD)
 
 # Nodes of the graph around `ids`, a row for each parent: (id, generation, parent or None).
 _IDS = _walk(seal.c.id.in_(bindparam("ids", expanding=True)))
@@ -76,19 +170,25 @@ GRAPH = (
 )
 TOP_GENERATION = select(func.max(seal.c.generation)).where(seal.c.id.in_(bindparam("ids", expanding=True)))
 
-# Seals of the repository with ids from `low` to below `high`: their lowest generation, and those of them that
-# a living branch or tag leads to.
+# Seals of the repository with ids from `low` to below `high`: the time of their oldest, and those of
+# them that a living branch or tag leads to.
 _BETWEEN = and_(_REPO, seal.c.id >= bindparam("low"), seal.c.id < bindparam("high"))
-LOWEST = select(func.min(seal.c.generation)).where(_BETWEEN)
+OLDEST = select(func.min(ordered_at(seal))).where(_BETWEEN)
 _HEADS = select(ref.c.head).where(ref.c.repo_id == bindparam("repo_id"), ref.c.deleted_at.is_(None))
-_REACHED = _walk(seal.c.id.in_(_HEADS))
-REACHED = (
-    select(seal.c.id)
-    .select_from(_REACHED.join(seal, seal.c.id == _REACHED.c.id))
-    .where(_BETWEEN)
-    .order_by(*_ORDER)
-    .limit(bindparam("limit"))
-)
+
+
+def _reached(dialect: Dialect) -> Select[Any]:
+    walk = _history(seal.c.id.in_(_HEADS), dialect)
+    return (
+        select(seal.c.id)
+        .select_from(walk.join(seal, seal.c.id == walk.c.id))
+        .where(_BETWEEN)
+        .order_by(*_ORDER)
+        .limit(bindparam("limit"))
+    )
+
+
+REACHED: dict[str, Select[Any]] = {dialect: _reached(dialect) for dialect in DIALECTS}
 
 REFS_NAMED = (
     select(ref.c.type, ref.c.head)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ import msgspec
 from sqlalchemy import ColumnElement, and_, bindparam, delete, func, insert, or_, select, update
 
 from localstore.core.encoding import HEX_DIGITS
+from localstore.core.seal import LISTED
 from relay.db.engine.database import Row, Tx
 from relay.db.schema.account import account, device_key
 from relay.db.schema.ref import ref
@@ -139,16 +141,27 @@ PARENTS = (
     .order_by(seal_parent.c.seal_id, seal_parent.c.position)
 )
 INSERT_PARENT = insert(seal_parent)
+# (seal, source, strategy of the merge)
 SOURCES = (
-    select(seal_source.c.seal_id, seal_source.c.source_id)
+    select(seal_source.c.seal_id, seal_source.c.source_id, seal_source.c.strategy)
     .where(seal_source.c.seal_id.in_(bindparam("ids", expanding=True)))
     .order_by(seal_source.c.seal_id, seal_source.c.position)
 )
-INSERT_SOURCE = insert(seal_source)
-# (id, generation, rank or None)
-RANKS = select(seal.c.id, seal.c.generation, seal.c.rank).where(
-    seal.c.id.in_(bindparam("ids", expanding=True))
+# The sources that this repository has: (seal, source, strategy of the merge).
+HELD_SOURCES = (
+    select(seal_source.c.seal_id, seal_source.c.source_id, seal_source.c.strategy)
+    .select_from(seal_source.join(seal, seal.c.id == seal_source.c.source_id))
+    .where(
+        _HERE,
+        seal_source.c.seal_id.in_(bindparam("ids", expanding=True)),
+    )
+    .order_by(seal_source.c.seal_id, seal_source.c.position)
 )
+INSERT_SOURCE = insert(seal_source)
+# (id, generation, rank or None, time in the order of history)
+RANKS = select(
+    seal.c.id, seal.c.generation, seal.c.rank, func.coalesce(seal.c.order_at, seal.c.created_at)
+).where(seal.c.id.in_(bindparam("ids", expanding=True)))
 INSERT_CHANGE = insert(seal_change)
 
 PREPARE = insert(prepare)
@@ -241,4 +254,18 @@ async def parents(tx: Tx, ids: list[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {one: [] for one in ids}
     for child, parent in await tx.all(PARENTS, ids=ids):
         found[child].append(parent)
+    return found
+
+
+async def held_sources(
+    tx: Tx, repo_id: str, ids: list[str], strategies: Sequence[str] = LISTED
+) -> dict[str, list[str]]:
+    """What these were merged from by one of the strategies (where it is not known: by a merge), in order, by
+    seal. What the repository does not have, as a fork may not, is left out."""
+    found: dict[str, list[str]] = {one: [] for one in ids}
+    if not ids:
+        return found
+    for merged, source, strategy in await tx.all(HELD_SOURCES, repo_id=repo_id, ids=ids):
+        if strategy is None or strategy in strategies:
+            found[merged].append(source)
     return found

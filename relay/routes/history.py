@@ -7,6 +7,7 @@ from localstore.core.model import history as endpoints
 from localstore.core.model.base import Page
 from localstore.core.model.history import (
     Blame,
+    BlameQuery,
     Blob,
     CommitsQuery,
     Compare,
@@ -46,16 +47,18 @@ async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
             raise Invalid("without lists whole seals; omit path and follow", pointer="/without")
         return await history.apart(view, query)
     if query.follow:
-        return await following.commits(view, query.ref, query.sha, query.path, query.cursor, query.limit)
-    return await history.commits(view, query.ref, query.sha, query.path, query.cursor, query.limit)
+        return await following.commits(view, query)
+    return await history.commits(
+        view, query.ref, query.sha, query.path, query.cursor, query.limit, first_parent=query.first_parent
+    )
 
 
 @serves(endpoints.LOG, operation="history.log", flag=FLAG, cost=5)
 async def log(view: View, query: LogQuery) -> Page[Seal] | Page[SealLine]:
     """Seal history of a ref, each seal verified"""
     if query.unverified:
-        return await history.lines(view, query.ref, query.cursor, query.limit)
-    return await history.log(view, query.ref, query.cursor, query.limit)
+        return await history.lines(view, query)
+    return await history.log(view, query)
 
 
 @serves(endpoints.SEAL, operation="seal.get", flag=FLAG)
@@ -122,6 +125,6 @@ async def get_compare(view: View, query: CompareQuery) -> Compare:
 
 
 @serves(endpoints.BLAME, operation="history.blame", flag=SEALING, cost=10)
-async def get_blame(view: View, seal_id: str, path: str) -> Blame:
+async def get_blame(view: View, seal_id: str, path: str, query: BlameQuery) -> Blame:
     """The seal that each line of a file comes from"""
-    return await blames.blame(view, seal_id, path)
+    return await blames.blame(view, seal_id, path, first_parent=query.first_parent)

@@ -31,19 +31,24 @@ def blame(
     lines: Annotated[
         str, typer.Option("-L", "--lines", metavar="FIRST,LAST", help="Only these lines; LAST may be +COUNT")
     ] = "",
+    first_parent: Annotated[
+        bool, typer.Option("--first-parent", help="Lines that a merge brought come from the merge")
+    ] = False,
 ) -> None:
     """Show who last changed each line of a file
 
-    As of the last seal of the branch; edits that are not sealed yet do not show.
+    As of the last seal of the branch; edits that are not sealed yet do not show. Lines that a merge or a
+    squash brought come from the seals that wrote them; --first-parent names the merge instead.
 
     Examples:
     svc blame src/main.py
     svc blame src/main.py -L 40,60
     svc blame src/main.py -L 40,+5
+    svc blame src/main.py --first-parent
     svc blame README.md --ref v1.0 --jq 'map(.author) | unique | .[]'
     """
     span = span_of(lines) if lines else None
-    found = lines_of(ctx.obj, path, ref)
+    found = lines_of(ctx.obj, path, ref, first_parent=first_parent)
     if span is not None:
         found = within(found, span, ctx.path_in_repo(path))
     ctx.out.rows(msgspec.to_builtins(found), COLUMNS, empty=f"{ctx.path_in_repo(path)} is empty")

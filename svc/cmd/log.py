@@ -29,11 +29,19 @@ def author(record: dict[str, object]) -> object:
     return provenance.get("author") or provenance["who"]["handle"] or provenance["who"]["id"]
 
 
+def merged(record: dict[str, object]) -> list[str]:
+    """What a merge joined to the line of its branch; empty for any other seal."""
+    parents, provenance = record.get("parents"), record.get("provenance")
+    sources = provenance.get("merged", []) if isinstance(provenance, dict) else []
+    return [*(parents[1:] if isinstance(parents, list) else []), *sources]
+
+
 COLUMNS = (
     Column("id", kind="id"),
     Column("created_at", kind="time"),
     Column("author", author),
     Column("message", kind="line"),
+    Column("merged", merged, kind="id", spare=1),
 )
 FILES = Column("files")
 
@@ -63,6 +71,9 @@ def log(
         str, typer.Option("--until", "--before", metavar="TIME", help="Only seals up to this time")
     ] = "",
     oneline: Annotated[bool, typer.Option("--oneline", help="One line a seal: id and subject")] = False,
+    first_parent: Annotated[
+        bool, typer.Option("--first-parent", help="Without the seals that merges brought")
+    ] = False,
     limit: Limit = 30,
 ) -> None:
     """List the seals of a branch, newest first
@@ -74,11 +85,17 @@ def log(
     (2026-03-01, yesterday), a moment (2026-03-01T12:00) or how long ago ('3 days ago', 2w); it is that of
     sealing.
 
+    What was merged stands in the list, each seal before all that it was made of; MERGED tells a merge, and
+    --first-parent hides what merges brought. A squash or a rebase stands for the seals that it was made of,
+    which are not listed.
+    Of a PATH a merge is listed only if it has there what none of the sides has.
+
     Examples:
     svc log
     svc log src/main.py
     svc log v1.0 -n 5
     svc log main..parser
+    svc log --first-parent
     svc log -p 3f2a91 -n 1
     svc log --author alice --since '2 weeks ago'
     svc log --follow src/main.py --oneline
@@ -91,7 +108,7 @@ def log(
         moment(until, now, "--until", end=True) if until else None,
     )
     repo = ctx.readable_repo
-    query = query_of(ctx.obj, repo, words or [], path, limit, follow, which)
+    query = query_of(ctx.obj, repo, words or [], path, limit, follow, which, first_parent=first_parent)
     if query is None:
         found: Iterator[SealSummary] = iter(())
         empty = f"{repo.full_name} has no seals yet; make one: svc push -m MESSAGE"

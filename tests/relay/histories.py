@@ -54,9 +54,15 @@ class Repository:
         return found
 
     def seal(
-        self, *changes: Files, branch: str = "main", messages: Sequence[str] = (), parents: Sequence[str] = ()
+        self,
+        *changes: Files,
+        branch: str = "main",
+        messages: Sequence[str] = (),
+        parents: Sequence[str] = (),
+        git: bool = False,
     ) -> list[str]:
-        """Seal each change onto the branch; `parents` are further parents of every seal. Returns the ids."""
+        """Seal each change onto the branch; `parents` are further parents of every seal. `git`: as pushed
+        from git, which names these in provenance alone. Returns the ids."""
         for content in {data for files in changes for data in files.values() if data is not None}:
             digest = blake3(content).hexdigest()
             ok(self.http.put(f"{self.url}/payloads/{digest}", content=content, extensions=_streamed(content)))
@@ -67,6 +73,7 @@ class Repository:
             "expected_head": self.head(branch),
             "seals": [
                 {"message": message, "changes": _delta(files), "parents": list(parents)}
+                | ({"git_id": "12" * 20, "git_raw": "34" * 32} if git else {})
                 for message, files in zip(named, changes, strict=True)
             ],
         }

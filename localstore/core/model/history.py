@@ -30,13 +30,15 @@ class SealSignature(Model, frozen=True):
 
 
 class SealProvenance(Model, omit_defaults=True, frozen=True):
-    """Who made the seal, on which device, under which capability; `author` and `git` for imported commits."""
+    """Who made the seal, on which device, under which capability; `author` and `git` for imported commits.
+    `merged`: seals that stand in history by this one, beside its parents."""
 
     who: Actor
     device_key_id: str
     capability: str
     author: str | None = None
     git_id: str | None = None
+    merged: list[str] = msgspec.field(default_factory=list)
 
 
 class SealSummary(Model, frozen=True):
@@ -50,6 +52,11 @@ class SealSummary(Model, frozen=True):
     message: str
     provenance: SealProvenance
     created_at: str
+
+    @property
+    def merged(self) -> list[str]:
+        """The seals beside its first parent that stand in history by this one; of a merge only."""
+        return [*self.parents[1:], *self.provenance.merged]
 
 
 class Seal(SealSummary, frozen=True):
@@ -192,7 +199,8 @@ Shortened = Annotated[
 class CommitsQuery(PageQuery, frozen=True):
     """Seals from `ref` or seal `sha` (default: the default branch) backwards. `path`: only those that changed
     it; `follow`: also under the file's earlier names. `without`: leave out this branch, tag or seal and all
-    that it comes from. `prefix`: seals of all branches and tags whose ids begin with it."""
+    that it comes from. `prefix`: seals of all branches and tags whose ids begin with it. `first_parent`:
+    follow first parents alone, without what was merged."""
 
     ref: str | None = None
     sha: str | None = None
@@ -200,13 +208,21 @@ class CommitsQuery(PageQuery, frozen=True):
     prefix: Shortened | None = None
     follow: bool = False
     without: str | None = None
+    first_parent: bool = False
 
 
 class LogQuery(PageQuery, frozen=True):
-    """`unverified`: ids and messages only."""
+    """`unverified`: ids and messages only. `first_parent`: without what was merged."""
 
     ref: str | None = None
     unverified: bool = False
+    first_parent: bool = False
+
+
+class BlameQuery(Model, frozen=True):
+    """`first_parent`: lines that a merge brought come from the merge."""
+
+    first_parent: bool = False
 
 
 class UpdatesQuery(PageQuery, frozen=True):
@@ -260,4 +276,4 @@ RAW = Endpoint("GET", f"{REPO}/raw/{{sha}}/{{path...}}", returns=bytes)
 ARCHIVE = Endpoint("GET", f"{REPO}/archive/{{sha}}.tar.gz", returns=bytes)
 HISTORY_PACK = Endpoint("GET", f"{REPO}/history-pack", query=PackQuery, returns=bytes)
 COMPARE = Endpoint("GET", f"{REPO}/compare", query=CompareQuery, returns=Compare)
-BLAME = Endpoint("GET", f"{REPO}/seals/{{seal_id}}/blame/{{path...}}", returns=Blame)
+BLAME = Endpoint("GET", f"{REPO}/seals/{{seal_id}}/blame/{{path...}}", query=BlameQuery, returns=Blame)

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Integer, LargeBinary, String, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+    false,
+)
 
 from relay.db.schema.base import BY_KEY, at, metadata
 
@@ -21,6 +32,9 @@ seal = Table(
     Column("device_key_id", ForeignKey("device_key.id"), nullable=False),
     Column("message", Text, nullable=False),
     at("created_at"),
+    # In the order of history: created_at, or the time of what it came from if that is later, which a clock
+    # that was set back makes it. None: created_at.
+    Column("order_at", BigInteger),
 )
 
 # Seals that were made in another repository and belong to this one too: a fork has those that it began with,
@@ -44,13 +58,15 @@ seal_parent = Table(
     **BY_KEY,
 )
 
-# What a seal was merged from and has not as a parent. It counts as an ancestor for merge bases only.
+# What a seal was merged from and has not as a parent. All count as ancestors for merge bases; those of some
+# strategies stand in history. `strategy`: that of the merge, as its payload names it; None: of a merge.
 seal_source = Table(
     "seal_source",
     metadata,
     Column("seal_id", ForeignKey("seal.id"), primary_key=True),
     Column("position", Integer, primary_key=True),
     Column("source_id", String, nullable=False),
+    Column("strategy", String),
     **BY_KEY,
 )
 
@@ -98,5 +114,6 @@ blame_cache = Table(
     Column("repo_id", ForeignKey("repo.id"), primary_key=True),
     Column("seal_id", String, primary_key=True),
     Column("path", String, primary_key=True),
+    Column("first_parent", Boolean, primary_key=True, server_default=false()),  # along first parents alone
     Column("owners", LargeBinary, nullable=False),
 )

@@ -40,7 +40,6 @@ PACK_BYTES = 16 * MIB  # of objects, before compression, after which a pack ends
 STARTS, NEAR, FAR = 500, 20, 5000  # of a walk: seals it begins with, and how many generations it looks at
 REMEMBERED = 100_000  # ids of blobs
 LOOSE = 16  # packs that are worth joining
-LINKED = frozenset({"git", "merge"})  # strategies whose sources are parents of the commit
 PAUSE = 0.1  # seconds between two looks whether another process has finished
 SECONDS = 150.0  # that one job builds; what is left is for the next one
 
@@ -177,7 +176,7 @@ class _Builder:
         named: dict[str, list[str]] = {}
         for row in await tx.all(seals.MANY, repo_id=self._view.repo.id, ids=ids):
             merge = kernel.decode(seals.row(row).payload).provenance.merge
-            if merge is not None and merge.strategy in LINKED:
+            if merge is not None and merge.strategy in kernel.LINKED:
                 named[row[0]] = merge.sources
         every = sorted({one for sources in named.values() for one in sources})
         if not every:

@@ -150,15 +150,16 @@ async def record(tx: Tx, view: View, ref: RefRow, made: SealDraft, signature: by
     sources = [one for one in merge.sources if one not in made.parents] if merge is not None else []
     above = {row[0]: row for row in await tx.all(rows.RANKS, ids=[*made.parents, *sources])}
     parents = [above[one] for one in made.parents if one in above]
-    ranks = [rank for _, _, rank in above.values()]
+    ranks = [rank for _, _, rank, _ in above.values()]
+    order_at = max((at for *_, at in above.values()), default=0)
     merged = bool(sources) or any(rank is not None for rank in ranks)
     await tx.run(
         rows.INSERT,
         id=made.id,
         repo_id=view.repo.id,
         branch=ref.name,
-        generation=1 + max((generation for _, generation, _ in parents), default=0),
-        rank=1 + max(generation if rank is None else rank for _, generation, rank in above.values())
+        generation=1 + max((row[1] for row in parents), default=0),
+        rank=1 + max(generation if rank is None else rank for _, generation, rank, _ in above.values())
         if merged
         else None,
         root=made.root,
@@ -168,6 +169,7 @@ async def record(tx: Tx, view: View, ref: RefRow, made: SealDraft, signature: by
         device_key_id=key.id,
         message=made.message,
         created_at=made.created_at,
+        order_at=order_at if order_at > made.created_at else None,
     )
     await tx.many(
         rows.INSERT_PARENT,
@@ -175,7 +177,15 @@ async def record(tx: Tx, view: View, ref: RefRow, made: SealDraft, signature: by
     )
     await tx.many(
         rows.INSERT_SOURCE,
-        [{"seal_id": made.id, "position": at, "source_id": one} for at, one in enumerate(sources)],
+        [
+            {
+                "seal_id": made.id,
+                "position": at,
+                "source_id": one,
+                "strategy": merge.strategy if merge is not None else None,
+            }
+            for at, one in enumerate(sources)
+        ],
     )
     await tx.many(
         rows.INSERT_CHANGE,

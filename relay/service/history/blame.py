@@ -1,7 +1,9 @@
 """Blame: which seal each line comes from. Computed on request, cached, and continued from cached versions.
 
 The owners of a version's lines follow from those of its parents' versions, as in git: lines that a merge took
-from a parent keep their owners, the first parent first. A file that was moved unchanged keeps its owners.
+from a parent keep their owners, the first parent first, then those of the seals that were merged. A squash
+counts as a merge: the seals that it was made of tell who wrote what. A file that was moved unchanged keeps
+its owners.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from localstore.core.diff import blame as kernel
 from localstore.core.errors import NotFound, NotText, TooLarge
 from localstore.core.limits import BLAME_LINES, BLAME_VERSIONS, DIFF_BYTES, MIB
 from localstore.core.model.history import Blame, BlameRange
+from localstore.core.seal import LISTED
 from localstore.core.storage.file_kind import kind_of
 from localstore.core.tree import TreeEntry
 from relay.caller import View
@@ -32,6 +35,7 @@ from relay.service.history.wire import to_wire
 KEEP_EVERY = 64  # versions between cached owners of a long history
 AT_ONCE, AT_ONCE_BYTES = 32, 8 * MIB  # versions whose text is read together
 FIRST_STEPS = 64  # seals searched for versions at first
+READ = (*LISTED, "squash")  # strategies whose sources own lines; a rebased seal owns its own
 DEEPEST = 50  # nested histories that are followed at once
 
 
@@ -56,11 +60,12 @@ class _Spent:
 @dataclass(slots=True)
 class _Work:
     """The progress on one path. `owners`: by the seal of the version, for some versions. `unkept`: steps
-    since owners were last cached in the database."""
+    since owners were last cached in the database. `first_parent`: merges own what they brought."""
 
     view: View
     path: str
     spent: _Spent
+    first_parent: bool
     owners: dict[str, Owners] = field(default_factory=dict)
     unkept: int = 0
     depth: int = 0
@@ -75,11 +80,11 @@ class _TooDeep(Exception):
         self.wanted = (path, seal_id, file)
 
 
-async def blame(view: View, seal_id: str, path: str) -> Blame:
+async def blame(view: View, seal_id: str, path: str, *, first_parent: bool = False) -> Blame:
     found = await sealed.seal(view, seal_id)
     file = await sealed.entry(view, found.root, path)
     _require_text(file, path)
-    owners = await _resolve(view, path, found.id, file)
+    owners = await _resolve(view, path, found.id, file, first_parent=first_parent)
     ranges = kernel.ranges(owners)
     async with view.read() as tx:
         named = await seal_rows(tx, view, sorted({owner for _, _, owner in ranges}))
@@ -110,14 +115,14 @@ def _require_text(file: TreeEntry, path: str) -> None:
         raise TooLarge(f"{path} has {file.size} bytes; blame goes up to {DIFF_BYTES}")
 
 
-async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry) -> Owners:
+async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry, *, first_parent: bool) -> Owners:
     """Owners of the file at the seal. A history nested too deep by renames or merges is resolved from its
     deep end, and intermediate results are cached."""
     waiting = [(path, seal_id, file)]
     spent = _Spent()
     while True:
         try:
-            owners = await _owners(_Work(view, waiting[-1][0], spent), *waiting[-1][1:])
+            owners = await _owners(_Work(view, waiting[-1][0], spent, first_parent), *waiting[-1][1:])
         except _TooDeep as deep:
             waiting.append(deep.wanted)
             if len(waiting) > BLAME_VERSIONS // DEEPEST:
@@ -238,17 +243,22 @@ def _together(ahead: Sequence[_Version]) -> Sequence[_Version]:
 async def _go_on(work: _Work, batch: Sequence[_Version], older: _Version | None) -> None:
     """Find the owners of the newest version of a batch, from those of the version before it."""
     async with work.view.read() as tx:
-        parents = await seals.parents(tx, [one.seal_id for one in batch])
+        ids = [one.seal_id for one in batch]
+        parents = await seals.parents(tx, ids)
+        merged = await seals.held_sources(tx, work.view.repo.id, ids, READ)
+    if work.first_parent:
+        parents, merged = {one: parents[one][:1] for one in ids}, {one: [] for one in ids}
     texts = await _texts(work, {one.digest for one in (*batch, *([older] if older else []))})
     plain: list[_Version] = []  # those with one parent, which has the version before
     for version in batch:
         work.spent.versions, work.unkept = work.spent.versions + 1, work.unkept + 1
-        if len(parents[version.seal_id]) == 1 and (plain or older):
+        above, sides = parents[version.seal_id], merged[version.seal_id]
+        if len(above) == 1 and not sides and (plain or older):
             plain.append(version)
             continue
         older = await _carry(work, plain, older, texts)
         plain = []
-        owners = await _branched(work, version, parents[version.seal_id], older, texts)
+        owners = await _branched(work, version, above, sides, older, texts)
         work.spent.lines += len(owners)
         work.owners[version.seal_id] = owners
         older = version
@@ -275,13 +285,15 @@ async def _branched(
     work: _Work,
     version: _Version,
     parent_ids: list[str],
+    merged: list[str],
     older: _Version | None,
     texts: Mapping[bytes, bytes],
 ) -> Owners:
     """Owners of a version that a merge brought, or of the first version of its file."""
     async with work.view.read() as tx:
         parents = await seal_rows(tx, work.view, parent_ids) if parent_ids else []
-    others = await _merged(work, parents[1:])
+        sides = await seal_rows(tx, work.view, merged) if merged else []
+    others = await _merged(work, [*parents[1:], *sides])
     for parent_id, file in others:
         if file.digest == version.digest:
             return await _owners(work, parent_id, file)  # taken over whole
@@ -301,7 +313,7 @@ async def _branched(
 
 
 async def _merged(work: _Work, others: list[SealRow]) -> list[tuple[str, TreeEntry]]:
-    """The file at the second and later parents of a merge, where it is text there."""
+    """The file at the seals that a merge brought, where it is text there."""
     found = []
     for row in others:
         file = (await sealed.entries(work.view, row.root, [work.path])).get(work.path)
@@ -322,7 +334,7 @@ async def _moved(work: _Work, version: _Version, parent: SealRow) -> tuple[Owner
     if found is None or found[1].kind != "text":
         return None
     path, file = found
-    below = _Work(work.view, path, work.spent, depth=work.depth)
+    below = _Work(work.view, path, work.spent, work.first_parent, depth=work.depth)
     owners = await _owners(below, parent.id, file)
     if file.digest == version.digest:
         return owners, None
@@ -353,7 +365,7 @@ async def _kept(work: _Work, versions: list[_Version]) -> int | None:
     if work.view.policy is not None:
         return None
     ids = [one.seal_id for one in versions]
-    where = {"repo_id": work.view.repo.id, "path": work.path}
+    where = {"repo_id": work.view.repo.id, "path": work.path, "first_parent": work.first_parent}
     async with work.view.read() as tx:
         kept = {row[0] for row in await tx.all(rows.CACHED_AMONG, ids=ids, **where)}
         start = next((at for at, one in enumerate(ids) if one in kept), None)
@@ -376,5 +388,6 @@ async def _keep(work: _Work, version: _Version | None) -> None:
             repo_id=work.view.repo.id,
             seal_id=version.seal_id,
             path=work.path,
+            first_parent=work.first_parent,
             owners=msgspec.msgpack.encode(runs),
         )

@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 from localstore.core.encoding import is_hex_digest
 from localstore.core.errors import Invalid, NotFound
 from localstore.core.model.base import Page
-from localstore.core.model.history import SealSummary
+from localstore.core.model.history import CommitsQuery, SealSummary
 from localstore.core.tree import check_path
 from relay.caller import View
 from relay.db import seal as seals
@@ -26,23 +26,21 @@ class _Way(NamedTuple):
     path: str
 
 
-async def commits(
-    view: View, ref: str | None, sha: str | None, path: str | None, cursor: str | None, limit: int | None
-) -> Page[SealSummary]:
-    """Seals that changed the file, newest first, from a ref or seal back. Where a seal moved the file, the
-    walk continues with the old path from the seal before."""
-    if not path:
+async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
+    """Seals that changed the file of the query, newest first, from a ref or seal back. Where a seal moved the
+    file, the walk continues with the old path from the seal before."""
+    if not query.path:
         raise Invalid("following needs the path of one file", pointer="/path")
-    check_path(path)
-    if ref is not None and sha is not None:
+    check_path(query.path)
+    if query.ref is not None and query.sha is not None:
         raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
-    size = page_size(limit)
-    way = await _start(view, sha or ref, path, cursor)
+    size = page_size(query.limit)
+    way = await _start(view, query.sha or query.ref, query.path, query.cursor)
     found: list[str] = []
     for _ in range(NAMES_MAX):
         if way is None or len(found) >= size:
             break
-        way = await _further(view, way, size, found)
+        way = await _further(view, way, size, found, first_parent=query.first_parent)
     async with view.read() as tx:
         listed = await history.seals(tx, view, found)
     return Page(
@@ -66,23 +64,31 @@ async def _start(view: View, name: str | None, path: str, cursor: str | None) ->
     return _Way(head, 0, path) if head is not None else None
 
 
-async def _further(view: View, way: _Way, size: int, found: list[str]) -> _Way | None:
+async def _further(view: View, way: _Way, size: int, found: list[str], *, first_parent: bool) -> _Way | None:
     """Add seals under the current name, at most `size` in total. Returns where to continue, None at the
     end."""
-    ids, behind = await history.touching(view, way.at, way.path, way.skip, size - len(found))
+    ids, behind = await history.touching(
+        view, way.at, way.path, way.skip, size - len(found), first_parent=first_parent
+    )
     for seal_id in ids:
         found.append(seal_id)
-        before = await _before(view, seal_id, way.path)
+        before = await _before(view, seal_id, way.path, first_parent=first_parent)
         if before is not None:
             return before
     return way._replace(skip=behind) if behind is not None else None
 
 
-async def _before(view: View, seal_id: str, path: str) -> _Way | None:
-    """Where to continue if the seal moved the file from another path."""
+async def _before(view: View, seal_id: str, path: str, *, first_parent: bool) -> _Way | None:
+    """Where to continue if the seal moved the file from another path. A merge moved no file that one of its
+    sides has: the walk comes to the seal that did."""
     async with view.read() as tx:
         parents = (await seals.parents(tx, [seal_id]))[seal_id]
-        rows = {row.id: row for row in await history.seals(tx, view, [seal_id, *parents[:1]])}
+        sources = await seals.held_sources(tx, view.repo.id, [seal_id])
+        sides = [] if first_parent else [*parents[1:], *sources[seal_id]]
+        rows = {row.id: row for row in await history.seals(tx, view, [seal_id, *parents[:1], *sides])}
+    for side in sides:
+        if side in rows and path in await sealed.entries(view, rows[side].root, [path]):
+            return None
     if not parents or parents[0] not in rows:
         return None
     parent = rows[parents[0]]

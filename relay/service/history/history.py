@@ -13,13 +13,22 @@ from localstore.core.errors import Invalid, NotFound, SvcError
 from localstore.core.identity import keys
 from localstore.core.limits import BLOB_INLINE
 from localstore.core.model.base import Page
-from localstore.core.model.history import Blob, CommitsQuery, Seal, SealLine, SealSummary, Tree, TreeFile
+from localstore.core.model.history import (
+    Blob,
+    CommitsQuery,
+    LogQuery,
+    Seal,
+    SealLine,
+    SealSummary,
+    Tree,
+    TreeFile,
+)
 from localstore.core.tree import TreeEntry, check_path
 from localstore.core.tree.directory import join
 from relay.caller import View
 from relay.db import history as walks
 from relay.db import seal as rows
-from relay.db.engine.database import Tx
+from relay.db.engine.database import LIST_CHUNK, Tx
 from relay.db.seal import SealRow
 from relay.domain.storage import chunked
 from relay.http.paging import Cursor, page_size
@@ -31,7 +40,9 @@ from relay.service.history.wire import to_wire
 PAGE_SKIP_MAX = 2**53
 WRONG_CURSOR = "this cursor does not belong to this list; start again without it"
 PUBLIC_SECONDS = 60  # for which a cache may serve public bytes without asking again
-BEGINNINGS = 1024  # root seals whose trees one page of a path's log may read
+BEGINNINGS = 1024  # root seals and merges whose trees one page of a path's log may read
+SEARCHED = (1024, 16_384, walks.ALL_STEPS)  # first parents that a search for a path goes back by
+LOOKED_AT = 64  # candidates whose merges are read together
 _SNIFFED = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -45,19 +56,29 @@ RAW_POLICY = "default-src 'none'; sandbox"
 
 
 async def commits(
-    view: View, ref: str | None, sha: str | None, path: str | None, cursor: str | None, limit: int | None
+    view: View,
+    ref: str | None,
+    sha: str | None,
+    path: str | None,
+    cursor: str | None,
+    limit: int | None,
+    *,
+    first_parent: bool = False,
 ) -> Page[SealSummary]:
-    """Seals from a ref or seal back, newest first; with `path` those that changed it or something below."""
+    """Seals from a ref or seal back, each before all that it came from; with `path` those that changed it or
+    something below. `first_parent`: without what was merged."""
     if ref is not None and sha is not None:
         raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
     if sha is not None and not is_hex_digest(sha):
         raise NotFound
-    found, next_cursor = await _page(view, sha if sha is not None else ref, path, cursor, limit)
+    found, next_cursor = await _page(
+        view, sha if sha is not None else ref, path, cursor, limit, first_parent=first_parent
+    )
     return Page(items=[summary(to_wire(row)) for row in found], next_cursor=next_cursor)
 
 
 async def apart(view: View, query: CommitsQuery) -> Page[SealSummary]:
-    """Seals from the ref or seal of the query back, but for those that `without` has too. The cursor names
+    """Seals from the ref or seal of the query back, but for all that `without` came from. The cursor names
     both ends, so that pages fit together while refs move."""
     if query.ref is not None and query.sha is not None:
         raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
@@ -73,11 +94,12 @@ async def apart(view: View, query: CommitsQuery) -> Page[SealSummary]:
             return Page(items=[], next_cursor=None)
         for one in (head, base):
             if one is not None:
-                await _generation(tx, view, one)
+                await _require(tx, view, one)
         if base is None:
-            ids = await walk(tx, view, head, skip, size + 1)
+            ids = await walk(tx, view, head, skip, size + 1, first_parent=query.first_parent)
         else:
-            ids = (await only_in_head(tx, base, head))[skip : skip + size + 1]
+            alone = await only_in_head(tx, view.repo.id, base, head, first_parent=query.first_parent)
+            ids = alone[skip : skip + size + 1]
         found = await seals(tx, view, ids[:size])
     more = Cursor.write(head, base or "", skip + size) if len(ids) > size else None
     return Page(items=[summary(to_wire(row)) for row in found], next_cursor=more)
@@ -88,23 +110,28 @@ async def beginning(view: View, prefix: str, limit: int | None) -> Page[SealSumm
     that seals of deleted branches cannot be found by guessing."""
     span = {"repo_id": view.repo.id, "low": prefix, "high": f"{prefix}g"}
     async with view.read(snapshot=True) as tx:
-        floor: int | None = await tx.value(walks.LOWEST, **span)
-        if floor is None:
+        oldest: int | None = await tx.value(walks.OLDEST, **span)
+        if oldest is None:
             return Page(items=[], next_cursor=None)
-        found = await tx.all(walks.REACHED, **span, floor=floor, limit=page_size(limit))
+        reached = walks.REACHED[view.node.db.dialect]
+        found = await tx.all(reached, **span, since=oldest, limit=page_size(limit))
         listed = await seals(tx, view, [row[0] for row in found])
     return Page(items=[summary(to_wire(row)) for row in listed], next_cursor=None)
 
 
-async def log(view: View, ref: str | None, cursor: str | None, limit: int | None) -> Page[Seal]:
+async def log(view: View, query: LogQuery) -> Page[Seal]:
     """The same walk; each seal with the result of verifying its signature."""
-    found, next_cursor = await _page(view, ref, None, cursor, limit)
+    found, next_cursor = await _page(
+        view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
+    )
     return Page(items=[_verified(view, row) for row in found], next_cursor=next_cursor)
 
 
-async def lines(view: View, ref: str | None, cursor: str | None, limit: int | None) -> Page[SealLine]:
+async def lines(view: View, query: LogQuery) -> Page[SealLine]:
     """The same walk, ids and messages only."""
-    found, next_cursor = await _page(view, ref, None, cursor, limit)
+    found, next_cursor = await _page(
+        view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
+    )
     return Page(items=[SealLine(id=row.id, message=row.message) for row in found], next_cursor=next_cursor)
 
 
@@ -113,7 +140,13 @@ async def seal(view: View, seal_id: str) -> Seal:
 
 
 async def _page(
-    view: View, start: str | None, path: str | None, cursor: str | None, limit: int | None
+    view: View,
+    start: str | None,
+    path: str | None,
+    cursor: str | None,
+    limit: int | None,
+    *,
+    first_parent: bool,
 ) -> tuple[list[SealRow], str | None]:
     """A page of the walk. The cursor names the seal where the walk began, so that pages fit together while
     refs move."""
@@ -126,10 +159,10 @@ async def _page(
         if head is None:
             return [], None
         if not path:
-            ids = await walk(tx, view, head, skip, size + 1)
+            ids = await walk(tx, view, head, skip, size + 1, first_parent=first_parent)
             found = await seals(tx, view, ids[:size])
             return found, Cursor.write(head, skip + size) if len(ids) > size else None
-    ids, behind = await touching(view, head, path, skip, size)
+    ids, behind = await touching(view, head, path, skip, size, first_parent=first_parent)
     async with view.read() as tx:
         found = await seals(tx, view, ids)
     return found, Cursor.write(head, behind) if behind is not None else None
@@ -142,43 +175,102 @@ def _position(cursor: str | None) -> tuple[str, int]:
     return at, skip
 
 
-async def walk(tx: Tx, view: View, head: str, skip: int, limit: int) -> list[str]:
+async def walk(
+    tx: Tx, view: View, head: str, skip: int, limit: int, *, first_parent: bool = False
+) -> list[str]:
     """Ids `skip` … `skip + limit` of the walk from `head`. Raises NotFound unless it is a seal of the
     repository."""
-    params = {"head": head, "repo_id": view.repo.id, "limit": limit, "skip": skip}
-    floor = max(0, await _generation(tx, view, head) - skip - limit)
-    return [row[0] for row in await tx.all(walks.WALK, **params, floor=floor)]
+    await _require(tx, view, head)
+    start = {"head": head, "repo_id": view.repo.id}
+    steps = min(skip + limit, walks.ALL_STEPS)
+    if first_parent:
+        return [row[0] for row in await tx.all(walks.LINE, **start, skip=skip, steps=steps - 1)]
+    # As many first parents are as many seals: nothing older than the last of them is on the page.
+    down, last = (await tx.all(walks.LINE_END, **start, steps=steps))[0]
+    since = last if down == steps else 0
+    statement = walks.WALK[view.node.db.dialect]
+    return [row[0] for row in await tx.all(statement, **start, limit=limit, skip=skip, since=since)]
 
 
-async def _generation(tx: Tx, view: View, head: str) -> int:
-    generation: int | None = await tx.value(walks.GENERATION, head=head, repo_id=view.repo.id)
-    if generation is None:
+async def _require(tx: Tx, view: View, head: str) -> None:
+    """Raise NotFound unless this is a seal of the repository."""
+    if await tx.value(walks.HELD, head=head, repo_id=view.repo.id) is None:
         raise NotFound
-    return generation
 
 
-async def touching(view: View, head: str, path: str, skip: int, size: int) -> tuple[list[str], int | None]:
+async def touching(
+    view: View, head: str, path: str, skip: int, size: int, *, first_parent: bool = False
+) -> tuple[list[str], int | None]:
     """At most `size` ids of the walk from `head` that changed the path, after skipping `skip` candidates, and
-    where to continue (None at the end). A root seal changed everything in its tree. There may be fewer than
-    `size` if very many root seals hold only other files."""
+    where to continue (None at the end). A root seal changed everything in its tree; a merge only what is in
+    none of the trees that it joined. There may be fewer than `size` if very many root seals hold only other
+    files, or very many merges brought nothing of their own."""
     span = {"path": path, "below": f"{path}/", "behind": f"{path}0"}  # "0" is the character behind "/"
     limit = size + BEGINNINGS
+    start = {"head": head, "repo_id": view.repo.id}
     async with view.read() as tx:
-        await _generation(tx, view, head)
-        if view.policy is not None and not view.policy.may_see_below(path):
-            return [], None  # as of a path that never was
-        candidates = await tx.all(
-            walks.WALK_PATH, head=head, repo_id=view.repo.id, limit=limit, skip=skip, floor=0, **span
-        )
+        await _require(tx, view, head)
+    if view.policy is not None and not view.policy.may_see_below(path):
+        return [], None  # as of a path that never was
     found: list[str] = []
-    for at, (seal_id, generation, root) in enumerate(candidates, skip):
-        if await _touched(view, seal_id, generation, bytes(root), span):
-            if len(found) == size:
-                return found, at
-            found.append(seal_id)
+    looked_at = 0
+    for steps in SEARCHED:
+        async with view.read() as tx:
+            down, last = (await tx.all(walks.LINE_END, **start, steps=steps))[0]
+            since = last if down == steps else 0
+            asked = {**start, **span, "limit": limit, "skip": skip}
+            if first_parent:
+                candidates = await tx.all(walks.LINE_PATH, **asked, steps=steps)
+            else:
+                candidates = await tx.all(walks.WALK_PATH[view.node.db.dialect], **asked, since=since)
+        for first in range(looked_at, len(candidates), LOOKED_AT):
+            part = candidates[first : first + LOOKED_AT]
+            sides = {} if first_parent else await _sides(view, path, [row[0] for row in part])
+            for at, (seal_id, generation, root) in enumerate(part, skip + first):
+                if not await _touched(view, seal_id, generation, bytes(root), span):
+                    continue
+                if await _taken(view, bytes(root), sides.get(seal_id, []), path):
+                    continue
+                if len(found) == size:
+                    return found, at
+                found.append(seal_id)
+        looked_at = len(candidates)
+        if not since or looked_at == limit:
+            break
     if view.repo.partial and not found and len(candidates) == limit:
-        return await touching(view, head, path, skip + limit, size)  # a page says nothing of what is hidden
+        # a page says nothing of what is hidden
+        return await touching(view, head, path, skip + limit, size, first_parent=first_parent)
     return found, skip + limit if len(candidates) == limit else None
+
+
+async def _sides(view: View, path: str, ids: list[str]) -> dict[str, list[bytes]]:
+    """Of those of these seals that joined histories, the roots of the trees beside the first parent's. None
+    where part of the path is hidden: what a merge took of that is not told."""
+    if view.repo.partial or (view.policy is not None and not view.policy.sees_all_below(path)):
+        return {}
+    async with view.read() as tx:
+        above = await rows.parents(tx, ids)
+        sources = await rows.held_sources(tx, view.repo.id, ids)
+        joined = {one: [*above[one][1:], *sources[one]] for one in ids}
+        named = sorted({side for one in joined.values() for side in one})
+        roots: dict[str, bytes] = {}
+        for first in range(0, len(named), LIST_CHUNK):
+            part = named[first : first + LIST_CHUNK]
+            roots |= {
+                row[0]: bytes(row[2]) for row in await tx.all(rows.HEADS, repo_id=view.repo.id, ids=part)
+            }
+    return {one: [roots[side] for side in sides if side in roots] for one, sides in joined.items() if sides}
+
+
+async def _taken(view: View, root: bytes, sides: list[bytes], path: str) -> bool:
+    """Whether one of the trees that a merge joined has at the path what the merge has there."""
+    if not sides:
+        return False
+    has = await sealed.at(view, root, path)
+    for side in sides:
+        if await sealed.at(view, side, path) == has:
+            return True
+    return False
 
 
 async def _touched(view: View, seal_id: str, generation: int, root: bytes, span: dict[str, str]) -> bool:

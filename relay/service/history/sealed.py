@@ -132,6 +132,17 @@ async def holds(view: View, root: bytes, path: str) -> bool:
         return False
 
 
+async def at(view: View, root: bytes, path: str) -> tuple[str, bytes] | None:
+    """Kind and digest of the file or directory at `path`, None for none. For a path below which the caller
+    sees all."""
+    above, _, name = path.rpartition("/")
+    try:
+        found = await trees.drive(tree.list_directory(root, above), _loader(view))
+    except NotFound:
+        return None
+    return next(((child.kind, child.digest) for child in found if child.name == name), None)
+
+
 async def children(view: View, root: bytes, path: str) -> list[Child]:
     """The directory at `path` ("" is the root) as the caller sees it. A directory without visible content
     does not exist; a partly visible one has the size of its visible part."""

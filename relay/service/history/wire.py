@@ -14,7 +14,8 @@ def to_wire(row: SealRow, here: str | None = None) -> shapes.Seal:
     """The wire form, with the key and registration that a reader verifies it with. What the payload says is
     read from the payload itself. `here`: the repository that answers, None: where it was sealed."""
     payload = seals.decode(row.payload)
-    git = payload.provenance.git
+    git, merge = payload.provenance.git, payload.provenance.merge
+    sources = merge.sources if merge is not None and merge.strategy in seals.LISTED else []
     return shapes.Seal(
         id=row.id,
         sha=row.id,
@@ -28,6 +29,7 @@ def to_wire(row: SealRow, here: str | None = None) -> shapes.Seal:
             capability=payload.provenance.capability,
             author=payload.provenance.author,
             git_id=git.id if git else None,
+            merged=[one for one in sources if one not in payload.parents],
         ),
         created_at=rfc3339(row.created_at),
         signature=shapes.SealSignature(alg="ed25519", key_id=row.device_key_id, value=b64u(row.signature)),

@@ -121,7 +121,9 @@ def _from_seals(ctx: Ctx, repo: Repo, base: str, head: str) -> tuple[str, str]:
         raise NothingProposed(
             f"{base} has every seal of {head}, so there is nothing to propose; push to {head} first: svc push"
         )
-    walk = ctx.api.items(history.COMMITS, CommitsQuery(ref=head), limit=min(ahead, PAGE_MAX), id=repo.id)
+    walk = ctx.api.items(
+        history.COMMITS, CommitsQuery(ref=head, first_parent=True), limit=min(ahead, PAGE_MAX), id=repo.id
+    )
     return _told([one.message.strip() for one in walk], head)
 
 
@@ -132,7 +134,9 @@ def _from_fork(ctx: Ctx, repo: Repo, base: str, head: str) -> list[str]:
     fork = ctx.api.repo.find(owner, name or repo.name)
     there = ctx.api.items(history.COMMITS, CommitsQuery(ref=base), limit=PAGE_MAX, id=repo.id)
     known = {one.id for one in there}
-    walk = ctx.api.items(history.COMMITS, CommitsQuery(ref=branch), limit=PAGE_MAX, id=fork.id)
+    walk = ctx.api.items(
+        history.COMMITS, CommitsQuery(ref=branch, first_parent=True), limit=PAGE_MAX, id=fork.id
+    )
     messages = [one.message.strip() for one in walk if one.id not in known]
     if not messages:
         raise NothingProposed(f"{base} has every seal of {head}, so there is nothing to propose")

@@ -10,7 +10,7 @@ import msgspec
 from localstore.core.errors import NotFound, ServerMisbehaved, UsageError
 from localstore.core.limits import TEXT_FILE
 from localstore.core.model import history
-from localstore.core.model.history import Blame
+from localstore.core.model.history import Blame, BlameQuery
 from svc.flows.place.refs import default_ref, seal_of
 from svc.flows.place.where import Where
 
@@ -27,14 +27,17 @@ class BlamedLine(msgspec.Struct, frozen=True):
     text: str
 
 
-def blame(where: Where, path: str, ref: str = "") -> list[BlamedLine]:
+def blame(where: Where, path: str, ref: str = "", *, first_parent: bool = False) -> list[BlamedLine]:
     """The lines of the file at `path`, as people type it here, in a branch, tag or seal; empty: what the
-    folder is on. Raises NotFound if it is not there."""
+    folder is on. `first_parent`: lines that a merge brought come from the merge. Raises NotFound if it is not
+    there."""
     repo = where.readable_repo
     seal = seal_of(where, repo, ref or default_ref(where, repo))
     named = where.path_in_repo(path)
     try:
-        found = where.reader.send(history.BLAME, id=repo.id, seal_id=seal, path=named)
+        found = where.reader.send(
+            history.BLAME, query=BlameQuery(first_parent=first_parent), id=repo.id, seal_id=seal, path=named
+        )
         text = where.reader.history.raw(repo.id, seal, named, TEXT_FILE)
     except NotFound:
         raise NotFound(

@@ -57,7 +57,8 @@ def _sealed_at(one: SealSummary) -> datetime:
 
 class SealsQuery(msgspec.Struct, frozen=True):
     """The seals to list: from `start` back, those that changed one of `paths` (all if empty), at most
-    `limit`. `which`: only these of them. `without`: but for this seal and all that it comes from."""
+    `limit`. `which`: only these of them. `without`: but for this seal and all that it comes from.
+    `first_parent`: without what was merged."""
 
     start: ResolvedRef
     paths: list[str]
@@ -65,10 +66,19 @@ class SealsQuery(msgspec.Struct, frozen=True):
     follow: bool = False
     which: Which = msgspec.field(default_factory=lambda: Which())
     without: str | None = None
+    first_parent: bool = False
 
 
 def query_of(
-    where: Where, repo: Repo, words: list[str], path: str, limit: int, follow: bool, which: Which
+    where: Where,
+    repo: Repo,
+    words: list[str],
+    path: str,
+    limit: int,
+    follow: bool,
+    which: Which,
+    *,
+    first_parent: bool = False,
 ) -> SealsQuery | None:
     """The query of the arguments; the first word is a ref, A..B or a path. Returns None if the branch has no
     seal. Raises NotFound, UsageError."""
@@ -85,7 +95,8 @@ def query_of(
     )
     if follow and (len(paths) != 1 or GLOB.search(paths[0])):
         raise UsageError("--follow takes one file: svc log --follow PATH")
-    return SealsQuery(start, _expanded(where, repo, start.head, paths), limit, follow, which, without)
+    files = _expanded(where, repo, start.head, paths)
+    return SealsQuery(start, files, limit, follow, which, without, first_parent)
 
 
 def _first(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef | None, str | None]:
@@ -159,7 +170,7 @@ def _until_older(walked: Iterator[SealSummary], since: datetime) -> Iterator[Sea
         awaited = {one.id} if awaited is None else awaited
         awaited.discard(one.id)
         if _sealed_at(one) >= since:
-            awaited.update(one.parents)
+            awaited.update(one.parents, one.merged)
             yield one
         if not awaited:
             return
@@ -171,13 +182,13 @@ def _walked(where: Where, repo: Repo, query: SealsQuery, limit: int | None) -> I
     def walk(path: str | None, limit: int | None) -> Iterator[SealSummary]:
         return where.reader.items(
             history.COMMITS,
-            CommitsQuery(sha=head, path=path, follow=query.follow),
+            CommitsQuery(sha=head, path=path, follow=query.follow, first_parent=query.first_parent),
             limit=limit,
             id=repo.id,
         )
 
     if query.without is not None:
-        asked = CommitsQuery(sha=head, without=query.without)
+        asked = CommitsQuery(sha=head, without=query.without, first_parent=query.first_parent)
         if not query.paths:
             return where.reader.items(history.COMMITS, asked, limit=limit, id=repo.id)
         alone = list(where.reader.items(history.COMMITS, asked, id=repo.id))

@@ -133,9 +133,10 @@ def _before(where: Where, repo: Repo, seal: str, steps: str, typed: str) -> str:
     for one in where.reader.items(history.COMMITS, CommitsQuery(sha=seal), id=repo.id):
         if one.id != at:
             continue  # of another line, which a merge brought
-        if which >= len(one.parents):
+        above = [*one.parents[:1], *one.merged]
+        if which >= len(above):
             break
-        at, walked, left = one.parents[which], walked + 1, left - 1
+        at, walked, left = above[which], walked + 1, left - 1
         if left == 0:
             if not parents:
                 return at

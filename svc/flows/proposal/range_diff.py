@@ -55,7 +55,8 @@ class Pair(msgspec.Struct, frozen=True):
 def steps(where: Where, repo: Repo, version: Version) -> list[Step]:
     """The seals of a version that its base lacks, oldest first. Raises UsageError for too many."""
     found: list[Step] = []
-    walk = where.reader.items(history.COMMITS, CommitsQuery(sha=version.head, limit=PAGE_MAX), id=repo.id)
+    query = CommitsQuery(sha=version.head, limit=PAGE_MAX, first_parent=True)
+    walk = where.reader.items(history.COMMITS, query, id=repo.id)
     for seal in walk:
         if seal.id in (version.merge_base, version.base):
             break

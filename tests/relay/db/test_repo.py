@@ -47,7 +47,7 @@ def run(relay: Relay, statement: ClauseElement) -> list[str]:
         repo.OF_OWNER.first,
         repo.OF_OWNER.next,
         repo.DELETED_OF_OWNER.next,
-        history.GENERATION,
+        history.HELD,
         history.REFS_NAMED,
     ],
     ids=[
@@ -61,7 +61,7 @@ def run(relay: Relay, statement: ClauseElement) -> list[str]:
         "of owner",
         "of owner, later",
         "deleted, later",
-        "generation",
+        "held",
         "refs named",
     ],
 )
@@ -87,12 +87,21 @@ def test_edited_texts_are_found_without_reading_the_other_files(relay: Relay) ->
 
 @pytest.mark.parametrize(
     "statement",
-    [history.WALK, history.WALK_PATH, history.GRAPH, blames.VERSIONS],
-    ids=["walk", "walk of a path", "graph", "versions"],
+    [
+        history.WALK["sqlite"],
+        history.WALK_PATH["sqlite"],
+        history.LINE,
+        history.LINE_PATH,
+        history.GRAPH,
+        blames.VERSIONS,
+    ],
+    ids=["walk", "walk of a path", "line", "line of a path", "graph", "versions"],
 )
 def test_walks_follow_indexes_from_their_heads(relay: Relay, statement: ClauseElement) -> None:
     scanned = [step for step in run(relay, statement) if step.startswith("SCAN")]
-    assert {step.split()[1] for step in scanned} <= {"walk", "chain", "2-ROW", "CONSTANT"}, scanned
+    assert {step.split()[1] for step in scanned} <= {"walk", "chain", "line", "way", "2-ROW", "CONSTANT"}, (
+        scanned
+    )
 
 
 def test_a_repository_is_shown_without_its_tree_key():

@@ -118,6 +118,34 @@ def test_what_a_first_seal_changed_is_told_by_its_tree_alone(tmp_path, monkeypat
         assert db.execute("SELECT seal_id FROM seal_change").fetchall() == [("s2",)]
 
 
+def test_merged_seals_of_before_stand_in_history(tmp_path, monkeypatch):
+    """How each was merged is read from its payload; a time before that of what it came from moves, and with
+    it those of what was made of it."""
+    url = f"sqlite:///{tmp_path / 'relay.db'}"
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "HEAD", "0037")
+        migrations.upgrade(url)
+    squashed = b'svc-seal-v1\n{"provenance":{"merge":{"from":["a"],"strategy":"squash"}}}'
+    seals = [("a", b"", 50), ("b", squashed, 20), ("c", b"no payload", 30), ("d", b"", 60), ("e", b"", 70)]
+    with sqlite3.connect(tmp_path / "relay.db") as db:
+        db.execute("PRAGMA foreign_keys=OFF")
+        for generation, (name, payload, at) in enumerate(seals, 1):
+            db.execute(
+                "INSERT INTO seal (id, repo_id, branch, generation, root, payload, signature, account_id, "
+                "device_key_id, message, created_at) "
+                "VALUES (?, 'r', 'main', ?, x'', ?, x'', 'a', 'k', 'm', ?)",
+                (name, generation, payload, at),
+            )
+        db.execute("INSERT INTO seal_source VALUES ('b', 0, 'a'), ('c', 0, 'a')")
+        db.execute("INSERT INTO seal_parent VALUES ('c', 0, 'b'), ('d', 0, 'c'), ('e', 0, 'd')")
+    migrations.upgrade(url)
+    with sqlite3.connect(tmp_path / "relay.db") as db:
+        named = db.execute("SELECT seal_id, strategy FROM seal_source ORDER BY seal_id").fetchall()
+        assert named == [("b", "squash"), ("c", None)]
+        placed = db.execute("SELECT id, order_at FROM seal ORDER BY id").fetchall()
+        assert placed == [("a", None), ("b", 50), ("c", 50), ("d", None), ("e", None)]
+
+
 def test_upgrading_again_changes_nothing(tmp_path):
     url = f"sqlite:///{tmp_path / 'relay.db'}"
     migrations.upgrade(url)

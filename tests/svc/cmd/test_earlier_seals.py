@@ -197,7 +197,10 @@ def test_a_range_with_merges_is_that_of_git(linked: Svc) -> None:
     for typed in (f"{old}..{new}" for old in ends for new in ends):
         ours = {one["id"] for one in json.loads(linked("log", typed, "--json", "id").out)}
         assert ours == set(git("log", "--format=%s", typed).split()), typed
-    for typed in (*ends, "main^", "side^^", "side^1~2", "side^0"):
+    for typed in ends:
+        ours = [one["id"] for one in json.loads(linked("log", typed, "--first-parent", "--json", "id").out)]
+        assert ours == git("log", "--first-parent", "--format=%s", typed).split(), typed
+    for typed in (*ends, "main^", "side^^", "side^1~2", "side^0", "side~1^2", "side^^2~1"):
         assert _id(linked, typed) == git("log", "-1", "--format=%s", typed), typed
 
 

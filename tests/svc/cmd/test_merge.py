@@ -277,3 +277,35 @@ def test_status_says_that_a_merge_is_open(folder: Folder) -> None:
     assert json.loads(folder.ok("status", "--json", "merging").out) == {"merging": "side"}
     folder.ok("merge", "--continue")
     assert "not pushed yet" not in folder.ok("status").err
+
+
+def told(folder: Folder, *words: str) -> list[str]:
+    return [one["message"] for one in json.loads(folder.ok("log", *words, "--json", "message").out)]
+
+
+def blamed(folder: Folder, *words: str) -> dict[str, str]:
+    """The message of the seal that each line comes from."""
+    messages = {one["id"]: one["message"] for one in json.loads(folder.ok("log", "--json", "id,message").out)}
+    lines = json.loads(folder.ok("blame", "page", *words, "--json", "seal_id,text").out)
+    return {one["text"]: messages[one["seal_id"]] for one in lines}
+
+
+def test_log_and_blame_tell_what_was_merged(folder: Folder) -> None:
+    folder.push({"page": PAGE}, "first")
+    ours, theirs = PAGE.replace("line 1\n", "ONE\n"), PAGE.replace("line 9\n", "NINE\n")
+    side = folder.sides({"page": ours}, {"page": theirs})
+    folder.ok("merge", "side")
+    merge = folder.ok("merge", "--continue", "-m", "Join").out.strip()
+    assert told(folder) == ["Join", "ours", "theirs", "first"]
+    assert told(folder, "--first-parent") == ["Join", "ours", "first"]
+    assert told(folder, "page") == ["Join", "ours", "theirs", "first"]
+    assert told(folder, "page", "--first-parent") == ["Join", "ours", "first"]
+    assert told(folder, "--follow", "page") == ["Join", "ours", "theirs", "first"]
+    lines = blamed(folder)
+    assert (lines["ONE"], lines["line 5"], lines["NINE"]) == ("ours", "first", "theirs")
+    assert blamed(folder, "--first-parent")["NINE"] == "Join"
+    (merged, *others) = json.loads(folder.ok("log", "--json", "id,merged").out)
+    assert merged == {"id": merge, "merged": [side]}
+    assert {tuple(one["merged"]) for one in others} == {()}
+    before = json.loads(folder.ok("log", "--first-parent", "--json", "id").out)[1]["id"]
+    assert f"Merge:  {before[:12]} {side[:12]}\n" in folder.ok("log", "-n", "1", "--stat").out

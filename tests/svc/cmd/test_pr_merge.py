@@ -47,6 +47,15 @@ def log(folder: Folder) -> list[str]:
     return [one["message"] for one in json.loads(folder.ok("log", "main", "--json", "message").out)]
 
 
+def blamed(folder: Folder, path: str, *options: str) -> list[tuple[str, str]]:
+    """The lines of a file, each with the message of its seal."""
+    lines = json.loads(folder.ok("blame", path, *options, "--json", "seal_id,text").out)
+    return [
+        (one["text"], folder.ok("show", one["seal_id"], "--json", "message", "--jq", ".message").out.strip())
+        for one in lines
+    ]
+
+
 def changed(*pairs: tuple[int, str]) -> str:
     page = PAGE
     for line, text in pairs:
@@ -84,6 +93,10 @@ def test_each_way(folder: Folder, option: list[str], messages: list[str]) -> Non
     folder.ok("pull")
     page = changed((1, "ONE"), (9, "NINE")) if option else changed((9, "NINE"))
     assert folder.files() == {"page": page, "new": "1\n"}
+    assert blamed(folder, "new") == [("1", "topic 2")]
+    if option:
+        assert dict(blamed(folder, "page"))["NINE"] == "topic 1"
+        assert dict(blamed(folder, "page", "--first-parent"))["NINE"] == messages[-3]
     assert json.loads(folder.ok("pr", "view", n, "--json", "state").out)["state"] == "merged"
     assert [one["name"] for one in json.loads(folder.ok("repo", "branch", "--json", "name").out)] == ["main"]
     if option:
@@ -116,7 +129,9 @@ def test_a_conflict_names_the_files_and_the_way_out_which_works(folder: Folder) 
     folder.ok("resolve", "page", "--mine")
     folder.ok("push", "-m", "Join main")
     folder.ok("pr", "merge", n)
+    assert log(folder) == ["Bring it (#1)", "Join main", "ours", "topic 1", "x"]
     folder.ok("switch", "main")
+    assert "topic 1" in {message for _, message in blamed(folder, "new")}
     assert folder.files() == {"page": changed((5, "theirs")), "new": "1\n"}
 
 

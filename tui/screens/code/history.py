@@ -38,6 +38,7 @@ class History(Differing, FileView):
                     seal.id,
                     (
                         (f"{seal.id[:8]} ", "accent"),
+                        ("⑂ " if seal.merged else "", "dim"),
                         (safe(seal.message.partition("\n")[0]), "text"),
                     ),
                     (
@@ -105,7 +106,8 @@ class History(Differing, FileView):
             elif here == self.of.head:
                 step(ids, 0)
             else:  # between two that changed the file
-                self.svc.load(contents.history(repo.id, here, path), partial(of_seal, ids))
+                line = contents.history(repo.id, here, path, first_parent=True)
+                self.svc.load(line, partial(of_seal, ids))
 
         def of_seal(ids: list[str], seals: list[SealSummary], at: float) -> None:
             made = next((seal.id for seal in seals if seal.id in ids), None)
@@ -125,4 +127,4 @@ class History(Differing, FileView):
             else:  # the newest text is that of the branch, and can be edited there
                 self.of.go_to(ref, self.of.head or ids[0])
 
-        self.svc.load(contents.history(repo.id, ref, path), of_branch)
+        self.svc.load(contents.history(repo.id, ref, path, first_parent=True), of_branch)

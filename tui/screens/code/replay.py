@@ -78,7 +78,8 @@ class Replay(FileView):
             self._arrange()
             self._go_on()
 
-        self.svc.load(contents.history(self.of.repo.id, self.of.ref_name, path), paint)
+        line = contents.history(self.of.repo.id, self.of.ref_name, path, first_parent=True)
+        self.svc.load(line, paint)
 
     def _go_on(self) -> None:
         playing = self._playing

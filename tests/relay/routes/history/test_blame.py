@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,8 @@ from sqlalchemy import func, select
 from relay.db.schema.seal import blame_cache
 from tests.depth import DEEP, rounds
 from tests.relay.conftest import Account, Relay
-from tests.relay.histories import Repository, create
+from tests.relay.histories import create
+from tests.relay.routes.history.real_git import Git, owners
 
 SEALS = 30
 WORDS = ("alpha", "beta", "gamma", "delta", "}", "", "return")
@@ -32,53 +31,9 @@ def http(relay: Relay, owner: Account) -> Any:
         yield client
 
 
-class Git:
-    """A repository of the real git whose commits stand for seals."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.seal_of: dict[str, str] = {}
-        self.run("init", "-q", "-b", "main")
-
-    def run(self, *arguments: str) -> str:
-        identity = {
-            f"GIT_{who}_{what}": "t@example.org"
-            for who in ("AUTHOR", "COMMITTER")
-            for what in ("NAME", "EMAIL")
-        }
-        clean = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
-        done = subprocess.run(
-            ["git", *arguments], cwd=self.folder, env={**identity, **clean}, check=True, capture_output=True
-        )
-        return done.stdout.decode()
-
-    def commit(self, files: dict[str, bytes], seal_id: str) -> str:
-        for path, data in files.items():
-            (self.folder / path).write_bytes(data)
-        self.run("add", "-A")
-        self.run("commit", "-q", "--allow-empty", "-m", seal_id)
-        return self.name(seal_id)
-
-    def name(self, seal_id: str) -> str:
-        commit = self.run("rev-parse", "HEAD").strip()
-        self.seal_of[commit] = seal_id
-        return commit
-
-    def blame(self, commit: str, path: str) -> list[str]:
-        lines = self.run("blame", "--porcelain", commit, "--", path).splitlines()
-        return [self.seal_of[line[:40]] for line in lines if line[:40] in self.seal_of and line[40:41] == " "]
-
-
 @pytest.fixture
 def git(tmp_path: Path) -> Git:
     return Git(tmp_path)
-
-
-def owners(repo: Repository, seal_id: str, path: str = "f.txt") -> list[str]:
-    body = repo.get(f"/seals/{seal_id}/blame/{path}")
-    found = [one["seal_id"] for one in body["ranges"] for _ in range(one["start"], one["end"] + 1)]
-    assert len(found) == body["lines"]
-    return found
 
 
 def edited(lines: list[bytes], rng: random.Random) -> list[bytes]:
@@ -239,9 +194,9 @@ def test_versions_are_found_however_far_they_lie_apart(
         other[created - 1]["a"] = None
     other[254]["a"] = b"first\nsecond\n"
     seals = repo.seal(*other)
-    for head, owners in ((253, [created]), (259, [created, 254])):
+    for head, expected in ((253, [created]), (259, [created, 254])):
         found = repo.get(f"/seals/{seals[head]}/blame/a")["ranges"]
-        assert [one["seal_id"] for one in found] == [seals[at] for at in owners]
+        assert [one["seal_id"] for one in found] == [seals[at] for at in expected]
 
 
 def test_merges_of_merges_hundreds_deep(http: httpx.Client, owner: Account) -> None:
