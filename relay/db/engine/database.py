@@ -5,8 +5,8 @@
     async with db.write("repo 3f…") as tx:  # commits on leaving, rolls back on an exception
         won = await tx.run(statements.MOVE_REF, id=..., old=..., new=...)
 
-Statements are module constants of `relay.db` and of the rows of subjects, compiled once for each dialect. A list parameter
-bound with `bindparam(..., expanding=True)` is expanded and, when long, split into several executions.
+Statements are module constants of `relay.db` and of the rows of subjects, compiled once for each dialect. A list
+parameter bound with `bindparam(..., expanding=True)` is expanded and, when long, split into several executions.
 """
 
 from __future__ import annotations
