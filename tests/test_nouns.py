@@ -63,7 +63,7 @@ TESTED = {
     "auth": "tests/relay/auth/test_session.py",
     "cli_grant": "tests/relay/auth/test_device_grant.py",
     "handle": "tests/relay/auth/test_local_account.py",
-    "payload": "tests/relay/routes/test_chunked.py",
+    "payload": "tests/relay/domain/storage/test_chunked.py",
     "settings": "tests/relay/auth/test_browser.py",
     "sign_in": "tests/relay/auth/test_browser.py",
     "sync": "tests/relay/http/test_live_http.py",

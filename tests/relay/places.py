@@ -20,7 +20,7 @@ from relay.domain.upkeep.verification import audit
 from relay.objects.store import ObjectStore
 from relay.run import cli
 from tests import buckets, databases
-from tests.relay.service.live_world import opened, world
+from tests.relay.domain.live.live_world import opened, world
 
 OWNER = "test"  # as `buckets.packs` names the node
 WITHOUT_GRACE = """

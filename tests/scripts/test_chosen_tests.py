@@ -23,8 +23,8 @@ def chosen(*changed: str) -> list[str]:
     [
         ("localstore/core/lane/crdt.py", "tests/localstore/core/lane/test_crdt.py"),
         ("localstore/sync/compose.py", "tests/localstore/sync/test_uncarried.py"),
-        ("svc/cmd/label/label.py", "tests/relay/routes/collaboration/test_label.py"),
-        ("relay/domain/repository/repo.py", "tests/relay/routes/test_repo.py"),
+        ("svc/cmd/label/label.py", "tests/relay/domain/discussion/test_label.py"),
+        ("relay/domain/repository/repo.py", "tests/relay/domain/repository/test_repo.py"),
         ("tui/text.py", "tests/tui/code/test_overview.py"),
         ("tests/transcripts/issues.md", "tests/svc/test_transcripts.py"),
         ("docs/guide/live.md", "tests/test_guide_runs.py"),

@@ -22,7 +22,7 @@ from relay.domain.repository import repo as repositories
 from relay.domain.storage import chunked
 from relay.gate.gate import _require_node_can
 from tests.relay.chunked_files import cut
-from tests.relay.service.live_world import World, world
+from tests.relay.domain.live.live_world import World, world
 
 EDIT = OPERATIONS["comment.edit"]
 

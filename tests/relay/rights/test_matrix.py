@@ -58,7 +58,7 @@ MISSING = {
     "DELETE /api/v1/repos/{id}/listing",
     "GET /api/v1/repos/{id}/webhooks/{hook}/deliveries/{delivery}",
 }
-# Whoever has the role may give it up: tests/relay/access.
+# Whoever has the role may give it up: tests/relay/domain/access.
 OWN = {"collaborator.remove"}
 
 

@@ -19,9 +19,9 @@ from relay.memory.fair import WORK
 from relay.service.history.archive import archive
 from relay.service.history.compare import compare
 from relay.service.history.history_pack import history_pack
-from tests.relay.service.live.test_landing import finalize, prepare
-from tests.relay.service.live_world import World, world
-from tests.relay.service.test_costs import flat, single
+from tests.relay.domain.live.live_world import World, world
+from tests.relay.domain.live.test_landing import finalize, prepare
+from tests.relay.domain.test_costs import flat, single
 
 FILES = 700
 Asked = Callable[[View, str], Awaitable[Reply]]

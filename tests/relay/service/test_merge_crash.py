@@ -23,7 +23,7 @@ from relay.domain.sealing import trees
 from relay.service.merging import auto, prepare
 from relay.service.merging import merge as finalize
 from relay.service.proposal import proposal
-from tests.relay.service.live_world import Device, World, opened, world
+from tests.relay.domain.live.live_world import Device, World, opened, world
 
 
 async def sealed(a: Device, branch: str, path: str, content: bytes) -> str:

@@ -27,8 +27,8 @@ from relay.node import Node
 from tests.patience import until
 from tests.relay.conftest import Account, Relay, two_relays
 from tests.relay.domain.git.conftest import Git
+from tests.relay.domain.live.live_world import World, world
 from tests.relay.histories import create, ok, own
-from tests.relay.service.live_world import World, world
 
 Maker = Callable[..., Account]
 Client = Callable[..., httpx.Client]
@@ -38,7 +38,7 @@ ROOT = Path(__file__).parents[4]
 KILLED = """
 import asyncio, os, pathlib, signal, sys
 from relay.domain.git import build, serving
-from tests.relay.service.live_world import opened
+from tests.relay.domain.live.live_world import opened
 
 left = int(sys.argv[3])
 build.LOT, build.PACK_BYTES, build.LOOSE = 2, 3000, 3

@@ -18,8 +18,8 @@ from localstore.core.rights.policy import Policy
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from tests.relay.conftest import Relay
+from tests.relay.domain.checks.runs import refused
 from tests.relay.histories import create, ok
-from tests.relay.routes.collaboration.runs import refused
 
 FILES = {"secret/plan.txt": b"planned\n", "secret/open/a.txt": b"open\n", "main.txt": b"main\n"}
 

@@ -15,10 +15,10 @@ from relay.db.schema import tables
 from relay.service.merging import trial
 from relay.service.proposal import elsewhere
 from tests.relay.conftest import Account, Relay
+from tests.relay.domain.repository.test_fork import fork, purge
 from tests.relay.histories import Repository, compared, create, ok, own
 from tests.relay.merges import PAGE, files, finalize, merge, payload, prepare, put
 from tests.relay.proposing import code
-from tests.relay.routes.test_fork import fork, purge
 
 BLOB = b"\0" + bytes(range(256)) * 20
 THEIRS = {"page": put(9, b"NINE"), "bytes.bin": BLOB}

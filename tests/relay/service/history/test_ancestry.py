@@ -16,7 +16,7 @@ from relay.db.engine.database import Tx
 from relay.db.schema import tables
 from relay.service.history import ancestry
 from relay.service.history.ancestry import relation
-from tests.relay.service.live_world import START, World, world
+from tests.relay.domain.live.live_world import START, World, world
 
 Parents = Mapping[str, Sequence[str]]
 

@@ -18,8 +18,8 @@ from relay.domain.repository import ref
 from relay.domain.sealing import trees
 from relay.memory import texts as heavy
 from relay.service.history import blame
-from tests.relay.service.live.test_landing import delta
-from tests.relay.service.live_world import Device, world
+from tests.relay.domain.live.live_world import Device, world
+from tests.relay.domain.live.test_landing import delta
 
 
 async def test_no_text_is_cut_into_lines_on_the_event_loop(

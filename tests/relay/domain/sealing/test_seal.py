@@ -30,7 +30,7 @@ from relay.db.schema import tables
 from relay.domain.repository import ref as refs
 from relay.domain.sealing import seal
 from relay.memory.lanes import LaneKey
-from tests.relay.service.live_world import ORIGIN, World, world
+from tests.relay.domain.live.live_world import ORIGIN, World, world
 
 
 @pytest.fixture

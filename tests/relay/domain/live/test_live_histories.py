@@ -14,7 +14,7 @@ from localstore.core.model.live import LaneState, UpdateAnswer
 from localstore.core.model.ref import RefCreate, StaleHead
 from relay.domain.repository import ref as refs
 from relay.domain.upkeep import verification
-from tests.relay.service.live_world import Device, World, world
+from tests.relay.domain.live.live_world import Device, World, world
 
 PATHS = ("a", "d/b", "d/c")
 STEPS = 60

@@ -11,9 +11,9 @@ from localstore.core.limits import ASSET_FILE, CHUNK_MANIFEST, CHUNK_MAX
 from localstore.core.storage import chunks
 from tests.relay.chunked_files import Large, large, send_chunks
 from tests.relay.conftest import Relay
+from tests.relay.domain.release.test_release import World, collected, put, released, used
+from tests.relay.domain.release.test_release import world as world
 from tests.relay.histories import ok
-from tests.relay.routes.catalog.test_release import World, collected, put, released, used
-from tests.relay.routes.catalog.test_release import world as world
 
 
 def listed(http: httpx.Client, url: str, raw: bytes, **query: Any) -> httpx.Response:

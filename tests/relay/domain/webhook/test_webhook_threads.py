@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tests.relay.domain.webhook.test_webhook import hook, repo, target
 from tests.relay.histories import Repository, ok
 from tests.relay.receiver import Receiver
-from tests.relay.routes.collaboration.test_webhook import hook, repo, target
 
 __all__ = ["repo", "target"]
 

@@ -10,7 +10,7 @@ from sqlalchemy import update
 from relay.db.schema import tables
 from relay.domain.upkeep.verification import usage
 from relay.run.maintenance import Maintenance
-from tests.relay.service.live_world import World, world
+from tests.relay.domain.live.live_world import World, world
 
 
 async def findings(w: World) -> list[str]:

@@ -11,8 +11,8 @@ import pytest
 from localstore.core import limits
 from relay.domain.checks import check as rules
 from tests.relay.conftest import Account, Relay
+from tests.relay.domain.checks.runs import checks, refused, run, sealed
 from tests.relay.histories import Repository, ok, own
-from tests.relay.routes.collaboration.runs import checks, refused, run, sealed
 
 
 @pytest.fixture

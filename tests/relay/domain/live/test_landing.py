@@ -28,7 +28,7 @@ from localstore.core.validation import checked
 from relay.domain.live import landing
 from relay.domain.sealing import trees
 from tests.patience import PATIENCE
-from tests.relay.service.live_world import Device, World, world
+from tests.relay.domain.live.live_world import Device, World, world
 
 Tree = dict[str, bytes | None]
 

@@ -16,7 +16,7 @@ from localstore.core.model.seal import PrepareSealsRequest, SealBudgetExceeded, 
 from relay.db.schema import tables
 from relay.domain.live import rules
 from relay.domain.sealing import trees
-from tests.relay.service.live_world import Device, World, world
+from tests.relay.domain.live.live_world import Device, World, world
 
 BIG = b"\0" * (limits.BLOB_FILE + 1)
 

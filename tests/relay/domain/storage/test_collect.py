@@ -23,7 +23,7 @@ from relay.domain.upkeep import verification
 from relay.domain.upkeep.verification import usage
 from relay.objects import store as objects
 from tests import buckets
-from tests.relay.service.live_world import World, opened, world
+from tests.relay.domain.live.live_world import World, opened, world
 
 NOW = -60_000  # grace: everything that was seen until a minute from now is old enough
 

@@ -23,7 +23,7 @@ from relay.http.limiter import Limiter
 from relay.memory.fair import WORK, Share
 from scripts.attack.attackers import across
 from tests.patience import PATIENCE
-from tests.relay.service.live_world import Device, World, opened, world
+from tests.relay.domain.live.live_world import Device, World, opened, world
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from relay.db.schema import tables
 from relay.domain.live import branch_base, landing, lane
 from relay.domain.repository import ref as refs
 from relay.domain.upkeep import upkeep, verification
-from tests.relay.service.live.test_landing import Tree, finalize, land, now, prepare
-from tests.relay.service.live_world import Device, World, world
+from tests.relay.domain.live.live_world import Device, World, world
+from tests.relay.domain.live.test_landing import Tree, finalize, land, now, prepare
 
 FILES: Tree = {"a/x": b"ax", "a/y": b"ay", "a/d/z": b"z", "b": b"b", "bin": b"\0bytes"}
 OF_BRANCHES = ("lane", "lane_dir", "lane_log", "lane_final", "checkpoint", "prepare", "replica")

@@ -20,7 +20,7 @@ from relay.domain.live import epochs
 from relay.domain.live import lane as lanes
 from relay.domain.upkeep.verification.frontier import check as audit_frontier
 from relay.memory.lanes import LaneKey
-from tests.relay.service.live_world import World, world
+from tests.relay.domain.live.live_world import World, world
 
 
 @pytest.fixture

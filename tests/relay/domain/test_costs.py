@@ -27,8 +27,8 @@ from relay.domain.live import epochs
 from relay.domain.live.lane_work import Bench
 from relay.domain.sealing import seal, trees
 from relay.service.history import sealed
-from tests.relay.service.live.test_landing import finalize, land, prepare
-from tests.relay.service.live_world import Device, World, world
+from tests.relay.domain.live.live_world import Device, World, world
+from tests.relay.domain.live.test_landing import finalize, land, prepare
 
 
 @pytest.fixture

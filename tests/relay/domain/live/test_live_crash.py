@@ -13,7 +13,7 @@ import msgspec
 from localstore.core.identity.keys import DeviceKey
 from localstore.core.lane.lane import Lane
 from localstore.core.model.seal import Prepared
-from tests.relay.service.live_world import Device, World, opened, world
+from tests.relay.domain.live.live_world import Device, World, opened, world
 
 EDITS = 20
 
@@ -41,7 +41,8 @@ async def test_a_kill_between_prepare_and_finalize_loses_nothing(tmp_path: Path)
     async with opened(tmp_path):
         pass  # the database outlives the process
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.relay.service.test_live_crash", str(tmp_path)], stdout=subprocess.PIPE
+        [sys.executable, "-m", "tests.relay.domain.live.test_live_crash", str(tmp_path)],
+        stdout=subprocess.PIPE,
     )
     assert process.stdout is not None
     lines: list[bytes] = []

@@ -12,8 +12,8 @@ from relay.domain.upkeep.upkeep import purge
 from relay.objects.store import STALE_TOUCH
 from tests.relay.chunked_files import large, send
 from tests.relay.conftest import Relay
+from tests.relay.domain.storage.test_chunked import seal_file
 from tests.relay.histories import create
-from tests.relay.routes.test_chunked import seal_file
 
 FILE = large(7)
 LATER = -60_000  # grace: everything seen until a minute from now is old enough

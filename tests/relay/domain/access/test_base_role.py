@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from localstore.core import limits
 from relay.db.schema import tables
-from tests.relay.access.test_organisation import INVITES, TRANSFERS, Person, World, code, name, world
+from tests.relay.domain.access.test_organisation import INVITES, TRANSFERS, Person, World, code, name, world
 from tests.relay.histories import Repository, ok
 
 __all__ = ["world"]

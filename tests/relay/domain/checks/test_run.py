@@ -17,8 +17,8 @@ from localstore.core.model.collaboration.run import RunCreate
 from localstore.core.validation import checked
 from relay.db.schema import tables
 from tests.relay.conftest import Account, Relay
+from tests.relay.domain.checks.runs import checks, refused, run, sealed
 from tests.relay.histories import Repository, compared, create, ok
-from tests.relay.routes.collaboration.runs import checks, refused, run, sealed
 
 People = tuple[Callable[..., Account], Callable[..., httpx.Client]]
 

@@ -16,7 +16,7 @@ from relay.db.live import lane as lanes
 from relay.domain.live import checkpoint
 from relay.domain.live.live import accept
 from tests.databases import POSTGRES
-from tests.relay.service.live_world import World, world
+from tests.relay.domain.live.live_world import World, world
 
 sqlite_only = pytest.mark.skipif(POSTGRES, reason="asks SQLite for its plan")
 

@@ -25,7 +25,7 @@ from localstore.core.validation import checked
 from relay.db.schema import tables
 from relay.domain.live import checkpoint, live
 from relay.domain.live import lane as lanes
-from tests.relay.service.live_world import Device, World, world
+from tests.relay.domain.live.live_world import Device, World, world
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.relay.access.test_organisation import INVITES, World, world
+from tests.relay.domain.access.test_organisation import INVITES, World, world
 from tests.relay.histories import ok
 
 __all__ = ["world"]  # the fixture
