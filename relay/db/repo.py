@@ -97,6 +97,7 @@ VISIBLE = select(*COLUMNS, ROLE).select_from(_FROM).where(repo.c.id == bindparam
 _SEEN = select(*COLUMNS, ROLE).select_from(_FROM)
 _NAMED = and_(account.c.handle == bindparam("owner"), repo.c.name == bindparam("name"))
 ONE = select(*COLUMNS, ROLE).select_from(_FROM).where(repo.c.id == bindparam("id"))
+ALIVE_ONE = ONE.where(ALIVE)
 BY_NAME = _SEEN.where(_NAMED, VISIBLE_TO_ME)
 ANY_BY_NAME = _SEEN.where(_NAMED, ALIVE)  # whoever asks; what it tells reaches only its owner
 BY_ALIAS = (

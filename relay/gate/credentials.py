@@ -26,6 +26,7 @@ from relay.caller import Caller, Principal, Sight
 from relay.db.identity import device_key as device_keys
 from relay.db.identity import gate
 from relay.db.identity import session as sessions
+from relay.gate import named
 from relay.http import cookies
 from relay.http.body import Incoming
 from relay.http.routing import Route
@@ -42,6 +43,7 @@ class Credentials:
         self._node = node
         self._op = route.operation.needs
         self._streamed = route.stream
+        self._password = route.password
         self._open_to_all = route.operation.about == "node"
         self._seen = route.about_repo  # with the session the gate reads the repository
         self._about_repo = route.path.startswith("/api/v1/repos/{id}")
@@ -56,14 +58,15 @@ class Credentials:
         An invalid Authorization header or signature is refused on every route (Unauthorized, NotBound). A
         stale cookie is ignored on open routes, since browsers send it unasked, and refused on others. Raises
         Forbidden for a token that is restricted to something else, and for a change by cookie from another
-        site.
+        site. Routes for git know no cookies, and for them such a token is one that may not see the
+        repository.
         """
         headers = request.headers
         if "authorization" in headers:
             await self._by_token(caller, request, incoming, body, params)
         elif "signature-input" in headers or "signature" in headers:
             await self._by_key(caller, request, incoming, body)
-        elif "cookie" in headers:
+        elif "cookie" in headers and not self._password:
             await self._by_cookie(caller, request, params)
 
     async def _by_token(
@@ -73,9 +76,13 @@ class Credentials:
         values = headers.getall("authorization")
         if len(values) != 1:
             raise Unauthorized("Authorization appears twice; send it once")
-        verdict = await self._authorized(bearer.text_in_authorization(values[0]), params)
+        if self._password:
+            verdict = await self._seeing(caller, bearer.text_in_password(values[0]), params)
+        else:
+            verdict = await self._authorized(bearer.text_in_authorization(values[0]), params)
         bound = verdict.token.capability.bound_key
-        if request.method not in SAFE_METHODS or "signature-input" in headers or "signature" in headers:
+        changes = request.method not in SAFE_METHODS and not self._password
+        if changes or "signature-input" in headers or "signature" in headers:
             if bound is None:
                 raise NotBound("this token is bound to no key and cannot sign a change; run: svc login")
             parsed = request_signature.parse(headers.items())
@@ -137,6 +144,22 @@ class Credentials:
         if needed not in caps and "talk" in caps:
             raise Forbidden(ssh.READS_AND_TALKS, reason=ssh.TALKS)
         verdict.token.authorize(needed, _moment(now_ms() // 1000), repo=repo, audience=self._audience)
+        return verdict
+
+    async def _seeing(self, caller: Caller, text: str, params: dict[str, str]) -> Verdict:
+        """The verdict on a token that verifies, and the sight of the repository of the path: of one that the
+        token is not for it is that of one that does not exist."""
+        verdict = await self._node.sign_in.tokens.inspect(text, self._node.signer.public_keys)
+        row = await named.row_at(
+            self._node.db, params["owner"], params["name"].removesuffix(".git"), verdict.account_id
+        )
+        repo = _repo(row[0]) if row is not None else None
+        moment = _moment(now_ms() // 1000)
+        try:
+            verdict.token.authorize(self._op, moment, repo=repo, audience=self._audience)
+        except Forbidden:
+            row = None
+        caller.sight = Sight(row)
         return verdict
 
     async def _sign_in(

@@ -34,12 +34,13 @@ from localstore.core.model.auth import IdentityLevel
 from localstore.core.model.sync import PROTOCOL
 from localstore.core.rights import OPERATIONS, Operation
 from localstore.core.validation import refusal
-from relay.base.clock import now_ms
 from relay.base.edition import EDITION
 from relay.caller import Caller, Sight, View
 from relay.db import repo as repos
 from relay.db.engine.database import Contended, ForeignKeyViolation, Row
 from relay.gate import credentials
+from relay.gate.named import row_at
+from relay.http import problems
 from relay.http.address import client_address, network
 from relay.http.body import Incoming
 from relay.http.buffers import Lease
@@ -113,7 +114,19 @@ def handler_of(route: Route, node: Node) -> Handle:
             await asyncio.shield(caller.abandon(error))
             raise
 
-    return handle
+    return _told_as_text(handle) if route.password else handle
+
+
+def _told_as_text(handle: Handle) -> Handle:
+    """A handler that answers git where its caller is not known, or may not see."""
+
+    async def answer(request: Request, params: Mapping[str, str]) -> Answer:
+        try:
+            return await handle(request, params)
+        except (Unauthorized, NotFound) as error:
+            return Answer(problems.to_git(error))
+
+    return answer
 
 
 async def on_socket(caller: Caller, operation: str, repo_id: str, work: Callable[[View], Awaitable[T]]) -> T:
@@ -240,13 +253,11 @@ async def view_of(operation: Operation, caller: Caller, repo_id: str) -> View:
 
 async def view_at(operation: Operation, caller: Caller, owner: str, name: str) -> View:
     """The repository at OWNER/NAME, now or before a rename, for one operation on it, as `view_of`. Raises
-    NotFound where it is missing or hidden."""
-    about = {"owner": owner.lower(), "name": name.lower()}
+    NotFound where it is missing or hidden. `caller.sight`, if the gate had one, is of these names."""
+    if caller.sight is not None:
+        return await _made_view(operation, caller, caller.sight.row)
     account = caller.principal.account_id if caller.principal else ""
-    row = await caller.node.db.lookup(repos.BY_NAME, **about, account=account)
-    if row is None:
-        row = await caller.node.db.lookup(repos.BY_ALIAS, **about, account=account, now=now_ms())
-    return await _made_view(operation, caller, row)
+    return await _made_view(operation, caller, await row_at(caller.node.db, owner, name, account))
 
 
 async def _made_view(operation: Operation, caller: Caller, row: Row | None) -> View:

@@ -164,6 +164,8 @@ def _problems(route: Route) -> set[int]:
 
 def _security(route: Route) -> list[dict[str, list[str]]] | None:
     rights = route.operation
+    if route.password:
+        return [{}, {"bearer": []}, {"password": []}]
     if rights.about == "node":
         return None
     if rights.about == "browser":
@@ -179,5 +181,10 @@ def _schemes() -> dict[str, Any]:
             "scheme": "bearer",
             "description": "A capability token. Every POST, PUT, PATCH and DELETE with it also carries a "
             "request signature (RFC 9421, tag svc-req-v1) by the key the token is bound to.",
+        },
+        "password": {
+            "type": "http",
+            "scheme": "basic",
+            "description": "A capability token as the password, for git; the name counts for nothing.",
         },
     }

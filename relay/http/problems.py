@@ -10,12 +10,14 @@ from relay.base.clock import now_ms
 
 _ENCODER = msgspec.json.Encoder()
 MEDIA = "application/problem+json"
+TEXT = "text/plain; charset=utf-8"
 NO_STORE = {"cache-control": "no-store"}
 
 # Missing, hidden, flag off, unknown path: always exactly these bytes (docs/design/008).
 NOT_FOUND_BODY = _ENCODER.encode(
     {"type": "about:blank", "title": "Not Found", "status": 404, "code": "not_found"}
 )
+NOT_FOR_GIT = b"there is no such repository here, or this account and token may not read all of it\n"
 
 
 def not_found() -> HTTPResponse:
@@ -45,6 +47,15 @@ def response(error: SvcError) -> HTTPResponse:
         **extra,
     }
     return HTTPResponse(_ENCODER.encode(body), error.status, headers=headers, content_type=MEDIA)
+
+
+def to_git(error: Unauthorized | NotFound) -> HTTPResponse:
+    """The same for git, which shows text to the person who waits, and asks for a password only after a 401
+    with this challenge."""
+    if isinstance(error, NotFound):
+        return HTTPResponse(NOT_FOR_GIT, 404, headers=dict(NO_STORE), content_type=TEXT)
+    headers = {**NO_STORE, "www-authenticate": 'Basic realm="svc", charset="UTF-8"'}
+    return HTTPResponse(f"{error.detail}\n", 401, headers=headers, content_type=TEXT)
 
 
 def rate_headers(error: SvcError) -> dict[str, str]:

@@ -106,6 +106,7 @@ class Route:
     per_minute: int | None
     forms: bool
     gzip: bool
+    password: bool
     name: str
     summary: str
 
@@ -178,6 +179,7 @@ def route(
     per_minute: int | None = None,
     forms: bool = False,
     gzip: bool = False,
+    password: bool = False,
     name: str = "",
 ) -> Callable[[Handler], Handler]:
     """Declare a route.
@@ -189,7 +191,9 @@ def route(
     route has; `others`: statuses of success beside `status`. `max_body`: bytes. `cost`: tokens of the rate
     limit. `media`: content type of the answer if not JSON. `per_minute`: a strict limit for each address.
     `forms`: the body may also come from an HTML form. `gzip`: it may be compressed; `max_body` counts what it
-    unpacks to. `name`: in logs and OpenAPI, if not noun and function; each route has its own.
+    unpacks to. `password`: it reads the repository {owner}/{name} for git, so the token may come as a
+    password, no request needs a signature, and refusals are text. `name`: in logs and OpenAPI, if not noun
+    and function; each route has its own.
     """
     rights = OPERATIONS[operation]
     if flag is None and rights.about == "repository":
@@ -223,6 +227,7 @@ def route(
             per_minute=per_minute,
             forms=forms,
             gzip=gzip,
+            password=password,
             name=name or f"{_noun(handler.__module__)}.{handler.__name__}",
             summary=(inspect.getdoc(handler) or handler.__name__).splitlines()[0],
         )

@@ -55,6 +55,7 @@ class Tokens:
         self._size = size
         self._known: OrderedDict[bytes, Verdict] = OrderedDict()
         self._guard: Guard | None = None
+        self._root_keys: dict[int, bytes] = {}
         self._loaded = 0.0
 
     async def inspect(self, text: str, root_keys: RootKeys) -> Verdict:
@@ -79,8 +80,15 @@ class Tokens:
             self._known.popitem(last=False)
         return verdict
 
+    async def public_keys(self, root_keys: RootKeys) -> dict[int, bytes]:
+        """The signer's public keys, asked for at most every half minute."""
+        if self._guard is None or time.monotonic() - self._loaded >= _ROOT_KEYS_AGE:
+            await self._load(root_keys)
+        return self._root_keys
+
     async def _load(self, root_keys: RootKeys) -> Guard:
-        self._guard = Guard(await root_keys())
+        self._root_keys = await root_keys()
+        self._guard = Guard(self._root_keys)
         self._loaded = time.monotonic()
         return self._guard
 

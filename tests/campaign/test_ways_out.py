@@ -21,6 +21,7 @@ from tests.campaign.ways_out_of import (  # noqa: F401 - they fill the table
     checks,
     cloud,
     forks,
+    git,
     merges,
     merging,
     models,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import NamedTuple
 
 from localstore.core.encoding import b64u, unb64u
@@ -37,11 +38,41 @@ def authorization(raw: bytes) -> str:
 
 
 def text_in_authorization(value: str) -> str:
-    """The token text of an Authorization header. Raises Unauthorized for another scheme."""
+    """The token text of an Authorization header. Raises Unauthorized for another scheme, and for a whole
+    script token."""
     scheme, _, text = value.partition(" ")
     if scheme.lower() != "bearer":
         raise Unauthorized("the Authorization header must read: Bearer TOKEN")
+    _refuse_private_key(text)
     return text
+
+
+def text_in_password(value: str) -> str:
+    """As `text_in_authorization`, but the token may also be the password of Basic (RFC 7617), as git sends
+    it; the name beside it counts for nothing."""
+    scheme, _, text = value.partition(" ")
+    if scheme.lower() != "basic":
+        return text_in_authorization(value)
+    try:
+        name, colon, password = base64.b64decode(text, validate=True).decode("utf-8").partition(":")
+    except ValueError:
+        colon = ""
+    if not colon:
+        raise Unauthorized("the Authorization header must read: Basic, then NAME:TOKEN in base64")
+    _refuse_private_key(name)
+    _refuse_private_key(password)
+    return password
+
+
+def _refuse_private_key(text: str) -> None:
+    """Raise Unauthorized for a whole script token, which no server is sent."""
+    if text.startswith((SCRIPT_TOKEN_PREFIX, _FIRST_PREFIX)):
+        raise Unauthorized(
+            f"{text.partition('_')[0]}_… is a script token with its private key, which no server may see; "
+            "revoke it, put a new one into SVC_TOKEN, and let git take its password from there: "
+            "svc auth setup-git",
+            reason="token",
+        )
 
 
 class ScriptToken(NamedTuple):

@@ -233,7 +233,7 @@ def mint(
 
 def attenuate(
     raw: bytes,
-    root_public_key: bytes,
+    root_public_keys: Mapping[int, bytes],
     *,
     ops: Iterable[str] | None = None,
     repo: bytes | None = None,
@@ -243,7 +243,7 @@ def attenuate(
     """A token narrowed offline to these operations, repository, ref and end.
 
     Raises Invalid for a name that the guard refuses, or a result that is too long; Unauthorized if `raw` is
-    no token of `root_public_key`.
+    no token of one of the keys.
     """
     operations = sorted(set(ops or ()))
     if not all(re.fullmatch(_NAME, name) for name in (*operations, *([] if ref is None else [ref]))):
@@ -262,8 +262,8 @@ def attenuate(
         raise Invalid(
             "a token can be narrowed to operations, a repository, a ref and an end; one is unusable"
         )
-    public = _root_public_key(root_public_key)
-    token = _unauthorized_on_failure(lambda: Biscuit.from_bytes(raw, public))
+    roots: dict[int | None, PublicKey] = {n: _root_public_key(key) for n, key in root_public_keys.items()}
+    token = _unauthorized_on_failure(lambda: Biscuit.from_bytes(raw, roots.__getitem__))
     block = BlockBuilder("; ".join(checks))
     narrowed = bytes(
         _unauthorized_on_failure(lambda: token.append(block)).to_bytes()

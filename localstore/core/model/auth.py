@@ -250,6 +250,13 @@ class ScriptToken(Model, frozen=True):
     expires_at: str
 
 
+class TokenKeys(Model, frozen=True):
+    """Root key id → Ed25519 public key (base64url) of whoever mints the tokens of this node. With it a client
+    narrows a token by itself."""
+
+    keys: dict[str, str]
+
+
 USER_INFO = Endpoint("GET", "/auth/userinfo", returns=UserInfo)
 GUEST_LOGIN = Endpoint("POST", "/auth/guest-login", returns=SessionGrant, status=201, keyed=False)
 REFRESH = Endpoint("POST", "/auth/refresh", returns=SessionGrant, keyed=False)
@@ -260,6 +267,7 @@ _TOKENS = "/api/v1/auth/tokens"
 SESSIONS = Endpoint("GET", _TOKENS, query=PageQuery, returns=Page[Session])
 REVOKE: Endpoint[None] = Endpoint("DELETE", f"{_TOKENS}/{{id}}", status=204)
 CREATE_TOKEN = Endpoint("POST", _TOKENS, body=ScriptTokenRequest, returns=ScriptToken, status=201)
+TOKEN_KEYS = Endpoint("GET", "/api/v1/auth/token-keys", returns=TokenKeys)
 
 _GRANT = "/api/v1/auth/cli"
 DEVICE_CODE = Endpoint("POST", f"{_GRANT}/device-code", body=DeviceCodeStart, returns=DeviceCode, keyed=False)

@@ -59,6 +59,7 @@ OPERATIONS: tuple[Operation, ...] = (
     signed_in("session.list", "read", guest=True),
     signed_in("session.revoke", "admin", guest=True),
     in_browser("token.create"),
+    open_to_all("token.keys"),
     open_to_all("terminal.start"),
     in_browser("terminal.approve"),
     open_to_all("terminal.claim"),

@@ -1,6 +1,8 @@
 """`git clone https://HOST/OWNER/NAME.git`, with or without `.git` (gitprotocol-http(5)).
 
-Refusals are plain text, or a packet of the protocol, since git shows these to the person who waits.
+Refusals are plain text, or a packet of the protocol, since git shows these to the person who waits. git asks
+for a password only after a 401, so without credentials that is the answer for what is hidden and missing
+alike, and with them it is 404.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ class RefsQuery(msgspec.Struct, frozen=True):
     "/{owner}/{name}/info/refs",
     operation="git.fetch",
     flag=REPOSITORIES,
+    password=True,
     media=REFS,
     errors=(413, 503),
     cost=5,
@@ -54,6 +57,7 @@ async def info_refs(caller: Caller, owner: str, name: str, query: RefsQuery, req
     "/{owner}/{name}/git-upload-pack",
     operation="git.fetch",
     flag=REPOSITORIES,
+    password=True,
     media=PACK,
     max_body=GIT_REQUEST,
     stream=True,
@@ -76,6 +80,7 @@ async def upload_pack(caller: Caller, owner: str, name: str, request: Request, u
     "/{owner}/{name}/git-receive-pack",
     operation="git.push",
     flag=REPOSITORIES,
+    password=True,
     media=TEXT,
     max_body=GIT_REQUEST,
     stream=True,

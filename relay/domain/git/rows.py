@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import and_, bindparam, select
 
 from relay.db.engine.upsert import InsertNew
-from relay.db.repo import ALIVE, PUBLIC
+from relay.db.repo import ALIVE
 from relay.db.schema.account import account
 from relay.db.schema.git import git_person
 from relay.db.schema.ref import ref
@@ -30,5 +30,7 @@ PERSONS = select(git_person.c.account_id, git_person.c.person).where(git_person.
 KEEP_PERSON = InsertNew(git_person)
 HANDLES = select(account.c.id, account.c.handle).where(account.c.id.in_(_ACCOUNTS))
 
-# Those of these repositories that git may read.
-READABLE = select(repo.c.id).where(and_(repo.c.id.in_(bindparam("ids", expanding=True)), ALIVE, PUBLIC))
+# Those of these repositories that somebody may read with git.
+READABLE = select(repo.c.id).where(
+    and_(repo.c.id.in_(bindparam("ids", expanding=True)), ALIVE, repo.c["class"] != "private_e2ee")
+)

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from localstore.core.errors import NotFound, TooLarge, Unavailable
+from localstore.core.errors import NotFound, TooLarge, Unauthorized, Unavailable
 from localstore.core.limits import MIB
 from localstore.core.rights import OPERATIONS
 from relay.base.logs import logger
 from relay.caller import Caller, View
+from relay.db import repo as repos
 from relay.db.engine.database import Tx
 from relay.domain.git import process, rows
 from relay.domain.git.build import Unfinished, build, refs_of
@@ -19,7 +20,7 @@ from relay.domain.git.reading import PackStream, read
 from relay.events import log
 from relay.events.jobs import SECOND, Pace
 from relay.events.log import Logged
-from relay.gate.gate import view_at, view_of
+from relay.gate.gate import view_at
 from relay.node import Node
 from relay.service.history import sealed
 
@@ -38,6 +39,10 @@ DEADLINE = 3600 * SECOND  # of a build: one seal may bring many GiB, and is expo
 WAITED = 600.0  # seconds after which nobody waits any more; who still wants it asks again
 _READS = OPERATIONS["history.pack"]  # what git is given is a part of history, with all that it names
 LISTS_LATER = "version=2"  # of the protocol: the refs are asked for in a request of its own
+SIGN_IN = (
+    "what is private here asks for a sign-in: svc login, then svc auth setup-git; "
+    "the password is a token that svc gives to git"
+)
 _ANNOUNCED = b"001e# service=git-upload-pack\n0000"
 _REFS_ASKED = b"command=ls-refs"
 
@@ -65,11 +70,16 @@ def register(node: Node) -> None:
 
 
 async def view(caller: Caller, owner: str, name: str) -> View:
-    """The repository as git reads it, without an account. Raises NotFound where it is hidden, not public,
-    encrypted end to end, or not shown as a whole: what is left out of a commit changes its id."""
-    nobody = Caller(caller.node, None, caller.address, lease=caller.lease)
-    found = await view_at(_READS, nobody, owner, name.removesuffix(".git"))
-    _require_readable(found)
+    """The repository as the caller reads it with git. Raises NotFound where it is missing or hidden,
+    encrypted end to end, or not shown as a whole: what is left out of a commit changes its id. Without
+    credentials that is Unauthorized, for all of these alike."""
+    try:
+        found = await view_at(_READS, caller, owner, name.removesuffix(".git"))
+        _require_readable(found)
+    except NotFound:
+        if caller.principal is None:
+            raise Unauthorized(SIGN_IN) from None
+        raise
     return found
 
 
@@ -141,12 +151,11 @@ async def _is_current(view: View, cache: Cache) -> bool:
 
 
 async def carry_on(node: Node, repo_id: str) -> None:
-    """Build what is missing for git; a repository that it may not read is left alone. What is not finished in
-    time is work for another job, which goes on there."""
+    """Build what is missing for git; a repository that nobody reads with it is left alone. What is not
+    finished in time is work for another job, which goes on there."""
     cache = _cache(node, repo_id)
     try:
-        found = await view_of(_READS, Caller(node, None, ""), repo_id)
-        _require_readable(found)
+        found = await whole_view(node, repo_id)
         added = await build(found, cache, node.config.git_cache)
     except Unfinished:
         await _add_job(node, repo_id)
@@ -157,6 +166,17 @@ async def carry_on(node: Node, repo_id: str) -> None:
     else:
         if added > MUCH:  # what is little is left to the hourly sweep, which looks at all of them
             await process.in_build(_make_room, node, repo_id)
+
+
+async def whole_view(node: Node, repo_id: str) -> View:
+    """The repository as git may read it, for the relay itself: who reads is asked at each request. Raises
+    NotFound for one that nobody reads with git."""
+    row = await node.db.lookup(repos.ALIVE_ONE, id=repo_id, account="")
+    if row is None:
+        raise NotFound
+    found = View(node=node, principal=None, address="", repo=repos.row(row), operation=_READS)
+    _require_readable(found)
+    return found
 
 
 async def sweep(node: Node) -> None:
@@ -190,7 +210,7 @@ def _require_git() -> None:
 
 
 def _require_readable(view: View) -> None:
-    if not view.repo.public or not sealed.shows_all(view):
+    if not sealed.shows_all(view):
         raise NotFound
     sealed.require_plaintext(view)
 

@@ -228,3 +228,4 @@ async def change(caller: Caller, body: HandleChoice) -> Handle:
 
 
 serves(auth.CREATE_TOKEN, operation="token.create", errors=(403, 429), forms=True)(tokens.create)
+serves(auth.TOKEN_KEYS, operation="token.keys", errors=(503,))(tokens.list_keys)

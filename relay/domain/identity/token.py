@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from localstore.core.encoding import b64u
 from localstore.core.errors import Forbidden, Invalid
 from localstore.core.identity import bearer
 from localstore.core.identity.keys import DeviceKey
-from localstore.core.model.auth import IdentityLevel, ScriptToken, ScriptTokenRequest
+from localstore.core.model.auth import IdentityLevel, ScriptToken, ScriptTokenRequest, TokenKeys
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
 from relay.domain.identity import audit
@@ -51,3 +52,10 @@ async def create(caller: Caller, body: ScriptTokenRequest) -> ScriptToken:
             tx, me.account_id, "token.create", plan.id, label=name, access=body.access, address=caller.address
         )
     return answer
+
+
+async def list_keys(caller: Caller) -> TokenKeys:
+    """Public keys by which tokens of this node verify"""
+    node = caller.node
+    keys = await node.sign_in.tokens.public_keys(node.signer.public_keys)
+    return TokenKeys(keys={str(number): b64u(public) for number, public in keys.items()})

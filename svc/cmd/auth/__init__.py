@@ -10,6 +10,8 @@ GROUPS = {
 
 COMMANDS: dict[str, Registration] = {
     "auth status": Registration("auth.status:status", "Show who you are on the server, and until when"),
+    "auth setup-git": Registration("auth.git:setup_git", "Let git read private repositories by this sign-in"),
+    "auth git-credential": Registration("auth.git:git_credential", "Answer git's question for a password"),
     "auth token list": Registration("auth.token:list_tokens", "List your sessions and script tokens"),
     "auth token revoke": Registration("auth.token:revoke", "End a session or script token"),
     "auth device add": Registration(

@@ -13,6 +13,7 @@ from localstore.core.limits import LABEL_CHARS
 from localstore.core.model import auth
 from localstore.core.model.auth import HandleTaken
 from localstore.core.paths import terminal_safe
+from svc.cmd.auth import git
 from svc.cmd.frame.context import Ctx
 from svc.console import Column, answers
 
@@ -43,6 +44,13 @@ def login(
     new_key: Annotated[
         bool, typer.Option("--new-key", help="Give this machine a new key first, as after a revocation")
     ] = False,
+    git_credential: Annotated[
+        bool | None,
+        typer.Option(
+            "--git-credential/--no-git-credential",
+            help="Let git read private repositories by this sign-in; else asked on a terminal",
+        ),
+    ] = None,
 ) -> None:
     """Sign in to a server
 
@@ -57,6 +65,7 @@ def login(
     svc login --server node.example --device-key --handle alice
     svc login --device-key --handle alice --pair BCDF-GHJK-LMNP --name laptop
     svc login --new-key
+    svc login --git-credential
     """
     if (handle or pair) and not device_key:
         raise UsageError("--handle and --pair belong to --device-key; add it")
@@ -65,6 +74,10 @@ def login(
     chosen = device_name(name) if name else ""
     run = ctx.obj
     origin = run.sign_in_server
+    if git_credential:
+        from svc.flows.git import settings
+
+        settings.require_free(origin)
     from svc.flows.sign_in.login import by_browser, by_device_key
     from svc.http.origin import is_loopback
 
@@ -94,6 +107,8 @@ def login(
         COLUMNS,
         value=who,
     )
+    if git_credential or (git_credential is None and git.offer(ctx, origin)):
+        ctx.out.note(git.register(origin)[0])
 
 
 def device_name(typed: str) -> str:

@@ -27,6 +27,10 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "refused; see": ROW,
         "still waiting; see": ROW,
     },
+    ("usage", "auth setup-git"): {
+        "git is not installed here": ROW,
+        "git runs this, and says on stdin": "who runs it by hand wants what the row does",
+    },
     ("usage", "inbox"): {
         "is none of done, read and unread": ROW,
         "say which: svc inbox": ROW,

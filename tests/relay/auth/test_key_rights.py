@@ -94,8 +94,8 @@ def test_a_full_session_registers_a_full_key(terminal, device):
 def test_a_narrowed_token_hands_nothing_on(relay, terminal, device):
     one, machine = terminal(), device()
     soon = datetime.now(UTC) + timedelta(minutes=5)
-    (root,) = relay.run(relay.node.signer.public_keys()).values()
-    lent = Terminal(relay.url, one.key, attenuate(one.token, root, expires=soon))
+    roots = relay.run(relay.node.signer.public_keys())
+    lent = Terminal(relay.url, one.key, attenuate(one.token, roots, expires=soon))
     assert lent.send("POST", PAIR).status_code == 403
     assert register(lent, machine).status_code == 201
     assert machine.client(None).send("POST", PAIR).status_code == 403

@@ -34,7 +34,8 @@ USER, SESSION, REPO = b"u" * 16, b"s" * 16, b"r" * 16
 ROOT = bytes(range(32))
 ROOT_PUBLIC = root_public(ROOT)
 DEVICE = DeviceKey.generate(b"\x07" * 32)
-GUARD = Guard({1: ROOT_PUBLIC})
+ROOTS = {1: ROOT_PUBLIC}
+GUARD = Guard(ROOTS)
 
 GUEST = frozenset({"read", "star", "documents"})
 MEMBER = frozenset({"read", "write", "admin", "star", "documents"})
@@ -95,7 +96,7 @@ def test_a_minted_token_has_the_promised_size_and_reads_back(
     [{"ops": ["read"]}, {"repo": REPO}, {"ref": "main"}, {"expires": NOW}, {"ops": ["read"], "repo": REPO}],
 )
 def test_one_attenuation_keeps_the_promised_size(narrowing: dict[str, object]) -> None:
-    narrowed = attenuate(minted(), ROOT_PUBLIC, **narrowing)  # type: ignore[arg-type]
+    narrowed = attenuate(minted(), ROOTS, **narrowing)  # type: ignore[arg-type]
     assert 258 <= len(narrowed) <= 600
     GUARD.inspect(narrowed)
 
@@ -159,7 +160,7 @@ def test_an_expired_token_says_so() -> None:
 
 
 def test_one_inspected_token_authorizes_many_requests() -> None:
-    token = GUARD.inspect(attenuate(minted(), ROOT_PUBLIC, ops=["read", "write"], repo=REPO, ref="main"))
+    token = GUARD.inspect(attenuate(minted(), ROOTS, ops=["read", "write"], repo=REPO, ref="main"))
     for _ in range(3):
         token.authorize("read", NOW, repo=REPO, ref="main")
         token.authorize("write", NOW, repo=REPO, ref="main")
@@ -204,9 +205,7 @@ def test_a_panic_of_the_library_is_a_refused_token_and_an_interrupt_stays_one() 
 
 def test_the_earliest_end_counts() -> None:
     sooner = NOW + timedelta(minutes=5)
-    raw = attenuate(
-        attenuate(minted(), ROOT_PUBLIC, expires=sooner), ROOT_PUBLIC, expires=END + timedelta(days=9)
-    )
+    raw = attenuate(attenuate(minted(), ROOTS, expires=sooner), ROOTS, expires=END + timedelta(days=9))
     token = GUARD.inspect(raw)
     assert token.capability.expires == sooner
     with pytest.raises(Unauthorized):
@@ -250,7 +249,7 @@ def test_narrowing_is_the_intersection_of_every_block(
     raw = minted()
     wanted = [block for block in blocks if block != (None, None, None)]
     for ops, place, branch in wanted:
-        raw = attenuate(raw, ROOT_PUBLIC, ops=ops, repo=place, ref=branch)
+        raw = attenuate(raw, ROOTS, ops=ops, repo=place, ref=branch)
     allowed = all(
         (ops is None or op in ops) and place in (None, repo) and branch in (None, ref)
         for ops, place, branch in wanted
@@ -279,18 +278,18 @@ def test_narrowing_is_the_intersection_of_every_block(
 )
 def test_attenuate_refuses_what_the_guard_would_not_read(narrowing: dict[str, object]) -> None:
     with pytest.raises(Invalid):
-        attenuate(minted(), ROOT_PUBLIC, **narrowing)  # type: ignore[arg-type]
+        attenuate(minted(), ROOTS, **narrowing)  # type: ignore[arg-type]
 
 
 def test_attenuate_stops_at_the_limits() -> None:
     raw = minted()
     for _ in range(5):
-        raw = attenuate(raw, ROOT_PUBLIC, ops=["read"])
+        raw = attenuate(raw, ROOTS, ops=["read"])
     GUARD.inspect(raw)
     with pytest.raises(Invalid, match="too often"):
-        attenuate(raw, ROOT_PUBLIC, ops=["read"])
+        attenuate(raw, ROOTS, ops=["read"])
     with pytest.raises(Unauthorized):
-        attenuate(b"junk", ROOT_PUBLIC, ops=["read"])
+        attenuate(b"junk", ROOTS, ops=["read"])
     assert "more than 6 blocks" in refused(appended('check if op("read")', raw))
 
 
@@ -398,7 +397,7 @@ def test_an_authority_block_of_another_form_is_refused(source: str) -> None:
 def test_another_encoding_of_a_revoked_token_keeps_its_revocation_id() -> None:
     raw = minted()
     malleated = raw + bytes([0x98, 0x06, 0x01])  # an unknown protobuf field, which readers skip
-    narrowed = attenuate(malleated, ROOT_PUBLIC, ops=["read"])
+    narrowed = attenuate(malleated, ROOTS, ops=["read"])
     revoked = GUARD.inspect(raw).capability.revocation_ids[0]
     assert malleated != raw
     assert revoked in GUARD.inspect(malleated).capability.revocation_ids
@@ -422,7 +421,7 @@ def test_caps_cannot_be_widened_by_editing_bytes() -> None:
     refused(wide.replace(b"reae", b"read"))
 
 
-_GOOD = attenuate(minted(), ROOT_PUBLIC, ops=["read"], repo=REPO, expires=END)
+_GOOD = attenuate(minted(), ROOTS, ops=["read"], repo=REPO, expires=END)
 _SAYS = GUARD.inspect(_GOOD).capability
 
 

@@ -16,13 +16,11 @@ from sqlalchemy import update
 
 from localstore.core.errors import TooLarge
 from localstore.core.limits import MIB
-from relay.caller import Caller
 from relay.db.schema import tables
 from relay.domain.git import build as building
 from relay.domain.git import process, serving
 from relay.domain.git.build import Unfinished, build
 from relay.domain.git.cache import Cache, caches, size_of
-from relay.gate.gate import view_of
 from relay.node import Node
 from tests.patience import until
 from tests.relay.conftest import Account, Relay, two_relays
@@ -91,7 +89,7 @@ def _cache(made: World) -> Cache:
 
 
 async def _build(made: World, **settings: float) -> int:
-    view = await view_of(serving._READS, Caller(made.node, None, ""), made.repo_id)
+    view = await serving.whole_view(made.node, made.repo_id)
     return await build(view, _cache(made), made.node.config.git_cache, **settings)
 
 

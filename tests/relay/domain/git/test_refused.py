@@ -65,20 +65,20 @@ def make_private(relay: Relay, mine: Repository) -> None:
 def test_the_next_request_finds_nothing(
     relay: Relay, git: Git, account: Maker, client: Client, close: Callable[[Relay, Repository], None]
 ) -> None:
-    """All of it, whoever asks, as of a repository that never was."""
+    """As of a repository that never was: git is asked to sign in, in case."""
     mine = public(account, client)
     git.clone(mine, "work")
     close(relay, mine)
     refused = git.tried("fetch", at="work")
-    assert (refused.returncode, "not found" in refused.stderr) == (128, True)
-    for http in (client(), mine.http):
-        for name in (mine.body["full_name"], f"{mine.body['full_name']}.git"):
-            for path in (REFS, "info/refs?service=git-receive-pack", "info/refs"):
-                assert compared(http.get(f"/{name}/{path}")) == compared(http.get(f"/nobody/nothing/{path}"))
+    assert (refused.returncode, "could not read Username" in refused.stderr) == (128, True)
+    for name in (mine.body["full_name"], f"{mine.body['full_name']}.git"):
+        for path in (REFS, "info/refs?service=git-receive-pack", "info/refs"):
+            there, missing = (compared(client().get(f"/{one}/{path}")) for one in (name, "nobody/nothing"))
+            assert (there[0], there) == (401, missing)
     for path in (PACK, PUSH):
         names = (mine.body["full_name"], "no/no")
         there, missing = (_posted(client(), f"/{name}/{path}") for name in names)
-        assert (there[0], there) == (404, missing)
+        assert (there[0], there) == (401, missing)
 
 
 def _posted(http: httpx.Client, path: str) -> tuple[int, bytes, dict[str, str]]:
@@ -168,4 +168,4 @@ def test_no_body_breaks_it(relay: Relay, account: Maker, client: Client, body: b
 
 def test_names_cannot_lead_elsewhere(client: Client) -> None:
     for name in ("..%2f..", "%2e%2e/x", "a/..%00", "a/.git", "a/b%2f..%2fc.git", "a/-c", "-c/a.git"):
-        assert client().get(f"/{name}/{REFS}").status_code in (404, 422, 400)
+        assert client().get(f"/{name}/{REFS}").status_code in (404, 422, 400, 401)

@@ -1,0 +1,15 @@
+"""Repositories by the names in an address."""
+
+from __future__ import annotations
+
+from relay.base.clock import now_ms
+from relay.db import repo as repos
+from relay.db.engine.database import Database, Row
+
+
+async def row_at(db: Database, owner: str, name: str, account: str) -> Row | None:
+    """The repository at OWNER/NAME, now or before a rename, as this account sees it ("" is nobody's). None
+    where it is missing or hidden, after the same work."""
+    about = {"owner": owner.lower(), "name": name.lower(), "account": account}
+    row = await db.lookup(repos.BY_NAME, **about)
+    return row if row is not None else await db.lookup(repos.BY_ALIAS, **about, now=now_ms())

@@ -1,0 +1,110 @@
+"""The password with which git reads one repository: a token narrowed to reading it, for an hour.
+
+git runs a credential helper with `get`, `store` or `erase`, and tells it lines of `name=value`
+(git-credential(1)). Nothing is stored here, so there is nothing to erase: each `get` narrows anew.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from localstore.core.encoding import unb64u
+from localstore.core.errors import Invalid, NotFound, ServerMisbehaved, UsageError
+from localstore.core.identity import bearer
+from localstore.core.identity.capability import attenuate
+from localstore.core.model import auth
+from localstore.core.names import parse_repo
+from svc.api import Api
+from svc.flows.git.settings import USE_PATH, settings_of
+from svc.http.client import Http
+from svc.http.credential import Credential
+from svc.http.origin import parse_origin
+from svc.http.session import Sessions
+
+LIFETIME = timedelta(hours=1)
+NAME = "svc"  # that git sends beside the token, which says whose it is
+
+
+class Password(msgspec.Struct, frozen=True):
+    """What git sends. `expires`: seconds since 1970."""
+
+    username: str
+    password: str
+    expires: int
+
+    def lines(self) -> str:
+        """As git reads it; git before 2.40 knows no end and skips it."""
+        return f"username={self.username}\npassword={self.password}\npassword_expiry_utc={self.expires}\n"
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """For what git needs a password. `path`: None where git does not say it."""
+
+    origin: str
+    path: str | None
+
+
+def read_request(text: str) -> Asked | None:
+    """What git asks, from its lines; None for what is no server of the web. The last line of a name
+    counts."""
+    members: dict[str, str] = {}
+    for line in text.split("\n"):
+        if not line:
+            break
+        name, _, value = line.partition("=")
+        members[name] = value
+    if members.get("protocol") not in ("https", "http"):
+        return None
+    try:
+        origin = parse_origin(f"{members['protocol']}://{members.get('host', '')}")
+    except UsageError:
+        return None
+    return Asked(origin, members.get("path"))
+
+
+def password_for(asked: Asked, sessions: Sessions) -> Password | None:
+    """The password for what git asks; None where nobody is signed in there, so that git asks elsewhere.
+
+    Raises Unauthorized for a session that has expired, UsageError where git does not say the repository, and
+    NotFound where the account does not see it.
+    """
+    credential = sessions.credential(asked.origin)
+    if credential is None:
+        return None
+    if asked.path is None:
+        raise UsageError(
+            f"git does not say which repository of {asked.origin} it asks for; run: "
+            f"git config --global {settings_of(asked.origin)}.{USE_PATH} true"
+        )
+    owner, name = _names(asked.path)
+    api = Api(Http(asked.origin, credential))
+    try:
+        repo_id = api.repo.find(owner, name).id
+        keys = api.send(auth.TOKEN_KEYS).keys
+    finally:
+        api.close()
+    return narrowed(credential, repo_id, keys)
+
+
+def narrowed(credential: Credential, repo_id: str, keys: dict[str, str]) -> Password:
+    """The token of a credential, for reading one repository, for an hour. `keys`: as in `TokenKeys`."""
+    expires = datetime.fromtimestamp(time.time(), UTC) + LIFETIME
+    try:
+        roots = {int(number): unb64u(key) for number, key in keys.items()}
+        repo = bytes.fromhex(repo_id)
+        raw = attenuate(bearer.from_text(credential.token), roots, ops=["read"], repo=repo, expires=expires)
+    except (Invalid, ValueError) as error:
+        raise ServerMisbehaved(f"the token cannot be narrowed to one repository: {error}") from None
+    return Password(NAME, bearer.to_text(raw), int(expires.timestamp()))
+
+
+def _names(path: str) -> tuple[str, str]:
+    """Owner and name of the repository at a path of git's."""
+    try:
+        address = parse_repo("/".join(path.strip("/").split("/")[:2]).removesuffix(".git"))
+    except Invalid as error:
+        raise NotFound(error.detail) from None
+    return address.owner, address.name

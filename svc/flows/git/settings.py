@@ -1,0 +1,91 @@
+"""The lines of git's configuration that make git ask svc for the passwords of one server.
+
+    [credential "https://node.example"]
+        helper =
+        helper = !'/usr/bin/svc' auth git-credential
+        useHttpPath = true
+
+The empty helper takes back those that are configured for all servers, which would store what lasts an hour.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from localstore.core.errors import ClientError, UsageError
+
+HELPER, USE_PATH = "helper", "useHttpPath"
+WORDS = "auth git-credential"
+
+
+def settings_of(origin: str) -> str:
+    """The section of git's settings for a server: `credential.https://HOST`."""
+    return f"credential.{origin}"
+
+
+def program() -> str:
+    """The git of this machine. Raises UsageError if there is none."""
+    found = shutil.which("git")
+    if found is None:
+        raise UsageError("git is not installed here; install it, then run: svc auth setup-git")
+    return found
+
+
+def has_helper(origin: str) -> bool:
+    """Whether git asks a helper, of svc's or another, for passwords of this very server."""
+    return any(_helpers(origin))
+
+
+def require_free(origin: str) -> None:
+    """Raise UsageError where there is no git, or where it asks another helper for this very server."""
+    others = [one for one in _helpers(origin) if one and not one.endswith(f" {WORDS}")]
+    if others:
+        raise UsageError(
+            f"git asks {others[0]} for passwords of {origin} already; if it is to use this sign-in instead, "
+            f"first run: git config --global --unset-all {settings_of(origin)}.{HELPER}"
+        )
+
+
+def write(origin: str) -> list[str]:
+    """Have git ask svc for passwords of this server, and of no other. Returns the commands that did it.
+    Raises as `require_free`."""
+    require_free(origin)
+    section = settings_of(origin)
+    lines = [
+        ("--replace-all", f"{section}.{HELPER}", ""),
+        ("--add", f"{section}.{HELPER}", f"!{shlex.quote(_own_program())} {WORDS}"),
+        ("--replace-all", f"{section}.{USE_PATH}", "true"),
+    ]
+    for words in lines:
+        done = _git("config", "--global", *words)
+        if done.returncode != 0:
+            raise ClientError(f"git could not write its settings: {done.stderr.strip()}")
+    return [shlex.join(["git", "config", "--global", *words]) for words in lines]
+
+
+def _helpers(origin: str) -> list[str]:
+    """The helpers that are set for this server alone."""
+    return _git("config", "--global", "--get-all", f"{settings_of(origin)}.{HELPER}").stdout.splitlines()
+
+
+def _git(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [program(), *words], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
+    )
+
+
+def _own_program() -> str:
+    """The path by which git starts this svc."""
+    started = Path(sys.argv[0])
+    if getattr(sys, "frozen", False):
+        return str(Path(sys.executable).resolve())
+    found = shutil.which(started.name) if started.parent == Path() else str(started.absolute())
+    if found is not None and started.name.startswith("svc") and os.access(found, os.X_OK):
+        return found
+    beside = Path(sys.executable).with_name("svc")
+    return str(beside) if beside.exists() else "svc"
