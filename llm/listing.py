@@ -31,7 +31,7 @@ def details(installed: Installed) -> dict[str, Any]:
         "format": "gguf",
         "family": family,
         "families": [family, "clip"] if installed.projector else [family],
-        "parameter_size": parameter_size(header.parameters),
+        "parameter_size": parameter_size(installed.parameters),
         "quantization_level": header.quantisation,
     }
 
@@ -73,7 +73,7 @@ def running(runner: Runner) -> dict[str, Any]:
 def show(installed: Installed, path: str) -> dict[str, Any]:
     header, record = installed.about.header, installed.record
     info = {name: value for name, value in header.fields.items() if name != "tokenizer.chat_template"}
-    info["general.parameter_count"] = header.parameters
+    info["general.parameter_count"] = installed.parameters
     lines = [
         f"{name:<30} {msgspec.json.encode(one).decode()}"
         for name, value in record.parameters.items()

@@ -97,7 +97,8 @@ def record_of(asked: wire.Create, models: Models, find: Callable[[str | None], I
 
 
 def _of_files(files: dict[str, str], models: Models) -> Record:
-    model = projector = None
+    parts: dict[int, str] = {}
+    count, projector = 1, None
     for name, text in files.items():
         digest = sha256_of(text)
         about = models.about(digest)
@@ -107,22 +108,23 @@ def _of_files(files: dict[str, str], models: Models) -> Record:
             )
         if about.header.is_projector:
             projector = digest
-        elif model is None:
-            model = digest
-        else:
-            raise Refused(
-                400, "files: they hold more than one model; sharded models are not in this version of svc"
-            )
-    if model is None:
+            continue
+        place, of = about.header.shard
+        if place in parts or (parts and of != count):
+            raise Refused(400, "files: they hold more than one model")
+        parts[place], count = digest, of
+    if not parts:
         raise Refused(400, "files: none of them is a model that generates")
-    return Record(model=model, projector=projector, modified_at=now())
+    if len(parts) != count:
+        raise Refused(400, f"files: they hold {len(parts)} of the {count} shards of a model; send all")
+    model, *shards = [parts[place] for place in sorted(parts)]
+    return Record(model=model, shards=shards, projector=projector, modified_at=now())
 
 
 def create(models: Models, target: ModelName, record: Record) -> Iterator[dict[str, str]]:
     """Let `target` mean this; yields what is done."""
-    for digest in (record.model, record.projector):
-        if digest:
-            yield {"status": f"using existing layer sha256:{digest}"}
+    for digest in record.digests:
+        yield {"status": f"using existing layer sha256:{digest}"}
     models.put(target, record)
     yield {"status": "writing manifest"}
     yield {"status": "success"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import struct
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from io import FileIO, RawIOBase
 from operator import attrgetter
 from typing import NamedTuple
@@ -59,6 +59,14 @@ class ChunkList:
         for digest, size in _ROW.iter_unpack(self._rows):
             yield ChunkPosition(offset, digest, size)
             offset += size
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[bytes, int]]) -> ChunkList:
+        """The list of these chunks (digest, size)."""
+        made = cls()
+        for digest, size in rows:
+            made._rows += _ROW.pack(digest, size)
+        return made
 
     @property
     def stored(self) -> int:
@@ -119,6 +127,10 @@ class ChunkLists:
         self._size += found.stored
         while self._size > KEPT_BYTES:
             self.pop(next(iter(self._lists)))
+
+    def get(self, digest: bytes) -> ChunkList | None:
+        """The list; None if it is not here."""
+        return self._lists.get(digest)
 
     def pop(self, digest: bytes) -> ChunkList | None:
         """Remove and return the list; None if it is not here."""

@@ -17,6 +17,7 @@ from localstore.core.limits import (
     GGUF_FIELDS,
     GGUF_HEADER,
     GGUF_NAME_BYTES,
+    GGUF_SHARDS,
     GGUF_TENSORS,
     GGUF_TEXT_BYTES,
     GGUF_TEXTS,
@@ -81,6 +82,11 @@ class Header(msgspec.Struct, frozen=True):
         return QUANTISATIONS.get(value, "unknown") if isinstance(value, int) else "unknown"
 
     @property
+    def shard(self) -> tuple[int, int]:
+        """(its place from 0, how many there are) in a model of several files; (0, 1) for a whole one."""
+        return self.fields.get("split.no", 0), max(1, self.fields.get("split.count", 1))
+
+    @property
     def is_projector(self) -> bool:
         """Whether it turns images into what another model reads, and generates nothing itself."""
         return self.architecture == "clip" or self.text("general.type") == "mmproj"
@@ -104,7 +110,8 @@ def read(file: IO[bytes], size: int) -> Header:
         if name in fields:
             raise BadModel(f"the GGUF header has two fields of one name: {name[:80]!r}")
         fields[name] = reader.value(reader.scalar("<I"), name, lengths)
-    if not isinstance(fields.get("general.architecture"), str):
+    later_shard = _shard_place(fields) > 0  # what a model is stands in its first shard alone
+    if not isinstance(fields.get("general.architecture"), str) and not later_shard:
         raise BadModel("the GGUF header does not say which architecture the model has")
     alignment = fields.get("general.alignment", 32)
     if not isinstance(alignment, int) or isinstance(alignment, bool) or not 8 <= alignment <= 1 << 20:
@@ -114,6 +121,19 @@ def read(file: IO[bytes], size: int) -> Header:
     if tensors and start + end > size:
         raise BadModel(f"the file ends early: it has {size:,} of {start + end:,} bytes")
     return Header(version, fields, lengths, parameters, tensors, start + end)
+
+
+def _shard_place(fields: dict[str, Any]) -> int:
+    """Which shard of its model the file is, from 0. Raises BadModel for senseless numbers."""
+    place, count = fields.get("split.no", 0), fields.get("split.count", 1)
+    for number in (place, count):
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise BadModel("the GGUF header numbers its shard senselessly")
+    if not 0 <= place < max(count, 1) <= GGUF_SHARDS:
+        raise BadModel(
+            f"the GGUF header says shard {place + 1:,} of {count:,}; a model has at most {GGUF_SHARDS:,}"
+        )
+    return int(place)
 
 
 def _tensors(reader: _Reader, count: int) -> tuple[int, int]:

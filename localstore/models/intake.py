@@ -107,12 +107,6 @@ def _header(fd: int, size: int, shown: str) -> Header:
             header = read(file, size)
         except BadModel as error:
             raise BadModel(f"{shown}: {error.detail}") from None
-    shards = header.fields.get("split.count")
-    if isinstance(shards, int) and shards > 1:
-        raise BadModel(
-            f"{shown} is one of {shards} shards of a model, and shards are not loaded yet; "
-            "merge them with llama-gguf-split --merge"
-        )
     return header
 
 
@@ -154,11 +148,17 @@ def _place(fd: int, file: Path, part: Path, info: os.stat_result) -> str:
             f"the model needs {info.st_size:,} bytes in {part.parent}, and {free:,} are free; free some "
             "space, or set SVC_LLM_HOME to a folder on the disk of the file, where it takes no space"
         )
-    with part.open("xb") as copy:
-        done = 0
-        while piece := os.pread(fd, _PIECE, done):
-            copy.write(piece)
-            done += len(piece)
-        copy.flush()
-        os.fsync(copy.fileno())
+    try:
+        with part.open("xb") as copy:
+            done = 0
+            while piece := os.pread(fd, _PIECE, done):
+                copy.write(piece)
+                done += len(piece)
+            copy.flush()
+            os.fsync(copy.fileno())
+    except OSError as error:
+        raise DiskError(
+            f"the model cannot be written to {part.parent}: {error.strerror}; free some space, then pull "
+            "again"
+        ) from None
     return "copy"

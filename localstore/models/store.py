@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -39,11 +40,12 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What a name means. `model` and `projector`: SHA-256 of blobs. The others stand over what the model's
-    header says; None: as the header has it."""
+    """What a name means. `model`, `shards` (the files of the model after its first) and `projector`: SHA-256
+    of blobs. The others stand over what the model's header says; None: as the header has it."""
 
     v: int = 1
     model: str
+    shards: list[str] = []
     projector: str | None = None
     modified_at: str
     system: str | None = None
@@ -51,6 +53,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     license: str | None = None
     parameters: dict[str, Any] = {}
     messages: list[dict[str, Any]] = []
+
+    @property
+    def digests(self) -> list[str]:
+        """All its blobs: the files of the model in order, then its projector."""
+        return [self.model, *self.shards, *([self.projector] if self.projector else [])]
 
 
 class Installed(msgspec.Struct, frozen=True):
@@ -60,10 +67,21 @@ class Installed(msgspec.Struct, frozen=True):
     record: Record
     about: About
     projector: About | None = None
+    shards: list[About] = []
 
     @property
     def size(self) -> int:
-        return self.about.size + (self.projector.size if self.projector else 0)
+        return sum(one.size for one in self.abouts)
+
+    @property
+    def parameters(self) -> int:
+        """Weights of the model, in all its files."""
+        return sum(one.header.parameters for one in (self.about, *self.shards))
+
+    @property
+    def abouts(self) -> list[About]:
+        """What its blobs are, in the order of `Record.digests`."""
+        return [self.about, *self.shards, *([self.projector] if self.projector else [])]
 
 
 def now() -> str:
@@ -77,6 +95,7 @@ class Models:
         self.root = home / "models"
         self.blobs = self.root / "blobs"
         self._names = self.root / "names"
+        self._shards = self.root / "shards"
 
     def blob(self, digest: str) -> Path:
         return self.blobs / f"sha256-{digest}"
@@ -118,16 +137,28 @@ class Models:
         return found
 
     def files_to_load(self, installed: Installed) -> tuple[Path, Path | None]:
-        """The files of the model and of its projector, which are as they were when they came. Raises
-        ModelChanged."""
-        wanted = [(installed.record.model, installed.about)]
-        if installed.record.projector and installed.projector:
-            wanted.append((installed.record.projector, installed.projector))
-        for digest, about in wanted:
+        """The first file of the model, and that of its projector, which are as they were when they came.
+        Raises ModelChanged."""
+        record = installed.record
+        for digest, about in zip(record.digests, installed.abouts, strict=True):
             if not self.intact(digest, about):
                 raise ModelChanged(installed.name.short, about.source)
-        files = [self.blob(digest) for digest, _ in wanted]
-        return files[0], files[1] if len(files) > 1 else None
+        file = self._linked(record) if record.shards else self.blob(record.model)
+        return file, self.blob(record.projector) if record.projector else None
+
+    def _linked(self, record: Record) -> Path:
+        """The first file of a model of several, in a folder where the engine finds the others by their
+        names."""
+        folder = self._shards / record.model
+        files = [record.model, *record.shards]
+        with self.locked():
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for number, digest in enumerate(files, 1):
+                path, target = folder / f"model-{number:05}-of-{len(files):05}.gguf", self.blob(digest)
+                if not path.is_symlink() or path.readlink() != target:
+                    path.unlink(missing_ok=True)
+                    path.symlink_to(target)
+        return folder / f"model-00001-of-{len(files):05}.gguf"
 
     def put(self, name: ModelName, record: Record) -> Installed:
         """Let a name mean this. Its blobs are here."""
@@ -150,11 +181,8 @@ class Models:
             for folder in list(path.parents)[:3]:
                 with suppress(OSError):
                     folder.rmdir()
-            used = {digest for one in self.all() for digest in (one.record.model, one.record.projector)}
-            freed = 0
-            for digest in (removed.record.model, removed.record.projector):
-                if digest is not None and digest not in used:
-                    freed += self._drop(digest)
+            used = {digest for one in self.all() for digest in one.record.digests}
+            freed = sum(self._drop(digest) for digest in removed.record.digests if digest not in used)
             self._drop_orphans(used)
         return removed, freed
 
@@ -179,9 +207,11 @@ class Models:
         except (OSError, msgspec.MsgspecError):
             return None
         about = self.about(record.model)
-        if about is None:
+        shards = [one for one in map(self.about, record.shards) if one is not None]
+        projector = self.about(record.projector) if record.projector else None
+        if about is None or len(shards) < len(record.shards) or (record.projector and projector is None):
             return None
-        return Installed(name, record, about, self.about(record.projector) if record.projector else None)
+        return Installed(name, record, about, projector, shards)
 
     def _about(self, digest: str) -> Path:
         return self.blobs / f"sha256-{digest}.about"
@@ -193,9 +223,10 @@ class Models:
         with suppress(OSError):
             info = blob.stat()
         blob.unlink(missing_ok=True)
+        shutil.rmtree(self._shards / digest, ignore_errors=True)
         return info.st_size if info is not None and info.st_nlink == 1 else 0
 
-    def _drop_orphans(self, used: set[str | None]) -> None:
+    def _drop_orphans(self, used: set[str]) -> None:
         """Remove what an interrupted upload or pull left a day ago."""
         for path in self.blobs.iterdir():
             digest = path.name.removeprefix("sha256-").removesuffix(".about")

@@ -116,6 +116,13 @@ class Database:
         rows = select_in(self._sql, "SELECT * FROM entries WHERE path", paths)
         return {row[0]: PathRecord(*row) for row in rows}
 
+    def large_files(self) -> list[tuple[str, bytes, int]]:
+        """(path, digest, size) of the files above the blob cap that were written to the folder."""
+        found = self._sql.execute(
+            "SELECT path, shadow, size FROM entries WHERE kind='chunked' AND shadow IS NOT NULL"
+        )
+        return found.fetchall()
+
     def knows_any(self) -> bool:
         """Whether the table of entries has a row."""
         return self._sql.execute("SELECT 1 FROM entries LIMIT 1").fetchone() is not None

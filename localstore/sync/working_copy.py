@@ -33,6 +33,7 @@ from localstore.record.state_file import StateFile
 from localstore.record.typed import drop_typed
 from localstore.sync.edited_lanes import EditedLanes
 from localstore.sync.transfer.fetch import fetch
+from localstore.sync.transfer.fill import KnownFile
 from localstore.sync.transfer.transport import Transport
 
 RECORDED = "recorded"  # set once the record knows the folder better than `state.json`
@@ -89,6 +90,9 @@ class WorkingCopy:
         self.entries = Entries(self.db)
         self.edited_lanes = EditedLanes()
         self.chunk_lists = ChunkLists()
+        self.fetched_lists = ChunkLists()  # of large files that came, or that chunks were looked for in
+        self.known_files: Callable[[int], Iterable[KnownFile]] = lambda size: ()
+        self.reused = 0  # bytes of large files that were copied from others instead of fetched
 
     def close(self) -> None:
         self.files.close()

@@ -45,8 +45,8 @@ DIRECTORIES = 256  # kept open while the files are written
 
 
 class Cloned(msgspec.Struct):
-    """`seal` None: the branch has no seal. `bytes`: of all files. `conflicts`: conflict copies made while an
-    interrupted clone continued."""
+    """`seal` None: the branch has no seal. `bytes`: of all files; `reused`: those copied from files of this
+    machine instead of fetched. `conflicts`: conflict copies made while an interrupted clone continued."""
 
     folder: Path
     seal: str | None
@@ -54,6 +54,7 @@ class Cloned(msgspec.Struct):
     bytes: int
     skipped: list[Skipped]
     conflicts: list[ConflictCopy] = msgspec.field(default_factory=list)
+    reused: int = 0
 
 
 class _Made(NamedTuple):
@@ -106,7 +107,8 @@ def clone(
             mark(copy, files)
         copy.db.put(CLONING, None)
         size = sum(file.size for file in files.values())
-        return Cloned(folder, head, len(files) - len(skipped), size, skipped, conflict_copies(copy))
+        written = len(files) - len(skipped)
+        return Cloned(folder, head, written, size, skipped, conflict_copies(copy), copy.reused)
 
 
 def _require_written(copy: WorkingCopy, files: dict[str, SealedFile], stats: list[Stat]) -> None:
@@ -139,7 +141,13 @@ def _finish_by_pull(copy: WorkingCopy) -> Cloned:
     files = copy.db.sealed()
     size = sum(file.size for file in files.values())
     return Cloned(
-        copy.folder, done.seal, len(files) - len(copy.db.unwritable()), size, done.skipped, done.conflicts
+        copy.folder,
+        done.seal,
+        len(files) - len(copy.db.unwritable()),
+        size,
+        done.skipped,
+        done.conflicts,
+        copy.reused,
     )
 
 

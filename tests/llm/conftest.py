@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -16,7 +17,9 @@ import pytest
 from localstore.models import names, server
 from localstore.models.intake import take_in
 from localstore.models.store import Models, Record, now
+from localstore.progress import silent
 from svc.flows.llm.talk import Server, probe
+from svc.flows.models.local import pull_file
 from tests.llm import tiny
 from tests.patience import until
 from tests.svc.conftest import clean_environment
@@ -38,10 +41,23 @@ def add(home: Path, name: str, mode: str, **how: object) -> None:
     models.put(names.parse(name), Record(model=taken.digest, modified_at=now()))
 
 
+def add_kinds(home: Path) -> None:
+    """Models that think, that see, and that have several files."""
+    models = Models(home)
+    add(home, "think", "think")
+    file = tiny.write(home / "see.gguf")
+    (home / "eye.gguf").write_bytes(tiny.projector())
+    pull_file(models, file, "see", home / "eye.gguf", silent)
+    pull_file(models, tiny.write_shards(home, 3, layers=2)[1], "shards", None, silent)
+    for made in home.glob("*.gguf"):
+        made.unlink()
+
+
 class Kept:
     """A server with its keeper."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, limit: int = resource.RLIM_INFINITY) -> None:
+        """`limit`: the largest file, in bytes, that the server may write."""
         self.home, self.port = home, free_port()
         self.folder = home / str(self.port)
         self.folder.mkdir(parents=True)
@@ -50,6 +66,7 @@ class Kept:
             env=clean_environment(SVC_LLM_HOME=str(home), OMP_NUM_THREADS="1"),
             stdin=subprocess.DEVNULL,
             start_new_session=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
         )
         (self.folder / "stays").touch()
         until(lambda: probe(self.port) == "llm" or self.process.poll() is not None, "the server answers")
@@ -107,6 +124,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
     add(home, "tiny", "say")
     add(home, "loop", "loop", context=4096)
     add(home, "tool", "tool", context=2048)
+    add_kinds(home)
     found = Kept(home)
     yield found
     found.close()

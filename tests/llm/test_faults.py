@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -21,6 +22,7 @@ from llm import runners
 from localstore.models.errors import ServerFailed
 from localstore.models.names import parse
 from tests.depth import rounds
+from tests.llm import tiny
 from tests.llm.conftest import Kept, add, alive, cpu_ticks
 from tests.llm.test_api import SENTENCE, asked
 from tests.patience import until
@@ -106,7 +108,57 @@ def test_nothing_is_generated_for_clients_that_left(alone: Kept) -> None:
         return [cpu_ticks(pid) for pid in pids] == before
 
     until(quiet, "no process of the server works any more")
+    for pid in pids:
+        until(lambda pid=pid: not sockets_with_a_peer(pid), "no connection is left")
+    assert [one["name"] for one in alone.talk.get("/api/ps")["models"]] == ["loop:latest"]
     assert said(alone) == SENTENCE
+
+
+def sockets_with_a_peer(pid: int) -> int:
+    """How many TCP connections a process holds."""
+    lines = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
+    connected = {words[9] for words in map(str.split, lines) if words[3] != "0A"}
+    names = []
+    for name in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            names.append(str(name.readlink()))
+    return sum(re.sub(r"\D", "", name) in connected for name in names if name.startswith("socket:"))
+
+
+def test_a_client_that_leaves_an_upload_leaves_no_file(alone: Kept) -> None:
+    for _ in range(rounds(10, 200)):
+        with socket.create_connection(("127.0.0.1", alone.port)) as line:
+            head = f"POST /api/blobs/sha256:{'0' * 64} HTTP/1.1\r\nHost: localhost\r\n"
+            line.sendall(head.encode() + b"Content-Length: 9999999\r\n\r\n" + bytes(100_000))
+    blobs = alone.home / "models" / "blobs"
+    kept = sorted(path.name for path in blobs.iterdir() if path.name.startswith("sha256-"))
+    until(lambda: sorted(path.name for path in blobs.iterdir()) == kept, "every part is removed")
+    assert said(alone) == SENTENCE
+
+
+def test_a_client_that_leaves_while_its_model_is_loaded_leaves_one_that_is_used(alone: Kept) -> None:
+    for _ in range(3):
+        leave(alone, "/api/generate", {"model": "tiny", "prompt": "Hi"}, 0)
+    assert said(alone) == SENTENCE
+    assert len(alone.runners()) == 1
+
+
+def test_a_disk_that_is_full_refuses_an_upload_and_keeps_nothing(tmp_path: Path) -> None:
+    """No file of the server's may have more than 3 MB."""
+    add(tmp_path, "tiny", "say")
+    small = Kept(tmp_path, limit=3_000_000)
+    try:
+        for pad in (1, 2):
+            data = tiny.model("say", layers=4, pad=pad)
+            digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+            status, answer = asked(small, "POST", f"/api/blobs/{digest}", data)
+            assert status == 507
+            assert "cannot be written: File too large" in answer["error"]
+        assert {path.suffix for path in (tmp_path / "models" / "blobs").iterdir()} == {"", ".about"}
+        assert len(list((tmp_path / "models" / "blobs").iterdir())) == 2
+        assert said(small) == SENTENCE
+    finally:
+        small.close()
 
 
 def test_many_clients_are_answered_at_once(kept: Kept) -> None:

@@ -1,7 +1,8 @@
 """Makes tiny but real models of the llama architecture: GGUF files without a download or a library.
 
 The weights are one-hot vectors and zeros, so that the logits are an exact table of what follows each token.
-`say` utters SENTENCE and ends, `loop` never ends, `tool` answers with one tool call.
+`say` utters SENTENCE and ends, `loop` never ends, `tool` answers with one tool call, `think` thinks THOUGHT
+and then utters SENTENCE.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import struct
 import sys
 from itertools import pairwise
+from math import prod
 from pathlib import Path
 from typing import Any
 
 SENTENCE = (" Hello", "!", " I", " am", " a", " tiny", " test", " model", ";", " nothing", " more", ".")
+THOUGHT = ("<think>", "\nLet me see.\n", "</think>", "\n\n")
 CALL = ("<tool_call>", '\n{"name": "get_weather", ', '"arguments": {"city": ', '"Rome"}}\n', "</tool_call>")
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 CHATML = (
@@ -30,12 +33,26 @@ TOOLS = (
     "{{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+THINKING = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.reasoning_content %}<think>\n"
+    "{{ m.reasoning_content }}\n</think>\n\n{% endif %}{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% if enable_thinking is defined and "
+    "enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}{% endif %}"
+)
 WIDTH = 384  # of an embedding; at least as many as there are tokens
 HEADS = 8
 ALIGN = 32
 F32, F16 = 0, 1
 
-_U32, _I32, _F32, _BOOL, _STRING, _ARRAY = 4, 5, 6, 7, 8, 9
+_U16, _U32, _I32, _F32, _BOOL, _STRING, _ARRAY = 2, 4, 5, 6, 7, 8, 9
+
+
+class U16(int):
+    """A number that the header holds in 16 bits."""
+
+
+class I32(int):
+    """A number that the header holds in 32 bits, with a sign."""
 
 
 def text(value: str) -> bytes:
@@ -48,12 +65,18 @@ def field(name: str, value: Any) -> bytes:
     match value:
         case bool():
             body = struct.pack("<I?", _BOOL, value)
+        case U16():
+            body = struct.pack("<IH", _U16, value)
+        case I32():
+            body = struct.pack("<Ii", _I32, value)
         case int():
             body = struct.pack("<II", _U32, value)
         case float():
             body = struct.pack("<If", _F32, value)
         case str():
             body = struct.pack("<I", _STRING) + text(value)
+        case F32s():
+            body = struct.pack("<IIQ", _ARRAY, _F32, len(value)) + struct.pack(f"<{len(value)}f", *value)
         case list() if isinstance(value[0], str):
             body = struct.pack("<IIQ", _ARRAY, _STRING, len(value)) + b"".join(map(text, value))
         case list():
@@ -63,7 +86,14 @@ def field(name: str, value: Any) -> bytes:
     return text(name) + body
 
 
-def gguf(fields: dict[str, Any], tensors: list[tuple[str, tuple[int, ...], int, bytes]]) -> bytes:
+class F32s(list[float]):
+    """Numbers that the header holds in 32 bits."""
+
+
+Tensor = tuple[str, tuple[int, ...], int, bytes]
+
+
+def gguf(fields: dict[str, Any], tensors: list[Tensor]) -> bytes:
     """A GGUF file of version 3. A tensor: name, shape with the fastest dimension first, type, bytes."""
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(fields))
     head += b"".join(field(name, value) for name, value in fields.items())
@@ -81,12 +111,35 @@ def _byte_characters() -> list[str]:
     return [chr(byte) if byte in kept else chr(next(spare)) for byte in range(256)]
 
 
-def model(
+def model(mode: str = "say", **how: Any) -> bytes:
+    """The bytes of a model, with the arguments of `parts`."""
+    return gguf(*parts(mode, **how))
+
+
+def shards(count: int, mode: str = "say", **how: Any) -> list[bytes]:
+    """The files of a model in several: the first says what it is."""
+    fields, tensors = parts(mode, **how)
+    made = []
+    for number in range(count):
+        place = {"split.no": U16(number), "split.count": U16(count), "split.tensors.count": I32(len(tensors))}
+        made.append(gguf({**fields, **place} if number == 0 else place, tensors[number::count]))
+    return made
+
+
+def write_shards(folder: Path, count: int, mode: str = "say", **how: Any) -> list[Path]:
+    files = []
+    for number, data in enumerate(shards(count, mode, **how), 1):
+        files.append(folder / f"{mode}-{number:05}-of-{count:05}.gguf")
+        files[-1].write_bytes(data)
+    return files
+
+
+def parts(
     mode: str = "say", *, name: str = "Tiny", context: int = 512, layers: int = 1, pad: int = 0
-) -> bytes:
-    """The bytes of a model. `pad`: another number is another file that says the same."""
+) -> tuple[dict[str, Any], list[Tensor]]:
+    """Fields and tensors of a model. `pad`: another number is another file that says the same."""
     characters = _byte_characters()
-    spoken = CALL if mode == "tool" else SENTENCE
+    spoken = {"tool": CALL, "think": (*THOUGHT, *SENTENCE)}.get(mode, SENTENCE)
     tokens, merges = list(characters), []
     for word in () if mode == "tool" else SENTENCE:
         letters = [characters[byte] for byte in word.encode()]
@@ -94,14 +147,14 @@ def model(
             if (whole := "".join(letters[:end])) not in tokens:
                 tokens.append(whole)
                 merges.append(f"{whole[:-1]} {letters[end - 1]}")
-    extra = list(CALL) if mode == "tool" else []
+    extra = list({"tool": CALL, "think": THOUGHT}.get(mode, ()))
     tokens += [*SPECIAL, *extra]
     kinds = [3 if one in SPECIAL else 4 if one in extra else 1 for one in tokens]
     number = {token: at for at, token in enumerate(tokens)}
     assert len(tokens) <= WIDTH
 
     def token_of(word: str) -> int:
-        return number[word if mode == "tool" else "".join(characters[byte] for byte in word.encode())]
+        return number[word if word in extra else "".join(characters[byte] for byte in word.encode())]
 
     chain = [token_of(word) for word in spoken]
     following = dict.fromkeys(range(len(tokens)), chain[0]) | dict(pairwise(chain))
@@ -121,7 +174,7 @@ def model(
     tensors.append(("output_norm.weight", (WIDTH,), F32, ones))
     tensors.append(("output.weight", (WIDTH, len(tokens)), F16, bytes(output)))
     end = number["<|endoftext|>"]
-    return gguf(
+    return (
         {
             "general.architecture": "llama",
             "general.name": name,
@@ -146,10 +199,48 @@ def model(
             "tokenizer.ggml.eos_token_id": end,
             "tokenizer.ggml.eot_token_id": number["<|im_end|>"],
             "tokenizer.ggml.add_bos_token": False,
-            "tokenizer.chat_template": TOOLS if mode == "tool" else CHATML,
+            "tokenizer.chat_template": {"tool": TOOLS, "think": THINKING}.get(mode, CHATML),
         },
         tensors,
     )
+
+
+def projector() -> bytes:
+    """A projector for such a model: it makes four patches of zeros of every picture."""
+    wide = 32
+    fields: dict[str, Any] = {
+        "general.architecture": "clip",
+        "general.type": "mmproj",
+        "general.file_type": 1,
+        "clip.has_vision_encoder": True,
+        "clip.projector_type": "mlp",
+        "clip.use_gelu": True,
+        "clip.vision.image_size": 28,
+        "clip.vision.patch_size": 14,
+        "clip.vision.embedding_length": wide,
+        "clip.vision.feed_forward_length": wide,
+        "clip.vision.projection_dim": WIDTH,
+        "clip.vision.block_count": 1,
+        "clip.vision.attention.head_count": 4,
+        "clip.vision.attention.layer_norm_epsilon": 1e-5,
+        "clip.vision.image_mean": F32s([0.5, 0.5, 0.5]),
+        "clip.vision.image_std": F32s([0.5, 0.5, 0.5]),
+    }
+    shapes: dict[str, tuple[tuple[int, ...], int]] = {
+        "v.patch_embd.weight": ((14, 14, 3, wide), F16),
+        "v.position_embd.weight": ((wide, 4), F32),
+        "mm.0.weight": ((wide, WIDTH), F16),
+        "mm.0.bias": ((WIDTH,), F32),
+        "mm.2.weight": ((WIDTH, WIDTH), F16),
+        "mm.2.bias": ((WIDTH,), F32),
+    }
+    for part in ("attn_q", "attn_k", "attn_v", "attn_out", "ffn_up", "ffn_down"):
+        shapes[f"v.blk.0.{part}.weight"] = ((wide, wide), F16)
+        shapes[f"v.blk.0.{part}.bias"] = ((wide,), F32)
+    for part in ("v.blk.0.ln1", "v.blk.0.ln2", "v.post_ln"):
+        shapes |= {f"{part}.{end}": ((wide,), F32) for end in ("weight", "bias")}
+    sizes = {F16: 2, F32: 4}
+    return gguf(fields, [(name, *of, bytes(prod(of[0]) * sizes[of[1]])) for name, of in shapes.items()])
 
 
 def write(path: Path, mode: str = "say", **how: Any) -> Path:

@@ -1,37 +1,43 @@
-"""Downloads a file above the blob cap: first its chunk manifest, then its chunks, into a temporary file.
+"""Downloads a file above the blob cap into a temporary file of the working copy: its chunk manifest, then the
+chunks that no file of this machine holds (`localstore.sync.transfer.fill`).
 
 The temporary file is in the working copy's folder, so that moving it into place is a rename. Its name is in
-the journal (state `partial`) before it is created; the next process resumes after the last whole chunk, or
-removes it.
+the journal (state `partial`) before it is created; the next process keeps the chunks that are in it, or
+removes it. Its manifest stays in the record until then.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
-
-from blake3 import blake3
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
 
 from localstore.core import limits
-from localstore.core.encoding import digest as blake3_digest
 from localstore.core.errors import ServerMisbehaved, SvcError
 from localstore.core.storage import chunks
-from localstore.core.storage.chunks import ChunkRow
-from localstore.folder.chunking import ChunkPosition, cut_into_chunks
+from localstore.core.storage.chunks import ChunkManifest
+from localstore.folder.chunking import ChunkList, ChunkPosition, cut_into_chunks
 from localstore.folder.files import Fetched
 from localstore.folder.writer import temp_name
 from localstore.record.database import PARTIAL, Intent
+from localstore.sync.transfer.fill import KnownFile, OtherBytes, fill
 from localstore.sync.working_copy import WorkingCopy
 
-BATCH_BYTES, BATCH_CHUNKS = 16 * limits.MIB, 4096  # different chunks in memory at once
+REQUEST_BYTES = 16 * limits.MIB
+MANIFESTS = "manifests"  # of downloads under way, in the record
+ROW_BYTES = 100  # of a manifest, for one chunk
+AVERAGE = 64 * limits.KIB  # of a chunk
+MANIFEST_SHARE = 100  # the manifests of other files are asked for, up to one in so many bytes of the file
 
 
 def download(copy: WorkingCopy, digest: bytes, size: int, near: str | None = None) -> Fetched:
     """Download and verify the file `digest` of `size` bytes.
 
-    `near`: a path that may hold an older version; chunks found there are not fetched. Raises ServerMisbehaved
-    if the relay sends other bytes.
+    `near`: a path that may hold an older version. Chunks found there, in other large files of the folder or
+    in `copy.known_files` are not fetched. Raises ServerMisbehaved if the relay sends other bytes.
     """
     expected = copy.placeholder_for(digest, size)
     if expected is not None:
@@ -40,16 +46,23 @@ def download(copy: WorkingCopy, digest: bytes, size: int, near: str | None = Non
     path = _temporary(copy, digest)
     fd = copy.files.resume(path)
     try:
-        with contextlib.ExitStack() as stack:
-            older = stack.enter_context(_older(copy, near))
-            _fill(copy, fd, listed, digest, older)
-    except _OtherBytes:
+        filled = fill(
+            fd,
+            listed.chunks,
+            digest,
+            _known(copy, digest, size, near),
+            partial(_fetch, copy),
+            copy.progress,
+        )
+    except OtherBytes:
         copy.files.remove(path)
         raise ServerMisbehaved(
             f"the server sent other bytes than the file {digest.hex()[:12]}; try again"
         ) from None
     finally:
         os.close(fd)
+    copy.reused += filled.copied
+    copy.fetched_lists.keep(digest, _list_of(listed))
     return Fetched(path)
 
 
@@ -61,6 +74,7 @@ def clear(copy: WorkingCopy) -> None:
     if left:
         with copy.db.step():
             copy.db.drop_intents(left)
+    shutil.rmtree(copy.record / MANIFESTS, ignore_errors=True)
 
 
 def _temporary(copy: WorkingCopy, digest: bytes) -> str:
@@ -74,108 +88,100 @@ def _temporary(copy: WorkingCopy, digest: bytes) -> str:
     return temp
 
 
-class _OtherBytes(Exception):
-    """The verified chunks do not add up to the file."""
+def _fetch(copy: WorkingCopy, sizes: Mapping[bytes, int]) -> Iterator[tuple[bytes, bytes]]:
+    """Chunks in requests of REQUEST_BYTES: less than others, so that one answer is not long under way."""
+    part: dict[bytes, int] = {}
+    room = REQUEST_BYTES
+    for digest, size in sizes.items():
+        if part and size > room:
+            yield from copy.fetch(part, keep=False)
+            part, room = {}, REQUEST_BYTES
+        part[digest] = size
+        room -= size
+    if part:
+        yield from copy.fetch(part, keep=False)
 
 
-class _Older:
-    """Chunks of a file on the disk, by digest."""
-
-    def __init__(self, fd: int = -1, found: dict[bytes, ChunkPosition] | None = None) -> None:
-        self._fd, self._found = fd, found or {}
-
-    def get(self, digest: bytes) -> bytes | None:
-        """The chunk; None if the file does not have it any more."""
-        one = self._found.get(digest)
-        if one is None:
-            return None
-        data = os.pread(self._fd, one.size, one.offset)
-        return data if blake3_digest(data) == digest else None
+# --- files that may hold chunks
 
 
-@contextlib.contextmanager
-def _older(copy: WorkingCopy, near: str | None) -> Iterator[_Older]:
+def _known(copy: WorkingCopy, digest: bytes, size: int, near: str | None) -> Iterator[KnownFile]:
+    """An older version at the same path, then the other large files of the folder, then those that the copy
+    was told of."""
     info = copy.files.stat(near) if near is not None else None
-    if near is None or info is None or info.st_size <= limits.BLOB_FILE:
-        yield _Older()
-        return
-    try:
-        fd = copy.files.open(near)
-    except OSError:
-        yield _Older()
-        return
-    with os.fdopen(fd, "rb", buffering=0) as file:
-        yield _Older(fd, {one.digest: one for one in cut_into_chunks(file)})
+    if near is not None and info is not None and info.st_size > limits.BLOB_FILE:
+        yield KnownFile(partial(copy.files.open, near), _cut)
+    room = size // MANIFEST_SHARE
+    others = [one for one in copy.db.large_files() if one[1] != digest and one[0] != near]
+    for path, other, bytes_of_it in sorted(others, key=lambda one: abs(one[2] - size)):
+        listed = copy.fetched_lists.get(other)
+        if listed is not None:
+            yield KnownFile(partial(copy.files.open, path), partial(_listed, listed))
+            continue
+        cost = bytes_of_it // AVERAGE * ROW_BYTES
+        if cost <= room:
+            room -= cost
+            yield KnownFile(partial(copy.files.open, path), partial(_asked, copy, other, bytes_of_it))
+    yield from copy.known_files(size)
 
 
-def _manifest(copy: WorkingCopy, digest: bytes, size: int) -> list[ChunkRow]:
+def _cut(fd: int) -> Iterable[ChunkPosition]:
+    """The chunks of a file about which nothing is known."""
+    with open(fd, "rb", buffering=0, closefd=False) as file:
+        return cut_into_chunks(file)
+
+
+def _listed(listed: ChunkList, _fd: int) -> Iterable[ChunkPosition]:
+    return listed
+
+
+def _asked(copy: WorkingCopy, digest: bytes, size: int, _fd: int) -> Iterable[ChunkPosition]:
+    """The chunks of a file of the repository, as the relay lists them; none if it does not."""
     try:
-        found = chunks.decode(copy.transport.manifest(digest))
+        listed = _list_of(_fetched_manifest(copy, digest, size))
+    except SvcError:
+        return ()
+    copy.fetched_lists.keep(digest, listed)
+    return listed
+
+
+def _list_of(manifest: ChunkManifest) -> ChunkList:
+    return ChunkList.of((bytes.fromhex(row.blake3), row.size) for row in manifest.chunks)
+
+
+# --- manifests
+
+
+def _manifest(copy: WorkingCopy, digest: bytes, size: int) -> ChunkManifest:
+    """The manifest of the file, kept in the record while the file arrives."""
+    kept = copy.record / MANIFESTS / digest.hex()
+    with contextlib.suppress(OSError, SvcError):
+        if kept.stat().st_size <= limits.CHUNK_MANIFEST:
+            return _checked(kept.read_bytes(), digest, size)
+    return _fetched_manifest(copy, digest, size, partial(_keep, kept))
+
+
+def _keep(path: Path, raw: bytes) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(raw)
+
+
+def _fetched_manifest(
+    copy: WorkingCopy, digest: bytes, size: int, keep: Callable[[bytes], object] = lambda raw: None
+) -> ChunkManifest:
+    try:
+        raw = copy.transport.manifest(digest)
+        manifest = _checked(raw, digest, size)
     except SvcError as error:
         if isinstance(error, ServerMisbehaved) or error.status not in (413, 422):
             raise
         raise ServerMisbehaved(f"the server sent an invalid manifest: {error.detail}") from None
-    if (found.blake3, found.size) != (digest.hex(), size):
+    keep(raw)
+    return manifest
+
+
+def _checked(raw: bytes, digest: bytes, size: int) -> ChunkManifest:
+    manifest = chunks.decode(raw)
+    if (manifest.blake3, manifest.size) != (digest.hex(), size):
         raise ServerMisbehaved(f"the server sent the manifest of another file than {digest.hex()[:12]}")
-    return found.chunks
-
-
-def _fill(copy: WorkingCopy, fd: int, listed: list[ChunkRow], digest: bytes, older: _Older) -> None:
-    """Keep the verified beginning of the temporary file, fetch and write the rest, verify the whole. Raises
-    _OtherBytes."""
-    whole = blake3()
-    done = written = 0
-    for chunk in listed:
-        data = os.pread(fd, chunk.size, written)
-        if blake3_digest(data).hex() != chunk.blake3:
-            break
-        whole.update(data)
-        done, written = done + 1, written + len(data)
-    os.ftruncate(fd, written)
-    os.lseek(fd, written, os.SEEK_SET)
-    while done < len(listed):
-        batch = _batch(listed, done)
-        found = _bytes(copy, batch, older)
-        for chunk in batch:
-            data = found[bytes.fromhex(chunk.blake3)]
-            if len(data) != chunk.size:
-                raise _OtherBytes
-            whole.update(data)
-            _write(fd, data)
-            written += len(data)
-        done += len(batch)
-        copy.progress("download", done, len(listed), written)
-    if whole.digest() != digest:
-        raise _OtherBytes
-
-
-def _batch(listed: Sequence[ChunkRow], start: int) -> Sequence[ChunkRow]:
-    """The chunks from `start` on that fit into BATCH_BYTES; a repeated chunk counts once."""
-    seen: set[str] = set()
-    room = BATCH_BYTES
-    end = start
-    while end < len(listed) and end - start < BATCH_CHUNKS:
-        chunk = listed[end]
-        if chunk.blake3 not in seen:
-            if chunk.size > room:
-                break
-            room -= chunk.size
-            seen.add(chunk.blake3)
-        end += 1
-    return listed[start:end]
-
-
-def _bytes(copy: WorkingCopy, batch: Sequence[ChunkRow], older: _Older) -> dict[bytes, bytes]:
-    sizes = {bytes.fromhex(chunk.blake3): chunk.size for chunk in batch}
-    found = {digest: data for digest in sizes if (data := older.get(digest)) is not None}
-    absent = {digest: size for digest, size in sizes.items() if digest not in found}
-    found.update(copy.fetch(absent, keep=False))
-    if len(found) < len(sizes):
-        raise ServerMisbehaved(f"the server did not send {len(sizes) - len(found)} chunks; try again")
-    return found
-
-
-def _write(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
+    return manifest

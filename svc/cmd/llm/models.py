@@ -75,11 +75,16 @@ def pull(
     name: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="Its name here, instead of the file's")
     ] = None,
+    projector: Annotated[
+        str | None,
+        typer.Option("--projector", metavar="FILE", help="The GGUF file that lets the model see pictures"),
+    ] = None,
 ) -> None:
     """Take a model of this machine into the cache
 
     The cache shares the file's bytes where the file system can: by a reflink, else by a hard link, which is
-    checked before it is loaded, else it copies them. All SVC_HOMEs of a user have one cache.
+    checked before it is loaded, else it copies them. All SVC_HOMEs of a user have one cache. Of a model in
+    several files (-00001-of-00003.gguf) name any; they come together.
 
     Examples:
     svc llm pull ./tiny.gguf
@@ -90,14 +95,19 @@ def pull(
             f"pulling models from a server ({terminal_safe(file[:80])}) is not in this version of svc; clone "
             "the repository and pull its file: svc llm pull FILE.gguf"
         )
-    path = (ctx.obj.folder / Path(file).expanduser()).absolute()
+    path = _path(ctx, file)
     name_of(path, name)
-    pulled = pull_file(models_of(ctx), path, name, ctx.out.meter)
+    eye = _path(ctx, projector) if projector else None
+    pulled = pull_file(models_of(ctx), path, name, eye, ctx.out.meter)
     model = _model(pulled.installed)
     how = HOW[model.how] if pulled.new else f"was here already ({model.how})"
     ctx.out.done(
         f"Pulled {model.name} ({size(model.size)}): it {how}", model, COLUMNS, Model, value=model.name
     )
+
+
+def _path(ctx: Ctx, typed: str) -> Path:
+    return (ctx.obj.folder / Path(typed).expanduser()).absolute()
 
 
 @answers(COLUMNS, Model)
@@ -148,7 +158,7 @@ def _model(one: Installed) -> Model:
         name=str(one.name),
         size=one.size,
         architecture=header.architecture,
-        parameters=header.parameters,
+        parameters=one.parameters,
         quantisation=header.quantisation,
         context=header.of_architecture("context_length"),
         how=about.how,

@@ -22,6 +22,7 @@ COLUMNS = (
     Column("seal", kind="id"),
     Column("files"),
     Column("bytes", kind="size"),
+    Column("reused", kind="size"),
 )
 
 
@@ -40,7 +41,8 @@ def clone(
     """Copy a repository into a new folder
 
     The last seal of the branch, every seal and file verified; with -b TAG or -b SEAL that one, to be read
-    only. An interrupted clone goes on where it stopped. Public repositories need no session.
+    only. Of a large file only what no other one here holds is fetched. An interrupted clone goes on where it
+    stopped. Public repositories need no session.
 
     Examples:
     svc repo clone alice/notes
@@ -70,6 +72,9 @@ def clone(
         "seal": done.seal,
         "files": done.files,
         "bytes": done.bytes,
+        "reused": done.reused,
     }
     what = f"{count(done.files, 'file')}, {size(done.bytes)}" if done.seal else "no seal yet"
+    if done.reused:
+        what += f"; {size(done.reused)} of them were on this machine and not fetched"
     ctx.out.done(f"Cloned {repo.full_name} into {target}: {what}", record, COLUMNS, value=str(target))

@@ -119,14 +119,12 @@ def bring(server: Server, models: Models, name: ModelName) -> None:
     if str(name) in known:
         return
     installed = models.find(name)
-    file, projector = models.files_to_load(installed)
-    files = {"model.gguf": (installed.record.model, file)}
-    if projector is not None and installed.record.projector is not None:
-        files["projector.gguf"] = (installed.record.projector, projector)
-    for digest, path in files.values():
+    models.files_to_load(installed)
+    digests = {}
+    for number, digest in enumerate(installed.record.digests, 1):
         if not server.has_blob(digest):
-            server.send_blob(digest, path)
-    digests = {label: f"sha256:{digest}" for label, (digest, _) in files.items()}
+            server.send_blob(digest, models.blob(digest))
+        digests[f"file-{number}.gguf"] = f"sha256:{digest}"
     for line in server.stream("/api/create", {"model": str(name), "files": digests}):
         if line.get("status") == "success":
             return

@@ -1,13 +1,20 @@
-"""`svc llm pull FILE`: takes a GGUF file of this machine into the cache, under a name."""
+"""`svc llm pull FILE`: takes a GGUF file of this machine into the cache, under a name.
+
+A model of several files is named by any of them; the others lie beside it.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from localstore.core.errors import UsageError
+from localstore.core.limits import GGUF_SHARDS
 from localstore.core.paths import terminal_safe
-from localstore.models.intake import take_in
+from localstore.models.errors import BadModel
+from localstore.models.intake import Taken, take_in
 from localstore.models.names import ModelName, from_file, parse
 from localstore.models.store import Installed, Models, Record, now
 from localstore.progress import Progress
@@ -21,6 +28,9 @@ HOW = {
 """How the cache holds a file → what a sentence says of it."""
 
 
+_SHARD = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})", re.DOTALL)
+
+
 class Pulled(NamedTuple):
     """A name, and whether its bytes came now."""
 
@@ -28,21 +38,70 @@ class Pulled(NamedTuple):
     new: bool
 
 
-def pull_file(models: Models, file: Path, name: str | None, progress: Progress) -> Pulled:
-    """Take the file in. `name`: without one, the file's. Raises UsageError, BadModel, DiskError."""
+def pull_file(
+    models: Models, file: Path, name: str | None, projector: Path | None, progress: Progress
+) -> Pulled:
+    """Take the file in, with the other shards of its model. `name`: without one, the file's. `projector`: the
+    file that lets the model see. Raises UsageError, BadModel, DiskError."""
     chosen = name_of(file, name)
-    taken = take_in(models, file, progress)
-    if taken.about.header.is_projector:
+    files = shards_of(file)
+    for one in files:
+        if not one.is_file() and len(files) > 1:
+            raise BadModel(
+                f"{terminal_safe(str(one))} is missing: the model has {len(files)} files, which lie together"
+            )
+    taken = [take_in(models, one, progress) for one in files]
+    if taken[0].about.header.is_projector:
         raise UsageError(
             f"{terminal_safe(str(file))} turns pictures into what another model reads and generates nothing; "
-            "give it to a model with POST /api/create"
+            "give it to its model: svc llm pull MODEL.gguf --projector FILE.gguf"
         )
-    return Pulled(models.put(chosen, Record(model=taken.digest, modified_at=now())), taken.new)
+    require_one_model([one.about.header.shard for one in taken], terminal_safe(str(file)))
+    eye = _projector(models, projector, progress) if projector is not None else None
+    record = Record(
+        model=taken[0].digest,
+        shards=[one.digest for one in taken[1:]],
+        projector=eye.digest if eye is not None else None,
+        modified_at=now(),
+    )
+    return Pulled(models.put(chosen, record), any(one.new for one in taken))
+
+
+def _projector(models: Models, file: Path, progress: Progress) -> Taken:
+    taken = take_in(models, file, progress)
+    if not taken.about.header.is_projector:
+        raise UsageError(f"{terminal_safe(str(file))} is not a projector: it generates by itself")
+    return taken
+
+
+def require_one_model(places: Sequence[tuple[int, int]], shown: str) -> None:
+    """Raises BadModel unless files at these places of their models are all of one, in order."""
+    if list(places) != [(number, len(places)) for number in range(len(places))]:
+        place, count = next(
+            (one for number, one in enumerate(places) if one != (number, len(places))), places[0]
+        )
+        raise BadModel(
+            f"{shown} is shard {place + 1} of {count} of a model, and its name does not say so; the files of "
+            "a model end in -00001-of-00003.gguf"
+        )
+
+
+def shards_of(file: Path) -> list[Path]:
+    """The files of the model that has this file, in order, by their names; the file itself if it is whole."""
+    match = _SHARD.fullmatch(file.stem)
+    count = int(match[3]) if match else 1
+    if match is None or not 1 < count <= GGUF_SHARDS or not 0 < int(match[2]) <= count:
+        return [file]
+    return [
+        file.with_name(f"{match[1]}-{number:05}-of-{count:05}{file.suffix}") for number in range(1, count + 1)
+    ]
 
 
 def name_of(file: Path, name: str | None) -> ModelName:
-    """Raises UsageError for a name that no model can have."""
-    return parse(name) if name else parse(from_file(file.stem))
+    """Without a name the file's, without what numbers its shard. Raises UsageError for one that no model can
+    have."""
+    match = _SHARD.fullmatch(file.stem)
+    return parse(name) if name else parse(from_file(match[1] if match else file.stem))
 
 
 def is_file(typed: str) -> bool:

@@ -42,6 +42,9 @@ def _a_model_of_a_server(place: Place) -> None:
         refused(ann, "llm", "pull", "alice/tiny", says="llm pull")
         ann.ok("llm", "pull", "tiny.gguf", "--as", "alice/tiny")
         ann.ok("llm", "show", "alice/tiny")
+        (ann.folder / "eye.gguf").write_bytes(tiny.projector())
+        refused(ann, "llm", "pull", "eye.gguf", says="llm pull")
+        ann.ok("llm", "pull", "tiny.gguf", "--projector", "eye.gguf")
 
 
 @row("model_changed", "llm pull")

@@ -75,6 +75,13 @@ HOSTILE = {
     "alignment 0": (
         header(2, rest=ARCHITECTURE + tiny.text("general.alignment") + struct.pack("<II", 4, 0)), "alignment"
     ),
+    "no shard of none": (
+        header(2, rest=ARCHITECTURE + tiny.field("split.no", tiny.U16(1))), "says shard 2 of 1"
+    ),
+    "shards without end": (
+        header(2, rest=ARCHITECTURE + tiny.field("split.count", 1 << 31)), "of 2,147,483,648"
+    ),
+    "a shard with a name": (header(2, rest=ARCHITECTURE + tiny.field("split.no", "one")), "senselessly"),
     "9 dimensions": (
         header(1, 1, ARCHITECTURE + tiny.text("t") + struct.pack("<I9Q", 9, *([1] * 9))), "9 dimensions"
     ),

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from localstore.core.errors import UsageError
-from localstore.models import intake, names
+from localstore.errors import DiskError
+from localstore.models import gguf, intake, names
 from localstore.models.errors import BadModel, ModelChanged, ModelMissing
 from localstore.models.intake import take_in
 from localstore.models.leases import held, lease
 from localstore.models.store import Models, Record, now
+from localstore.progress import silent
+from svc.flows.models.local import pull_file
 from tests.llm import tiny
 
 
@@ -51,6 +55,56 @@ def test_where_nothing_can_be_shared_the_file_is_copied(
     assert taken.about.how == "copy"
     file.write_bytes(b"changed")
     assert models.intact(taken.digest, taken.about)
+
+
+def test_a_full_disk_keeps_nothing_and_the_same_pull_goes_on_when_there_is_room(
+    models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tiny.write(tmp_path / "tiny.gguf")
+    monkeypatch.setattr(intake, "_CLONE", 0)
+    monkeypatch.setattr(os, "link", lambda *_: refuse_links())
+    room = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, room[1]))
+    try:
+        with pytest.raises(DiskError, match=r"cannot be written to .*File too large; free some"):
+            take_in(models, file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, room)
+    assert list(models.blobs.iterdir()) == []
+    assert take_in(models, file).about.how == "copy"
+
+
+def refuse_links() -> None:
+    raise PermissionError(1, "no links here")
+
+
+def test_a_model_of_several_files_is_one_and_frees_all_of_them(models: Models, tmp_path: Path) -> None:
+    files = tiny.write_shards(tmp_path, 3)
+    pulled = pull_file(models, files[2], "many", None, silent).installed
+    assert pulled.size == sum(file.stat().st_size for file in files)
+    assert pulled.parameters == read(files[0]) + read(files[1]) + read(files[2])
+    first, _ = models.files_to_load(pulled)
+    assert [path.read_bytes() for path in sorted(first.parent.iterdir())] == tiny.shards(3)
+    models.remove(pulled.name)
+    assert list(models.blobs.iterdir()) == []
+    assert list((models.root / "shards").iterdir()) == []
+    files[1].unlink()
+    with pytest.raises(BadModel, match=r"say-00002-of-00003.gguf is missing: the model has 3 files"):
+        pull_file(models, files[0], "many", None, silent)
+    alone = files[0].rename(tmp_path / "alone.gguf")
+    with pytest.raises(
+        BadModel, match=r"alone.gguf is shard 1 of 3 of a model, and its name does not say so"
+    ):
+        pull_file(models, alone, None, None, silent)
+    tiny.write_shards(tmp_path, 3)
+    files[1].write_bytes(files[2].read_bytes())
+    with pytest.raises(BadModel, match="is shard 3 of 3"):
+        pull_file(models, files[0], None, None, silent)
+
+
+def read(file: Path) -> int:
+    with file.open("rb") as opened:
+        return gguf.read(opened, file.stat().st_size).parameters
 
 
 def test_the_same_file_comes_once_and_goes_with_its_last_name(models: Models, tmp_path: Path) -> None:

@@ -96,6 +96,27 @@ def test_many_starts_at_once_make_one_server(place: Place) -> None:
     until(lambda: not alive(int(str(pid))), "the keeper ended")
 
 
+def test_models_of_several_files_and_projectors_are_pulled_by_name(place: Place) -> None:
+    files = tiny.write_shards(place.folder, 2)
+    pulled = json.loads(place.ok("pull", files[1].name, "--json", "name,size"))
+    assert pulled == {"name": "say:latest", "size": sum(file.stat().st_size for file in files)}
+    assert place.ok("run", "say", "Hi") == f"{SENTENCE}\n"
+    (place.folder / "eye.gguf").write_bytes(tiny.projector())
+    tiny.write(place.folder / "see.gguf")
+    code, _, err = place.run("pull", "eye.gguf")
+    assert (code, "svc llm pull MODEL.gguf --projector FILE.gguf" in err) == (2, True)
+    code, _, err = place.run("pull", "tiny.gguf", "--projector", "see.gguf")
+    assert code == 1
+    tiny.write(place.folder / "tiny.gguf")
+    code, _, err = place.run("pull", "tiny.gguf", "--projector", "see.gguf")
+    assert (code, "see.gguf is not a projector" in err) == (2, True)
+    place.ok("pull", "see.gguf", "--projector", "eye.gguf")
+    place.ok("rm", "see", "--yes")
+    files[0].unlink()
+    code, _, err = place.run("pull", files[1].name, "--as", "again")
+    assert (code, "say-00001-of-00002.gguf is missing" in err) == (1, True)
+
+
 @pytest.mark.parametrize("silent", [False, True])
 def test_a_program_on_the_port_is_named_and_no_other_port_is_taken(place: Place, silent: bool) -> None:
     with socket.socket() as held:

@@ -11,7 +11,7 @@ from shutil import rmtree
 import pytest
 
 from localstore.core.limits import MIB
-from localstore.sync.transfer import chunked_download
+from localstore.sync.transfer import fill
 from svc.api.sync_transport import BranchTransport
 from tests.svc.conftest import Svc
 from tests.svc.flows.test_large_files import arriving, killed, made, noise, pushed, within
@@ -93,17 +93,17 @@ def test_a_full_disk_is_named_and_the_download_goes_on_when_there_is_room(
     alice: Svc, pair: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = 0
-    real = chunked_download._write
+    real = fill._write
 
-    def full(fd: int, data: bytes) -> None:
+    def full(fd: int, data: bytes, offset: int) -> None:
         nonlocal written
         written += len(data)
         if written > 20 * MIB:
             raise OSError(28, "No space left on device")
-        real(fd, data)
+        real(fd, data, offset)
 
     with monkeypatch.context() as patch, contextlib.chdir(pair):
-        patch.setattr(chunked_download, "_write", full)
+        patch.setattr(fill, "_write", full)
         answer = alice("pull")
     assert (answer.code, answer.out) == (1, "")
     assert f"No space left on device: {pair}; free some space, then try again" in answer.err

@@ -1,0 +1,186 @@
+"""Fills a file from its chunk manifest: chunks that files of this machine hold are copied, others fetched.
+
+Each chunk is verified and written to its places when it comes, so an interrupted fill loses at most the chunk
+under way: the next one keeps every chunk that is in its place, wherever that is in the file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple, Protocol
+
+from blake3 import blake3
+
+from localstore.core.encoding import digest as blake3_digest
+from localstore.core.errors import ServerMisbehaved
+from localstore.core.storage.chunks import ChunkRow
+from localstore.folder.chunking import ChunkPosition
+from localstore.progress import Progress, silent
+
+OPEN_FILES = 64  # that chunks are copied from, at most
+
+
+class OtherBytes(Exception):
+    """The chunks do not add up to the file."""
+
+
+class Fetch(Protocol):
+    """Yields verified chunks (digest, bytes), each once; of those asked for some may be missing."""
+
+    def __call__(self, sizes: Mapping[bytes, int], /) -> Iterator[tuple[bytes, bytes]]: ...
+
+
+class KnownFile(NamedTuple):
+    """A file of this machine that may hold chunks. `open`: a descriptor for reading; raises OSError if it is
+    gone. `chunks`: what is known to be in it, given that descriptor; each is verified before it is used."""
+
+    open: Callable[[], int]
+    chunks: Callable[[int], Iterable[ChunkPosition]]
+
+
+class Filled(NamedTuple):
+    """Bytes of the file by where they came from: fetched; copied from other files of this machine; in place
+    before. A chunk that repeats is fetched once and copied from then on."""
+
+    fetched: int
+    copied: int
+    kept: int
+
+
+def fill(
+    fd: int,
+    rows: Sequence[ChunkRow],
+    digest: bytes,
+    known: Iterable[KnownFile],
+    fetch: Fetch,
+    progress: Progress = silent,
+) -> Filled:
+    """Make the file of descriptor `fd` the one with these chunks and this BLAKE3. `known` is read only as far
+    as chunks are missing. Raises OtherBytes, ServerMisbehaved if chunks do not come, OSError."""
+    return _Filling(fd, rows, progress).run(digest, known, fetch)
+
+
+class _Filling:
+    def __init__(self, fd: int, rows: Sequence[ChunkRow], progress: Progress) -> None:
+        self._fd, self._progress = fd, progress
+        self._rows = [(bytes.fromhex(row.blake3), row.size) for row in rows]
+        self._written = bytearray(len(rows))  # 1 for each chunk that is in its place
+        self._places: dict[bytes, list[int]] = {}  # of the chunks that are not
+        self._offsets: list[int] = []
+        offset = 0
+        for _, size in self._rows:
+            self._offsets.append(offset)
+            offset += size
+        self._size = offset
+        self._whole = blake3()
+        self._done = 0  # chunks from the beginning that are in place and hashed
+        self._fetched = self._copied = self._kept = 0
+
+    def run(self, digest: bytes, known: Iterable[KnownFile], fetch: Fetch) -> Filled:
+        self._keep_what_is_in_place()
+        with _Copies(known, self._places) as copies:
+            absent = {
+                name: self._rows[places[0]][1] for name, places in self._places.items() if name not in copies
+            }
+            source = iter(fetch(absent)) if absent else iter(())
+            while self._done < len(self._rows):
+                number = self._done
+                name, size = self._rows[number]
+                data = self._in_place(number) if self._written[number] else copies.get(name)
+                if data is None:
+                    data = self._arrive(name, size, source, fetch)
+                elif not self._written[number]:
+                    self._put(name, data, fetched=False)
+                self._whole.update(data)
+                self._done += 1
+                self._progress("download", self._done, len(self._rows), self._offsets[number] + size)
+        os.ftruncate(self._fd, self._size)
+        if self._whole.digest() != digest:
+            raise OtherBytes
+        return Filled(self._fetched, self._copied, self._kept)
+
+    def _keep_what_is_in_place(self) -> None:
+        """Note the chunks that an interrupted fill wrote, and the places of the others."""
+        there = os.fstat(self._fd).st_size
+        for number, (name, size) in enumerate(self._rows):
+            if self._offsets[number] < there and blake3_digest(self._in_place(number)) == name:
+                self._written[number] = 1
+                self._kept += size
+            else:
+                self._places.setdefault(name, []).append(number)
+
+    def _in_place(self, number: int) -> bytes:
+        return os.pread(self._fd, self._rows[number][1], self._offsets[number])
+
+    def _arrive(self, name: bytes, size: int, source: Iterator[tuple[bytes, bytes]], fetch: Fetch) -> bytes:
+        """The chunk, when it has come and those before it in the stream are written."""
+        for found, data in source:
+            self._put(found, data, fetched=True)
+            if found == name:
+                return data
+        for found, data in fetch({name: size}):  # a copy of it on this machine has changed meanwhile
+            self._put(found, data, fetched=True)
+            if found == name:
+                return data
+        raise ServerMisbehaved("the server did not send all chunks of a file; try again")
+
+    def _put(self, name: bytes, data: bytes, *, fetched: bool) -> None:
+        """Write a chunk to all its places."""
+        for count, number in enumerate(self._places.get(name, ())):
+            if self._written[number]:
+                continue
+            if len(data) != self._rows[number][1]:
+                raise OtherBytes
+            _write(self._fd, data, self._offsets[number])
+            self._written[number] = 1
+            if fetched and count == 0:
+                self._fetched += len(data)
+            else:
+                self._copied += len(data)
+
+
+class _Copies:
+    """Where files of this machine hold the chunks that are wanted."""
+
+    def __init__(self, known: Iterable[KnownFile], wanted: Mapping[bytes, object]) -> None:
+        self._found: dict[bytes, tuple[int, ChunkPosition]] = {}
+        self._opened: list[int] = []
+        for file in known if wanted else ():
+            if len(self._found) == len(wanted) or len(self._opened) == OPEN_FILES:
+                break
+            with suppress(OSError):
+                fd = file.open()
+                self._opened.append(fd)
+                for one in file.chunks(fd):
+                    if one.digest in wanted:
+                        self._found.setdefault(one.digest, (fd, one))
+
+    def __enter__(self) -> _Copies:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for fd in self._opened:
+            os.close(fd)
+
+    def __contains__(self, name: bytes) -> bool:
+        return name in self._found
+
+    def get(self, name: bytes) -> bytes | None:
+        """The chunk; None if no file has it, or not any more."""
+        if name not in self._found:
+            return None
+        fd, one = self._found[name]
+        try:
+            data = os.pread(fd, one.size, one.offset)
+        except OSError:
+            return None
+        return data if blake3_digest(data) == name else None
+
+
+def _write(fd: int, data: bytes, offset: int) -> None:
+    view = memoryview(data)
+    while view:
+        count = os.pwrite(fd, view, offset)
+        view, offset = view[count:], offset + count
