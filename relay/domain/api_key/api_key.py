@@ -25,11 +25,11 @@ from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.base.ids import new_id
 from relay.caller import Caller
 from relay.db.engine.database import Tx
-from relay.domain.api_key import rows
-from relay.domain.api_key.rows import ApiKeyRow, api_key_row
+from relay.domain.api_key.rows import api_key as rows
+from relay.domain.api_key.rows.api_key import ApiKeyRow, api_key_row
+from relay.domain.identity import audit
 from relay.http import paging
 from relay.http.limiter import Attempts
-from relay.service.identity import audit
 
 SECRET_BYTES = 32
 SHOWN_CHARS = len(PREFIX) + 6  # of the secret, in lists: too few to guess the rest
