@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 
 # Endpoints that no command calls. Pages and other programs call them.
 UNCALLED = {
+    "api_key.VALIDATE": "programs that accept keys",
     "billing.CHECKOUT": "pages, to come",
     "billing.INVOICES": "pages, to come",
     "billing.PORTAL": "pages, to come",

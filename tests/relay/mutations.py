@@ -191,6 +191,7 @@ READS: dict[Named, str] = {
     ("POST", f"{REPO}/have"): "a question",
     ("POST", f"{REPO}/packs/fetch"): "a question",
     ("POST", "/api/v1/sync/poll"): "a question",
+    ("POST", "/api/v1/apikeys/validate"): "a question; it leaves the time of its use",
     ("POST", "/{owner}/{name}/git-upload-pack"): "git's question",
     ("POST", "/{owner}/{name}/git-receive-pack"): "a push of git, which is refused",
 }

@@ -109,6 +109,23 @@ device_code = Table(
     at("expires_at"),
 )
 
+api_key = Table(
+    "api_key",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("account_id", ForeignKey("account.id"), nullable=False, index=True),
+    Column("name", String, nullable=False),
+    Column("hash", LargeBinary, nullable=False, unique=True),  # SHA-256; the secret itself is never stored
+    Column("previous_hash", LargeBinary, unique=True),  # of the secret before the last rotation
+    at("previous_until", True),
+    Column("prefix", String, nullable=False),
+    Column("scopes", String, nullable=False),
+    at("created_at"),
+    at("last_used_at", True),
+    at("expires_at", True),
+    at("revoked_at", True),
+)
+
 nonce = Table(
     "nonce",
     metadata,

@@ -15,6 +15,7 @@ from localstore.core.model.cloud import (
     LaunchCreate,
 )
 from relay.caller import Caller
+from relay.http.paging import Cursor
 from relay.http.routing import serves
 
 MISSING = ["billing", "credential", "provider"]
@@ -35,6 +36,7 @@ async def launch(caller: Caller, app_id: str, body: LaunchCreate) -> Instance:
 @serves(endpoints.LIST, operation="cloud.list")
 async def list_instances(caller: Caller, query: PageQuery) -> Page[Instance]:
     """Machines of the caller, newest first"""
+    Cursor.read(query.cursor, "")
     return Page(items=[])
 
 

@@ -6,6 +6,7 @@ GROUPS = {
     "auth": "Your sessions, tokens and devices",
     "auth token": "Sessions and script tokens of your account",
     "auth device": "Device keys of your account",
+    "auth key": "API keys of your account, for programs that check them",
 }
 
 COMMANDS: dict[str, Registration] = {
@@ -23,4 +24,8 @@ COMMANDS: dict[str, Registration] = {
     "auth device revoke": Registration(
         "auth.device:revoke", "Revoke a device key; what it sealed stays valid"
     ),
+    "auth key create": Registration("auth.key:create", "Create an API key"),
+    "auth key list": Registration("auth.key:list_keys", "List your API keys"),
+    "auth key rotate": Registration("auth.key:rotate", "Give an API key a new secret"),
+    "auth key revoke": Registration("auth.key:revoke", "Revoke an API key for ever"),
 }

@@ -23,6 +23,10 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "runs already": ROW,
         "runs and did not answer": "a server that hangs is ended as one that runs",
     },
+    ("api_key_ended", "auth key create"): {
+        "is revoked; make another": ROW,
+        "has expired; make another": "a key that ended, as in the row",
+    },
     ("client", "queue list"): {
         "actions wait already": "ten thousand of them; the list names what to drop, as in the row",
         "refused; see": ROW,

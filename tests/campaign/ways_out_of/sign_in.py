@@ -206,3 +206,15 @@ def _a_repository_that_is_shared_and_given_away(place: Place) -> None:
     refused(bob, *taken, says="repo rename", where=place.base)
     bob.ok("repo", "rename", "other", "-R", f"bob-shared/{name}", where=place.base)
     place.ann.ok("repo", "transfer-cancel")
+
+
+@row("not_found", "auth key list")
+@row("api_key_ended", "auth key create")
+@row("conflict", "auth key list")
+def _an_api_key_that_is_gone(place: Place) -> None:
+    refused(place.ann, "auth", "key", "revoke", "k1", "--yes", says="auth key list")
+    place.ann.ok("auth", "key", "create", "printer")
+    key = place.ann.ok("auth", "key", "list", "--jq", ".[0].id").out.strip()
+    place.ann.ok("auth", "key", "revoke", key, "--yes")
+    refused(place.ann, "auth", "key", "rotate", key, says="auth key create NAME")
+    place.ann.ok("auth", "key", "create", "printer")

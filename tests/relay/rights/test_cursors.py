@@ -10,6 +10,7 @@ import pytest
 
 from localstore.core.encoding import b64u
 from localstore.core.rights import CALLERS
+from relay.base.edition import EDITION
 from relay.http.routing import Route
 from tests.relay.conftest import Relay
 from tests.relay.nouns.organisation import founded
@@ -36,6 +37,7 @@ LISTS = [
     one
     for one in (*OURS, *ACCOUNTS)
     if one.method == "GET" and one.query is not None and "cursor" in one.query.__struct_fields__
+    if one.operation.in_edition(EDITION)
 ]
 
 
@@ -45,6 +47,7 @@ def place(relay: Relay) -> Iterator[tuple[World, Place]]:
     world = World(relay, {who: relay.client(one) for who, one in people.items()}, people, {})
     here = world.place("public")
     here.org = founded(world.clients["owner"])
+    here.user = people["owner"].id
     yield world, here
     for client in world.clients.values():
         client.close()

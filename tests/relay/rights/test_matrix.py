@@ -78,6 +78,7 @@ class Place:
     thread: str = ""
     hook: str = ""
     org: str = "nobody"
+    user: str = ""
 
     @property
     def public(self) -> bool:
@@ -215,6 +216,9 @@ def url_of(route: Route, place: Place) -> str:
         "delivery": "none",
         "report": "none",
         "org": place.org,
+        "user_id": place.user,
+        "key_id": "none",
+        "app_id": place.repo.id,
     }
     url = route.path.replace("...", "")
     for parameter in route.params:

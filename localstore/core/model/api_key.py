@@ -1,0 +1,90 @@
+"""API keys of an account: secrets that its own programs check, each with scopes and an end.
+
+A key is no credential: no route takes it instead of a session. A program that is handed one asks `VALIDATE`
+what it is good for.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Annotated
+
+import msgspec
+
+from localstore.core.endpoint import Endpoint
+from localstore.core.errors import Conflict
+from localstore.core.limits import API_KEY_OVERLAP, LABEL_CHARS
+from localstore.core.model.base import Model, Page, PageQuery, Sent, visible
+from localstore.core.rights.operation import Capability
+
+PREFIX = "svck_"
+
+
+class ApiKeyEnded(Conflict):
+    """The API key is revoked or expired, and stays so."""
+
+    code = "api_key_ended"
+
+
+Moment = Annotated[datetime.datetime, msgspec.Meta(tz=True)]
+Scopes = Annotated[list[Capability], msgspec.Meta(min_length=1, max_length=4)]
+
+
+class ApiKey(Model, frozen=True):
+    """`prefix`: how its secret begins, to tell keys apart."""
+
+    id: str
+    name: str
+    prefix: str
+    scopes: list[Capability]
+    created_at: str
+    last_used_at: str | None
+    expires_at: str | None
+    revoked_at: str | None
+
+
+class ApiKeySecret(ApiKey, frozen=True):
+    """A key with its secret, which no later answer repeats."""
+
+    secret: str
+
+
+class ApiKeyCreate(Sent, frozen=True):
+    """`scopes`: what programs should accept the key for. `expires_at`: never, if absent."""
+
+    name: Annotated[str, visible(LABEL_CHARS)]
+    scopes: Scopes = msgspec.field(default_factory=lambda: ["read"])
+    expires_at: Moment | None = None
+
+
+class ApiKeyRotate(Sent, frozen=True):
+    """For how many seconds the secret before stays valid beside the new one."""
+
+    overlap_seconds: Annotated[int, msgspec.Meta(ge=0, le=API_KEY_OVERLAP)] = 0
+
+
+class ApiKeyCheck(Sent, frozen=True):
+    """The secret that somebody showed."""
+
+    key: Annotated[str, msgspec.Meta(max_length=200)]
+
+
+class ApiKeyVerdict(Model, frozen=True, omit_defaults=True):
+    """What a shown secret is good for. An unknown, a revoked, an expired and another account's key have the
+    same answer: `valid` false and nothing else."""
+
+    valid: bool
+    key_id: str | None = None
+    user_id: str | None = None
+    scopes: list[Capability] | None = None
+    expires_at: str | None = None
+
+
+KEYS = "/api/v1/apikeys"
+OF_USER = f"{KEYS}/{{user_id}}"
+LIST = Endpoint("GET", OF_USER, query=PageQuery, returns=Page[ApiKey])
+CREATE = Endpoint("POST", OF_USER, body=ApiKeyCreate, returns=ApiKeySecret, status=201)
+GET = Endpoint("GET", f"{OF_USER}/{{key_id}}", returns=ApiKey)
+REVOKE: Endpoint[None] = Endpoint("DELETE", f"{OF_USER}/{{key_id}}", status=204)
+ROTATE = Endpoint("POST", f"{OF_USER}/{{key_id}}/rotate", body=ApiKeyRotate, returns=ApiKeySecret)
+VALIDATE = Endpoint("POST", f"{KEYS}/validate", body=ApiKeyCheck, returns=ApiKeyVerdict)

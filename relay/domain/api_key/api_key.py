@@ -1,0 +1,182 @@
+"""Rules of API keys. The relay keeps the hash of a secret; the secret itself is shown once."""
+
+from __future__ import annotations
+
+import secrets
+from hashlib import sha256
+
+import msgspec
+
+from localstore.core import limits
+from localstore.core.encoding import b64u
+from localstore.core.errors import Conflict, Invalid, NotFound
+from localstore.core.model.api_key import (
+    PREFIX,
+    ApiKey,
+    ApiKeyCheck,
+    ApiKeyCreate,
+    ApiKeyEnded,
+    ApiKeyRotate,
+    ApiKeySecret,
+    ApiKeyVerdict,
+)
+from localstore.core.model.base import Page, PageQuery
+from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
+from relay.base.ids import new_id
+from relay.caller import Caller
+from relay.db.engine.database import Tx
+from relay.domain.api_key.rows import api_key as rows
+from relay.domain.api_key.rows.api_key import ApiKeyRow, api_key_row
+from relay.domain.identity import audit
+from relay.http import paging
+from relay.http.limiter import Attempts
+
+SECRET_BYTES = 32
+SHOWN_CHARS = len(PREFIX) + 6  # of the secret, in lists: too few to guess the rest
+DAY = 24 * 3600_000  # milliseconds
+REVOKED_STAYS = 90 * DAY
+USED_AGAIN = 10 * 60_000  # milliseconds; precision of `last_used_at`, so that a check rarely writes
+
+_NEW = Attempts("api_key.account", 60, 3600)
+
+
+async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[ApiKey]:
+    """The caller's API keys, newest first; revoked ones stay for 90 days"""
+    account = _own(caller, user_id)
+    async with caller.read() as tx:
+        return await paging.page(
+            tx, rows.PAGE, query, lambda row: _to_wire(api_key_row(row)), of_account=account
+        )
+
+
+async def create(caller: Caller, user_id: str, body: ApiKeyCreate) -> ApiKeySecret:
+    """Create an API key; its secret is shown only once"""
+    account, now = _own(caller, user_id), now_ms()
+    expires_at = None if body.expires_at is None else int(body.expires_at.timestamp() * 1000)
+    if expires_at is not None and expires_at <= now:
+        raise Invalid("a key ends in the future, or never", pointer="/expires_at")
+    _NEW.count(caller.node.limiter, account)
+    secret, key_id = _secret(), new_id()
+    async with caller.write() as tx:
+        await tx.run(rows.FORGET, of_account=account, before=now - REVOKED_STAYS)
+        if await tx.value(rows.COUNT, of_account=account) >= limits.API_KEYS:
+            raise Conflict(
+                f"you have {limits.API_KEYS} API keys, and no account has more; revoke one: svc auth key list"
+            )
+        await tx.run(
+            rows.INSERT,
+            id=key_id,
+            account_id=account,
+            name=body.name,
+            hash=_hash(secret),
+            previous_hash=None,
+            previous_until=None,
+            prefix=secret[:SHOWN_CHARS],
+            scopes=" ".join(dict.fromkeys(body.scopes)),
+            created_at=now,
+            last_used_at=None,
+            expires_at=expires_at,
+            revoked_at=None,
+        )
+        await audit.record(tx, account, "api_key.create", key_id, name=body.name, address=caller.address)
+        return await _with_secret(tx, account, key_id, secret)
+
+
+async def get(caller: Caller, user_id: str, key_id: str) -> ApiKey:
+    """One API key of the caller"""
+    account = _own(caller, user_id)
+    async with caller.read() as tx:
+        return _to_wire(await _find(tx, account, key_id))
+
+
+async def revoke(caller: Caller, user_id: str, key_id: str) -> None:
+    """Revoke an API key for ever; a repeated request changes nothing"""
+    account = _own(caller, user_id)
+    async with caller.write() as tx:
+        key = await _find(tx, account, key_id)
+        if key.revoked_at is None:
+            await tx.run(rows.REVOKE, of_key=key_id, of_account=account, now=now_ms())
+            await audit.record(tx, account, "api_key.revoke", key_id, address=caller.address)
+
+
+async def rotate(caller: Caller, user_id: str, key_id: str, body: ApiKeyRotate) -> ApiKeySecret:
+    """Give an API key a new secret; the one before stays valid for the overlap"""
+    account, now, secret = _own(caller, user_id), now_ms(), _secret()
+    _NEW.count(caller.node.limiter, account)
+    async with caller.write() as tx:
+        key = await _find(tx, account, key_id)
+        if key.revoked_at is not None:
+            raise ApiKeyEnded(f"the API key {key.name} is revoked; make another: svc auth key create NAME")
+        if key.expires_at is not None and key.expires_at <= now:
+            raise ApiKeyEnded(f"the API key {key.name} has expired; make another: svc auth key create NAME")
+        await tx.run(
+            rows.ROTATE,
+            of_key=key_id,
+            of_account=account,
+            until=now + body.overlap_seconds * 1000,
+            new_hash=_hash(secret),
+            new_prefix=secret[:SHOWN_CHARS],
+        )
+        await audit.record(tx, account, "api_key.rotate", key_id, address=caller.address)
+        return await _with_secret(tx, account, key_id, secret)
+
+
+async def validate(caller: Caller, body: ApiKeyCheck) -> ApiKeyVerdict:
+    """Say what a secret of the caller's own keys is good for"""
+    account, now = caller.me.account_id, now_ms()
+    async with caller.read() as tx:
+        row = await tx.one(rows.VALID, of_account=account, shown=_hash(body.key), now=now)
+    if row is None:
+        return ApiKeyVerdict(valid=False)
+    key = api_key_row(row)
+    if now - (key.last_used_at or 0) > USED_AGAIN:
+        async with caller.node.db.write() as tx:
+            await tx.run(rows.TOUCH, of_key=key.id, of_account=account, now=now)
+    return ApiKeyVerdict(
+        valid=True,
+        key_id=key.id,
+        user_id=account,
+        scopes=_to_wire(key).scopes,
+        expires_at=rfc3339_or_none(key.expires_at),
+    )
+
+
+def _own(caller: Caller, user_id: str) -> str:
+    """The caller's account id. Raises NotFound if `user_id` is another one."""
+    if user_id != caller.me.account_id:
+        raise NotFound
+    return user_id
+
+
+async def _find(tx: Tx, account: str, key_id: str) -> ApiKeyRow:
+    row = await tx.one(rows.ONE, of_key=key_id, of_account=account)
+    if row is None:
+        raise NotFound
+    return api_key_row(row)
+
+
+async def _with_secret(tx: Tx, account: str, key_id: str, secret: str) -> ApiKeySecret:
+    key = _to_wire(await _find(tx, account, key_id))
+    return ApiKeySecret(**msgspec.structs.asdict(key), secret=secret)
+
+
+def _secret() -> str:
+    return PREFIX + b64u(secrets.token_bytes(SECRET_BYTES))
+
+
+def _hash(secret: str) -> bytes:
+    """What is stored of a secret: its 32 random bytes need no slow hash."""
+    return sha256(secret.encode()).digest()
+
+
+def _to_wire(key: ApiKeyRow) -> ApiKey:
+    return ApiKey(
+        id=key.id,
+        name=key.name,
+        prefix=key.prefix,
+        scopes=key.scopes.split(),  # type: ignore[arg-type]  # the column holds nothing else
+        created_at=rfc3339(key.created_at),
+        last_used_at=rfc3339_or_none(key.last_used_at),
+        expires_at=rfc3339_or_none(key.expires_at),
+        revoked_at=rfc3339_or_none(key.revoked_at),
+    )
