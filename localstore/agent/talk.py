@@ -145,7 +145,9 @@ class Said(msgspec.Struct, omit_defaults=True):
     came      an edit of `by` was written here (`gone`: the file was removed)
     merged    an edit of this folder was merged with one of `by`
     kept      `lines` of `by` stay that a save of an old buffer lacked; the same save again takes them out
-    conflict  the version of `by` stays; this folder's is whole in `kept_as`
+    conflict  the version of `by` stays, or is removed (`gone`); this folder's is whole in `kept_as`
+    renamed   `path` is `to` now, and an edit of the file that was `path` is in it; `back`: it does not fit
+              there, and both files stay
     refused   the relay refuses `path`, `detail` says why
     skipped   `path` cannot be sent, `detail` says why
     held      removals of most of the branch are not sent, `detail` says how many and what to do
@@ -169,6 +171,8 @@ class Said(msgspec.Struct, omit_defaults=True):
     seal: str = ""
     state: str = ""
     detail: str = ""
+    to: str = ""
+    back: bool = False
 
 
 class Unsealed(msgspec.Struct, omit_defaults=True):

@@ -72,7 +72,7 @@ class Frames:
         flying = copy.db.flight_kinds()
         for path in paths:
             entry = copy.entries.get(path)
-            if path in flying:
+            if path in flying or path in copy.followed.later:
                 self._edits[path] = None
             elif entry is None or entry.settled or path in copy.unreadable:
                 self.paths.discard(path)

@@ -33,6 +33,8 @@ from localstore.record.entry import PathRecord
 from localstore.sync.capture import capture
 from localstore.sync.compose import Composed, compose, edited
 from localstore.sync.conflicts import author_of
+from localstore.sync.followed import Followed
+from localstore.sync.live_renames import follow_save
 from localstore.sync.reconcile import attach_lanes, follow_epochs, reconcile_paths
 from localstore.sync.remote import Connected, connect
 from localstore.sync.settle import settle
@@ -45,22 +47,27 @@ REFUSALS = 3  # of one text because others changed it; then its edits are sent a
 
 
 class Conflicting(msgspec.Struct, frozen=True):
-    """A conflict: the local version is in `kept_as`. `by`: author of the version that stays."""
+    """A conflict: the local version is in `kept_as`. `by`: author of the version that stays. `deleted`: the
+    branch has no file there."""
 
     path: str
     kept_as: str
     by: str | None
+    deleted: bool = False
 
 
 class Done(msgspec.Struct):
     """The result of a step, by path: files `written` with edits of others, or `removed`; texts `merged` with
-    them; `conflicts`; lines `kept` that saves of old buffers lacked; `skipped` files."""
+    them; `conflicts`; lines `kept` that saves of old buffers lacked; `skipped` files; old and new paths of
+    renamed files that an edit was `moved` along with, and of those that are `back` with an edit."""
 
     written: list[str] = msgspec.field(default_factory=list)
     merged: list[str] = msgspec.field(default_factory=list)
     conflicts: list[Conflicting] = msgspec.field(default_factory=list)
     kept: list[Kept] = msgspec.field(default_factory=list)
     skipped: list[Skipped] = msgspec.field(default_factory=list)
+    moved: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    back: list[tuple[str, str]] = msgspec.field(default_factory=list)
 
 
 class Rounds:
@@ -70,12 +77,14 @@ class Rounds:
         self.frames, self.reads = Frames(), Reads()
         self.buffers = Buffers(self.reads.was_read)
         self.removals = HeldRemovals()
+        self.followed = Followed()
         self.barred: dict[str, str] = {}  # paths that the relay refused → why, until they are saved again
         self._costly: set[str] = set()
         self._moved: Counter[str] = Counter()
         self._placed: dict[str, int] = {}  # path → inode of the file that svc wrote
         self._unseen: set[str] = set()  # paths that were being written when they were to be looked at
         self._writing: dict[str, float] = {}  # path → until when to wait for its writer
+        self._leaving: dict[str, float] = {}  # path → until when to wait for the look at what became of it
         self._copy: WorkingCopy | None = None
 
     def close(self) -> None:
@@ -90,6 +99,7 @@ class Rounds:
             self.frames.forget()
         self.reads.look()
         copy.turn_id, copy.files.leases = turn, True
+        copy.followed = self.followed
         self.buffers.attach(copy)
         self.removals.prune(copy)
         note = copy.placed
@@ -107,7 +117,7 @@ class Rounds:
         paths = [path for path in paths if path in self._unseen or not self.is_ours(copy, path)]
         for path in paths:
             self.barred.pop(path, None)
-        return self._send_off(copy, paths, None)
+        return self._send_off(copy, self._followed(copy, paths), None)
 
     def typed(self, copy: WorkingCopy, sheet: OpenSheet, updates: list[bytes], last: int) -> Done:
         """Make what was typed into a sheet an edit of its lane, write the file, and put the edit in flight. A
@@ -131,7 +141,8 @@ class Rounds:
         self.reads.look()
         scan, paths = _walked(copy, folders, heard)
         self.barred = {path: why for path, why in self.barred.items() if path not in paths}
-        return self._send_off(copy, paths, scan)
+        followed = self._followed(copy, paths)
+        return self._send_off(copy, followed, scan if followed == paths else None)
 
     def again(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
         """Put the current state of these paths in flight."""
@@ -140,12 +151,13 @@ class Rounds:
     def bring(self, copy: WorkingCopy) -> Done:
         """Write received changes to the folder, and put in flight what was merged with them."""
         self.reads.look()
-        paths = sorted(path for path in self.frames.paths if not self._is_written(copy, path))
+        writing = {path for path in self.frames.paths if self._is_written(copy, path)}
+        paths = sorted(path for path in self.frames.paths - writing if not self._is_leaving(copy, path))
         changed = reconcile_paths(copy, Scan(), paths, partial(self.frames.lane, copy))
         self.frames.done(copy, paths)
         for path, why in copy.unreadable.items():
             self.barred[path] = why
-        done = self.again(copy, _pending(copy, paths))
+        done = self.again(copy, [*_pending(copy, paths), *self._edited_elsewhere(copy)])
         self._watch_placed(copy)
         return self._report(copy, done, changed)
 
@@ -202,6 +214,31 @@ class Rounds:
             self._writing.pop(path, None)
             return False
         return time.monotonic() < self._writing.setdefault(path, time.monotonic() + WRITING_SECONDS)
+
+    def _is_leaving(self, copy: WorkingCopy, path: str) -> bool:
+        """Whether the file is gone and nobody has looked since: it may have got another name, under which it
+        is not known yet. After WRITING_SECONDS it no longer counts."""
+        if copy.files.stat(path) is not None or copy.db.seen_on_disk(path) is None:
+            self._leaving.pop(path, None)
+            return False
+        return time.monotonic() < self._leaving.setdefault(path, time.monotonic() + WRITING_SECONDS)
+
+    def _followed(self, copy: WorkingCopy, paths: Collection[str]) -> list[str]:
+        """The paths that were saved, and the files that others renamed where a save belongs to those."""
+        for path in self.followed.left.keys() & paths:
+            follow_save(copy, path)
+        return list(dict.fromkeys([*paths, *self._edited_elsewhere(copy)]))
+
+    def _edited_elsewhere(self, copy: WorkingCopy) -> list[str]:
+        """The files that got an edit of what they were before, once. Those that are not written yet, and the
+        edits that wait, are added to the paths of `bring`."""
+        edited, self.followed.edited = sorted(self.followed.edited), set()
+        for path in edited:
+            entry = copy.entries.get(path)
+            if entry is not None and not entry.settled:
+                self.frames.paths.add(path)
+        self.frames.paths.update(self.followed.later)
+        return edited
 
     def _may_capture(self, copy: WorkingCopy, path: str, held: ExitStack) -> bool:
         """Whether the file may be looked at now. Half of what an editor plugin saves would be an edit, so a
@@ -266,7 +303,8 @@ class Rounds:
         for path, name in copy.conflicts:
             clash = copy.db.conflicts.get(name)
             by = clash.by if clash is not None else author_of(copy, path)
-            done.conflicts.append(Conflicting(path, name, by or self.buffers.authors.get(path)))
+            by = by or self.buffers.authors.get(path)
+            done.conflicts.append(Conflicting(path, name, by, copy.db.row(path) is None))
             entry = copy.entries.get(path)
             if clash is not None and entry is not None and entry.want is not None:
                 with copy.db.step():
@@ -274,6 +312,9 @@ class Rounds:
         aside = {path for path, _ in copy.conflicts}
         done.merged.extend(sorted(copy.merged - aside))
         done.kept.extend(self.buffers.kept)
+        done.moved.extend(self.followed.moved)
+        done.back.extend(self.followed.back)
+        self.followed.moved, self.followed.back = [], []
         copy.conflicts, copy.merged, self.buffers.kept = [], set(), []
         copy.unreadable = {}
         return done

@@ -133,6 +133,9 @@ class Database:
     def foreign(self) -> list[str]:
         return differences.foreign(self._sql)
 
+    def seen_on_disk(self, path: str) -> bytes | None:
+        return differences.seen_on_disk(self._sql, path)
+
     def may_need_update(self) -> list[str]:
         return differences.may_need_update(self._sql)
 

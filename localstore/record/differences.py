@@ -96,6 +96,15 @@ def changed_new_removed(sql: sqlite3.Connection) -> tuple[list[str], list[str], 
     return changed, new, removed
 
 
+def seen_on_disk(sql: sqlite3.Connection, path: str) -> bytes | None:
+    """Digest of the file at the path as last scanned; None if there was none."""
+    for (digest,) in sql.execute("SELECT digest FROM differs WHERE path=?", (path,)):
+        return None if digest is None else bytes(digest)
+    for (digest,) in sql.execute("SELECT digest FROM sealed WHERE path=?", (path,)):
+        return bytes(digest)
+    return None
+
+
 def may_need_update(sql: sqlite3.Connection) -> list[str]:
     """Sorted paths where disk, last seal and lane are not all equal; every path that needs an update is among
     them."""

@@ -171,19 +171,25 @@ def capture_late_save(copy: WorkingCopy, entry: PathRecord, before: bytes, data:
 
     Part of the caller's step. Returns False if the texts conflict; the conflict is then recorded.
     """
-    lane = copy.lane_with_pending(entry)
     try:
-        update = merge_edit(copy, entry.path, lane, before, data)
+        add_edit(copy, entry, before, data)
     except TextsConflict as found:
         record_conflict(copy, entry.path, found.texts)
         return False
+    return True
+
+
+def add_edit(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -> None:
+    """Make the change from `before` to `data` a pending edit of the entry, which the caller saves, in its
+    step. Raises TextsConflict, with nothing changed."""
+    lane = copy.lane_with_pending(entry)
+    update = merge_edit(copy, entry.path, lane, before, data)
     if update is not None:
         want = lane.text()
         entry.want, entry.size = digest(want), len(want)
         copy.objects.add([(entry.want, want)])
         copy.db.add_pending(entry.path, update)
         entry.pending += 1
-    return True
 
 
 def _on_disk(copy: WorkingCopy, path: str, scan: Scan | None) -> _Text | None:

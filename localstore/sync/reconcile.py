@@ -7,12 +7,14 @@ from collections.abc import Callable, Collection, Iterator
 from localstore.core import paths
 from localstore.core.encoding import digest
 from localstore.core.errors import NotFound, ServerMisbehaved
+from localstore.core.merge.moves import Ways
 from localstore.core.model.live import UpdateInvalid
 from localstore.core.model.seal import PayloadMissing
 from localstore.folder.scan_result import Scan
 from localstore.folder.stat_cache import read_stat
 from localstore.record.database import Row
 from localstore.record.entry import PathRecord
+from localstore.sync.adopting import adopt, entry_of
 from localstore.sync.capture import capture
 from localstore.sync.conflicts import (
     ConflictingTexts,
@@ -21,6 +23,7 @@ from localstore.sync.conflicts import (
     record_conflict,
     record_versions,
 )
+from localstore.sync.live_renames import bring_along, moved_there, note_left, take_along
 from localstore.sync.merging import advance
 from localstore.sync.remote import Remote, read_remote, require_readable
 from localstore.sync.settle import remove, settle
@@ -87,7 +90,7 @@ def _reconcile_rows(
         for path, entry in known
         if path not in rows and _gone(entry, index) and path not in flying and not scan.unknown(path)
     ]
-    removed = _removals(copy, sorted(gone))
+    removed, ways = _removals(copy, sorted(gone))
     todo = [
         rows[path]
         for path in sorted(rows)
@@ -97,6 +100,30 @@ def _reconcile_rows(
         and _behind(copy.entries.get(path), rows[path])
     ]
     todo = follow_epochs(copy, todo)
+    replaced = moved_there(copy, edits, edits) if (edits := _replaced(copy, todo)) else {}
+    changed = _write_rows(copy, [row for row in todo if row.path not in replaced], here)
+    for old, new in {**ways, **replaced}.items():  # after the new files were written
+        take_along(copy, old, new)
+    if replaced:
+        changed += _write_rows(copy, [rows[path] for path in sorted(replaced)], here)
+    return removed + changed
+
+
+def _replaced(copy: WorkingCopy, rows: list[Row]) -> list[str]:
+    """The texts of a live folder that were edited here, and that the branch replaced by other files."""
+    if not copy.live:
+        return []
+    found = []
+    for row in rows:
+        entry = copy.entries.get(row.path)
+        if entry is not None and entry.kind == "text" and entry.gen not in (0, row.gen) and not entry.foreign:
+            capture(copy, [row.path])
+            found += [row.path] if entry.pending else []
+    return found
+
+
+def _write_rows(copy: WorkingCopy, todo: list[Row], here: Here) -> list[str]:
+    """Reconcile the paths of these rows. Returns those that were written."""
     changed: list[str] = []
     for start in range(0, len(todo), CHUNK):
         settling = []
@@ -111,7 +138,7 @@ def _reconcile_rows(
         changed += [path for path in settling if not _is_settled(copy, path)]
         settle(copy, settling)
         copy.progress("reconcile", min(start + CHUNK, len(todo)), len(todo))
-    return removed + changed
+    return changed
 
 
 def _remotes(copy: WorkingCopy, rows: list[Row], here: Here) -> Iterator[Remote]:
@@ -213,30 +240,39 @@ def _folds_case(copy: WorkingCopy) -> bool:
     return copy.files.stat(".SVC") is not None
 
 
-def _removals(copy: WorkingCopy, gone: list[str]) -> list[str]:
-    """Remove files that the branch removed and that are unchanged here. Returns their paths. An edited file
+def _removals(copy: WorkingCopy, gone: list[str]) -> tuple[list[str], Ways]:
+    """Remove files that the branch removed and that are unchanged here. Returns their paths, and the edited
+    files of a live folder that the branch renamed, with their new names; they are left. Another edited file
     becomes a conflict copy, since sending it would bring the file back for everybody. It stays and counts as
-    new in a live folder, where somebody is writing it, and on a branch that perhaps never had it."""
-    clean = []
+    new on a branch that perhaps never had it."""
+    clean: list[str] = []
+    edits: list[str] = []
     for path in gone:
         entry = copy.entries[path]
-        if entry.kind == "text" and not entry.settled:
+        if (entry.kind == "text" and not entry.settled) or copy.live:
             capture(copy, [path])
         now = copy.digest_on_disk(path)
-        if now is not None and now == entry.shadow and not entry.pending:
-            clean.append(path)
-        else:
+        unchanged = now is not None and now == entry.shadow and not entry.pending
+        (clean if unchanged else edits).append(path)
+    ways = moved_there(copy, gone, edits) if copy.live and edits else {}
+    for path in edits:
+        if path not in ways:
+            entry = copy.entries[path]
             with copy.db.step():
                 copy.forget(path)
-            if not copy.live and not entry.foreign:
+            if not entry.foreign:
                 copy.move_aside(path)
+    if copy.live:
+        note_left(copy, clean)
     remove(copy, clean)
-    return clean
+    return clean, ways
 
 
 def _reconcile_path(copy: WorkingCopy, remote: Remote) -> bool:
     """Update the record of one path. Returns whether the file must be written (`settle`)."""
     entry = copy.entries.get(remote.row.path)
+    if entry is not None and copy.live and bring_along(copy, entry, remote):
+        return False
     if entry is not None and entry.gen == remote.row.gen:
         return _same_lane(copy, entry, remote)
     if entry is not None and entry.kind == "text" and entry.gen and not entry.settled:
@@ -317,32 +353,6 @@ def _move_mine_aside(copy: WorkingCopy, remote: Remote) -> None:
         record_versions(copy, path, remote.row.digest, mine)
         copy.forget(path)
     copy.move_aside(path)
-
-
-def adopt(copy: WorkingCopy, remote: Remote, shadow: bytes | None) -> None:
-    """Record the relay's version. `shadow`: digest of the file on the disk."""
-    copy.forget(remote.row.path)
-    copy.db.put_lane_state(remote.row.path, remote.state)
-    copy.save(entry_of(remote, shadow))
-
-
-def entry_of(remote: Remote, shadow: bytes | None) -> PathRecord:
-    """The entry of a path in the relay's version. `shadow`: digest of the file on the disk, None for no
-    file."""
-    row = remote.row
-    assert row.kind != "gone"  # noqa: S101 - rows of the frontier are files
-    return PathRecord(
-        path=row.path,
-        kind=row.kind,
-        gen=row.gen,
-        epoch=row.epoch,
-        seen=row.ver,
-        genesis=remote.genesis if row.kind == "text" else None,
-        touched=remote.state is not None,
-        want=row.digest,
-        size=row.size,
-        shadow=shadow,
-    )
 
 
 def attach_lanes(copy: WorkingCopy) -> None:

@@ -20,8 +20,8 @@ from localstore.folder import writer as writing
 from localstore.folder.files import Content
 from localstore.folder.scan_result import Scan
 from localstore.record.database import Row
+from localstore.sync.adopting import adopt
 from localstore.sync.conflicts import ConflictingTexts, record_conflict
-from localstore.sync.reconcile import adopt
 from localstore.sync.remote import Remote, read_remote
 from localstore.sync.settle import writer
 from localstore.sync.working_copy import WorkingCopy
@@ -103,14 +103,14 @@ def _ways(copy: WorkingCopy, scan: Scan, rows: Mapping[str, Row], search: Search
     live = [rows[path] for path in search.came if path in rows and rows[path].live] if wanted else []
     try:
         for remote in read_remote(copy, live):
-            texts[remote.row.digest] = _text(copy, remote)
+            texts[remote.row.digest] = text_of(copy, remote)
         texts |= {name: copy.text(name) for name in wanted if name not in texts}
     except (NotFound, PayloadMissing, ServerMisbehaved):
         return dict(search.exact)
     return search.pairs(texts)
 
 
-def _text(copy: WorkingCopy, remote: Remote) -> bytes:
+def text_of(copy: WorkingCopy, remote: Remote) -> bytes:
     return copy.text(remote.row.digest) if remote.state is None else Lane.load(remote.state).text()
 
 
@@ -124,7 +124,7 @@ def _bring_edit(
     if remote is None or base is None or mine is None:
         return
     if base.kind == mine.kind == remote.row.kind == "text":
-        theirs, was = _text(copy, remote), copy.text(base.digest)
+        theirs, was = text_of(copy, remote), copy.text(base.digest)
         text = copy.files.read_up_to(new, TEXT_FILE)
         if text is None or blake3(text) != mine.digest:
             return  # saved again meanwhile; the next pull looks again
@@ -146,12 +146,12 @@ def _bring_edit(
         copy.merged.add(new)
     else:
         return
-    if _written(copy, new, content, mine.digest):
+    if written(copy, new, content, mine.digest):
         with copy.db.step():
             adopt(copy, remote, remote.row.digest)
 
 
-def _written(copy: WorkingCopy, path: str, content: bytes, known: bytes) -> bool:
+def written(copy: WorkingCopy, path: str, content: bytes, known: bytes) -> bool:
     """Write an edit in the name of this folder's user, over bytes that it contains."""
     name = blake3(content)
     if name == known:

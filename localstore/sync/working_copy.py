@@ -32,6 +32,7 @@ from localstore.record.objects import Objects
 from localstore.record.state_file import StateFile
 from localstore.record.typed import drop_typed
 from localstore.sync.edited_lanes import EditedLanes
+from localstore.sync.followed import Followed
 from localstore.sync.transfer.fetch import fetch
 from localstore.sync.transfer.fill import KnownFile
 from localstore.sync.transfer.transport import Transport
@@ -84,6 +85,7 @@ class WorkingCopy:
         self.turn_id: str | None = None  # what an agent calls the turn in which it edits
         self.moved_back: str | None = None  # the branch was older than before: the seal that both have, or ""
         self.live = False  # whether saves travel as they are made
+        self.followed = Followed()
         self.placed: Placed = lambda path, before, new: None
         self.rebase: Rebase = lambda entry, digest, data: None
         self.file_cap = limits.BLOB_FILE  # bytes that one binary of the repository may have
@@ -293,11 +295,12 @@ class WorkingCopy:
             self.forget(path)
         self.move_aside(path)
 
-    def move_aside(self, path: str) -> None:
-        """Rename the file or directory at the path, if any, to a free conflict name."""
+    def move_aside(self, path: str, of: str | None = None) -> None:
+        """Rename the file or directory at the path, if any, to a free conflict name. `of`: the path that it
+        conflicts with, None for its own."""
         while self.exists(path):
             self.files.forget()
-            name = self.claim_conflict_name(path)
+            name = self.claim_conflict_name(of or path, path)
             try:
                 self.files.move(path, name)
             except FileExistsError:

@@ -98,9 +98,8 @@ class Steps:
             self._end_round(copy)
             self._flying = len(copy.db.flight_numbers())
             self._waiting = set(self._work.frames.paths)  # for answers, and for programs that write
-            self._look_at = time.monotonic() + (
-                LOOK if self._waiting - copy.db.flight_kinds().keys() else AGAIN
-            )
+            looked_at = self._waiting - copy.db.flight_kinds().keys() - self._work.followed.later.keys()
+            self._look_at = time.monotonic() + (LOOK if looked_at else AGAIN)
             self._place_now(copy)
 
     def _step(self, copy: WorkingCopy) -> bool:
@@ -163,7 +162,11 @@ class Steps:
             self._say("merged", path=terminal_safe(path), by=by or "")
         for one in done.conflicts:
             self._say(
-                "conflict", path=terminal_safe(one.path), kept_as=terminal_safe(one.kept_as), by=one.by or ""
+                "conflict",
+                path=terminal_safe(one.path),
+                kept_as=terminal_safe(one.kept_as),
+                by=one.by or "",
+                gone=one.deleted,
             )
         if done.seal != before and done.seal is not None:
             self._say("seal", seal=done.seal, by=", ".join(copy.sealed_by))
@@ -298,7 +301,12 @@ class Steps:
             self._say("merged", path=terminal_safe(path), by=by)
         for clash in done.conflicts:
             kept_as = terminal_safe(clash.kept_as)
-            self._say("conflict", path=terminal_safe(clash.path), kept_as=kept_as, by=clash.by or "")
+            path, by = terminal_safe(clash.path), clash.by or ""
+            self._say("conflict", path=path, kept_as=kept_as, by=by, gone=clash.deleted)
+        for old, new in done.moved:
+            self._say("renamed", path=terminal_safe(old), to=terminal_safe(new))
+        for old, new in done.back:
+            self._say("renamed", path=terminal_safe(old), to=terminal_safe(new), back=True)
         for kept in done.kept:
             self._say("kept", path=terminal_safe(kept.path), lines=kept.lines, by=", ".join(kept.by))
         if self._work.removals.words != self._held:

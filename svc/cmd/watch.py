@@ -182,7 +182,7 @@ def _begin(ctx: Ctx, found: Folder) -> None:
         ctx.out.note(found.why)
     for one in found.people:
         said = Said("person", found.folder, "", one.path, one.who, one.device, one.kind == "agent", one.line)
-        ctx.out.line(_sentence(said))
+        ctx.out.line(sentence_of(said))
 
 
 def _follow(ctx: Ctx, events: Iterator[Said]) -> bool:
@@ -192,7 +192,7 @@ def _follow(ctx: Ctx, events: Iterator[Said]) -> bool:
             ctx.out.event(said, EVENTS, Said)
         else:
             colour = COLOURS.get(said.state, "") if said.event == "light" else ""
-            ctx.out.line(f"{_clock()}  {_sentence(said)}", colour)
+            ctx.out.line(f"{_clock()}  {sentence_of(said)}", colour)
         if said.event == "ended":
             return True
     return False
@@ -207,7 +207,8 @@ def _lit(light: str, why: str) -> str:
     return f"{words}: {why}" if why and light != "live" else words
 
 
-def _sentence(said: Said) -> str:
+def sentence_of(said: Said) -> str:
+    """What happened, in one line."""
     path, who = said.path, f"@{said.by}" if said.by else "somebody"
     if said.agent:
         who += " (agent)"
@@ -223,9 +224,8 @@ def _sentence(said: Said) -> str:
         case "kept":
             lines = "1 line" if said.lines == 1 else f"{said.lines} lines"
             return f"  {path}: kept {lines} of {who}, which this save lacked; save again to take them out"
-        case "conflict":
-            whose = f"{who}'s version" if said.by else "the branch's version"
-            return f"  conflict in {path}: {whose} stays; yours is kept whole as {said.kept_as}"
+        case "conflict" | "renamed":
+            return _moved_sentence(said, who)
         case "refused" | "skipped":
             return f"  {said.event} {path}: {said.detail}"
         case "person":
@@ -234,6 +234,17 @@ def _sentence(said: Said) -> str:
             return f"  at seal {said.seal[:12]}" + (f" by {who}" if said.by else "")
         case _:
             return f"  {said.detail}"
+
+
+def _moved_sentence(said: Said, who: str) -> str:
+    """Of an event after which an edit is in another file than it was made in."""
+    if said.event == "renamed" and said.back:
+        return f"  {said.path} is back: it is {said.to} here, and an edit by others does not fit into that"
+    if said.event == "renamed":
+        return f"  {said.path} is {said.to} now, and the edit of {said.path} is in it"
+    whose = f"{who}'s version" if said.by else "the branch's version"
+    stays = "it was deleted on the branch" if said.gone else f"{whose} stays"
+    return f"  conflict in {said.path}: {stays}; yours is kept whole as {said.kept_as}"
 
 
 def _person(said: Said, who: str) -> str:

@@ -27,9 +27,10 @@ from localstore.record.database import Row, SealedFile
 from localstore.record.entry import PathRecord, known_by_bytes
 from localstore.record.sql import value_of
 from localstore.sync import verify
+from localstore.sync.adopting import entry_of
 from localstore.sync.interrupted_clone import CLONING, files_written
 from localstore.sync.owning import Turn, opened
-from localstore.sync.reconcile import attach_lanes, entry_of
+from localstore.sync.reconcile import attach_lanes
 from localstore.sync.remote import Remote, connect
 from localstore.sync.transfer.chunked_download import clear, download
 from localstore.sync.transfer.transport import Transport

@@ -175,7 +175,7 @@ class ModelRelay:
                 return self._ok(update, file)
             if content not in self.objects:
                 return UpdateAnswer(n=update.n, result="refused", code="payload_missing")
-        if file is not None and (file.gen != update.gen or file.other(replica) > update.base):
+        if update.gen != (file.gen if file else 0) or (file and file.other(replica) > update.base):
             return UpdateAnswer(n=update.n, result="stale")
         if update.kind == "delete":
             del branch.files[update.path]

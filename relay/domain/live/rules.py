@@ -271,6 +271,8 @@ class Batch:
         self._require_fit(update, kind, blob, size)
         if row is not None:
             self._require_seen(update, row)
+        elif update.gen:
+            raise Refusal("stale")  # somebody removed the file that this is a version of
         elif self.frontier.clashes(update.path):
             raise Refusal("stale", detail="a file and a directory cannot have one name")
         return _ok(update.n, self.frontier.create(update.path, kind, blob, size, self.replica))

@@ -4,7 +4,7 @@ relay away and back, against the model relay."""
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -79,13 +79,15 @@ def relay() -> ModelRelay:
 
 
 @pytest.fixture
-def devices(relay: ModelRelay, tmp_path: Path) -> tuple[Device, Device]:
+def devices(relay: ModelRelay, tmp_path: Path) -> Iterator[tuple[Device, Device]]:
     ann, bob = Device(tmp_path, relay, "ann"), Device(tmp_path, relay, "bob")
     for name in NAMES:
         ann.place.write(name, content(name, "first"))
     ann.place.push()
     bob.place.pull()
-    return ann, bob
+    yield ann, bob
+    for device in (ann, bob):
+        device.rounds.close()
 
 
 def content(name: str, words: str) -> bytes:

@@ -1,0 +1,356 @@
+"""Follows renames in live sync, path by path: an edit lands in the file that the other side renamed.
+
+An update names one path, so a rename is a removal and a new file. Which belong together is looked for when an
+edit would be left over, among the files that came since the last seal, by the search of merges
+(`localstore.core.merge.moves`). Where nothing is found, both files stay.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+
+from localstore.core.encoding import digest as blake3
+from localstore.core.errors import NotFound, ServerMisbehaved, ServerUnreachable
+from localstore.core.limits import BLOB_FILE, TEXT_FILE
+from localstore.core.merge.moves import Search, Ways, searches
+from localstore.core.model.seal import PayloadMissing
+from localstore.core.storage.file_kind import kind_of
+from localstore.core.tree.directory import TreeEntry
+from localstore.core.tree.read import Change
+from localstore.record.database import Row
+from localstore.record.entry import PathRecord, known_by_bytes
+from localstore.sync.adopting import adopt
+from localstore.sync.capture import add_edit, capture
+from localstore.sync.conflicts import TextsConflict, record_conflict
+from localstore.sync.followed import Left
+from localstore.sync.remote import Remote, read_remote
+from localstore.sync.renames import text_of, written
+from localstore.sync.settle import remove, settle
+from localstore.sync.working_copy import WorkingCopy
+
+ASIDE = ".sync-conflict-"  # in the name of a conflict copy, which nobody renamed anything to
+WAIT = 10.0  # seconds for which an edit waits until the new file of this folder is on the branch
+MEMORY = 600.0  # seconds in which an editor may save a file under the name that it had
+
+
+# --- edited here, renamed there
+
+
+def moved_there(copy: WorkingCopy, gone: Collection[str], edited: Sequence[str]) -> Ways:
+    """Of the files that the branch has not at their path any more (`gone`), those that were `edited` here →
+    the files that they became there."""
+    wanted = [path for path in edited if _can_follow(copy, path)]
+    if not wanted:
+        return {}
+    known: dict[bytes, bytes] = {}
+    left: dict[str, TreeEntry] = {}
+    try:
+        for path in gone:
+            entry = copy.entries[path]
+            if entry.pending and entry.kind == "text":
+                text = copy.confirmed_lane(entry).text()
+                known[blake3(text)] = text
+                left[path] = TreeEntry("text", blake3(text), len(text))
+            elif entry.shadow is not None:
+                left[path] = TreeEntry(entry.kind, entry.shadow, entry.size)
+    except (NotFound, PayloadMissing, ServerMisbehaved):
+        return {}
+    rows = copy.db.rows()
+    came = _came_there(copy, left, rows)
+    return _find(copy, left, wanted, came, known, rows)
+
+
+def _can_follow(copy: WorkingCopy, path: str) -> bool:
+    """Whether the edit of this file can be brought into another one."""
+    entry = copy.entries[path]
+    if entry.foreign or entry.shadow is None or not copy.exists(path):
+        return False
+    if entry.kind == "text":
+        return entry.pending > 0 and copy.digest_on_disk(path) == entry.shadow
+    return entry.kind == "blob" and not entry.pending
+
+
+def _came_there(
+    copy: WorkingCopy, left: Mapping[str, TreeEntry], rows: Mapping[str, Row]
+) -> dict[str, TreeEntry]:
+    """The files that others made since the last seal, as they were when they were made, if that is one of
+    those that are `left`."""
+    sealed, names = copy.db.sealed(), {one.digest for one in left.values()}
+    came = {}
+    for path, row in rows.items():
+        if row.other and path not in left and path not in sealed and ASIDE not in path and row.kind != "gone":
+            came[path] = _as_made(copy, TreeEntry(row.kind, row.digest, row.size), path, row.gen, names)
+    return came
+
+
+def _as_made(copy: WorkingCopy, now: TreeEntry, path: str, gen: int, names: Collection[bytes]) -> TreeEntry:
+    entry = copy.entries.get(path)
+    made = entry.genesis if entry is not None and entry.gen == gen else None
+    return TreeEntry(now.kind, made, now.size) if made is not None and made in names else now
+
+
+def take_along(copy: WorkingCopy, old: str, new: str) -> None:
+    """Bring the edit of the file `old`, which the branch removed, into the file that it became, and remove
+    it. Where it does not fit, the edited file becomes a conflict copy."""
+    entry, target = copy.entries[old], copy.entries.get(new)
+    taken = False
+    if target is not None and target.kind == entry.kind == "text":
+        taken = _take_text(copy, entry, target)
+    elif target is not None and target.kind == entry.kind == "blob":
+        taken = _take_bytes(copy, entry, new)
+    if taken:
+        remove(copy, [old])
+        copy.followed.moved.append((old, new))
+        copy.followed.edited.add(new)
+    elif old in copy.entries:
+        copy.forget_and_move_aside(old)
+
+
+def _take_text(copy: WorkingCopy, entry: PathRecord, target: PathRecord) -> bool:
+    """Make the edit a pending one of the target. The file that had it then counts as one that the branch
+    removed and that nobody edited, so that a death in between leaves nothing twice."""
+    base, mine = copy.confirmed_lane(entry).text(), copy.lane_with_pending(entry).text()
+    assert entry.shadow is not None  # noqa: S101 - asked by `_can_follow`
+    done = known_by_bytes(entry.path, "text", entry.shadow, entry.size)
+    if not _is_editable(copy, target):
+        return False
+    try:
+        with copy.db.step():
+            add_edit(copy, target, base, mine)
+            copy.save(target)
+            copy.forget(entry.path)
+            copy.save(done)
+    except TextsConflict as found:
+        settle(copy, [entry.path])
+        with copy.db.step():
+            record_conflict(copy, target.path, found.texts)
+            copy.forget(entry.path)
+        copy.move_aside(entry.path, target.path)
+        return False
+    settle(copy, [target.path])
+    return True
+
+
+def _is_editable(copy: WorkingCopy, target: PathRecord) -> bool:
+    """Whether an edit can be added to the text now, after what was saved in its file."""
+    if not target.gen or target.foreign or target.shadow is None:
+        return False
+    if copy.db.flight_kinds().get(target.path, "edit_text") != "edit_text":
+        return False
+    capture(copy, [target.path])
+    return copy.digest_on_disk(target.path) == target.shadow
+
+
+def _take_bytes(copy: WorkingCopy, entry: PathRecord, new: str) -> bool:
+    content = copy.files.read_up_to(entry.path, BLOB_FILE)
+    if content is None or entry.shadow is None:
+        return False
+    name = blake3(content)
+    if copy.digest_on_disk(new) not in (entry.shadow, name):
+        return False  # edited there as well
+    if copy.digest_on_disk(new) != name and not written(copy, new, content, entry.shadow):
+        return False
+    with copy.db.step():
+        copy.forget(entry.path)
+        copy.save(known_by_bytes(entry.path, "blob", name, len(content)))
+    return True
+
+
+# --- renamed here, edited there
+
+
+def bring_along(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
+    """Bring the branch's edit of a file into the file that it became here. What the branch has at the old
+    name then counts as known, so that its removal can be sent. Returns False if that cannot be, so that the
+    file comes back with the edit."""
+    old, row = entry.path, remote.row
+    waiting = copy.followed.later.pop(old, time.monotonic() + WAIT)
+    if entry.shadow is None or not entry.gen or entry.foreign or copy.exists(old):
+        return False
+    if entry.gen == row.gen and row.other <= entry.seen:
+        return False
+    new = _moved_here(copy, entry)
+    if new is None:
+        return False
+    if not _is_sent(copy, new):
+        if time.monotonic() < waiting:
+            copy.followed.later[old] = waiting
+        return old in copy.followed.later
+    target = copy.entries[new]
+    try:
+        if entry.kind == row.kind == target.kind == "text":
+            brought = _bring_text(copy, entry, remote, target)
+        else:
+            brought = entry.kind == row.kind == target.kind == "blob" and _bring_bytes(copy, entry, row, new)
+    except (NotFound, PayloadMissing, ServerMisbehaved):
+        brought = False
+    if brought:
+        with copy.db.step():
+            adopt(copy, remote, row.digest)
+        copy.followed.edited.add(new)
+    (copy.followed.moved if brought else copy.followed.back).append((old, new))
+    return brought
+
+
+def _is_sent(copy: WorkingCopy, path: str) -> bool:
+    """Whether a file of this folder is on the branch."""
+    entry = copy.entries.get(path)
+    sent = entry is not None and entry.gen > 0
+    return sent and copy.db.flight_kinds().get(path, "edit_text") == "edit_text"
+
+
+def _moved_here(copy: WorkingCopy, entry: PathRecord) -> str | None:
+    """The file of this folder that the missing one became; those that nobody else edited come first."""
+    assert entry.shadow is not None  # noqa: S101 - asked by `bring_along`
+    left = {entry.path: TreeEntry(entry.kind, entry.shadow, entry.size)}
+    sealed, rows = copy.db.sealed(), copy.db.rows()
+    came: dict[str, TreeEntry] = {}
+    copy.entries.load(changed := copy.db.may_need_update())
+    for path in changed:
+        file = _on_disk(copy, path)
+        if file is None:
+            continue
+        if not copy.exists(path):
+            left[path] = file
+        elif ASIDE not in path and path not in sealed:
+            other = copy.entries.get(path)
+            came[path] = _as_made(copy, file, path, other.gen if other else 0, (entry.shadow,))
+    own = {path: one for path, one in came.items() if path not in rows or not rows[path].other}
+    for files in (own, came):
+        new = _find(copy, left, [entry.path], files, {}, rows).get(entry.path)
+        if new is not None:
+            return new
+    return None
+
+
+def _on_disk(copy: WorkingCopy, path: str) -> TreeEntry | None:
+    """What the disk had at the path as far as the record knows; None if there was no file."""
+    entry, stat = copy.entries.get(path), copy.db.scan_record.single(path)
+    if stat is not None:
+        return TreeEntry(stat.kind, stat.digest, stat.size)
+    if entry is not None and entry.shadow is not None:
+        return TreeEntry(entry.kind, entry.shadow, entry.size)
+    return None
+
+
+def _bring_text(copy: WorkingCopy, entry: PathRecord, remote: Remote, target: PathRecord) -> bool:
+    base, theirs = copy.confirmed_lane(entry).text(), text_of(copy, remote)
+    if not _is_editable(copy, target):
+        return False
+    try:
+        with copy.db.step():
+            add_edit(copy, target, base, theirs)
+            copy.save(target)
+    except TextsConflict:
+        return False
+    settle(copy, [target.path])
+    return True
+
+
+def _bring_bytes(copy: WorkingCopy, entry: PathRecord, row: Row, new: str) -> bool:
+    if entry.shadow is None or copy.digest_on_disk(new) not in (entry.shadow, row.digest):
+        return False
+    if copy.digest_on_disk(new) == row.digest:
+        return True
+    content = dict(copy.fetch({row.digest: row.size}, keep=False)).get(row.digest)
+    if content is None or blake3(content) != row.digest:
+        return False
+    return written(copy, new, content, entry.shadow)
+
+
+# --- saved under the old name after the rename came
+
+
+def note_left(copy: WorkingCopy, gone: Collection[str]) -> None:
+    """Remember the texts that the branch removes here: an editor may hold one and save it where it was."""
+    now = time.monotonic()
+    left = copy.followed.left
+    for path in [path for path, one in left.items() if one.until < now]:
+        del left[path]
+    for path in gone:
+        entry = copy.entries.get(path)
+        if entry is not None and entry.kind == "text" and entry.shadow is not None:
+            left[path] = Left(entry.shadow, now + MEMORY)
+
+
+def follow_save(copy: WorkingCopy, old: str) -> None:
+    """Bring a save of a text that others renamed a while ago into the file that it became, and remove it. The
+    same save again is a new file, and so are a copy of the renamed file and the text as it was."""
+    left = copy.followed.left.get(old)
+    if left is None or old in copy.entries or left.until < time.monotonic():
+        return
+    mine = copy.files.read_up_to(old, TEXT_FILE)
+    if mine is None or kind_of(mine) != "text":
+        return
+    name = blake3(mine)
+    if name == left.digest:
+        del copy.followed.left[old]
+        return
+    with suppress(NotFound, PayloadMissing, ServerMisbehaved, ServerUnreachable, TextsConflict):
+        base = copy.text(left.digest)
+        target = copy.entries.get(left.new or _became(copy, old, left, base, mine) or "")
+        if target is None or target.want == name or not _is_editable(copy, target):
+            return
+        with copy.db.step():
+            copy.objects.add([(name, mine)])
+            add_edit(copy, target, base, mine)
+            copy.save(target)
+            copy.save(known_by_bytes(old, "text", name, len(mine)))
+        settle(copy, [target.path])
+        remove(copy, [old])
+        copy.followed.left[old] = Left(name, left.until, target.path)
+        copy.followed.moved.append((old, target.path))
+        copy.followed.edited.add(target.path)
+
+
+def _became(copy: WorkingCopy, old: str, left: Left, base: bytes, mine: bytes) -> str | None:
+    """The text that the removed one became, if what was saved at its old name comes from it."""
+    was, rows = {old: TreeEntry("text", left.digest, len(base))}, copy.db.rows()
+    saved = {f"{old} ": TreeEntry("text", blake3(mine), len(mine))}
+    if not _find(copy, was, [old], saved, {left.digest: base, blake3(mine): mine}, rows):
+        return None
+    came = _came_there(copy, was, rows)
+    texts = {path: one for path, one in came.items() if one.kind == "text"}
+    return _find(copy, was, [old], texts, {left.digest: base}, rows).get(old)
+
+
+# --- both
+
+
+def _find(
+    copy: WorkingCopy,
+    left: Mapping[str, TreeEntry],
+    wanted: Collection[str],
+    came: Mapping[str, TreeEntry],
+    known: Mapping[bytes, bytes],
+    rows: Mapping[str, Row],
+) -> Ways:
+    """Which of the files that `came` the `wanted` ones became, of all that `left`. `known`: texts, by
+    digest."""
+    gone: dict[str, Change] = {path: (one, None) for path, one in left.items()}
+    edits: dict[str, Change] = {path: (left[path], left[path]) for path in wanted}
+    search, _ = searches({**gone, **{path: (None, one) for path, one in came.items()}}, edits)
+    ways = search.exact
+    if search.wanted:
+        with suppress(NotFound, PayloadMissing, ServerMisbehaved):
+            ways = search.pairs(_texts(copy, search, known, rows))
+    return {old: new for old, new in ways.items() if old in wanted}
+
+
+def _texts(
+    copy: WorkingCopy, search: Search, known: Mapping[bytes, bytes], rows: Mapping[str, Row]
+) -> dict[bytes, bytes]:
+    """The texts that the search compares. Raises what `WorkingCopy.text` raises."""
+    wanted = search.digests()
+    texts = {name: text for name, text in known.items() if name in wanted}
+    for path, file in search.came.items():
+        if file.digest in wanted and file.digest not in texts:
+            data = copy.files.read_up_to(path, TEXT_FILE)
+            if data is not None and blake3(data) == file.digest:
+                texts[file.digest] = data
+    live = [row for path in search.came if (row := rows.get(path)) and row.live and row.digest in wanted]
+    for remote in read_remote(copy, [row for row in live if row.digest not in texts]):
+        texts[remote.row.digest] = text_of(copy, remote)
+    return texts | {name: copy.text(name) for name in wanted if name not in texts}

@@ -1,0 +1,264 @@
+"""Renamed on one device, edited on the other, in folders that are live: the edit is in the renamed file on
+all devices, the old name is gone, and nothing is lost. Against the model relay, with rounds run by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from localstore.agent.talk import Said
+from localstore.live.rounds import Done
+from localstore.sync.transfer.send import batch_of
+from localstore.sync.working_copy import WorkingCopy
+from svc.cmd.watch import sentence_of
+from tests.localstore.live.test_rest import Device, require_rest
+from tests.localstore.model_relay import ModelRelay
+
+TEXT = "".join(f"line {number}\n" for number in range(40))
+THEIRS, MINE = TEXT.replace("line 3\n", "theirs\n"), TEXT.replace("line 30\n", "mine\n")
+BOTH = THEIRS.replace("line 30\n", "mine\n")
+
+
+@pytest.fixture
+def relay() -> ModelRelay:
+    return ModelRelay()
+
+
+@pytest.fixture
+def pair(relay: ModelRelay, tmp_path: Path) -> Iterator[tuple[Device, Device]]:
+    """`ann` renames, `bob` edits. Both are live."""
+    ann, bob = Device(tmp_path, relay, "ann"), Device(tmp_path, relay, "bob")
+    for path in ("a.txt", "src/one.txt", "src/two.txt"):
+        ann.place.write(path, path + "\n" + TEXT)
+    ann.place.write("b.bin", b"\0" + bytes(range(256)))
+    ann.place.write("other.txt", "other\n")
+    ann.place.push()
+    bob.place.pull()
+    for device in (ann, bob):
+        device.turn()
+    yield ann, bob
+    for device in (ann, bob):
+        device.rounds.close()
+
+
+def edit(device: Device, path: str, old: str, new: str) -> None:
+    device.save(path, device.place.read(path).replace(f"{old}\n".encode(), f"{new}\n".encode()))
+
+
+def rename(device: Device, old: str, new: str) -> None:
+    (device.place.folder / new).parent.mkdir(parents=True, exist_ok=True)
+    device.rename(old, new)
+
+
+def finish(device: Device) -> None:
+    """Send and bring until nothing is due here."""
+    for _ in range(20):
+        device.connected = False  # as in `require_rest`
+        if not device.turn():
+            return
+    pytest.fail("it never came to rest")
+
+
+def in_order(
+    order: str, ann: Device, bob: Device, renaming: Callable[[], None], editing: Callable[[], None]
+) -> None:
+    """`renaming` on ann and `editing` on bob, neither of which has seen the other."""
+    steps = [(ann, renaming), (bob, editing)]
+    if order == "edited first":
+        steps.reverse()
+    for device, act in steps:
+        act()
+        device.capture()
+        if order != "both at once":
+            finish(device)
+
+
+@pytest.mark.parametrize("order", ["renamed first", "edited first", "both at once"])
+@pytest.mark.parametrize("also", [False, True])
+def test_an_edit_lands_in_the_renamed_text(
+    relay: ModelRelay, pair: tuple[Device, Device], order: str, also: bool
+) -> None:
+    ann, bob = pair
+
+    def renaming() -> None:
+        rename(ann, "a.txt", "new/b.txt")
+        if also:
+            edit(ann, "new/b.txt", "line 3", "theirs")
+
+    in_order(order, ann, bob, renaming, lambda: edit(bob, "a.txt", "line 30", "mine"))
+    require_rest(relay, ann, bob)
+    want = "a.txt\n" + (BOTH if also else MINE)
+    assert bob.place.files().get("new/b.txt", b"").decode() == want
+    assert sorted(relay.tree("main")) == ["b.bin", "new/b.txt", "other.txt", "src/one.txt", "src/two.txt"]
+
+
+@pytest.mark.parametrize("order", ["renamed first", "edited first", "both at once"])
+def test_new_bytes_land_in_the_renamed_file(
+    relay: ModelRelay, pair: tuple[Device, Device], order: str
+) -> None:
+    ann, bob = pair
+    in_order(order, ann, bob, lambda: rename(ann, "b.bin", "c.bin"), lambda: bob.save("b.bin", b"\0mine"))
+    require_rest(relay, ann, bob)
+    assert bob.place.files().get("c.bin") == b"\0mine"
+    assert "b.bin" not in relay.tree("main")
+
+
+@pytest.mark.parametrize("order", ["renamed first", "edited first", "both at once"])
+def test_edits_in_a_renamed_folder(relay: ModelRelay, pair: tuple[Device, Device], order: str) -> None:
+    ann, bob = pair
+
+    def renaming() -> None:
+        for name in ("one.txt", "two.txt"):
+            rename(ann, f"src/{name}", f"lib/deep/{name}")
+
+    def editing() -> None:
+        edit(bob, "src/one.txt", "line 3", "in one")
+        edit(bob, "src/two.txt", "line 3", "in two")
+
+    in_order(order, ann, bob, renaming, editing)
+    require_rest(relay, ann, bob)
+    assert b"in one" in ann.place.read("lib/deep/one.txt")
+    assert b"in two" in ann.place.read("lib/deep/two.txt")
+    assert not [path for path in relay.tree("main") if path.startswith("src/")]
+
+
+def test_both_rename_it(relay: ModelRelay, pair: tuple[Device, Device]) -> None:
+    ann, bob = pair
+    for device, name in ((ann, "ann.txt"), (bob, "bob.txt")):
+        rename(device, "a.txt", name)
+        edit(device, name, "line 3", f"by {name}")
+        device.capture()
+    require_rest(relay, ann, bob)
+    tree = relay.tree("main")
+    assert (b"by ann.txt" in tree["ann.txt"], b"by bob.txt" in tree["bob.txt"]) == (True, True)
+    assert "a.txt" not in tree
+
+
+@pytest.mark.parametrize("order", ["renamed first", "edited first", "both at once"])
+def test_a_name_that_the_other_made_keeps_both(
+    relay: ModelRelay, pair: tuple[Device, Device], order: str
+) -> None:
+    ann, bob = pair
+
+    def making() -> None:
+        bob.save("new.txt", b"quite another text\n")
+        edit(bob, "a.txt", "line 3", "by bob")
+
+    in_order(order, ann, bob, lambda: rename(ann, "a.txt", "new.txt"), making)
+    require_rest(relay, ann, bob)
+    tree = relay.tree("main")
+    assert any(b"by bob" in data for data in tree.values())
+    assert any(data == b"quite another text\n" for data in tree.values())
+    assert any(b"line 39" in data for path, data in tree.items() if not path.startswith("src"))
+
+
+@pytest.mark.parametrize("order", ["renamed first", "edited first", "both at once"])
+@pytest.mark.parametrize("captured", [False, True])
+def test_a_new_file_under_the_old_name(
+    relay: ModelRelay, pair: tuple[Device, Device], order: str, captured: bool
+) -> None:
+    ann, bob = pair
+
+    def renaming() -> None:
+        rename(ann, "a.txt", "b.txt")
+        if captured:
+            ann.capture()
+            finish(ann)
+        ann.save("a.txt", b"another text\n")
+
+    in_order(order, ann, bob, renaming, lambda: edit(bob, "a.txt", "line 3", "by bob"))
+    require_rest(relay, ann, bob)
+    tree = relay.tree("main")
+    assert any(b"by bob" in data for data in tree.values())
+    assert any(data == b"another text\n" for data in tree.values())
+    assert b"line 39" in tree["b.txt"]
+    if captured and order == "renamed first":
+        assert (b"by bob" in tree["b.txt"], tree["a.txt"]) == (True, b"another text\n")
+
+
+@pytest.mark.parametrize("path", ["a.txt", "b.bin"])
+def test_deleted_there_and_edited_here_is_a_conflict(
+    relay: ModelRelay, pair: tuple[Device, Device], path: str
+) -> None:
+    ann, bob = pair
+    ann.remove(path)
+    ann.capture()
+    finish(ann)
+    bob.save(path, bob.place.read(path) + b"mine\n")
+    require_rest(relay, ann, bob)
+    tree = relay.tree("main")
+    assert path not in tree
+    [aside] = [one for one in tree if "sync-conflict" in one]
+    assert tree[aside].endswith(b"mine\n")
+
+
+def test_an_edit_that_does_not_fit_is_kept_beside(relay: ModelRelay, pair: tuple[Device, Device]) -> None:
+    ann, bob = pair
+    rename(ann, "a.txt", "b.txt")
+    edit(ann, "b.txt", "line 3", "by ann")
+    ann.capture()
+    edit(bob, "a.txt", "line 3", "by bob")
+    bob.capture()
+    require_rest(relay, ann, bob)
+    tree = relay.tree("main")
+    assert all(any(words in data for data in tree.values()) for words in (b"by ann", b"by bob"))
+
+
+def test_an_editor_that_saves_under_the_old_name(relay: ModelRelay, pair: tuple[Device, Device]) -> None:
+    ann, bob = pair
+    held = bob.place.read("a.txt")
+    rename(ann, "a.txt", "b.txt")
+    require_rest(relay, ann, bob)
+    for old, new in ((b"line 3\n", b"first\n"), (b"line 30\n", b"second\n")):
+        held = held.replace(old, new)
+        bob.save("a.txt", held)
+        require_rest(relay, ann, bob)
+        assert (relay.tree("main")["b.txt"], "a.txt" in relay.tree("main")) == (held, False)
+    bob.save("a.txt", held)  # once more: it is meant
+    require_rest(relay, ann, bob)
+    assert relay.tree("main")["a.txt"] == relay.tree("main")["b.txt"] == held
+
+
+def test_a_copy_under_the_old_name_is_a_new_file(relay: ModelRelay, pair: tuple[Device, Device]) -> None:
+    ann, bob = pair
+    rename(ann, "a.txt", "b.txt")
+    require_rest(relay, ann, bob)
+    edit(bob, "b.txt", "line 3", "changed")
+    require_rest(relay, ann, bob)
+    bob.save("a.txt", bob.place.read("b.txt"))
+    require_rest(relay, ann, bob)
+    assert relay.tree("main")["a.txt"] == relay.tree("main")["b.txt"]
+
+
+def test_what_was_followed_is_told(relay: ModelRelay, pair: tuple[Device, Device]) -> None:
+    ann, bob = pair
+    rename(ann, "a.txt", "b.txt")
+    ann.capture()
+    finish(ann)
+    edit(bob, "a.txt", "line 3", "by bob")
+    bob.capture()
+    told: list[Done] = []
+
+    def work(copy: WorkingCopy) -> None:
+        updates = bob.rounds.outgoing(copy)
+        bob.rounds.answered(copy, updates, copy.transport.updates(batch_of(copy, updates)))
+        bob.rounds.bootstrap(copy)
+        told.append(bob.rounds.bring(copy))
+
+    bob.round(work)
+    assert told[0].moved == [("a.txt", "b.txt")]
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"event": "renamed", "path": "a", "to": "b"}, "a is b now, and the edit of a is in it"),
+        ({"event": "renamed", "path": "a", "to": "b", "back": True}, "a is back: it is b here"),
+        ({"event": "conflict", "path": "a", "kept_as": "c", "gone": True}, "it was deleted on the branch"),
+    ],
+)
+def test_the_sentences(said: dict[str, object], words: str) -> None:
+    assert words in sentence_of(msgspec.convert({"folder": "/f", "at": "now", **said}, Said))
