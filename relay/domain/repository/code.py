@@ -1,4 +1,4 @@
-"""What the pages of files show: a folder, a file, the history of a path, a seal."""
+"""What the pages of files show: a folder, a file, the history of a path."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from localstore.core.errors import NotFound, PathInvalid, SvcError
+from localstore.core.errors import NotFound, PathInvalid
 from localstore.core.limits import BLOB_INLINE
-from localstore.core.model.history import Compare, CompareQuery, Seal, SealSummary, TreeFile
+from localstore.core.model.history import SealSummary, TreeFile
 from localstore.core.model.ref import Ref
 from relay.domain.repository import ref as refs
 from relay.domain.repository.place import Place
 from relay.render.plain import plain_lines
-from relay.service.history import compare, history, sealed
+from relay.service.history import history, sealed
 
 BRANCHES = 100  # that the choice of a branch offers
 SEALS = 30  # of a page of history
@@ -131,18 +131,6 @@ async def seals(here: Position, cursor: str | None) -> tuple[list[SealSummary], 
     except PathInvalid:
         raise NotFound from None
     return list(page.items), page.next_cursor
-
-
-async def seal(place: Place, seal_id: str) -> tuple[Seal, Compare | None, str]:
-    """A seal, what it changed, and why that is not shown; empty if it is. Raises NotFound."""
-    row = await history.seal(place.view, seal_id)
-    if not place.may("history.compare"):
-        return row, None, "Sign in to see what changed."
-    try:
-        changes = await compare.compare(place.view, CompareQuery(head=row.id))
-    except SvcError as error:
-        return row, None, error.detail
-    return row, changes, ""
 
 
 def size_of(size: int) -> str:

@@ -6,6 +6,7 @@ decides nothing itself. Every refusal is a page; hidden, missing and unknown add
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -18,7 +19,9 @@ from localstore.core.model.catalog.advisory import AdvisoryQuery
 from localstore.core.model.collaboration.issue import IssueQuery
 from localstore.core.model.collaboration.proposal import ProposalQuery
 from localstore.core.model.collaboration.run import RunQuery
+from localstore.core.model.history import CompareQuery
 from localstore.core.model.repo import RepoQuery
+from localstore.core.numbers import whole_number
 from localstore.core.validation import checked
 from relay.caller import Caller
 from relay.domain.catalog import advisory as advisories
@@ -28,12 +31,13 @@ from relay.domain.checks import run
 from relay.domain.discussion import issue
 from relay.domain.protection import protection
 from relay.domain.release import release as releases
-from relay.domain.repository import code, talk
+from relay.domain.repository import changes, code, talk
 from relay.domain.repository import repo as repos
 from relay.domain.repository.code import Position
 from relay.domain.repository.place import PREFIXES, Place, address_of, find
 from relay.http.routing import REPOSITORIES, Reply, route
 from relay.pages import HTML, moved, show, visit
+from relay.service.history import history
 from relay.service.proposal import proposal
 
 Tab = Literal["overview", "code", "issues", "workflows", "releases", "security", "insights"]
@@ -43,9 +47,10 @@ START_ROWS = 30  # repositories of a list on the first page
 
 class DevQuery(msgspec.Struct, frozen=True):
     """`at`: a branch, tag, `pr:N` or seal. `path`: below it. `plain`: Markdown as it was written. `lines`: N
-    or N-M, which are marked. `view`: `history` of the path. `seal`: one seal and what it changed.
-    `n`: one issue or proposal; else a list of `kind`, `issues` or `proposals`, with filters as those of the
-    API."""
+    or N-M, which are marked. `view`: `history` or `blame` of the path, or `compare`: what `head` has since it
+    and `base` parted. `seal`: one seal and what it changed. `n`: one issue or proposal, of which `view`
+    `files` shows what it changes; else a list of `kind`, `issues` or `proposals`, with filters as those of
+    the API."""
 
     tab: str = "overview"
     at: str = ""
@@ -54,6 +59,8 @@ class DevQuery(msgspec.Struct, frozen=True):
     lines: str = ""
     view: str = ""
     seal: str = ""
+    base: str = ""
+    head: str = ""
     cursor: str = ""
     n: str = ""
     kind: str = "issues"
@@ -80,23 +87,10 @@ async def dev(caller: Caller, owner: str, name: str, query: DevQuery, request: R
         return elsewhere
     if visit.is_due(caller):
         return visit.detour(request)
-    if query.tab == "overview":
-        return await _overview(place, "overview")
-    if query.tab == "issues":
-        return await (_talk(place, query.n) if query.n else _talks(place, query))
-    if query.tab == "workflows":
-        return await _runs(place, query)
-    if query.tab == "releases":
-        return await _releases(place, query)
-    if query.tab == "security":
-        return await _security(place)
-    if query.tab == "insights":
-        return await _insights(place)
-    if query.tab != "code":
+    page = TABS.get(query.tab)
+    if page is None:
         raise NotFound
-    if query.seal:
-        return await _seal(place, query.seal)
-    return await _code(place, query)
+    return await page(place, query)
 
 
 @route("GET", "/", operation="page.repository", media=HTML, others=(303, 304), cost=2)
@@ -143,6 +137,10 @@ def _elsewhere(place: Place, request: Request, rest: str) -> Reply | None:
     return moved(f"{address}?{request.query_string}" if request.query_string else address)
 
 
+async def _dev_overview(place: Place, query: DevQuery) -> Reply:
+    return await _overview(place, "overview")
+
+
 async def _overview(place: Place, template: Literal["public", "overview"]) -> Reply:
     listing = None
     if place.repo.listing_id is not None:
@@ -166,12 +164,21 @@ async def _overview(place: Place, template: Literal["public", "overview"]) -> Re
 
 
 async def _code(place: Place, query: DevQuery) -> Reply:
+    if query.seal:
+        return await _seal(place, query)
+    return await (_compare if query.view == "compare" else _files)(place, query)
+
+
+async def _files(place: Place, query: DevQuery) -> Reply:
     here = await code.position(place, query.at or None, query.path)
     if here is None:
         return _show(place, "empty", "code", here=None)
     if query.view == "history":
         seals, cursor = await code.seals(here, query.cursor or None)
         return _show(place, "history", "code", here=here, seals=seals, cursor=cursor)
+    if query.view == "blame":
+        lines, reason = await changes.blame(here)
+        return _show(place, "blame", "code", here=here, lines=lines, reason=reason)
     if here.path and not await _is_folder(here):
         file = await code.file(here, here.path, query.plain, query.lines)
         return _show(place, "file", "code", here=here, file=file, plain=query.plain)
@@ -188,6 +195,12 @@ async def _is_folder(here: Position) -> bool:
     if entry is None:
         raise NotFound
     return entry.kind == "dir"
+
+
+async def _issues(place: Place, query: DevQuery) -> Reply:
+    if not query.n:
+        return await _talks(place, query)
+    return await (_proposal_files if query.view == "files" else _talk)(place, query)
 
 
 async def _talks(place: Place, query: DevQuery) -> Reply:
@@ -209,8 +222,8 @@ async def _talks(place: Place, query: DevQuery) -> Reply:
     return _show(place, "talks", "issues", query=query, rows=page.items, cursor=page.next_cursor)
 
 
-async def _talk(place: Place, number: str) -> Reply:
-    return _show(place, "talk", "issues", talk=await talk.find(place, number))
+async def _talk(place: Place, query: DevQuery) -> Reply:
+    return _show(place, "talk", "issues", talk=await talk.find(place, query.n))
 
 
 async def _runs(place: Place, query: DevQuery) -> Reply:
@@ -224,21 +237,49 @@ async def _releases(place: Place, query: DevQuery) -> Reply:
     return _show(place, "releases", "releases", releases=rows, cursor=page.next_cursor)
 
 
-async def _security(place: Place) -> Reply:
+async def _security(place: Place, query: DevQuery) -> Reply:
     known = await advisories.page(place.view, AdvisoryQuery(limit=ROWS, repo=place.repo.full_name))
     rules = await protection.page(place.view, PageQuery(limit=ROWS))
     return _show(place, "security", "security", advisories=known.items, rules=rules.items)
 
 
-async def _insights(place: Place) -> Reply:
+async def _insights(place: Place, query: DevQuery) -> Reply:
     depends = await dependency.of(place.view, None)
     used = await dependents.page(place.view, PageQuery(limit=ROWS))
     return _show(place, "insights", "insights", depends=depends, used=used.items, cursor=used.next_cursor)
 
 
-async def _seal(place: Place, seal_id: str) -> Reply:
-    seal, changes, reason = await code.seal(place, seal_id)
-    return _show(place, "seal", "code", seal=seal, changes=changes, reason=reason)
+async def _seal(place: Place, query: DevQuery) -> Reply:
+    seal = await history.seal(place.view, query.seal)
+    brought = CompareQuery(head=seal.id, cursor=query.cursor or None)
+    comparison = await changes.comparison(place, brought)
+    return _show(place, "seal", "code", seal=seal, comparison=comparison)
+
+
+async def _compare(place: Place, query: DevQuery) -> Reply:
+    base = query.base or place.repo.default_branch
+    asked = CompareQuery(base=base, head=query.head, cursor=query.cursor or None)
+    comparison = await changes.comparison(place, asked) if query.head else None
+    return _show(place, "compare", "code", base=base, head=query.head, comparison=comparison)
+
+
+async def _proposal_files(place: Place, query: DevQuery) -> Reply:
+    if whole_number(query.n, 9) is None:
+        raise NotFound
+    subject = await proposal.get(place.view, query.n)
+    files = await changes.of_proposal(place, subject, query.cursor or None)
+    return _show(place, "proposal_files", "issues", subject=subject, files=files)
+
+
+TABS: dict[str, Callable[[Place, DevQuery], Awaitable[Reply]]] = {
+    "overview": _dev_overview,
+    "code": _code,
+    "issues": _issues,
+    "workflows": _runs,
+    "releases": _releases,
+    "security": _security,
+    "insights": _insights,
+}
 
 
 def _show(place: Place, template: str, tab: Tab, **values: Any) -> Reply:

@@ -1,0 +1,167 @@
+"""What the pages of differences show: a comparison, a seal, a proposal with its threads, blame."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from localstore.core.errors import NotFound, SvcError
+from localstore.core.model.collaboration.issue import Comment
+from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.model.collaboration.thread import Thread, ThreadQuery
+from localstore.core.model.history import BlameRange, ChangedFile, Compare, CompareQuery
+from relay.domain.repository import code
+from relay.domain.repository.code import Position
+from relay.domain.repository.place import Place
+from relay.domain.repository.talk import Text, text
+from relay.service.history import blame as blames
+from relay.service.history import compare
+from relay.service.proposal import thread as threads
+
+THREADS = 100  # of one page
+SIGN_IN = "Sign in to see it."
+UNKNOWN = "There is no such branch, tag or seal here."
+_HUNK = re.compile(r"@@ -([0-9]+)(?:,[0-9]+)? \+([0-9]+)(?:,[0-9]+)? @@")
+
+Kind = Literal["ins", "del", "hunk", "same", "note"]
+
+
+@dataclass(slots=True)
+class Said:
+    """A thread with the texts of its comments."""
+
+    thread: Thread
+    comments: list[tuple[Comment, Text]]
+
+
+@dataclass(slots=True)
+class DiffLine:
+    """One line of a difference. `old`, `new`: its number on that side, None where it does not stand there."""
+
+    kind: Kind
+    text: str
+    old: int | None = None
+    new: int | None = None
+    threads: list[Said] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Difference:
+    """A file that changed. `rows` is empty where `file.patch` is None."""
+
+    file: ChangedFile
+    rows: list[DiffLine]
+
+
+@dataclass(slots=True)
+class Comparison:
+    """`reason`: why there is none, in words; empty if there is one."""
+
+    changes: Compare | None = None
+    files: list[Difference] = field(default_factory=list)
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class ProposalFiles:
+    """What a proposal changes. `elsewhere`: threads whose lines this page does not show."""
+
+    comparison: Comparison
+    elsewhere: list[Said]
+
+
+@dataclass(slots=True)
+class BlamedLine:
+    """A line as HTML. `owner`: the seal that it comes from, at its first line only."""
+
+    html: str
+    owner: BlameRange | None
+
+
+def diff_lines(patch: str) -> list[DiffLine]:
+    """The lines of a unified difference from its first hunk on, with their numbers on both sides."""
+    rows: list[DiffLine] = []
+    old = new = 0
+    for line in patch.removesuffix("\n").split("\n"):
+        hunk = _HUNK.match(line)
+        if hunk is not None:
+            old, new = int(hunk[1]), int(hunk[2])
+            rows.append(DiffLine("hunk", line))
+        elif not rows:
+            continue  # the names of the file
+        elif line.startswith("+"):
+            rows.append(DiffLine("ins", line, None, new))
+            new += 1
+        elif line.startswith("-"):
+            rows.append(DiffLine("del", line, old, None))
+            old += 1
+        elif line.startswith("\\"):
+            rows.append(DiffLine("note", line))
+        else:
+            rows.append(DiffLine("same", line, old, new))
+            old, new = old + 1, new + 1
+    return rows
+
+
+async def comparison(place: Place, query: CompareQuery) -> Comparison:
+    """The comparison, or why this reader has none."""
+    if not place.may("history.compare"):
+        return Comparison(reason=SIGN_IN)
+    try:
+        changes = await compare.compare(place.view, query)
+    except NotFound:
+        return Comparison(reason=UNKNOWN)
+    except SvcError as error:
+        return Comparison(reason=error.detail)
+    files = [Difference(file, diff_lines(file.patch) if file.patch else []) for file in changes.files]
+    return Comparison(changes, files)
+
+
+async def of_proposal(place: Place, proposal: Proposal, cursor: str | None) -> ProposalFiles:
+    """What the newest version of a proposal changes, each open thread below its lines."""
+    query = CompareQuery(base=proposal.base_seal, head=proposal.head_seal, cursor=cursor)
+    result = await comparison(place, query)
+    page = await threads.page(place.view, str(proposal.number), ThreadQuery(limit=THREADS))
+    shown = [
+        Said(thread, [(comment, await text(place, comment.body)) for comment in thread.comments])
+        for thread in page.items
+    ]
+    return ProposalFiles(result, _placed(result.files, shown))
+
+
+def _placed(files: Sequence[Difference], shown: Sequence[Said]) -> list[Said]:
+    """Put each thread below the last of its lines. Returns those whose line stands in none of the files."""
+    lines: dict[tuple[str, str, int], DiffLine] = {}
+    for difference in files:
+        for row in difference.rows:
+            if row.old is not None:
+                lines["old", difference.file.old_path or difference.file.path, row.old] = row
+            if row.new is not None:
+                lines["new", difference.file.path, row.new] = row
+    elsewhere = []
+    for said in shown:
+        where = said.thread.place
+        line = None if where is None else lines.get((said.thread.side, where.path, where.end))
+        if line is None:
+            elsewhere.append(said)
+        else:
+            line.threads.append(said)
+    return elsewhere
+
+
+async def blame(here: Position) -> tuple[list[BlamedLine], str]:
+    """The lines of a file with the seals that they come from, or why this reader has none. Raises NotFound
+    where there is no file."""
+    file = await code.file(here, here.path, plain=True)
+    if not here.place.may("history.blame"):
+        return [], SIGN_IN
+    if file.shape != "text":
+        return [], "Only texts have lines that somebody wrote."
+    try:
+        answer = await blames.blame(here.place.view, here.seal, here.path)
+    except SvcError as error:
+        return [], error.detail
+    owners = {piece.start: piece for piece in answer.ranges}
+    return [BlamedLine(html, owners.get(number)) for number, html in enumerate(file.lines, 1)], ""

@@ -1,0 +1,160 @@
+"""Pages of differences: comparisons, seals, proposals with their threads, and who wrote which line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localstore.core.diff.line_diff import unified
+from relay.domain.repository.changes import diff_lines
+from tests.relay.conftest import Account, Relay
+from tests.relay.domain.git.test_refused import hide_path
+from tests.relay.domain.repository.test_pages import at, page
+from tests.relay.histories import Repository, ok, own
+from tests.relay.proposing import LONG, Proposing, proposing
+
+Maker = Callable[..., Account]
+Client = Callable[..., httpx.Client]
+
+
+@pytest.fixture
+def mine(account: Maker, client: Client) -> Repository:
+    """A public repository with two seals, and a branch `side` beside the second."""
+    mine = own(account, client, visibility="public")
+    (first,) = mine.seal({"a.txt": b"one\ntwo\nthree\n", "b.bin": bytes(9)})
+    mine.seal({"a.txt": b"one\n2 <b>\nthree\n", "b.bin": bytes(range(9))}, messages=["second"])
+    mine.branch("side", first)
+    mine.seal({"c.txt": b"side\n"}, branch="side", messages=["third"])
+    return mine
+
+
+@pytest.fixture
+def world(relay: Relay, account: Maker, client: Client) -> Proposing:
+    """A public repository with proposal #1, which adds line 41 to a.txt."""
+    world = proposing(relay, account, client)
+    world.propose()
+    ok(world.http.patch(world.repo.url, json={"visibility": "public"}))
+    return world
+
+
+def rows(text: str) -> list[tuple[str, str, str]]:
+    """(old line, new line, text) of every line of a difference on a page."""
+    return re.findall(r"<td>(\d*)</td><td>(\d*)</td><td><code>(.*?)</code>", text)
+
+
+def test_a_seal_shows_its_lines_with_their_numbers(mine: Repository, client: Client) -> None:
+    text = page(mine.http, f"{at(mine)}/dev?tab=code&seal={mine.head()}")
+    assert ("2", "", "-two") in rows(text)
+    assert ("", "2", "+2 &lt;b&gt;") in rows(text)
+    assert ("3", "3", " three") in rows(text)
+    assert "Not a text." in text
+
+
+def test_branches_are_compared_from_where_they_parted(mine: Repository, client: Client) -> None:
+    text = page(mine.http, f"{at(mine)}/dev?tab=code&view=compare&head=side")
+    assert "1 seal ahead and 1 behind main" in text
+    assert "c.txt" in text
+    assert "a.txt" not in text
+    assert "svc diff main...side" in text
+    assert "Name what to compare" in page(mine.http, f"{at(mine)}/dev?tab=code&view=compare")
+
+
+@pytest.mark.parametrize("head", ["nothing", "0" * 64, "nobody:main", "<b>", "../x"])
+def test_what_cannot_be_compared_says_so(mine: Repository, head: str) -> None:
+    text = page(mine.http, f"{at(mine)}/dev?tab=code&view=compare&head={head}")
+    assert "There is no such branch, tag or seal here." in text
+    assert "<b>" not in text.partition("subject")[2].replace("<b>svc", "")
+
+
+def test_strangers_are_asked_to_sign_in(mine: Repository, client: Client) -> None:
+    for rest in ("view=compare&head=side", "view=blame&path=a.txt", f"seal={mine.head()}"):
+        text = page(client(), f"{at(mine)}/dev?tab=code&{rest}")
+        assert "Sign in</a> to see" in text
+        assert rows(text) == []
+
+
+def test_many_changed_files_come_in_pages(mine: Repository) -> None:
+    mine.branch("many", "main")
+    mine.seal({f"m/{number:03}": b"x\n" for number in range(310)}, branch="many")
+    text = page(mine.http, f"{at(mine)}/dev?tab=code&view=compare&head=many")
+    address = re.search(r'rel="next" href="([^"]*)"', text)
+    assert address is not None
+    assert "300 files changed, and more" in text
+    assert "m/309" in page(mine.http, address[1].replace("&amp;", "&"))
+
+
+def test_blame_names_the_seal_of_each_line(mine: Repository) -> None:
+    text = page(mine.http, f"{at(mine)}/dev?tab=code&view=blame&path=a.txt")
+    assert text.count('class="first"') == 3
+    assert text.count(str(mine.head())[:8] + "</a>") == 1
+    assert "2 &lt;b&gt;" in text
+    assert "Only texts" in page(mine.http, f"{at(mine)}/dev?tab=code&view=blame&path=b.bin")
+    page(mine.http, f"{at(mine)}/dev?tab=code&view=blame&path=nothing", 404)
+
+
+def test_a_proposal_shows_its_files_with_threads_below_their_lines(world: Proposing) -> None:
+    for line, body in ((41, "why **this**?"), (1, "and <i onclick=x>here</i>?")):
+        asked = {
+            "path": "a.txt",
+            "start": line,
+            "end": line,
+            "seal_id": world.repo.head("topic"),
+            "body": body,
+        }
+        ok(world.http.post(f"{world.url}/1/threads", json=asked))
+    where = f"/apps/{world.repo.body['full_name']}/dev?tab=issues&n=1"
+    assert "Files and 2 open threads" in page(world.http, where)
+    text = page(world.http, f"{where}&view=files")
+    assert ("", "41", f"+{'more'}") in rows(text)
+    below = text.partition("+more</code>")[2]
+    assert "why <strong>this</strong>?" in below.partition("</table>")[0]
+    elsewhere = text.partition("Threads on lines that this page does not show")[2]
+    assert "here</i>?" in elsewhere
+    assert "onclick" not in elsewhere
+    assert len(LONG) == 40
+
+
+def test_a_closed_proposal_still_shows_what_it_changed(world: Proposing) -> None:
+    assert ok(world.patch(state="closed"))["state"] == "closed"
+    text = page(world.http, f"/apps/{world.repo.body['full_name']}/dev?tab=issues&n=1&view=files")
+    assert "+more" in text
+
+
+def test_only_proposals_have_files(world: Proposing) -> None:
+    where = f"/apps/{world.repo.body['full_name']}/dev?tab=issues&view=files&n="
+    for number in ("9", "x", "-1", "\u0661"):
+        page(world.http, where + number, 404)
+
+
+def test_hidden_paths_are_in_no_difference(
+    relay: Relay, mine: Repository, account: Maker, client: Client
+) -> None:
+    mine.seal({"secret/plan.txt": b"plan\n", "open.txt": b"open\n"})
+    hide_path(relay, mine)
+    stranger = client(account())
+    for rest in (f"seal={mine.head()}", "view=compare&base=side&head=main"):
+        text = page(stranger, f"{at(mine)}/dev?tab=code&{rest}")
+        assert "open.txt" in text
+        assert "secret" not in text
+    page(stranger, f"{at(mine)}/dev?tab=code&view=blame&path=secret/plan.txt", 404)
+
+
+TEXTS = st.lists(st.sampled_from(["a", "b", "-c", "+d", "\\e", "@@ -1 +1 @@", "--- x", ""]), max_size=12)
+
+
+@given(TEXTS, TEXTS, st.booleans())
+def test_numbers_are_those_of_the_two_texts(old: list[str], new: list[str], final: bool) -> None:
+    """Whatever the lines look like: a sign, a hunk, a header, nothing."""
+    end = "\n" if final else ""
+    before, after = "\n".join(old) + end, "\n".join(new) + end
+    patch = unified(before.encode(), after.encode(), "a", "a")
+    for row in diff_lines(patch.decode()):
+        if row.old is not None:
+            assert before.split("\n")[row.old - 1] == row.text[1:]
+        if row.new is not None:
+            assert after.split("\n")[row.new - 1] == row.text[1:]
