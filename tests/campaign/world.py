@@ -211,7 +211,9 @@ class Machine:
 
     def _begin_small(self, words: tuple[str, ...], out: IO[str], err: IO[str], where: Path) -> Running:
         """In a fork of a process that has loaded svc alone: a fork of this one costs 30 ms more."""
-        environment = clean_environment(SVC_HOME=str(self.home), SVC_SERVER=self.node.address)
+        environment = clean_environment(
+            SVC_HOME=str(self.home), HOME=str(self.output), SVC_SERVER=self.node.address
+        )
         files = [os.open(os.devnull, os.O_RDONLY), out.fileno(), err.fileno(), os.open(where, os.O_RDONLY)]
         try:
             line = forks.ask(forks.forking(), words, environment | self.environment, files)
@@ -276,7 +278,9 @@ class Machine:
             null = os.open(os.devnull, os.O_RDONLY)
             os.dup2(null, 0)
             sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
-            settings = clean_environment(SVC_HOME=str(self.home), SVC_SERVER=self.node.address)
+            settings = clean_environment(
+                SVC_HOME=str(self.home), HOME=str(self.output), SVC_SERVER=self.node.address
+            )
             os.environ.clear()
             os.environ.update(settings | self.environment)
             os.chdir(where)

@@ -77,7 +77,11 @@ def svc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     for name in list(os.environ):
         if name.startswith("SVC_"):
             monkeypatch.delenv(name)
-    own = {"SVC_HOME": str(tmp_path / "home"), **llm_environment(tmp_path / "llm")}
+    person = (
+        tmp_path / "person"
+    )  # what a command lets git keep stays out of the configuration of whoever tests
+    person.mkdir()
+    own = {"SVC_HOME": str(tmp_path / "home"), "HOME": str(person), **llm_environment(tmp_path / "llm")}
     for name, value in {**QUIET, **own}.items():
         monkeypatch.setenv(name, value)
     (tmp_path / "work").mkdir()

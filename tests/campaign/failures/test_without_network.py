@@ -33,7 +33,18 @@ WORDS = {
 }
 STAYS = ("tui", "invoke", "watch", "watch socket", "watcher start")  # which start something that stays
 WORKS = frozenset(
-    {"auth status", "completions", "conflicts", "diff", "logout", "queue list", "queue retry", "status"}
+    {
+        "auth git-credential",
+        "auth setup-git",
+        "auth status",
+        "completions",
+        "conflicts",
+        "diff",
+        "logout",
+        "queue list",
+        "queue retry",
+        "status",
+    }
     | {"repo executable", "repo git-ignored", "repo status", "restore", "version", "login"}
     | {path for path in COMMANDS if path.startswith("llm ")}  # which never ask the server
     | {"watch list", "watch stop", "watcher list", "watcher stop"}
