@@ -63,7 +63,7 @@ class OpenSheet:
             self.news.append(update)
 
     def take(self, copy: WorkingCopy, updates: list[bytes], last: int) -> None:
-        """Make these updates of the app an edit of the lane; an empty one changes nothing. Part of the caller's
+        """Make these updates of the app an edit of the lane; empty ones change nothing. Part of the caller's
         step, with the sheet at the text of the lane. Raises UpdateInvalid, after which the sheet is of no
         use."""
         entry = self._entry(copy)

@@ -193,7 +193,11 @@ def add_edit(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -
 
 
 def _on_disk(copy: WorkingCopy, path: str, scan: Scan | None) -> _Text | None:
-    """The text that the file has now. Returns None if it is not text, or larger than TEXT_FILE."""
+    """The text that the file has now. Returns None if it is not text, or larger than TEXT_FILE; also if it
+    still is what svc wrote there (`copy.ours`), which has no edit."""
+    entry, ours = copy.entries.get(path), copy.ours(path)
+    if entry is not None and ours is not None and ours.digest == entry.shadow:
+        return None
     seen = scan.find(path) if scan else None
     held = copy.objects.cached(seen.digest) if seen and seen.kind == "text" else None
     if seen and held is not None:
