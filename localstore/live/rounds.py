@@ -36,7 +36,7 @@ from localstore.sync.followed import Followed
 from localstore.sync.live_renames import follow_save
 from localstore.sync.reconcile import attach_lanes, follow_epochs, reconcile_paths
 from localstore.sync.remote import Connected, connect
-from localstore.sync.settle import settle
+from localstore.sync.settle import is_interrupted, recover, settle, write_hidden_edits
 from localstore.sync.transfer.send import NEW_FILES, Sent, batches, record_answers, upload_bytes
 from localstore.sync.uncarried import with_kept
 from localstore.sync.working_copy import WorkingCopy
@@ -92,8 +92,10 @@ class Rounds:
         self.reads.close()
 
     def begin(self, copy: WorkingCopy, turn: str | None) -> None:
-        """Start a round."""
-        if self._copy is not copy:
+        """Start a round. What a killed process began is finished first, since every step of a round takes the
+        record for what the disk has."""
+        is_new = self._copy is not copy
+        if is_new:
             if self._copy is None:
                 self.buffers.forget_reads(copy)
             self._copy = copy
@@ -122,6 +124,9 @@ class Rounds:
 
         copy.placed, copy.placing = placed, placing
         copy.ours = lambda path: self._ours(copy, path)
+        if is_new or is_interrupted(copy):
+            recover(copy)
+            self.frames.paths.update(write_hidden_edits(copy))  # to be sent
 
     def saved(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
         """Capture the saves of these paths and put their updates in flight."""
@@ -144,6 +149,7 @@ class Rounds:
                 capture(copy, edited(copy, [path], scan), scan)
             sheet.follow(copy)
             sheet.take(copy, updates, last)
+            self.buffers.typed(copy, path)
         settle(copy, [path])
         return self._compose_again(copy, [path])
 

@@ -21,6 +21,7 @@ from localstore.folder.scan_result import Scan
 from localstore.record.entry import PathRecord
 from localstore.sync.conflicts import TextsConflict, record_conflict
 from localstore.sync.merging import merge_edit
+from localstore.sync.told import rebase_on_told
 from localstore.sync.working_copy import WorkingCopy
 
 BATCH_BYTES = 32 * MIB  # of texts that one step stores
@@ -116,6 +117,8 @@ class _Batch:
 def _capture(copy: WorkingCopy, batch: _Batch, entry: PathRecord, shown: _Text) -> bool:
     """Add the edit of one path to `batch`. Returns False if it cannot be captured."""
     copy.rebase(entry, shown.name, shown.data)
+    if not entry.settled:
+        rebase_on_told(copy, entry, shown.data)
     made = _settled_edit(copy, entry, shown) if entry.settled else _merged_edit(copy, entry, shown)
     if made is not None:
         batch.add(entry, shown, made)

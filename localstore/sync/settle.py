@@ -56,14 +56,20 @@ def recover(copy: WorkingCopy) -> None:
     rescue(copy)
 
 
-def write_hidden_edits(copy: WorkingCopy) -> None:
+def is_interrupted(copy: WorkingCopy) -> bool:
+    """Whether a process was killed while it wrote files."""
+    return any(intent.state != "partial" for intent in copy.db.intents())
+
+
+def write_hidden_edits(copy: WorkingCopy) -> list[str]:
     """Write edits that are in no file. A save that slips into a write is joined with what is written; where
     that is interrupted, the folder's record alone has it, and nothing may drop or replace that before a file
-    shows it. A text that cannot be had now is left for later."""
+    shows it. A text that cannot be had now is left for later. Returns the paths."""
     hidden = [path for path in copy.db.unsettled() if copy.entries[path].pending]
     for path in hidden:
         with suppress(NotFound, PayloadMissing, ServerMisbehaved, ServerUnreachable):
             settle(copy, [path])
+    return hidden
 
 
 def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: Path | None) -> Path | None:
