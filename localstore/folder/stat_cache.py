@@ -106,9 +106,13 @@ def read_stat(files: Files, path: str, cached: Stat | None = None) -> Stat | Non
 
 def unchanged(cached: Stat, info: os.stat_result) -> bool:
     """Whether the file certainly is the one that was hashed."""
+    return has_stat(cached, info) and trusted(cached)
+
+
+def has_stat(cached: Stat, info: os.stat_result) -> bool:
+    """Whether the file has the stat that it had when it was hashed."""
     known = (cached.size, cached.mtime, cached.ctime, cached.inode)
-    now = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
-    return known == now and trusted(cached)
+    return known == (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
 
 
 def trusted(cached: Stat) -> bool:

@@ -19,6 +19,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import msgspec
 
@@ -47,8 +48,10 @@ class Outcome(msgspec.Struct, frozen=True):
     temp: str
     displaced: Stat | None
     not_a_file: bool
+    made: os.stat_result | None = None
 
 
+Placing = Callable[[str, str], AbstractContextManager[object]]
 FreeName = Callable[[str, str], str]
 Supply = Callable[[set[bytes]], Iterable[tuple[bytes, Content]]]
 Finish = Callable[[Sequence[Outcome]], dict[str, str]]
@@ -58,13 +61,22 @@ inside the step that stores both."""
 
 class Writer:
     """Writes batches of changes. `spare` returns a free name for a displaced file. `finish` handles outcomes
-    of protocol writes, `finish_asked` those of writes that the user asked for."""
+    of protocol writes, `finish_asked` those of writes that the user asked for. `placing` is called with path
+    and temporary name, and returns the context in which the file comes to its path."""
 
     def __init__(
-        self, files: Files, db: Database, finish: Finish, finish_asked: Finish, spare: FreeName
+        self,
+        files: Files,
+        db: Database,
+        finish: Finish,
+        finish_asked: Finish,
+        spare: FreeName,
+        placing: Placing = lambda path, temp: nullcontext(),
     ) -> None:
         self._files, self._db, self._spare = files, db, spare
         self._finish = {"ready": finish, "asked": finish_asked}
+        self._placing = placing
+        self._made: dict[str, os.stat_result] = {}  # by temporary name
 
     def apply(self, changes: Sequence[Change], supply: Supply, mark: str = "ready") -> list[str]:
         """Make the changes. Returns the paths where a directory or a link is in the way. `mark`: `ready` for
@@ -143,6 +155,7 @@ class Writer:
             made = self._files.place(content, intent.temp, mode, durable, last)
         except (Blocked, FileNotFoundError):
             return None  # its directory was swapped or removed just now
+        self._made[intent.temp] = made
         return intent._replace(inode=made.st_ino, state="ready")
 
     def _exchange(self, intent: Intent) -> Outcome | None:
@@ -154,7 +167,11 @@ class Writer:
                 return None
             try:
                 with self._files.unwritten(intent.path) as awaited:
-                    self._swap(intent, info is not None)
+                    if intent.new is None:
+                        self._swap(intent, info is not None)
+                    else:
+                        with self._placing(intent.path, intent.temp):
+                            self._swap(intent, info is not None)
                     if awaited():  # whoever opened it has the file that is away now: put it back
                         self._swap_back(intent)
                         return None
@@ -183,7 +200,9 @@ class Writer:
     def _outcome(self, intent: Intent) -> Outcome:
         info = self._files.stat(intent.temp)
         out = read_stat(self._files, intent.temp)
-        return Outcome(intent.path, intent.new, intent.temp, out, info is not None and out is None)
+        made = self._made.pop(intent.temp, None)
+        odd = info is not None and out is None
+        return Outcome(intent.path, intent.new, intent.temp, out, odd, made)
 
     def _resumed(self, intent: Intent) -> Outcome | None:
         """The outcome of an exchange that ran before a crash; None if it did not run."""

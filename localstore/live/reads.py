@@ -21,6 +21,7 @@ class Reads:
         with contextlib.suppress(NotWatchable, OSError):
             self._inotify = Inotify()
         self._watched: OrderedDict[str, int] = OrderedDict()  # path → watch
+        self._coming: dict[str, int] = {}  # path → watch of the file that is to come there
         self._paths: dict[int, str] = {}
 
     def close(self) -> None:
@@ -28,13 +29,14 @@ class Reads:
             self._inotify.close()
             self._inotify = None
 
-    def watch(self, files: Files, path: str) -> None:
-        """Watch the file that is at the path now."""
-        self.forget(path)
+    def watch(self, files: Files, temp: str, path: str) -> None:
+        """Watch the file that is at `temp` now and comes to `path`: before it comes, since a program may read
+        it at once."""
+        self._drop(self._coming.pop(path, None))
         if self._inotify is None:
             return
         try:
-            opened = files.open(path)
+            opened = files.open(temp)
         except OSError:
             return
         try:
@@ -45,26 +47,40 @@ class Reads:
         finally:
             os.close(opened)
         if number is not None:
-            self._watched[path] = number
+            self._coming[path] = number
             self._paths[number] = path
+
+    def came(self, path: str) -> None:
+        """The file that was watched last is at its path now; the one before is gone."""
+        self._drop(self._watched.pop(path, None))
+        number = self._coming.pop(path, None)
+        if number is not None:
+            self._watched[path] = number
         while len(self._watched) > FILES:
-            self.forget(next(iter(self._watched)))
+            self._drop(self._watched.popitem(last=False)[1])
+
+    def none_comes(self) -> None:
+        """What was watched and did not come to its path never will."""
+        while self._coming:
+            self._drop(self._coming.popitem()[1])
 
     def look(self) -> None:
         """Process the reads so far, before svc itself reads."""
         if self._inotify is None:
             return
         for event in self._inotify.events():
-            gone = self._paths.pop(event.watch, None)  # read, or deleted
-            if gone is not None and event.mask & ACCESS:
-                self._watched.pop(gone, None)
+            path = self._paths.pop(event.watch, None)  # read, or deleted
+            if path is None or not event.mask & ACCESS:
+                continue
+            for watched in (self._watched, self._coming):
+                if watched.get(path) == event.watch:
+                    del watched[path]
 
     def was_read(self, path: str) -> bool:
-        """Whether the file at the path may have been read between `watch` and the last `look`."""
+        """Whether the file at the path may have been read since it came there, until the last `look`."""
         return path not in self._watched
 
-    def forget(self, path: str) -> None:
-        number = self._watched.pop(path, None)
+    def _drop(self, number: int | None) -> None:
         if number is not None and self._inotify is not None:
             self._paths.pop(number, None)
             self._inotify.remove(number)

@@ -7,11 +7,10 @@ So a path that lost its update, or could have none yet, is looked at again once 
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable
-from contextlib import ExitStack, suppress
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 
 import msgspec
@@ -21,7 +20,7 @@ from localstore.core.model.live import UpdateAnswers
 from localstore.folder.files import BeingWritten
 from localstore.folder.scan import scan as walk
 from localstore.folder.scan_result import PartialWalk, Scan, Skipped, WatcherMistaken
-from localstore.folder.stat_cache import ScanSinks, Stat
+from localstore.folder.stat_cache import ScanSinks, Stat, has_stat
 from localstore.folder.walk_rules import is_utf8
 from localstore.live.frames import Frames
 from localstore.live.reads import Reads
@@ -37,7 +36,7 @@ from localstore.sync.followed import Followed
 from localstore.sync.live_renames import follow_save
 from localstore.sync.reconcile import attach_lanes, follow_epochs, reconcile_paths
 from localstore.sync.remote import Connected, connect
-from localstore.sync.settle import settle
+from localstore.sync.settle import is_interrupted, recover, settle, write_hidden_edits
 from localstore.sync.transfer.send import NEW_FILES, Sent, batches, record_answers, upload_bytes
 from localstore.sync.uncarried import with_kept
 from localstore.sync.working_copy import WorkingCopy
@@ -75,12 +74,14 @@ class Rounds:
 
     def __init__(self) -> None:
         self.frames, self.reads = Frames(), Reads()
-        self.buffers = Buffers(self.reads.was_read)
+        self._was_read: dict[str, bool] = {}  # path → of the file that another one has just replaced
+        self.buffers = Buffers(self._is_read)
         self.removals = HeldRemovals()
         self.followed = Followed()
         self.barred: dict[str, str] = {}  # paths that the relay refused → why, until they are saved again
         self._costly: set[str] = set()
         self._moved: Counter[str] = Counter()
+        self._coming: dict[str, int] = {}  # path → inode of the file that is to come there
         self._placed: dict[str, int] = {}  # path → inode of the file that svc wrote
         self._unseen: set[str] = set()  # paths that were being written when they were to be looked at
         self._writing: dict[str, float] = {}  # path → until when to wait for its writer
@@ -91,8 +92,10 @@ class Rounds:
         self.reads.close()
 
     def begin(self, copy: WorkingCopy, turn: str | None) -> None:
-        """Start a round."""
-        if self._copy is not copy:
+        """Start a round. What a killed process began is finished first, since every step of a round takes the
+        record for what the disk has."""
+        is_new = self._copy is not copy
+        if is_new:
             if self._copy is None:
                 self.buffers.forget_reads(copy)
             self._copy = copy
@@ -106,10 +109,24 @@ class Rounds:
 
         def placed(path: str, before: bytes | None, new: bytes) -> None:
             note(path, before, new)
-            self.reads.forget(path)  # the file that was watched is gone; this one may be read from now on
-            self._placed[path] = 0
+            self._was_read.pop(path, None)
+            self.reads.came(path)
+            self._placed[path] = self._coming.pop(path, 0)
 
-        copy.placed = placed
+        @contextmanager
+        def placing(path: str, temp: str) -> Iterator[None]:
+            self.reads.watch(copy.files, temp, path)
+            info = copy.files.stat(temp)
+            self._coming[path] = info.st_ino if info else 0
+            yield
+            self.reads.look()  # svc itself reads next what was there
+            self._was_read[path] = self.reads.was_read(path)
+
+        copy.placed, copy.placing = placed, placing
+        copy.ours = lambda path: self._ours(copy, path)
+        if is_new or is_interrupted(copy):
+            recover(copy)
+            self.frames.paths.update(write_hidden_edits(copy))  # to be sent
 
     def saved(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
         """Capture the saves of these paths and put their updates in flight."""
@@ -132,6 +149,7 @@ class Rounds:
                 capture(copy, edited(copy, [path], scan), scan)
             sheet.follow(copy)
             sheet.take(copy, updates, last)
+            self.buffers.typed(copy, path)
         settle(copy, [path])
         return self._compose_again(copy, [path])
 
@@ -158,7 +176,6 @@ class Rounds:
         for path, why in copy.unreadable.items():
             self.barred[path] = why
         done = self.again(copy, [*_pending(copy, paths), *self._edited_elsewhere(copy)])
-        self._watch_placed(copy)
         return self._report(copy, done, changed)
 
     def bootstrap(self, copy: WorkingCopy) -> Connected:
@@ -194,19 +211,16 @@ class Rounds:
 
     def finish(self, copy: WorkingCopy) -> None:
         """End the round."""
-        self._watch_placed(copy)
+        self.reads.none_comes()
+        self._was_read.clear()
+        self._coming.clear()
         while len(self._placed) > 1000:
             self._placed.pop(next(iter(self._placed)))
         copy.files.forget()
 
-    def _watch_placed(self, copy: WorkingCopy) -> None:
-        """Start detecting reads of the files that were just written: soon, because a read before counts for
-        nothing, but after svc's own."""
-        for path, inode in self._placed.items():
-            if inode == 0:
-                self.reads.watch(copy.files, path)
-                info = copy.files.stat(path)
-                self._placed[path] = info.st_ino if info else -1
+    def _is_read(self, path: str) -> bool:
+        """Whether a program may have read the file, or the one whose place another one has just taken."""
+        return self._was_read.get(path, self.reads.was_read(path))
 
     def _is_written(self, copy: WorkingCopy, path: str) -> bool:
         """Whether a program has the file open for writing; after WRITING_SECONDS it no longer counts."""
@@ -252,13 +266,17 @@ class Rounds:
 
     def is_ours(self, copy: WorkingCopy, path: str) -> bool:
         """Whether the file is still the one that svc wrote, by its stat."""
+        return self._ours(copy, path) is not None
+
+    def _ours(self, copy: WorkingCopy, path: str) -> Stat | None:
+        """See `WorkingCopy.ours`."""
         inode = self._placed.get(path)
         if not inode:
-            return False
+            return None
         info, known = copy.files.stat(path), copy.db.scan_record.single(path)
         if info is None or known is None or info.st_ino != inode:
-            return False
-        return _is_same(known, info)
+            return None
+        return known if has_stat(known, info) else None
 
     def _send_off(self, copy: WorkingCopy, paths: Collection[str], scan: Scan | None) -> Done:
         """Capture, write merged texts, and compose updates; in one step if nothing was merged."""
@@ -347,12 +365,7 @@ def _is_shown(copy: WorkingCopy, entry: PathRecord) -> bool:
     info, known = copy.files.stat(entry.path), copy.db.scan_record.file(entry.path)
     if info is None or entry.shadow is None:
         return entry.settled and info is None and entry.shadow is None
-    return entry.settled and known is not None and known.digest == entry.shadow and _is_same(known, info)
-
-
-def _is_same(known: Stat, info: os.stat_result) -> bool:
-    seen = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
-    return seen == (known.size, known.mtime, known.ctime, known.inode)
+    return entry.settled and known is not None and known.digest == entry.shadow and has_stat(known, info)
 
 
 def _skipped(composed: Composed, scan: Scan) -> Done:

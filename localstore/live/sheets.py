@@ -63,11 +63,12 @@ class OpenSheet:
             self.news.append(update)
 
     def take(self, copy: WorkingCopy, updates: list[bytes], last: int) -> None:
-        """Make these updates of the app an edit of the lane. Part of the caller's step, with the sheet at the
-        text of the lane. Raises UpdateInvalid, after which the sheet is of no use."""
+        """Make these updates of the app an edit of the lane; empty ones change nothing. Part of the caller's
+        step, with the sheet at the text of the lane. Raises UpdateInvalid, after which the sheet is of no
+        use."""
         entry = self._entry(copy)
         lane = self._lane_of(copy, entry)
-        deltas = [delta for update in updates for delta in self._lane.follow(update, APP)]
+        deltas = [delta for update in updates if update for delta in self._lane.follow(update, APP)]
         made = lane.repeat(copy.replica, deltas)
         if made is not None:
             text = lane.text()

@@ -22,7 +22,8 @@ from localstore.sync.working_copy import WorkingCopy
 def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
     """Scan these paths. Left out: ignored files that the record does not know, and names that no repository
     accepts. Where a file of the record is missing, what may have become of it is skipped as in a walk: links
-    and other repositories in its place, and files of such names beside it."""
+    and other repositories in its place, and files of such names beside it. A file that is still the one that
+    svc wrote is not read (`WorkingCopy.ours`)."""
     copy.git.refresh()
     scan, found, gone = Scan(), {}, []
     aside = _Aside(copy.files, scan)
@@ -39,7 +40,8 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
         if path not in copy.entries and left_out(copy.files, path, copy.git):
             continue
         try:
-            seen = _read(copy.files, path, sinks)
+            ours = copy.ours(path)
+            seen = ours or _read(copy.files, path, sinks)
         except OSError as error:
             aside.skip(path, f"unreadable: {error.strerror or ''}")
             continue
@@ -49,7 +51,7 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
         else:
             found[path] = seen
             by_folder[prefix].append(seen)
-            scan.bytes_hashed += seen.size
+            scan.bytes_hashed += 0 if ours else seen.size
     for prefix, stats in by_folder.items():
         scan.add(prefix, stats)
     copy.files.forget()

@@ -4,7 +4,10 @@ An editor that does not reload saves the text that it loaded, with the user's ch
 on disk, such a save would delete everything that arrived since; it must be compared with the text that the
 editor holds. That text is found among the file's texts of the last ten minutes: the one that the save changes
 least, the newest of several. A text that no program has read is held by no editor, except the first, which
-was saved here. Saving the same once more applies it as it is.
+was saved here, and what an editor plugin was told. Saving the same once more applies it as it is.
+
+A plugin tells what is typed as well, so while an agent lives its saves are no edits. The next one finds what
+it showed in the record (`localstore.sync.told`).
 """
 
 from __future__ import annotations
@@ -17,9 +20,11 @@ import msgspec
 
 from localstore.core.diff import line_diff
 from localstore.core.diff.text_edits import edits, keeps
+from localstore.core.encoding import digest
 from localstore.core.errors import SvcError
 from localstore.record.arrivals import Arrivals, Version
 from localstore.record.entry import PathRecord
+from localstore.sync.told import has_what_was_told
 from localstore.sync.working_copy import WorkingCopy
 
 MEMORY = 600_000  # ms for which a replaced text is a candidate
@@ -47,6 +52,9 @@ class Editors(Protocol):
     def shows(self, path: str, name: bytes) -> bool:
         """Whether one of them shows this text of the file, by its BLAKE3, or did so a moment ago."""
 
+    def told(self, path: str) -> list[bytes]:
+        """What each of them shows of this file, as far as edits were made of what it told."""
+
 
 class NoEditors:
     """Nobody tells what is typed."""
@@ -56,6 +64,9 @@ class NoEditors:
 
     def shows(self, path: str, name: bytes) -> bool:
         return False
+
+    def told(self, path: str) -> list[bytes]:
+        return []
 
 
 class Buffers:
@@ -75,10 +86,21 @@ class Buffers:
         def placed(path: str, before: bytes | None, new: bytes) -> None:
             self._placed(copy, path, before, new)
 
-        def rebase(entry: PathRecord, digest: bytes, data: bytes) -> None:
-            self._saved(copy, entry, digest, data)
+        def rebase(entry: PathRecord, name: bytes, data: bytes) -> None:
+            self._saved(copy, entry, name, data)
 
         copy.placed, copy.rebase, copy.live = placed, rebase, True
+
+    def attach_saves(self, copy: WorkingCopy) -> None:
+        """Observe the files that an agent had lately, in a command that runs beside one or after one: a save
+        is the same edit, whoever looks at it first."""
+
+        def placed(path: str, before: bytes | None, new: bytes) -> None:
+            if copy.db.arrivals.get(path) is not None:
+                self._placed(copy, path, before, new)
+
+        copy.placed = placed
+        copy.rebase = lambda entry, name, data: self._saved(copy, entry, name, data)
 
     def forget_reads(self, copy: WorkingCopy) -> None:
         """Count every text as read, after a time without detection, and drop old texts."""
@@ -100,6 +122,18 @@ class Buffers:
         ]
         copy.db.arrivals.put(path, Arrivals(versions))
 
+    def typed(self, copy: WorkingCopy, path: str) -> None:
+        """Record what editors show of a file, now that an edit was made of what they told. Part of the step
+        that records the edit: whoever kills the agent after it leaves an editor with this text."""
+        entry, texts = copy.entries.get(path), self.editors.told(path)
+        if not texts or entry is None or entry.shadow is None:
+            return
+        now = self._now()
+        found = copy.db.arrivals.get(path) or Arrivals([Version(entry.shadow, now)])
+        copy.objects.add([(digest(text), text) for text in texts])
+        found.told, found.said = [Version(digest(text), now) for text in texts], None
+        copy.db.arrivals.put(path, found)
+
     def _placed(self, copy: WorkingCopy, path: str, before: bytes | None, new: bytes) -> None:
         self._strange.discard(path)
         entry = copy.entries.get(path)
@@ -110,7 +144,7 @@ class Buffers:
         if last.digest != before:  # another process wrote in between
             found.versions.append(Version(before, self._now()))
         elif len(found.versions) > 1:
-            last.read = last.read or self._was_read(path)
+            last.read = last.read or self._was_read(path) or self.editors.edits(path)
             if not last.read:
                 found.versions.pop()
         found.versions.append(Version(new, self._now(), False, self.authors.get(path, "")))
@@ -118,27 +152,30 @@ class Buffers:
             del found.versions[1:-1:2]
         copy.db.arrivals.put(path, found)
 
-    def _saved(self, copy: WorkingCopy, entry: PathRecord, digest: bytes, data: bytes) -> None:
+    def _saved(self, copy: WorkingCopy, entry: PathRecord, name: bytes, data: bytes) -> None:
         """Called when a save is captured. Sets the entry's shadow to the text that the save was made from."""
-        if self.editors.edits(entry.path) and self._is_told(entry.path, digest):
-            copy.objects.add([(digest, data)])
-            entry.shadow = digest
+        if self.editors.edits(entry.path) and self._is_told(entry.path, name):
+            copy.objects.add([(name, data)])
+            entry.shadow = name
             return
         found = copy.db.arrivals.get(entry.path)
         if found is not None:
             copy.db.arrivals.drop(entry.path)
-        if found is None or len(found.versions) < 2 or found.versions[-1].digest != entry.shadow:
+        if found is None or found.versions[-1].digest != entry.shadow:
             return
-        if found.said == digest:
+        if len(found.versions) < 2 and not found.told:
+            return
+        if found.said == name and len(found.versions) > 1:
             base = found.versions[1]
         else:
-            found.versions[-1].read = found.versions[-1].read or self._was_read(entry.path)
-            held = _held(copy, found.versions, data, self._now() - MEMORY)
+            last = found.versions[-1]
+            last.read = last.read or self._was_read(entry.path) or self.editors.edits(entry.path)
+            held = _held(copy, found, data, self._now() - MEMORY)
             if held is None:
                 return
-            base = found.versions[held]
-            self._note(copy, entry.path, found.versions, held)
-            copy.db.arrivals.put(entry.path, Arrivals([Version(digest, self._now())], said=digest))
+            base = held
+            self._note(copy, entry.path, found.versions, base)
+            copy.db.arrivals.put(entry.path, Arrivals([Version(name, self._now())], said=name))
         entry.shadow = base.digest
 
     def _is_told(self, path: str, name: bytes) -> bool:
@@ -152,34 +189,47 @@ class Buffers:
             return False
         return True
 
-    def _note(self, copy: WorkingCopy, path: str, versions: list[Version], held: int) -> None:
-        old, new = copy.text(versions[held].digest), copy.text(versions[-1].digest)
+    def _note(self, copy: WorkingCopy, path: str, versions: list[Version], held: Version) -> None:
+        old, new = copy.text(held.digest), copy.text(versions[-1].digest)
         changed = line_diff.opcodes(line_diff.lines(old), line_diff.lines(new))
         lines = sum(max(hunk[3] - hunk[2], hunk[1] - hunk[0]) for hunk in changed)
-        by = sorted({version.by for version in versions[held + 1 :] if version.by})
+        later = versions[versions.index(held) + 1 :] if held in versions else versions
+        by = sorted({version.by for version in later if version.by})
         self.kept.append(Kept(path, lines, by))
 
 
-def _held(copy: WorkingCopy, versions: list[Version], data: bytes, since: int) -> int | None:
-    """Index of the text that the save was made from; None for the last one, which is on the disk."""
-    last = len(versions) - 1
-    candidates = [at for at in range(last) if (at == 0 or versions[at].read) and versions[at + 1].at >= since]
-    texts = _texts(copy, versions, [*candidates, last])
-    if last not in texts:
+def _held(copy: WorkingCopy, found: Arrivals, data: bytes, since: int) -> Version | None:
+    """The text that the save was made from; None for the last one, which is on the disk."""
+    versions = found.versions
+    last = versions[-1]
+    held = [
+        version
+        for at, version in enumerate(versions[:-1])
+        if (at == 0 or version.read) and versions[at + 1].at >= since
+    ]
+    told = [version for version in found.told if version.at >= since]
+    texts = _texts(copy, [*held, *told, last])
+    if last.digest not in texts:
         return None
-    older = [text for at, text in texts.items() if at != last]
-    if not versions[last].read and not all(keeps(text, texts[last], data) for text in older):
-        del texts[last]  # unread, so no editor holds it
-    costs = {at: _cost(text, data) for at, text in texts.items()}
-    best = min(costs, key=lambda at: (costs[at], -at))
-    return None if best == last else best
+    newest = texts[last.digest]
+    if not last.read and not all(keeps(text, newest, data) for text in texts.values() if text != newest):
+        del texts[last.digest]  # unread, so no editor holds it
+    for typed in [texts[version.digest] for version in told if version.digest in texts]:
+        for name, text in list(texts.items()):
+            if has_what_was_told(text, typed, data):
+                del texts[name]
+    costs = {name: (_cost(text, data), -age) for age, (name, text) in enumerate(texts.items())}
+    best = min(costs, key=lambda name: costs[name])
+    return None if best == last.digest else next(one for one in [*held, *told] if one.digest == best)
 
 
-def _texts(copy: WorkingCopy, versions: list[Version], wanted: Iterable[int]) -> dict[int, bytes]:
-    found = {}
-    for at in wanted:
+def _texts(copy: WorkingCopy, wanted: Iterable[Version]) -> dict[bytes, bytes]:
+    """The texts of these versions by digest, in their order; what is there twice stands where it is last."""
+    found: dict[bytes, bytes] = {}
+    for version in wanted:
+        found.pop(version.digest, None)
         try:
-            found[at] = copy.text(versions[at].digest)
+            found[version.digest] = copy.text(version.digest)
         except SvcError:
             continue  # neither the record nor the relay has it
     return found

@@ -25,10 +25,13 @@ class Version(msgspec.Struct, array_like=True):
 
 class Arrivals(msgspec.Struct, array_like=True):
     """The texts of one file, oldest first: the first was saved here, svc wrote the others. `said`: digest of
-    the save that others' lines were kept from, None if the last save was not such a one."""
+    the save that others' lines were kept from, None if the last save was not such a one. `told`: what editor
+    plugins showed when an edit was made last of what they told, the newest last; the file may never have had
+    such a text."""
 
     versions: list[Version]
     said: bytes | None = None
+    told: list[Version] = []
 
 
 _ENCODE = msgspec.msgpack.Encoder().encode

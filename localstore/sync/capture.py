@@ -21,6 +21,7 @@ from localstore.folder.scan_result import Scan
 from localstore.record.entry import PathRecord
 from localstore.sync.conflicts import TextsConflict, record_conflict
 from localstore.sync.merging import merge_edit
+from localstore.sync.told import rebase_on_told
 from localstore.sync.working_copy import WorkingCopy
 
 BATCH_BYTES = 32 * MIB  # of texts that one step stores
@@ -116,6 +117,8 @@ class _Batch:
 def _capture(copy: WorkingCopy, batch: _Batch, entry: PathRecord, shown: _Text) -> bool:
     """Add the edit of one path to `batch`. Returns False if it cannot be captured."""
     copy.rebase(entry, shown.name, shown.data)
+    if not entry.settled:
+        rebase_on_told(copy, entry, shown.data)
     made = _settled_edit(copy, entry, shown) if entry.settled else _merged_edit(copy, entry, shown)
     if made is not None:
         batch.add(entry, shown, made)
@@ -193,7 +196,11 @@ def add_edit(copy: WorkingCopy, entry: PathRecord, before: bytes, data: bytes) -
 
 
 def _on_disk(copy: WorkingCopy, path: str, scan: Scan | None) -> _Text | None:
-    """The text that the file has now. Returns None if it is not text, or larger than TEXT_FILE."""
+    """The text that the file has now. Returns None if it is not text, or larger than TEXT_FILE; also if it
+    still is what svc wrote there (`copy.ours`), which has no edit."""
+    entry, ours = copy.entries.get(path), copy.ours(path)
+    if entry is not None and ours is not None and ours.digest == entry.shadow:
+        return None
     seen = scan.find(path) if scan else None
     held = copy.objects.cached(seen.digest) if seen and seen.kind == "text" else None
     if seen and held is not None:

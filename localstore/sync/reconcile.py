@@ -11,7 +11,6 @@ from localstore.core.merge.moves import Ways
 from localstore.core.model.live import UpdateInvalid
 from localstore.core.model.seal import PayloadMissing
 from localstore.folder.scan_result import Scan
-from localstore.folder.stat_cache import read_stat
 from localstore.record.database import Row
 from localstore.record.entry import PathRecord
 from localstore.sync.adopting import adopt, entry_of
@@ -285,7 +284,7 @@ def _same_lane(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
     if entry.kind != "text":
         return True
     capture(copy, [entry.path])
-    now = read_stat(copy.files, entry.path)
+    now = copy.stat_on_disk(entry.path)
     odd = now is not None and now.kind != "text" and now.digest != entry.shadow
     undecided = (odd or now is None) and entry.settled
     if undecided and entry.epoch == remote.row.epoch and remote.row.other <= entry.seen:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ from localstore.core.model.seal import PayloadMissing
 from localstore.core.storage.chunks import file_cap
 from localstore.core.storage.file_kind import kind_of
 from localstore.folder.files import BeingWritten, Content
-from localstore.folder.stat_cache import read_stat
+from localstore.folder.stat_cache import Stat, read_stat
 from localstore.folder.walk_rules import NESTED
 from localstore.folder.writer import Change, Outcome, Writer
 from localstore.record.entry import PathRecord
@@ -40,7 +41,12 @@ def writer(copy: WorkingCopy, kept: Collection[bytes] = ()) -> Writer:
         return {outcome.temp: _replaced(copy, outcome, kept) for outcome in outcomes}
 
     return Writer(
-        copy.files, copy.db, lambda outcomes: _finish(copy, outcomes), asked, copy.claim_conflict_name
+        copy.files,
+        copy.db,
+        lambda outcomes: _finish(copy, outcomes),
+        asked,
+        copy.claim_conflict_name,
+        lambda path, temp: copy.placing(path, temp),
     )
 
 
@@ -50,14 +56,20 @@ def recover(copy: WorkingCopy) -> None:
     rescue(copy)
 
 
-def write_hidden_edits(copy: WorkingCopy) -> None:
+def is_interrupted(copy: WorkingCopy) -> bool:
+    """Whether a process was killed while it wrote files."""
+    return any(intent.state != "partial" for intent in copy.db.intents())
+
+
+def write_hidden_edits(copy: WorkingCopy) -> list[str]:
     """Write edits that are in no file. A save that slips into a write is joined with what is written; where
     that is interrupted, the folder's record alone has it, and nothing may drop or replace that before a file
-    shows it. A text that cannot be had now is left for later."""
+    shows it. A text that cannot be had now is left for later. Returns the paths."""
     hidden = [path for path in copy.db.unsettled() if copy.entries[path].pending]
     for path in hidden:
         with suppress(NotFound, PayloadMissing, ServerMisbehaved, ServerUnreachable):
             settle(copy, [path])
+    return hidden
 
 
 def replace(copy: WorkingCopy, path: str, new: bytes, content: Content, trash: Path | None) -> Path | None:
@@ -275,11 +287,27 @@ def _finish(copy: WorkingCopy, outcomes: Sequence[Outcome]) -> dict[str, str]:
         if outcome.new is None:
             gone.append(outcome.path)
         else:
-            placed = read_stat(copy.files, outcome.path)
+            placed = _stat_of_placed(copy, outcome)
             if placed is not None and placed.digest == outcome.new:
                 fresh.append(placed)
     copy.db.put_stats(fresh, gone)
     return states
+
+
+def _stat_of_placed(copy: WorkingCopy, outcome: Outcome) -> Stat | None:
+    """Stat and digest of the file that was written. A text that still is the one that was made is not read:
+    who reads it first is of interest (`localstore.live.reads`)."""
+    info, made, entry = copy.files.stat(outcome.path), outcome.made, copy.entries.get(outcome.path)
+    if info is None or made is None or entry is None or entry.kind != "text":
+        return read_stat(copy.files, outcome.path)
+    digest = outcome.new
+    if digest is None or entry.want != digest:
+        return read_stat(copy.files, outcome.path)
+    seen = (info.st_ino, info.st_size, info.st_mtime_ns)
+    if seen != (made.st_ino, made.st_size, made.st_mtime_ns):
+        return read_stat(copy.files, outcome.path)
+    times = (info.st_mtime_ns, info.st_ctime_ns)
+    return Stat(outcome.path, info.st_size, *times, info.st_ino, "text", digest, time.time_ns())
 
 
 def _finished(copy: WorkingCopy, outcome: Outcome) -> str:

@@ -4,6 +4,7 @@ it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -41,9 +42,14 @@ RECORDED = "recorded"  # set once the record knows the folder better than `state
 Placed = Callable[[str, bytes | None, bytes], object]
 """Called within the step that records a file written here: its path, the digest before (None: no file) and
 the digest now."""
+Placing = Callable[[str, str], AbstractContextManager[object]]
+"""Called with a path and a temporary name: the context in which a file comes from there to its path."""
 Rebase = Callable[[PathRecord, bytes, bytes], object]
 """Called with an entry and a text that differs from its shadow: digest and bytes. It may make an older text
 the shadow, the one that the save was made from."""
+Ours = Callable[[str], Stat | None]
+"""Stat and digest of a file that svc wrote, if it still is the one. Who is the next to read such a file is of
+interest while edits travel as they are made, so svc does not read it."""
 SEALED_AT = "sealed_at"  # when the folder's last seal was made, as the seal says
 REUSED = "reused"  # set when the relay reports an update number that was used twice
 
@@ -87,6 +93,8 @@ class WorkingCopy:
         self.live = False  # whether saves travel as they are made
         self.followed = Followed()
         self.placed: Placed = lambda path, before, new: None
+        self.placing: Placing = lambda path, temp: nullcontext()
+        self.ours: Ours = lambda path: None
         self.rebase: Rebase = lambda entry, digest, data: None
         self.file_cap = limits.BLOB_FILE  # bytes that one binary of the repository may have
         self.entries = Entries(self.db)
@@ -311,8 +319,13 @@ class WorkingCopy:
 
     def digest_on_disk(self, path: str) -> bytes | None:
         """Digest of the regular file at the path now; None if there is none."""
-        found = read_stat(self.files, path)
+        found = self.stat_on_disk(path)
         return found.digest if found else None
+
+    def stat_on_disk(self, path: str) -> Stat | None:
+        """Stat and digest of the regular file at the path now; None if there is none. A file that is still
+        the one that svc wrote is not read (`ours`)."""
+        return self.ours(path) or read_stat(self.files, path)
 
     # --- the seal
 

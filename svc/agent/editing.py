@@ -123,6 +123,10 @@ class Editing(Steps):
             time.sleep(ARRIVED)
         return False
 
+    def told(self, path: str) -> list[bytes]:
+        """See `localstore.live.stale.Editors`."""
+        return [plugin.told_text for plugin in self._plugins(path) if plugin.sheet is not None]
+
     # --- in the thread
 
     @property

@@ -89,17 +89,21 @@ class Editor:
 
 class Plugin(Editor):
     """An editor plugin: it edits a text by splices, whose offsets count in `unit`, and may save the file.
-    `touched`: the file was written since this was looked at."""
+    `touched`: the file was written since this was looked at. `told_text`: what it showed after the last
+    change that was popped."""
 
     def __init__(self, path: str, unit: Unit, follower: Follower) -> None:
         super().__init__(path, "", follower)
         self.touched = False
+        self.told_text = b""
         self._unit = unit
         self._text: EditorText | None = None
+        self._after: deque[bytes] = deque()  # what it showed after each AT_ONCE-th change of `typed`
 
     def open(self, sheet: OpenSheet) -> None:
         """See `Editor`."""
         self._text = EditorText(sheet.text, self._unit)
+        self.told_text = sheet.text
         super().open(sheet)
 
     def hear(self, line: bytes) -> tuple[int, int]:
@@ -110,8 +114,19 @@ class Plugin(Editor):
         self._text.see(spliced.seen)
         if spliced.n or spliced.splices:
             self.typed.append((spliced.n, self._text.change(spliced.n, spliced.splices)))
+            if len(self.typed) % AT_ONCE == 0:
+                self._after.append(self._text.text)
         self._say_next()
         return spliced.line, spliced.col
+
+    def pop(self) -> tuple[list[bytes], int]:
+        """See `Editor`."""
+        found = super().pop()
+        if self._after:
+            self.told_text = self._after.popleft()
+        if not self.typed and self._text is not None:
+            self.told_text = self._text.text
+        return found
 
     def tell(self, update: bytes) -> None:
         """See `Editor`."""

@@ -17,6 +17,7 @@ from localstore.core.seal import SealPayload
 from localstore.core.storage.chunks import file_cap
 from localstore.errors import BranchGone, BranchReplaced
 from localstore.folder.scan_result import Scan, Skipped
+from localstore.live.stale import Buffers
 from localstore.record.database import Row, SealedFile, SealedTree
 from localstore.record.entry import foreign_lane
 from localstore.sync import sealed_tree, verify
@@ -36,6 +37,8 @@ from svc.flows.executable import mark_interrupted
 def begin(copy: WorkingCopy) -> str | None:
     """Finish interrupted work and bring the stored frontier up to date. Returns the branch's sealed head.
     Raises BranchGone or BranchReplaced, with nothing changed, if the branch was deleted."""
+    if not copy.live:
+        Buffers(lambda path: True).attach_saves(copy)
     recover(copy)
     write_hidden_edits(copy)
     resume_clone(copy)

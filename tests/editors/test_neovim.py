@@ -125,6 +125,26 @@ def test_the_agent_is_killed_under_neovim(neovim: Neovim, devices: tuple[Device,
     other.close()
 
 
+def test_it_saves_once_until_an_agent_is_there_again(
+    neovim: Neovim, devices: tuple[Device, Device], name: str
+) -> None:
+    file = devices[0].folder / name
+    other = Plugin(devices[1].home, devices[1].folder, name).opened()
+    neovim.keys(":lua was = require('svc').command; tries = 0<CR>")
+    neovim.keys(":lua require('svc').command = 'false'; system = vim.fn.system<CR>")
+    neovim.keys(":lua vim.fn.system = function(...) tries = tries + 1; return system(...) end<CR>")
+    devices[0].end_agent(signal.SIGKILL)
+    neovim.keys("Oduring<Esc>")
+    until(lambda: "during" in file.read_text())
+    file.write_text(f"{file.read_text()}by another program\n")
+    tries = int(neovim.value("luaeval('tries')"))
+    until(lambda: int(neovim.value("luaeval('tries')")) > tries + 1)
+    neovim.keys(":lua require('svc').command = was<CR>")
+    text = f"during\n{FIRST}by another program\n"
+    assert _same(neovim, other, devices, name) == text
+    other.close()
+
+
 def test_a_file_that_cannot_be_written_leaves_the_text_in_the_buffer(
     neovim: Neovim, devices: tuple[Device, Device], name: str
 ) -> None:

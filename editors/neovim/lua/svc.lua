@@ -210,6 +210,7 @@ local function save(edit)
   local file, why = io.open(vim.api.nvim_buf_get_name(edit.buffer), "wb")
   local written = file ~= nil and file:write(now)
   if file ~= nil and file:close() and written then
+    edit.unsure, edit.last = false, now -- saved again, it would take away what came since
     return true
   end
   say("the file cannot be written; this buffer has what was typed: " .. (why or "is the disk full?"), vim.log.levels.ERROR)

@@ -3,6 +3,9 @@
 A plugin sends what it changes as splices, and knows nothing of lanes. It makes a change of the agent only if
 the agent had all of its own changes by then; otherwise it drops that change, and the agent sends it again for
 the text as it has become. So a plugin never moves a place: the lanes here do.
+
+A plugin may send as one splice all that lies between two places where it has changed something. Words of
+others in there stay where they are, so a splice is made as the small edits that lead to the same text.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from localstore.core.diff import text_edits
 from localstore.core.encoding import digest
 from localstore.core.errors import Invalid
 from localstore.core.lane.crdt import Delta
@@ -69,24 +73,24 @@ class EditorText:
 
     def change(self, number: int, splices: Sequence[Splice]) -> bytes:
         """Make the plugin's change `number` of the text that it shows. Returns the update for the agent's
-        sheet. Raises Invalid; then nothing was changed."""
+        sheet, empty if the text is as it was. Raises Invalid; then nothing was changed."""
         if number != self.made + 1:
             raise Invalid(f"the next change is number {self.made + 1}, not {number}")
         if len(splices) > SPLICES:
             raise Invalid(f"a change has at most {SPLICES} splices")
         deltas, text = [], self._text
         for splice in splices:
-            delta, text = self._spliced(text, splice)
-            deltas += [delta] if delta else []
-        update = self._lane.repeat(APP, deltas)
-        if update is None:
+            delta, text = self._spliced(text, splice, SPLICES // len(splices))
+            deltas.append(delta)
+        if not any(deleted or inserted for _, deleted, inserted in splices):
             raise Invalid("the change changes nothing")
+        update = self._lane.repeat(APP, deltas) or b""
         self.made = number
         self._become(text)
         if self._flying:  # it drops that one
             self._waiting, self._flying = [*self._flying, *self._waiting], []
             self._ahead = None
-        elif self._ahead is not None:
+        elif self._ahead is not None and update:
             self._ahead.replay([update])
         return update
 
@@ -127,18 +131,23 @@ class EditorText:
         self._left.append((self._now(), self._name()))
         self._text, self._digest = text, None
 
-    def _spliced(self, text: bytes, splice: Splice) -> tuple[Delta, bytes]:
-        """The delta of a splice, [] for none, and the text after it."""
+    def _spliced(self, text: bytes, splice: Splice, most: int) -> tuple[Delta, bytes]:
+        """The delta of a splice, in at most `most` edits, and the text after it."""
         offset, deleted, inserted = splice
         if offset < 0 or deleted < 0:
             raise Invalid("a splice has an offset and a number of what is deleted, none below 0")
         if "\0" in inserted:
             raise Invalid("a text has no NUL character")
         start, end = (_bytes_to(text, self._unit, place) for place in (offset, offset + deleted))
-        delta: Delta = [{"retain": start}] if start else []
-        delta += [{"delete": end - start}] if end > start else []
-        delta += [{"insert": inserted}] if inserted else []
-        return delta if deleted or inserted else [], text[:start] + inserted.encode() + text[end:]
+        old, new = text[start:end], inserted.encode()
+        delta: Delta = []
+        reached = -start
+        for edit in text_edits.coarser(old, text_edits.edits(old, new), most):
+            delta += [{"retain": edit.offset - reached}] if edit.offset > reached else []
+            delta += [{"delete": edit.deleted}] if edit.deleted else []
+            delta += [{"insert": edit.inserted.decode()}] if edit.inserted else []
+            reached = edit.offset + edit.deleted
+        return delta, text[:start] + new + text[end:]
 
     def _told(self, deltas: Sequence[Delta]) -> tuple[list[Splice], bytes]:
         """Text changes of what the plugin shows as splices, and the text after them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -57,14 +57,17 @@ class Side:
 
 
 @pytest.fixture
-def sides(tmp_path: Path) -> tuple[Side, Side]:
+def sides(tmp_path: Path) -> Iterator[tuple[Side, Side]]:
     relay = ModelRelay()
     ann, bob = Place(tmp_path, relay, "ann"), Place(tmp_path, relay, "bob")
     ann.write("a.txt", TEXT)
     ann.write("other/b.txt", "other\n")
     ann.push("One")
     bob.pull()
-    return Side(ann), Side(bob)
+    found = Side(ann), Side(bob)
+    yield found
+    for side in found:
+        side.rounds.close()
 
 
 def test_a_save_travels_by_its_path(sides: tuple[Side, Side]) -> None:
@@ -352,3 +355,60 @@ def test_an_emptied_folder_is_asked_about_though_it_has_just_grown(sides: tuple[
         (ann.place.folder / name).unlink()
     ann.run(lambda copy: ann.rounds.saved(copy, names))
     assert ann.rounds.removals.held == set(names)
+
+
+def test_who_reads_a_file_as_soon_as_it_comes_edits_that_text(sides: tuple[Side, Side]) -> None:
+    """A program reads the file within the round that writes it, another edit arrives, and the program saves
+    what it read less one line: nobody's line is there twice."""
+    ann, bob = sides
+    bob.bring()
+    read: list[str] = []
+
+    def work(copy: WorkingCopy) -> Done:
+        bob.rounds.bootstrap(copy)
+        note = copy.placed
+
+        def placed(path: str, before: bytes | None, new: bytes) -> None:
+            read.append(bob.text("a.txt"))  # at once, before the round goes on
+            note(path, before, new)
+
+        copy.placed = placed
+        return bob.rounds.bring(copy)
+
+    bob.save("a.txt", TEXT.replace("line 11", "by bob 11"))
+    ann.bring()
+    ann.save("a.txt", ann.text("a.txt").replace("line 3\n", "line 3\nby ann, the first\n"))
+    bob.run(work)
+    ann.save("a.txt", ann.text("a.txt").replace("the first\n", "the first\nby ann, the second\n"))
+    bob.bring()
+    bob.save("a.txt", read[0].replace("line 4\n", ""))
+    ann.bring()
+    for side in sides:
+        text = side.text("a.txt")
+        assert (text.count("the first"), text.count("the second")) == (1, 1)
+        assert "line 4\n" not in text
+
+
+def test_svc_reads_no_file_that_nobody_else_reads(sides: tuple[Side, Side]) -> None:
+    """Else it would count as read by an editor, and texts that nobody holds as held."""
+    ann, bob = sides
+    bob.save("a.txt", TEXT.replace("line 11", "by bob 11"))
+    ann.bring()
+    for number in range(3):
+        ann.save("a.txt", ann.text("a.txt") + f"by ann {number}\n")
+        bob.bring()
+        bob.rounds.reads.look()
+        assert not bob.rounds.reads.was_read("a.txt")
+    bob.place.write("a.txt", bob.text("a.txt").replace("line 5\n", "line 5\nby bob, not sent yet\n"))
+    with bob.place.device() as copy:
+        bob.rounds.begin(copy, None)
+        bob.rounds.saved(copy, ["a.txt"])
+        bob.rounds.finish(copy)
+    ann.save("a.txt", f"by ann, before all\n{ann.text('a.txt')}")
+    bob.bring()  # merges both, and sends what it merged
+    bob.rounds.reads.look()
+    assert not bob.rounds.reads.was_read("a.txt")
+    ann.bring()
+    assert ann.text("a.txt") == bob.text("a.txt")
+    bob.rounds.reads.look()
+    assert bob.rounds.reads.was_read("a.txt")

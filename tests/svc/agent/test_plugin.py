@@ -96,6 +96,19 @@ def test_offsets_count_in_the_unit_that_was_named(devices: tuple[Device, Device]
         plugin.close()
 
 
+def test_a_splice_of_all_the_text_moves_no_word_of_others(
+    plugins: tuple[Plugin, Plugin], devices: tuple[Device, Device], name: str
+) -> None:
+    one, two = plugins
+    two.type("beta", "OTHER ")
+    until(lambda: "OTHER beta" in (devices[0].folder / name).read_text())
+    new = f"before ü\n{FIRST[:-1]}!\n"
+    one.splice(0, len(FIRST), new)  # it has heard of nothing
+    assert _same(plugins, devices, name) == new.replace("beta", "OTHER beta")
+    one.splice(0, len(one.text or ""), one.text or "")
+    assert _same(plugins, devices, name) == new.replace("beta", "OTHER beta")
+
+
 def test_a_save_of_what_the_editor_shows_doubles_nothing_and_undoes_nothing(
     plugins: tuple[Plugin, Plugin], devices: tuple[Device, Device], name: str
 ) -> None:

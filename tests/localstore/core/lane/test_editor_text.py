@@ -174,6 +174,27 @@ def test_a_change_on_its_way_is_dropped_by_who_typed_and_comes_again_in_the_text
     assert agent.next() is None
 
 
+def test_words_of_others_stay_in_their_place_where_one_splice_spans_them() -> None:
+    first = "alpha beta gamma\nsecond ä😀 line\n"
+    for unit in UNITS:
+        agent, lane = EditorText(first.encode(), unit), of_agent(first.encode())
+        agent.hear(lane.edit(AGENT, first.replace("beta", "OTHER beta").encode()) or b"")
+        new = f"before ü\n{first.replace('line', 'line!')}"
+        lane.follow(agent.change(1, [(0, _units(first, unit), new)]), APP)
+        assert lane.text().decode() == new.replace("beta", "OTHER beta")
+        assert agent.text.decode() == new
+
+
+def test_a_splice_that_leads_to_the_same_text_is_a_change_that_edits_nothing() -> None:
+    agent, lane = EditorText(b"one two", "bytes"), of_agent(b"one two")
+    agent.hear(lane.edit(AGENT, b"one more two") or b"")
+    assert agent.next() == (1, 0, [(4, 0, "more ")])
+    assert agent.change(1, [(0, 7, "one two")]) == b""
+    assert agent.next() == (1, 1, [(4, 0, "more ")])  # the plugin dropped the first one
+    agent.see(1)
+    assert (agent.made, agent.text) == (1, b"one more two")
+
+
 def test_what_is_not_a_change_is_refused_and_changes_nothing() -> None:
     for unit in UNITS:
         agent = EditorText("ä😀".encode(), unit)
