@@ -125,6 +125,28 @@ def test_edits_in_a_renamed_folder(relay: ModelRelay, pair: tuple[Device, Device
     assert not [path for path in relay.tree("main") if path.startswith("src/")]
 
 
+def test_a_folder_of_more_files_than_a_batch_takes(relay: ModelRelay, tmp_path: Path) -> None:
+    ann, bob = Device(tmp_path, relay, "ann"), Device(tmp_path, relay, "bob")
+    names = [f"{number}.txt" for number in range(260)]
+    for name in names:
+        ann.place.write(f"src/{name}", f"{name}\n{TEXT}")
+    ann.place.push()
+    bob.place.pull()
+    for name in names:
+        rename(ann, f"src/{name}", f"lib/{name}")
+    ann.capture()
+    ann.turn()  # one batch of two
+    for name in names:
+        edit(bob, f"src/{name}", "line 3", f"in {name}")
+    bob.capture()
+    require_rest(relay, ann, bob)
+    tree = relay.tree("main")
+    assert sorted(tree) == sorted(f"lib/{name}" for name in names)
+    assert all(f"in {name}\n".encode() in tree[f"lib/{name}"] for name in names)
+    for device in (ann, bob):
+        device.rounds.close()
+
+
 def test_both_rename_it(relay: ModelRelay, pair: tuple[Device, Device]) -> None:
     ann, bob = pair
     for device, name in ((ann, "ann.txt"), (bob, "bob.txt")):
