@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -352,3 +353,19 @@ def test_an_emptied_folder_is_asked_about_though_it_has_just_grown(sides: tuple[
         (ann.place.folder / name).unlink()
     ann.run(lambda copy: ann.rounds.saved(copy, names))
     assert ann.rounds.removals.held == set(names)
+
+
+def test_files_that_get_other_names_one_by_one_are_no_removal(sides: tuple[Side, Side]) -> None:
+    ann, _ = sides
+    names = [f"many{number}.txt" for number in range(120)]
+    for name in names:
+        ann.place.write(name, name)
+    ann.run(lambda copy: ann.rounds.saved(copy, names))
+    for name in names:
+        (ann.place.folder / name).rename(ann.place.folder / f"new-{name}")
+        for path in (f"new-{name}", name):
+            ann.run(partial(ann.rounds.saved, paths=[path]))
+    assert not ann.rounds.removals.held
+    assert sorted(ann.place.relay.tree("main")) == sorted(
+        ["a.txt", "other/b.txt", *map("new-{}".format, names)]
+    )
