@@ -272,6 +272,9 @@ class Rounds:
             seen = [path for path in named if path in copy.entries or scan.find(path) is not None]
             capture(copy, edited(copy, seen, scan), scan)
             open_ = [path for path in seen if (entry := copy.entries.get(path)) and not entry.settled]
+            left = {path for path in open_ if copy.entries[path].shadow and not copy.exists(path)}
+            self.frames.paths.update(left)  # an edit that no file shows belongs to what it became
+            open_ = [path for path in open_ if path not in left]
             composed = self._composed(copy, [path for path in seen if path not in open_], scan)
         if not open_:
             return self._report(copy, _skipped(composed, scan), ())

@@ -107,7 +107,8 @@ def seen_on_disk(sql: sqlite3.Connection, path: str) -> bytes | None:
 
 def unsealed_digests(sql: sqlite3.Connection) -> set[bytes]:
     """Digests of the files on the disk that are not as they were sealed."""
-    return set(only_column(sql.execute("SELECT digest FROM differs WHERE digest IS NOT NULL")))
+    found = sql.execute("SELECT digest FROM differs WHERE digest IS NOT NULL")
+    return {digest for (digest,) in found}
 
 
 def may_need_update(sql: sqlite3.Connection) -> list[str]:

@@ -116,7 +116,7 @@ class Campaign:
         trash = (device.home.rglob("trash/**/*") for device in self._devices)
         kept = b"\n".join(path.read_bytes() for paths in trash for path in paths if path.is_file())
         wrong, twice = faults_of(disks[0], [word for one in self.written for word in one], deleted + kept)
-        self.counts["documents with two names or a copy"] += twice
+        self.counts["documents with two names or a copy at the end"] = twice
         self.counts["words"] = sum(map(len, self.written))
         return faults + wrong
 

@@ -47,6 +47,7 @@ class Person(threading.Thread):
         acts = (
             (self._append, 40), (self._rewrite_bytes, 14), (self._new_text, 6), (self._new_bytes, 5),
             (self._rename, 16), (self._rename_folder, 5), (self._remove, 5), (self._change_kind, 4),
+            (self._make_folder_of_file, 2), (self._make_file_of_folder, 1),
         )  # fmt: skip
         choices, weights = [act for act, _ in acts], [weight for _, weight in acts]
         while not self.stopped.wait(self._chance.uniform(*PAUSE)):
@@ -132,6 +133,23 @@ class Person(threading.Thread):
             return False
         self._files.move(f"{self._inside}/{path}", self._buried())
         return True
+
+    def _make_folder_of_file(self) -> bool:
+        path = self._pick(lambda name: True)
+        if path is None:
+            return False
+        self._files.move(f"{self._inside}/{path}", self._buried())
+        number = f"{self._letter}{len(self._written)}"
+        return self._place(f"{path}/text-{number}.txt", text_of(number, self._word()))
+
+    def _make_file_of_folder(self) -> bool:
+        folders = [path.name for path in self.folder.iterdir() if path.is_dir() and path.name[0] != "."]
+        if len(folders) < 4:
+            return False
+        name = self._chance.choice(sorted(folders))
+        self._files.move(f"{self._inside}/{name}", self._buried())
+        number = f"{self._letter}{len(self._written)}"
+        return self._place(name, bytes_of(number, self._word()))
 
     # --- the parts
 
