@@ -16,7 +16,7 @@ REMEMBERED = 60.0  # seconds for which removals that were sent count: a slow `rm
 
 
 class _Sent(NamedTuple):
-    """So many removals were sent, of a tree of so many files."""
+    """So many removals were sent of files that had no new name then, of a tree of so many files."""
 
     at: float
     files: int
@@ -56,7 +56,9 @@ class HeldRemovals:
                 self.held, self.lost, self.tree = missing, lost + sent, tree
                 return set()
         if missing:
-            self._sent.append(_Sent(now, len(missing), now_here))
+            new = copy.db.unsealed_digests()
+            lost = sum(copy.entries[path].shadow not in new for path in missing)
+            self._sent.append(_Sent(now, lost, now_here))
         return before & missing
 
     @property

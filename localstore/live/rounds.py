@@ -279,7 +279,7 @@ class Rounds:
         return known if has_stat(known, info) else None
 
     def _send_off(self, copy: WorkingCopy, paths: Collection[str], scan: Scan | None) -> Done:
-        """Capture, write merged texts, and compose updates; in one step if nothing was merged."""
+        """Capture, compose updates, and write merged texts, of which updates are composed after that."""
         if not paths:
             return Done()
         with ExitStack() as held, copy.db.step():
@@ -290,11 +290,16 @@ class Rounds:
             seen = [path for path in named if path in copy.entries or scan.find(path) is not None]
             capture(copy, edited(copy, seen, scan), scan)
             open_ = [path for path in seen if (entry := copy.entries.get(path)) and not entry.settled]
-            if not open_:
-                composed = self._composed(copy, seen, scan)
-                return self._report(copy, _skipped(composed, scan), ())
-        settle(copy, open_)
-        return self._compose_again(copy, seen)
+            left = {path for path in open_ if copy.entries[path].shadow and not copy.exists(path)}
+            self.frames.paths.update(left)  # an edit that no file shows belongs to what it became
+            open_ = [path for path in open_ if path not in left]
+            composed = self._composed(copy, [path for path in seen if path not in open_], scan)
+        if not open_:
+            return self._report(copy, _skipped(composed, scan), ())
+        settle(copy, open_)  # may need the relay, for which the others do not wait
+        done = self._compose_again(copy, open_)
+        done.skipped += _skipped(composed, scan).skipped
+        return done
 
     def _compose_again(self, copy: WorkingCopy, paths: Collection[str]) -> Done:
         """Compose updates after files were written."""

@@ -136,6 +136,9 @@ class Database:
     def seen_on_disk(self, path: str) -> bytes | None:
         return differences.seen_on_disk(self._sql, path)
 
+    def unsealed_digests(self) -> set[bytes]:
+        return differences.unsealed_digests(self._sql)
+
     def may_need_update(self) -> list[str]:
         return differences.may_need_update(self._sql)
 

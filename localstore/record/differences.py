@@ -105,6 +105,12 @@ def seen_on_disk(sql: sqlite3.Connection, path: str) -> bytes | None:
     return None
 
 
+def unsealed_digests(sql: sqlite3.Connection) -> set[bytes]:
+    """Digests of the files on the disk that are not as they were sealed."""
+    found = sql.execute("SELECT digest FROM differs WHERE digest IS NOT NULL")
+    return {digest for (digest,) in found}
+
+
 def may_need_update(sql: sqlite3.Connection) -> list[str]:
     """Sorted paths where disk, last seal and lane are not all equal; every path that needs an update is among
     them."""

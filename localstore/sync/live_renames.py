@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 
+from localstore.core.diff.text_merge import merge
 from localstore.core.encoding import digest as blake3
 from localstore.core.errors import NotFound, ServerMisbehaved, ServerUnreachable
 from localstore.core.limits import BLOB_FILE, TEXT_FILE
@@ -169,7 +170,7 @@ def bring_along(copy: WorkingCopy, entry: PathRecord, remote: Remote) -> bool:
     waiting = copy.followed.later.pop(old, time.monotonic() + WAIT)
     if entry.shadow is None or not entry.gen or entry.foreign or copy.exists(old):
         return False
-    if entry.gen == row.gen and row.other <= entry.seen:
+    if entry.gen == row.gen and row.other <= entry.seen and entry.settled:
         return False
     new = _moved_here(copy, entry)
     if new is None:
@@ -228,20 +229,28 @@ def _moved_here(copy: WorkingCopy, entry: PathRecord) -> str | None:
 def _on_disk(copy: WorkingCopy, path: str) -> TreeEntry | None:
     """What the disk had at the path as far as the record knows; None if there was no file."""
     entry, stat = copy.entries.get(path), copy.db.scan_record.single(path)
-    if stat is not None:
-        return TreeEntry(stat.kind, stat.digest, stat.size)
-    if entry is not None and entry.shadow is not None:
-        return TreeEntry(entry.kind, entry.shadow, entry.size)
-    return None
+    if stat is None and entry is not None:
+        return None if entry.shadow is None else TreeEntry(entry.kind, entry.shadow, entry.size)
+    stat = stat or copy.db.scan_record.file(path)
+    return None if stat is None else TreeEntry(stat.kind, stat.digest, stat.size)
 
 
 def _bring_text(copy: WorkingCopy, entry: PathRecord, remote: Remote, target: PathRecord) -> bool:
-    base, theirs = copy.confirmed_lane(entry).text(), text_of(copy, remote)
+    """Make what the branch has more than the missing file had a pending edit of the target. What the record
+    had more than the file, because a death came before the write, is part of that."""
+    assert entry.shadow is not None  # noqa: S101 - asked by `bring_along`
+    shown, theirs = copy.text(entry.shadow), text_of(copy, remote)
+    if entry.pending:
+        confirmed, mine = copy.confirmed_lane(entry).text(), copy.lane_with_pending(entry).text()
+        both = merge(confirmed, theirs, mine)
+        if both.conflicts:
+            return False
+        theirs = both.text
     if not _is_editable(copy, target):
         return False
     try:
         with copy.db.step():
-            add_edit(copy, target, base, theirs)
+            add_edit(copy, target, shown, theirs)
             copy.save(target)
     except TextsConflict:
         return False

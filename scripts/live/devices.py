@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -110,17 +110,24 @@ def paired(base: Path, server: str, fill: Callable[[Path], object]) -> tuple[Dev
     fill(first.folder)
     first.svc("repo", "init", "ann/app")
     first.svc("push", "-m", "One")
-    code = first.svc("auth", "device", "add").split()[0]
-    second.svc("login", "--device-key", "--handle", "ann", "--pair", code)
-    second.svc("repo", "clone", "ann/app", str(second.folder))
+    join(first, second)
     return first, second
 
 
-class Relay:
-    """A development relay that can be killed and started again at its address."""
+def join(known: Device, new: Device) -> None:
+    """Make the account's repository known to a new device."""
+    code = known.svc("auth", "device", "add").split()[0]
+    new.svc("login", "--device-key", "--handle", "ann", "--pair", code)
+    new.svc("repo", "clone", "ann/app", str(new.folder))
 
-    def __init__(self, base: Path) -> None:
+
+class Relay:
+    """A development relay that can be killed and started again at its address. `variables`: of its
+    environment, as of a database that is not in its data folder."""
+
+    def __init__(self, base: Path, variables: Mapping[str, str] | None = None) -> None:
         self._base, self._port, self.server = base, 0, ""
+        self._variables = dict(variables or {})
         self._process: subprocess.Popen[str] | None = None
         base.mkdir(parents=True, exist_ok=True)
 
@@ -133,7 +140,7 @@ class Relay:
                 stderr=log,
                 text=True,
                 cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                env={**os.environ, "PYTHONPATH": str(ROOT), **self._variables},
                 start_new_session=True,
             )
         line = self._process.stdout.readline() if self._process.stdout else ""

@@ -218,7 +218,7 @@ class Watched(Editing):
             return False
         if self._answers or self._pending_frames or self._whole or self._behind or self._returned:
             return True
-        return bool(self._work.frames.paths - self._waiting) or self.unsent
+        return bool(self._again or self._work.frames.paths - self._waiting) or self.unsent
 
     # --- messages from other threads
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from typing import Any
 import msgspec
 
 from localstore.agent.talk import Light, Said
-from localstore.core.errors import ServerUnreachable
 from localstore.core.lane.update import LiveUpdate
 from localstore.core.model.collaboration.protection import BranchProtected
 from localstore.core.model.live import UpdateAnswers
@@ -24,7 +24,7 @@ from localstore.live.rounds import Done, Rounds
 from localstore.live.saves import Saves
 from localstore.sync.owning import Rounds as Owning
 from localstore.sync.transfer.send import batch_of
-from localstore.sync.withdraw import forget_flights, withdraw
+from localstore.sync.withdraw import forget_flights, not_held, withdraw
 from localstore.sync.working_copy import WorkingCopy
 from svc.agent.line import Line, Place
 from svc.flows.common import moved_back_words
@@ -67,6 +67,7 @@ class Steps:
         self._held = ""  # what was said of removals that are not sent
         self._refusing = False  # the relay opens no channel for this folder
         self._waiting: set[str] = set()
+        self._again: set[str] = set()  # paths whose state may not be in flight, because a round failed
         self._look_at = 0.0
         self._try_at = 0.0  # from when a save makes the line try to connect
         self._out: tuple[int, list[LiveUpdate], float] | None = None  # what was sent over the socket
@@ -119,21 +120,51 @@ class Steps:
         if self._returned and self._light != "offline":
             self._take_back(copy)
             return True
+        if self._again and self._light != "offline":
+            again, self._again = self._again, set()
+            with self._sent_again(again):
+                self._tell(copy, self._work.again(copy, sorted(again)))
+            return True
         now = time.monotonic()
         paths, below = self._saves.pop_due(now, lambda path: _emptied(copy, path), AT_ONCE)
         if paths or below:
-            if below:
-                self._tell(copy, self._work.saved_below(copy, below))
-            if paths:
-                before = _text_of(copy, paths[-1])
-                self._tell(copy, self._work.saved(copy, paths))
-                if is_utf8(paths[-1]):
-                    self._here = (paths[-1], _line_changed(before, _text_of(copy, paths[-1])))
+            with self._heard_again(paths, below):
+                if below:
+                    self._tell(copy, self._work.saved_below(copy, below))
+                if paths:
+                    before = _text_of(copy, paths[-1])
+                    self._tell(copy, self._work.saved(copy, paths))
+                    if is_utf8(paths[-1]):
+                        self._here = (paths[-1], _line_changed(before, _text_of(copy, paths[-1])))
             self._try_line(now)
             return True
         if self._work.frames.paths and self._light != "offline":
             return self._bring(copy)
         return False
+
+    @contextmanager
+    def _heard_again(self, paths: Iterable[str], below: Iterable[str]) -> Iterator[None]:
+        """What is done with these saves may need the relay. If it fails they count as just made, since
+        nothing else tells of them a second time."""
+        try:
+            yield
+        except BaseException:
+            now = time.monotonic()
+            for path in paths:
+                self._saves.closed(path, now)
+            for prefix in below:
+                self._saves.changed_below(prefix, now)
+            raise
+
+    @contextmanager
+    def _sent_again(self, paths: Iterable[str]) -> Iterator[None]:
+        """As `_heard_again`, for paths that nobody has saved."""
+        kept = list(paths)
+        try:
+            yield
+        except BaseException:
+            self._again.update(kept)
+            raise
 
     def _try_line(self, now: float) -> None:
         """Who saves is there: do not wait for the next try to connect."""
@@ -193,15 +224,17 @@ class Steps:
         """Send nothing that was saved while the relay was away and is not in the folder any more."""
         self._returned = False
         try:
-            done = withdraw(copy)
+            with self._sent_again(update.path for update in not_held(copy)):
+                done = withdraw(copy)
+                again = self._work.again(copy, [*done.taken, *done.arrived])
         except BranchProtected:
             forget_flights(copy)
             self._whole = True
             return
-        except ServerUnreachable:
+        except BaseException:
             self._returned = True
             raise
-        self._tell(copy, self._work.again(copy, [*done.taken, *done.arrived]))
+        self._tell(copy, again)
 
     def _store(self, copy: WorkingCopy, frame: Live) -> None:
         came = self._work.frames.store(copy, frame)
@@ -216,7 +249,8 @@ class Steps:
         """Write received changes to the folder. Returns whether anything was done."""
         before = len(self._work.frames.paths)
         with marking(copy, needed=False):
-            done = self._work.bring(copy)
+            with self._sent_again(self._work.frames.paths):
+                done = self._work.bring(copy)
             mark(copy, done.written)
         for path in done.written:
             one = self._came.pop(path, None)
@@ -232,13 +266,15 @@ class Steps:
 
     def _record(self, copy: WorkingCopy, updates: list[LiveUpdate], answers: UpdateAnswers) -> None:
         flying = copy.db.flight_numbers()
-        sent = self._work.answered(copy, updates, answers)
+        with self._sent_again(update.path for update in updates):
+            sent = self._work.answered(copy, updates, answers)
+            again = self._work.again(copy, [*sent.accepted, *sent.costly])
         kinds = {update.path: update.kind for update in updates if update.n in flying}
         for path in sent.accepted:
             self._say("sent", path=terminal_safe(path), gone=kinds.get(path) == "delete")
         for path, why in sent.refused.items():
             self._say("refused", path=terminal_safe(path), detail=terminal_safe(why))
-        self._tell(copy, self._work.again(copy, [*sent.accepted, *sent.costly]))
+        self._tell(copy, again)
 
     def _place_now(self, copy: WorkingCopy) -> None:
         """The parameters for opening the channel, from the record."""

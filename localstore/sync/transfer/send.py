@@ -23,7 +23,7 @@ from localstore.core.model.live import (
 )
 from localstore.core.model.live import Lane as LaneName
 from localstore.core.names import MANIFEST
-from localstore.core.paths import terminal_safe
+from localstore.core.paths import parents, terminal_safe
 from localstore.core.storage.chunks import kind_of_bytes
 from localstore.core.storage.file_kind import kind_of
 from localstore.core.storage.pack import Frame, Pack, PackWriter
@@ -99,7 +99,30 @@ def _flights(copy: WorkingCopy) -> list[tuple[LiveUpdate, int]]:
     """Each update in flight with the bytes it takes, in the order in which they are sent."""
     flights = [(msgspec.json.decode(body, type=LiveUpdate), len(body)) for _, body in copy.db.flights()]
     flights.sort(key=lambda one: (one[0].kind != "delete", one[0].path != MANIFEST, one[0].n))
-    return flights
+    return flights if len(flights) <= limits.UPDATES_PER_BATCH else _paired(copy, flights)
+
+
+def _paired(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> list[tuple[LiveUpdate, int]]:
+    """The same with the two halves of each rename beside each other, so that nobody who edits the file sees
+    the removal in one batch and the new file in a later one. A text is made before it is removed at its old
+    name. Bytes are removed first, for the cap of their sum."""
+    made = {update.blake3 for update, _ in flights if update.kind in NEW_FILES}
+    news = {update.path for update, _ in flights if update.kind in NEW_FILES}
+    folders = {above for path in news for above in parents(path)}
+    halves: dict[str, list[tuple[LiveUpdate, int]]] = {}
+    ordered: list[tuple[LiveUpdate, int]] = []
+    for flight in flights:
+        update = flight[0]
+        entry = copy.entries.get(update.path) if update.kind == "delete" else None
+        name = entry.shadow.hex() if entry is not None and entry.shadow is not None else ""
+        clashes = update.path in folders or any(above in news for above in parents(update.path))
+        if name in made and not clashes:
+            halves.setdefault(name, []).append(flight)
+            continue
+        half = halves.get(update.blake3 or "")
+        removed = [half.pop()] if half else []
+        ordered += [flight, *removed] if update.kind == "create_text" else [*removed, flight]
+    return [*(flight for left in halves.values() for flight in left), *ordered]
 
 
 def _batches(copy: WorkingCopy, flights: list[tuple[LiveUpdate, int]]) -> Iterator[list[LiveUpdate]]:

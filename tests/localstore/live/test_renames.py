@@ -10,7 +10,9 @@ import msgspec
 import pytest
 
 from localstore.agent.talk import Said
-from localstore.live.rounds import Done
+from localstore.live.rounds import Done, Rounds
+from localstore.sync.merging import advance
+from localstore.sync.remote import read_remote
 from localstore.sync.transfer.send import batch_of
 from localstore.sync.working_copy import WorkingCopy
 from svc.cmd.watch import sentence_of
@@ -123,6 +125,57 @@ def test_edits_in_a_renamed_folder(relay: ModelRelay, pair: tuple[Device, Device
     assert b"in one" in ann.place.read("lib/deep/one.txt")
     assert b"in two" in ann.place.read("lib/deep/two.txt")
     assert not [path for path in relay.tree("main") if path.startswith("src/")]
+
+
+def test_a_folder_of_more_files_than_a_batch_takes(relay: ModelRelay, tmp_path: Path) -> None:
+    ann, bob = Device(tmp_path, relay, "ann"), Device(tmp_path, relay, "bob")
+    names = [f"{number}.txt" for number in range(260)]
+    for name in names:
+        ann.place.write(f"src/{name}", f"{name}\n{TEXT}")
+    ann.place.push()
+    bob.place.pull()
+    for name in names:
+        rename(ann, f"src/{name}", f"lib/{name}")
+    ann.capture()
+    ann.turn()  # one batch of two
+    for name in names:
+        edit(bob, f"src/{name}", "line 3", f"in {name}")
+    bob.capture()
+    require_rest(relay, ann, bob)
+    tree = relay.tree("main")
+    assert sorted(tree) == sorted(f"lib/{name}" for name in names)
+    assert all(f"in {name}\n".encode() in tree[f"lib/{name}"] for name in names)
+    for device in (ann, bob):
+        device.rounds.close()
+
+
+@pytest.mark.parametrize("more", [False, True])
+def test_an_edit_that_came_and_was_not_written_when_the_agent_was_killed(
+    relay: ModelRelay, pair: tuple[Device, Device], more: bool
+) -> None:
+    ann, bob = pair
+    edit(bob, "a.txt", "line 3", "by bob")
+    bob.capture()
+    finish(bob)
+
+    def work(copy: WorkingCopy) -> None:
+        ann.rounds.bootstrap(copy)
+        row = copy.db.row("a.txt")
+        assert row is not None
+        [remote] = read_remote(copy, [row])
+        advance(copy, copy.entries["a.txt"], remote)
+
+    ann.round(work)
+    ann.rounds.close()
+    ann.rounds = Rounds()
+    rename(ann, "a.txt", "b.txt")
+    if more:
+        edit(bob, "a.txt", "line 30", "more")
+        bob.capture()
+        finish(bob)
+    require_rest(relay, ann, bob)
+    tree = relay.tree("main")
+    assert (b"by bob" in tree["b.txt"], b"more" in tree["b.txt"], "a.txt" in tree) == (True, more, False)
 
 
 def test_both_rename_it(relay: ModelRelay, pair: tuple[Device, Device]) -> None:
