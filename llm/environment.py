@@ -10,9 +10,16 @@ _NAMES = (
     "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME",
 )  # fmt: skip
 _PREFIXES = ("CUDA_", "OMP_", "GGML_", "HIP_", "ROCR_", "VK_")
-_OF_OLLAMA = ("OLLAMA_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
+_OF_OLLAMA = ("OLLAMA_",)
+_OF_NETWORK = (
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy",
+    "no_proxy", "SSL_CERT_",
+)  # fmt: skip
 
 
-def clean_environment(environment: Mapping[str, str] = os.environ, *, ollama: bool = False) -> dict[str, str]:
-    prefixes = (*_PREFIXES, *_OF_OLLAMA) if ollama else _PREFIXES
+def clean_environment(
+    environment: Mapping[str, str] = os.environ, *, ollama: bool = False, network: bool = False
+) -> dict[str, str]:
+    """`network`: for programs that fetch models."""
+    prefixes = (*_PREFIXES, *(_OF_OLLAMA if ollama else ()), *(_OF_NETWORK if ollama or network else ()))
     return {name: value for name, value in environment.items() if name in _NAMES or name.startswith(prefixes)}

@@ -21,7 +21,7 @@ from sanic.exceptions import SanicException
 from sanic.request import Request
 from sanic.response import HTTPResponse
 
-from llm import listing, making, wire
+from llm import listing, making, pulling, wire
 from llm.answering import Work, lines, work_of_chat, work_of_generate
 from llm.compatible import Compatible
 from llm.embedding import embed
@@ -41,7 +41,6 @@ ENDED_IDLE = 10
 _BODY_SECONDS = 60.0  # without a byte of a body
 _NDJSON = "application/x-ndjson"
 _ABSENT = {
-    "/api/pull": "pulling from a server is not in this version of svc; pull a file: svc llm pull FILE.gguf",
     "/api/push": "pushing models this way is not in this version of svc; push them as a repository: svc push",
 }
 Handler = Callable[..., Coroutine[Any, Any, Any]]
@@ -81,6 +80,7 @@ class Front:
             ("POST", "/api/copy", self._copy),
             ("DELETE", "/api/delete", self._delete),
             ("POST", "/api/create", self._create),
+            ("POST", "/api/pull", self._pull),
             ("HEAD", "/api/blobs/<digest:str>", self._has_blob),
             ("POST", "/api/blobs/<digest:str>", self._take_blob),
             *(("POST", path, self._absent) for path in _ABSENT),
@@ -252,6 +252,17 @@ class Front:
                 last = step
             return self.json(request, last)
         await self.stream(request, _each(steps))
+        return None
+
+    async def _pull(self, request: Request) -> HTTPResponse | None:
+        asked = wire.decode(await self.body(request), wire.Pull)
+        steps = pulling.lines(self.name(asked.named).short)
+        if asked.stream is False:
+            async with aclosing(steps):
+                async for step in steps:
+                    last = step
+            return self.json(request, last)
+        await self.stream(request, steps)
         return None
 
     async def _has_blob(self, request: Request, digest: str) -> HTTPResponse:

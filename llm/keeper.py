@@ -24,7 +24,7 @@ from llm.log import Log
 from localstore.folder.lock import AlreadyLocked, hold_lock
 from localstore.models import leases, server
 from localstore.models import port as ports
-from localstore.models.place import VARIABLE, llm_home
+from localstore.models.place import REGISTRIES, VARIABLE, llm_home
 
 CRASHES, CRASH_SECONDS = 3, 60.0  # ends of the child within this time, after which it is not started again
 END_SECONDS = 10.0
@@ -99,7 +99,8 @@ class _Keeper:
         source, sink = os.pipe()
         if bound is not None:
             words = [sys.executable, "-P", "-m", "llm.front", str(bound.fileno()), str(self._port)]
-            environment = {**clean_environment(), VARIABLE: str(llm_home())}
+            environment = {**clean_environment(network=True), VARIABLE: str(llm_home())}
+            environment |= {name: os.environ[name] for name in ("SVC_HOME", REGISTRIES) if name in os.environ}
         else:
             words = [self._ollama, "serve"]
             environment = {**clean_environment(ollama=True), "OLLAMA_HOST": f"127.0.0.1:{self._port}"}

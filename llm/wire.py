@@ -88,6 +88,10 @@ class Embeddings(Call, kw_only=True):
     prompt: str | None = None
 
 
+class Pull(Named, kw_only=True):
+    stream: bool | None = None
+
+
 class Show(Named, kw_only=True):
     verbose: bool | None = None
 

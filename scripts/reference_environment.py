@@ -155,6 +155,11 @@ CLIENT: dict[str, Variable] = {
     "SVC_LLM_PORT": Variable(
         "11434", "Port of the local LLM server, where neither `--port` nor `ollama_port_override` says one."
     ),
+    "SVC_LLM_REGISTRIES": Variable(
+        "–",
+        "Registries of models beside `registry.ollama.ai` and `hf.co`, or mirrors of these: `HOST=ORIGIN`, "
+        "several with spaces between.",
+    ),
     "SVC_TURN": Variable(
         "–", "What an agent calls its turn; the events of its changes carry it (header `Svc-Turn`)."
     ),

@@ -65,6 +65,11 @@ PATH_RULES, PATH_CHANGES = 500, 100_000  # of a repository: rules of its path po
 GGUF_HEADER, GGUF_FIELDS, GGUF_TENSORS = 96 * MIB, 10_000, 100_000  # of one file
 GGUF_NAME_BYTES, GGUF_TEXT_BYTES, GGUF_TEXTS = 4 * KIB, 4 * MIB, 2_000_000  # of one field; in all lists
 GGUF_SHARDS = 1000  # files of one model
+GGUF_CHUNK_LISTS = 64 * MIB  # the list of chunks of one model in the cache
+LLM_REGISTRY_TEXT, LLM_LAYERS = (
+    4 * MIB,
+    1000,
+)  # of a model of a registry: its manifest or one text; its layers
 LLM_BODY = 64 * MIB  # one request of the local LLM server, with its pictures; blobs are streamed
 LLM_REQUESTS = 256  # of the local LLM server that wait or are answered at once
 

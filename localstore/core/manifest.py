@@ -6,6 +6,7 @@
     models: [llama3.2]              # fetched before the app starts
     ollama_port_override: 11500     # replaces the port of the local LLM server
     ollama_tag: llama3.2:1b         # preferred model variant
+    default_model: q4_k_m           # of a repository of models: the one that is meant without a tag
     limits: {max_file_mib: 64}      # per-file cap, kind app only
     executable: [scripts/run, "*.sh"]   # files that get the executable bit where they are checked out
 
@@ -41,6 +42,7 @@ class RepoManifest(msgspec.Struct, frozen=True, kw_only=True):
     models: tuple[str, ...] = ()
     ollama_port_override: int | None = None
     ollama_tag: str | None = None
+    default_model: str | None = None
     max_file_mib: int | None = None
     executable: tuple[str, ...] = ()
 
@@ -64,6 +66,7 @@ def parse(data: bytes) -> RepoManifest:
         models=_texts(top, "models"),
         ollama_port_override=_integer(top, "ollama_port_override", "ollama_port_override", 65535),
         ollama_tag=_text(top, "ollama_tag"),
+        default_model=_text(top, "default_model"),
         executable=_texts(top, "executable", EXECUTABLE_LIST, "patterns"),
         max_file_mib=_integer(limits, "max_file_mib", "limits.max_file_mib", 1 << 20),
     )

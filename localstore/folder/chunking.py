@@ -61,6 +61,19 @@ class ChunkList:
             offset += size
 
     @classmethod
+    def from_bytes(cls, data: bytes) -> ChunkList:
+        """The list that `to_bytes` wrote. Raises ValueError for other bytes."""
+        if len(data) % _ROW.size:
+            raise ValueError("no list of chunks")
+        made = cls()
+        made._rows += data
+        return made
+
+    def to_bytes(self) -> bytes:
+        """36 bytes a chunk: its digest, and its size as a big-endian number."""
+        return bytes(self._rows)
+
+    @classmethod
     def of(cls, rows: Iterable[tuple[bytes, int]]) -> ChunkList:
         """The list of these chunks (digest, size)."""
         made = cls()

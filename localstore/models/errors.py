@@ -17,7 +17,7 @@ class ModelMissing(ClientError):
     code = "model_missing"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"model '{name}' not found; pull its file: svc llm pull FILE.gguf")
+        super().__init__(f"model '{name}' not found; pull it: svc llm pull NAME, or its file")
 
 
 class ModelChanged(ClientError):
@@ -30,6 +30,18 @@ class ModelChanged(ClientError):
             f"the file of model '{name}' was changed in place after it was pulled ({source}), so it is not "
             "loaded; pull it again: svc llm pull FILE.gguf",
         )
+
+
+class NoSuchModel(ClientError):
+    """The repository or registry has no model of this name."""
+
+    code = "no_such_model"
+
+
+class RegistryFailed(ClientError):
+    """A registry of models did not answer, or answered something else than its protocol says."""
+
+    code = "registry_failed"
 
 
 class PortHeld(ClientError):

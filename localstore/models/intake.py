@@ -74,14 +74,16 @@ def take_in(models: Models, file: Path, progress: Progress = silent) -> Taken:
         os.close(fd)
 
 
-def take_upload(models: Models, part: Path, sha256: str, digest: str, source: str) -> Taken:
-    """Make a file below `models.blobs`, whose digests are known, a blob. Raises BadModel."""
+def take_upload(
+    models: Models, part: Path, sha256: str, digest: str, source: str, how: str = "upload"
+) -> Taken:
+    """Make a file on the disk of the cache, whose digests are known, a blob. Raises BadModel."""
     with part.open("rb") as file:
         try:
             header = read(file, part.stat().st_size)
         except BadModel as error:
             raise BadModel(f"the blob is not a model: {error.detail}") from None
-    about = _about(part, "upload", source, digest, header)
+    about = _about(part, how, source, digest, header)
     with models.locked():
         models.put_about(sha256, about)
         part.replace(models.blob(sha256))

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 VARIABLE = "SVC_LLM_HOME"
+REGISTRIES = "SVC_LLM_REGISTRIES"
 PORT_VARIABLE = "SVC_LLM_PORT"
 DEFAULT_PORT = 11434
 

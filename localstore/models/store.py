@@ -27,8 +27,8 @@ _PAUSE = 0.01
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """What a blob is. `how`: reflink, link, copy or upload. A link can be written through its other name, so
-    that `inode` and `mtime_ns` are compared before it is loaded."""
+    """What a blob is. `how`: reflink, link, copy, upload or fetched. A link can be written through its other
+    name, so that `inode` and `mtime_ns` are compared before it is loaded."""
 
     size: int
     blake3: str
@@ -37,6 +37,16 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     inode: int
     mtime_ns: int
     header: Header
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """The repository that a name was pulled from: a server's origin, its id there, the seal and the path of
+    the model in it."""
+
+    server: str
+    repo_id: str
+    seal: str
+    path: str
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +58,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     shards: list[str] = []
     projector: str | None = None
     modified_at: str
+    source: Source | None = None
     system: str | None = None
     template: str | None = None
     license: str | None = None
@@ -107,6 +118,19 @@ class Models:
         except (OSError, msgspec.MsgspecError):
             return None
         return about if self.blob(digest).exists() else None
+
+    def by_blake3(self, digest: str) -> str | None:
+        """The SHA-256 of the blob with this BLAKE3, if it is here and as it was when it came."""
+        for path in self.blobs.glob("sha256-*.about"):
+            sha256 = path.name.removeprefix("sha256-").removesuffix(".about")
+            about = self.about(sha256)
+            if about is not None and about.blake3 == digest and self.intact(sha256, about):
+                return sha256
+        return None
+
+    def chunks_file(self, digest: str) -> Path:
+        """Where the list of chunks of a blob lies, once it is known."""
+        return self.blobs / f"sha256-{digest}.chunks"
 
     def intact(self, digest: str, about: About) -> bool:
         """Whether the file of a blob is still the one that was read when it came."""
@@ -219,6 +243,7 @@ class Models:
     def _drop(self, digest: str) -> int:
         """Remove a blob. Returns the bytes that this frees: none while the file has another name."""
         self._about(digest).unlink(missing_ok=True)
+        self.chunks_file(digest).unlink(missing_ok=True)
         blob, info = self.blob(digest), None
         with suppress(OSError):
             info = blob.stat()
@@ -229,7 +254,7 @@ class Models:
     def _drop_orphans(self, used: set[str]) -> None:
         """Remove what an interrupted upload or pull left a day ago."""
         for path in self.blobs.iterdir():
-            digest = path.name.removeprefix("sha256-").removesuffix(".about")
+            digest = path.name.removeprefix("sha256-").removesuffix(".about").removesuffix(".chunks")
             with suppress(OSError):
                 if digest not in used and time.time() - path.stat().st_ctime > ORPHAN_SECONDS:
                     path.unlink()

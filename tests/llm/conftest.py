@@ -56,14 +56,14 @@ def add_kinds(home: Path) -> None:
 class Kept:
     """A server with its keeper."""
 
-    def __init__(self, home: Path, limit: int = resource.RLIM_INFINITY) -> None:
-        """`limit`: the largest file, in bytes, that the server may write."""
+    def __init__(self, home: Path, limit: int = resource.RLIM_INFINITY, **more: str) -> None:
+        """`limit`: the largest file, in bytes, that the server may write. `more`: of its environment."""
         self.home, self.port = home, free_port()
         self.folder = home / str(self.port)
         self.folder.mkdir(parents=True)
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "llm", str(self.port)],
-            env=clean_environment(SVC_LLM_HOME=str(home), OMP_NUM_THREADS="1"),
+            env=clean_environment(SVC_LLM_HOME=str(home), OMP_NUM_THREADS="1", **more),
             stdin=subprocess.DEVNULL,
             start_new_session=True,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),

@@ -293,7 +293,7 @@ def test_what_is_missing_or_absent_says_so(kept: Kept) -> None:
     )
     status, told = asked(kept, "POST", "/v1/chat/completions", {"model": "nope", "messages": HI})
     assert (status, told["error"]["message"]) == (404, "model 'nope' not found")
-    status, told = asked(kept, "POST", "/api/pull", {"model": "nope"})
+    status, told = asked(kept, "POST", "/api/push", {"model": "nope"})
     assert (status, "not in this version of svc" in told["error"]) == (501, True)
     assert asked(kept, "GET", "/nope")[0] == 404
     assert asked(kept, "PUT", "/api/tags")[0] == 405

@@ -7,6 +7,7 @@ and then utters SENTENCE.
 
 from __future__ import annotations
 
+import random
 import struct
 import sys
 from itertools import pairwise
@@ -135,9 +136,17 @@ def write_shards(folder: Path, count: int, mode: str = "say", **how: Any) -> lis
 
 
 def parts(
-    mode: str = "say", *, name: str = "Tiny", context: int = 512, layers: int = 1, pad: int = 0
+    mode: str = "say",
+    *,
+    name: str = "Tiny",
+    context: int = 512,
+    layers: int = 1,
+    pad: int = 0,
+    seed: int = 0,
+    tuned: int = 0,
 ) -> tuple[dict[str, Any], list[Tensor]]:
-    """Fields and tensors of a model. `pad`: another number is another file that says the same."""
+    """Fields and tensors of a model. `pad`: another number is another file that says the same. `seed`: fill
+    weights that have no effect with noise of this seed; of the first layer with that of `tuned`, if given."""
     characters = _byte_characters()
     spoken = {"tool": CALL, "think": (*THOUGHT, *SENTENCE)}.get(mode, SENTENCE)
     tokens, merges = list(characters), []
@@ -169,7 +178,12 @@ def parts(
     tensors = [("token_embd.weight", (WIDTH, len(tokens)), F16, bytes(embedding))]
     for layer in range(layers):
         names = ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"]
-        tensors += [(f"blk.{layer}.{part}.weight", square, F16, zeros) for part in names]
+        for part in names:
+            idle = part not in ("attn_output", "ffn_down")  # what these two are not given has no effect
+            noise = (
+                _noise(f"{tuned if tuned and not layer else seed}.{layer}.{part}") if seed and idle else zeros
+            )
+            tensors.append((f"blk.{layer}.{part}.weight", square, F16, noise))
         tensors += [(f"blk.{layer}.{part}.weight", (WIDTH,), F32, ones) for part in ("attn_norm", "ffn_norm")]
     tensors.append(("output_norm.weight", (WIDTH,), F32, ones))
     tensors.append(("output.weight", (WIDTH, len(tokens)), F16, bytes(output)))
@@ -203,6 +217,13 @@ def parts(
         },
         tensors,
     )
+
+
+def _noise(seed: str) -> bytes:
+    """Small numbers for a square tensor."""
+    data = bytearray(random.Random(seed).randbytes(2 * WIDTH * WIDTH))
+    data[1::2] = data[1::2].translate(bytes(byte & 0xBF for byte in range(256)))
+    return bytes(data)
 
 
 def projector() -> bytes:

@@ -18,7 +18,12 @@ from tests import buckets, databases
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
-QUIET = {"PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring", "NO_COLOR": "1"}
+QUIET = {
+    "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
+    "NO_COLOR": "1",
+    # No test asks a registry of the internet; nothing listens on port 9.
+    "SVC_LLM_REGISTRIES": "registry.ollama.ai=http://127.0.0.1:9 hf.co=http://127.0.0.1:9",
+}
 
 
 def clean_environment(**settings: str) -> dict[str, str]:

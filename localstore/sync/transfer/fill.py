@@ -56,15 +56,19 @@ def fill(
     known: Iterable[KnownFile],
     fetch: Fetch,
     progress: Progress = silent,
+    seen: Callable[[bytes], object] = lambda data: None,
 ) -> Filled:
     """Make the file of descriptor `fd` the one with these chunks and this BLAKE3. `known` is read only as far
-    as chunks are missing. Raises OtherBytes, ServerMisbehaved if chunks do not come, OSError."""
-    return _Filling(fd, rows, progress).run(digest, known, fetch)
+    as chunks are missing; `seen` is called with all bytes of the file in order. Raises OtherBytes,
+    ServerMisbehaved if chunks do not come, OSError."""
+    return _Filling(fd, rows, progress, seen).run(digest, known, fetch)
 
 
 class _Filling:
-    def __init__(self, fd: int, rows: Sequence[ChunkRow], progress: Progress) -> None:
-        self._fd, self._progress = fd, progress
+    def __init__(
+        self, fd: int, rows: Sequence[ChunkRow], progress: Progress, seen: Callable[[bytes], object]
+    ) -> None:
+        self._fd, self._progress, self._seen = fd, progress, seen
         self._rows = [(bytes.fromhex(row.blake3), row.size) for row in rows]
         self._written = bytearray(len(rows))  # 1 for each chunk that is in its place
         self._places: dict[bytes, list[int]] = {}  # of the chunks that are not
@@ -94,6 +98,7 @@ class _Filling:
                 elif not self._written[number]:
                     self._put(name, data, fetched=False)
                 self._whole.update(data)
+                self._seen(data)
                 self._done += 1
                 self._progress("download", self._done, len(self._rows), self._offsets[number] + size)
         os.ftruncate(self._fd, self._size)

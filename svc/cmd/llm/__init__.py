@@ -5,7 +5,10 @@ from svc.cmd.frame.registration import Registration
 GROUPS = {"llm": "Models of this machine, and the local LLM server that apps share"}
 
 COMMANDS: dict[str, Registration] = {
-    "llm pull": Registration("llm.models:pull", "Take a model of this machine into the cache"),
+    "llm pull": Registration(
+        "llm.models:pull", "Take a model into the cache: from a file, a repository or a registry"
+    ),
+    "llm cp": Registration("llm.models:copy", "Give a model a further name"),
     "llm list": Registration("llm.models:list_models", "List the models of this machine"),
     "llm show": Registration("llm.models:show", "Show a model: what it is, and what it can do"),
     "llm rm": Registration("llm.models:remove", "Remove a model from this machine"),

@@ -9,7 +9,6 @@ import msgspec
 import typer
 
 from localstore.core.errors import UsageError
-from localstore.core.paths import terminal_safe
 from localstore.models.names import parse
 from localstore.models.place import llm_home
 from localstore.models.store import Installed, Models
@@ -71,30 +70,39 @@ def models_of(ctx: Ctx) -> Models:
 @answers(COLUMNS, Model)
 def pull(
     ctx: Ctx,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A GGUF file")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|NAME", help="A GGUF file, or [HOST/]OWNER/NAME[:TAG] of a server or registry"
+        ),
+    ],
     name: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Its name here, instead of the file's")
+        str | None, typer.Option("--as", metavar="NAME", help="Its name here, instead of its own")
     ] = None,
     projector: Annotated[
         str | None,
         typer.Option("--projector", metavar="FILE", help="The GGUF file that lets the model see pictures"),
     ] = None,
 ) -> None:
-    """Take a model of this machine into the cache
+    """Take a model into the cache: from a file, a repository or a registry
 
-    The cache shares the file's bytes where the file system can: by a reflink, else by a hard link, which is
-    checked before it is loaded, else it copies them. All SVC_HOMEs of a user have one cache. Of a model in
-    several files (-00001-of-00003.gguf) name any; they come together.
+    OWNER/NAME is a repository of your server: its sealed head is verified, and only bytes that no model here
+    has are fetched. TAG is the end of a file's name (q4_k_m), a folder, or one of models: in its .svc.yaml;
+    without one default_model: there, else the only model. hf.co/OWNER/NAME:TAG and names without an owner
+    come from registries. An interrupted pull goes on where it was. A file's bytes are shared where the file
+    system can: by a reflink, else by a hard link, which is checked before it is loaded; else they are copied.
+    Of a model in several files (-00001-of-00003.gguf) name any; they come together. All SVC_HOMEs of a user
+    have one cache.
 
     Examples:
     svc llm pull ./tiny.gguf
     svc llm pull ~/Downloads/qwen-q4_k_m.gguf --as qwen:q4_k_m
+    svc llm pull alice/qwen:q4_k_m
+    svc llm pull hf.co/unsloth/gemma-3-270m-it-GGUF:Q8_0
     """
     if not is_file(file):
-        raise UsageError(
-            f"pulling models from a server ({terminal_safe(file[:80])}) is not in this version of svc; clone "
-            "the repository and pull its file: svc llm pull FILE.gguf"
-        )
+        _pull_name(ctx, file, name, projector)
+        return
     path = _path(ctx, file)
     name_of(path, name)
     eye = _path(ctx, projector) if projector else None
@@ -104,6 +112,40 @@ def pull(
     ctx.out.done(
         f"Pulled {model.name} ({size(model.size)}): it {how}", model, COLUMNS, Model, value=model.name
     )
+
+
+def _pull_name(ctx: Ctx, typed: str, name: str | None, projector: str | None) -> None:
+    from svc.flows.models.pull import pull as pull_model
+
+    if projector:
+        raise UsageError("--projector goes with a file; a model of a server brings its own")
+
+    def tell(step: Any) -> None:
+        if step.digest:
+            ctx.out.meter("pulling", step.completed >> 20, step.total >> 20, step.completed)
+
+    pulled = pull_model(ctx.obj, models_of(ctx), typed, name, tell)
+    model = _model(pulled.installed)
+    what = f"Pulled {model.name} ({size(model.size)})" if pulled.new else f"{model.name} is up to date"
+    ctx.out.done(what, model, COLUMNS, Model, value=model.name)
+
+
+@answers(COLUMNS, Model)
+def copy(
+    ctx: Ctx,
+    model: Name,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its further name")],
+) -> None:
+    """Give a model a further name
+
+    It takes no space; each name can be removed by itself.
+
+    Examples:
+    svc llm cp alice/qwen:q4_k_m qwen
+    """
+    source, target, models = parse(model), parse(name), models_of(ctx)
+    copied = _model(models.put(target, models.find(source).record))
+    ctx.out.done(f"{copied.name} is {source.short} now", copied, COLUMNS, Model, value=copied.name)
 
 
 def _path(ctx: Ctx, typed: str) -> Path:

@@ -20,7 +20,7 @@ from localstore.core.paths import terminal_safe
 from localstore.folder.lock import AlreadyLocked, hold_lock, holder
 from localstore.models import leases, port, server
 from localstore.models.errors import PortHeld, ServerFailed
-from localstore.models.place import VARIABLE, llm_home
+from localstore.models.place import REGISTRIES, VARIABLE, llm_home
 from svc.flows.llm.status import Status
 from svc.flows.llm.talk import Server, probe
 
@@ -173,6 +173,8 @@ def follow(folder: Path) -> Iterator[str]:
 def _environment(environment: Mapping[str, str], home: Path) -> dict[str, str]:
     """The keeper's: without tokens, with the folders made absolute."""
     kept = {name: value for name, value in environment.items() if not name.startswith("SVC_")}
+    if REGISTRIES in environment:
+        kept[REGISTRIES] = environment[REGISTRIES]
     return {**kept, "SVC_HOME": str(home.absolute()), VARIABLE: str(llm_home(environment))}
 
 

@@ -24,6 +24,7 @@ HOW = {
     "link": "is the same file under a second name, so its bytes must not change",
     "copy": "is a copy of the file",
     "upload": "was uploaded",
+    "fetched": "was fetched",
 }
 """How the cache holds a file → what a sentence says of it."""
 

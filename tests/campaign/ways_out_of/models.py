@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from tests.campaign.conftest import Place
 from tests.campaign.ways_out import refused, row
@@ -37,14 +39,45 @@ def _a_model_that_is_not_here(place: Place) -> None:
 
 
 @row("usage", "llm pull")
-def _a_model_of_a_server(place: Place) -> None:
+def _a_projector_by_itself(place: Place) -> None:
     with _own_server(place) as ann:
-        refused(ann, "llm", "pull", "alice/tiny", says="llm pull")
-        ann.ok("llm", "pull", "tiny.gguf", "--as", "alice/tiny")
-        ann.ok("llm", "show", "alice/tiny")
         (ann.folder / "eye.gguf").write_bytes(tiny.projector())
         refused(ann, "llm", "pull", "eye.gguf", says="llm pull")
         ann.ok("llm", "pull", "tiny.gguf", "--projector", "eye.gguf")
+
+
+@row("usage", "llm rm")
+def _a_name_that_another_repository_has_now(place: Place) -> None:
+    with _own_server(place) as ann:
+        for number, label in enumerate(("one", "two")):
+            ann.ok("repo", "create", label, "--kind", "model")
+            ann.ok("repo", "clone", f"{place.handle}/{label}", str(place.base / label))
+            tiny.write(place.base / label / "tiny.gguf", pad=number)
+            ann.ok("push", "-m", label, where=place.base / label)
+        ann.ok("llm", "pull", f"{place.handle}/one", "--as", "mine")
+        refused(ann, "llm", "pull", f"{place.handle}/two", "--as", "mine", says="llm rm mine")
+        ann.ok("llm", "rm", "mine", "--yes")
+        ann.ok("llm", "pull", f"{place.handle}/two", "--as", "mine")
+
+
+@row("registry_failed", "llm pull")
+def _a_model_for_those_who_are_signed_in_elsewhere(place: Place) -> None:
+    with _own_server(place) as ann, ThreadingHTTPServer(("127.0.0.1", 0), _Closed) as registry:
+        threading.Thread(target=registry.serve_forever, daemon=True).start()
+        ann.environment["SVC_LLM_REGISTRIES"] = f"hf.co=http://127.0.0.1:{registry.server_address[1]}"
+        refused(ann, "llm", "pull", "hf.co/alice/tiny", says="llm pull FILE.gguf")
+        ann.ok("llm", "pull", "tiny.gguf", "--as", "hf.co/alice/tiny")
+        registry.shutdown()
+
+
+class _Closed(BaseHTTPRequestHandler):
+    """A registry that wants a sign-in."""
+
+    def do_GET(self) -> None:
+        self.send_error(401)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing is printed."""
 
 
 @row("model_changed", "llm pull")

@@ -18,7 +18,6 @@ SENTENCES: dict[tuple[str, str], dict[str, str]] = {
         "answered something that is no JSON": _STRANGE,
         "answered something unexpected": _STRANGE,
     },
-    ("usage", "llm pull"): {"pulling models from a server": ROW, "turns pictures into what": ROW},
     ("llm_server", "llm stop"): {
         "runs already": ROW,
         "runs and did not answer": "a server that hangs is ended as one that runs",

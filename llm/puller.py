@@ -1,0 +1,62 @@
+"""`python -m llm.puller NAME`: fetches a model for POST /api/pull, with the SVC_HOME of the server's start.
+
+It prints the lines of the answer, at most ten a second of one blob, and ends when its input closes: also when
+the front was killed. What it fetched until then is kept, and the next pull goes on there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+
+from localstore.core.errors import SvcError
+from localstore.models.place import llm_home
+from localstore.models.store import Models
+from svc.flows.models.fetching import Step
+from svc.flows.models.pull import pull
+from svc.flows.place.where import Where
+
+PACE = 0.1
+
+
+def main() -> NoReturn:
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    try:
+        pull(Where(os.environ, Path("/")), Models(llm_home()), sys.argv[1], None, _Told())
+    except SvcError as error:
+        _print({"error": error.detail})
+    os._exit(0)
+
+
+class _Told:
+    """Prints the steps: each new one, and of a blob as many as somebody can read."""
+
+    def __init__(self) -> None:
+        self._status, self._at = "", 0.0
+
+    def __call__(self, step: Step) -> None:
+        now = time.monotonic()
+        if step.status == self._status and step.completed < step.total and now - self._at < PACE:
+            return
+        self._status, self._at = step.status, now
+        _print(step.line)
+
+
+def _print(line: dict[str, Any]) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _end_with_input() -> NoReturn:
+    sys.stdin.buffer.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Downloads of blobs under way, for all processes of a user: one at a time for each blob, and the others see
+how far it is.
+
+models/pulls/<key>.lock, .part, .progress     key: b3-<BLAKE3> or sha256-<SHA-256>
+
+The lock dies with its process, so that the next process that wants the blob goes on where it was.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from localstore.folder.lock import AlreadyLocked, hold_lock
+from localstore.models.store import ORPHAN_SECONDS, Models
+
+LOOK = 0.1
+REPORT = 0.2  # seconds between two writes of the progress
+
+
+class Progress(msgspec.Struct):
+    """Bytes of a blob that are here, of how many."""
+
+    completed: int = 0
+    total: int = 0
+
+
+Report = Callable[[int, int], None]
+"""Called with the bytes that are here, and those of the whole."""
+Work = Callable[[Path, Report], str]
+"""Completes the file of a download, makes it a blob and returns its SHA-256."""
+
+
+def pull_blob(models: Models, key: str, find: Callable[[], str | None], work: Work, report: Report) -> str:
+    """The SHA-256 of a blob, which one process fetches while others that want it wait. `find`: its SHA-256 if
+    it is here."""
+    folder = models.root / "pulls"
+    while True:
+        here = find()
+        if here is not None:
+            return here
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            with hold_lock(folder / f"{key}.lock", "svc llm pull"):
+                here = find()
+                if here is not None:
+                    return here
+                return work(folder / f"{key}.part", _Written(folder / f"{key}.progress", report))
+        except AlreadyLocked:
+            with suppress(OSError, msgspec.MsgspecError):
+                seen = msgspec.json.decode((folder / f"{key}.progress").read_bytes(), type=Progress)
+                report(seen.completed, seen.total)
+        time.sleep(LOOK)
+
+
+class _Written:
+    """Reports, and writes what it reports for processes that wait."""
+
+    def __init__(self, file: Path, report: Report) -> None:
+        self._file, self._report, self._at = file, report, 0.0
+
+    def __call__(self, completed: int, total: int) -> None:
+        self._report(completed, total)
+        now = time.monotonic()
+        if now - self._at < REPORT and completed < total:
+            return
+        self._at = now
+        with suppress(OSError):  # a full disk is found by who writes the blob
+            self._file.write_bytes(msgspec.json.encode(Progress(completed, total)))
+
+
+def parts_size(models: Models, key: str) -> int:
+    """Bytes that an interrupted download of the blob takes on the disk already."""
+    try:
+        return (models.root / "pulls" / f"{key}.part").stat().st_blocks * 512
+    except OSError:
+        return 0
+
+
+def drop_old(models: Models) -> None:
+    """Remove what downloads left a day ago."""
+    folder = models.root / "pulls"
+    for lock in folder.glob("*.lock") if folder.is_dir() else ():
+        files = [lock.with_suffix(end) for end in (".part", ".progress", ".lock")]
+        with suppress(OSError, AlreadyLocked), hold_lock(lock, "svc llm"):
+            times = [file.stat().st_ctime for file in files[:2] if file.exists()]
+            if not times or time.time() - max(times) > ORPHAN_SECONDS:
+                for file in files:
+                    file.unlink(missing_ok=True)

@@ -1,0 +1,134 @@
+"""Which files of a repository a name means: `OWNER/NAME[:TAG]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from localstore.core.limits import GGUF_SHARDS
+from localstore.core.manifest import RepoManifest
+from localstore.core.paths import terminal_safe
+from localstore.models.errors import NoSuchModel
+from localstore.models.names import LATEST
+from localstore.record.database import SealedFile
+
+NAMED = 20  # models that an error lists
+_SHARD = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})", re.DOTALL)
+
+
+class Choice(NamedTuple):
+    """Paths of the files of a model in order, and of its projector."""
+
+    files: list[str]
+    projector: str | None
+
+
+class Elsewhere(NamedTuple):
+    """The name of a model of another repository, which `models:` of this one lists."""
+
+    name: str
+
+
+class _Model(NamedTuple):
+    """A model of the repository. `label`: its first path without the numbers of shards and the suffix."""
+
+    label: PurePosixPath
+    files: list[str]
+
+
+def choose(
+    files: Mapping[str, SealedFile], manifest: RepoManifest, tag: str, shown: str
+) -> Choice | Elsewhere:
+    """The model that a tag means: a file whose stem ends in it, else a folder, else one of `models:`. Without
+    a tag (`latest`): `default_model`, else the first of `models:`, else the only model. Raises NoSuchModel
+    with what there is. `shown`: the repository, for errors."""
+    models = _models(files)
+    if tag != LATEST or _matching(models, tag):
+        found = _wanted(models, manifest, tag, shown)
+    elif manifest.default_model is not None:
+        found = _wanted(models, manifest, manifest.default_model, shown)
+    elif manifest.models:
+        found = _wanted(models, manifest, manifest.models[0], shown)
+    elif len(models) == 1:
+        found = models[0]
+    elif models:
+        raise NoSuchModel(f"{shown} has several models; name one: {_list(models, shown)}")
+    else:
+        raise NoSuchModel(f"{shown} has no model: no file of it ends in .gguf")
+    if isinstance(found, Elsewhere):
+        return found
+    return Choice(found.files, _projector(files, found))
+
+
+def _wanted(models: list[_Model], manifest: RepoManifest, tag: str, shown: str) -> _Model | Elsewhere:
+    found = _matching(models, tag)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise NoSuchModel(f"'{terminal_safe(tag)}' means several models of {shown}: {_list(found, shown)}")
+    wanted = tag.lower()
+    for name in manifest.models:
+        if name.lower() == wanted or name.lower().endswith((f":{wanted}", f"/{wanted}")):
+            return Elsewhere(name)
+    if "/" in tag and tag == manifest.default_model and not tag.lower().endswith(".gguf"):
+        return Elsewhere(tag)
+    there = f"it has {_list(models, shown)}" if models else "no file of it ends in .gguf"
+    raise NoSuchModel(f"{shown} has no model '{terminal_safe(tag)}'; {there}")
+
+
+def _matching(models: list[_Model], tag: str) -> list[_Model]:
+    wanted = tag.lower()
+    whole = [one for one in models if wanted in (one.files[0].lower(), str(one.label).lower())]
+    if whole:
+        return whole
+    by_stem = [one for one in models if _ends_in(one.label.name.lower(), wanted)]
+    if by_stem:
+        return by_stem
+    return [one for one in models if wanted in str(one.label.parent).lower().split("/")]
+
+
+def _ends_in(stem: str, tag: str) -> bool:
+    """Whether the tag is the end of the stem, from the beginning of a word of it."""
+    return stem.endswith(tag) and (len(stem) == len(tag) or not stem[-len(tag) - 1].isalnum())
+
+
+def _models(files: Mapping[str, SealedFile]) -> list[_Model]:
+    """The models of a tree: each of one file, or of all its shards."""
+    found: list[_Model] = []
+    for path in sorted(files):
+        pure = PurePosixPath(path)
+        if pure.suffix.lower() != ".gguf" or _is_projector(pure):
+            continue
+        match = _SHARD.fullmatch(pure.stem)
+        if match is None:
+            found.append(_Model(pure.with_suffix(""), [path]))
+        elif int(match[2]) == 1 and 1 < int(match[3]) <= GGUF_SHARDS:
+            shards = [
+                str(pure.with_name(f"{match[1]}-{number:05}-of-{match[3]}{pure.suffix}"))
+                for number in range(1, int(match[3]) + 1)
+            ]
+            if all(shard in files for shard in shards):
+                found.append(_Model(pure.with_name(match[1]), shards))
+    return found
+
+
+def _is_projector(path: PurePosixPath) -> bool:
+    return "mmproj" in path.name.lower()
+
+
+def _projector(files: Iterable[str], model: _Model) -> str | None:
+    """The projector beside the model; the smallest name of several."""
+    beside = [
+        path
+        for path in map(PurePosixPath, files)
+        if path.parent == model.label.parent and path.suffix.lower() == ".gguf" and _is_projector(path)
+    ]
+    return str(min(beside)) if beside else None
+
+
+def _list(models: list[_Model], shown: str) -> str:
+    names = [f"{shown}:{terminal_safe(one.label.name)}" for one in models[:NAMED]]
+    more = len(models) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")

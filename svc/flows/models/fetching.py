@@ -1,0 +1,192 @@
+"""What every pull does: the disk is checked first, one process fetches a blob, and what is known here of it
+is not fetched."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from blake3 import blake3
+
+from localstore.core.errors import ServerMisbehaved
+from localstore.core.limits import GGUF_CHUNK_LISTS
+from localstore.core.paths import terminal_safe
+from localstore.errors import DiskError
+from localstore.folder.chunking import ChunkList, ChunkPosition, cut_into_chunks
+from localstore.models.errors import BadModel
+from localstore.models.intake import take_upload
+from localstore.models.pulls import Report, drop_old, parts_size, pull_blob
+from localstore.models.store import Models, write
+from localstore.sync.transfer.fill import KnownFile
+
+CUT = 3  # blobs without a list of chunks that are cut to find some, at most
+
+
+class Step(NamedTuple):
+    """A step of a pull, as Ollama tells them. `digest`: of the blob under way, with its algorithm."""
+
+    status: str
+    digest: str = ""
+    total: int = 0
+    completed: int = 0
+
+    @property
+    def line(self) -> dict[str, object]:
+        """The line of /api/pull."""
+        made: dict[str, object] = {"status": self.status}
+        if self.digest:
+            made |= {"digest": self.digest, "total": self.total}
+            made |= {"completed": self.completed} if self.completed else {}
+        return made
+
+
+Tell = Callable[[Step], None]
+
+
+class Part(NamedTuple):
+    """A blob to fetch. `digest`: `blake3:<hex>` or `sha256:<hex>`; `path`: where it comes from, for people.
+    `write`: completes a file, given its descriptor, and calls a function with all of its bytes in order;
+    returns its list of chunks, if it has one. Raises WrongBytes."""
+
+    digest: str
+    size: int
+    path: str
+    write: Callable[[int, Callable[[bytes], object], Report], ChunkList | None]
+
+    @property
+    def key(self) -> str:
+        """The name of its files while it is fetched."""
+        return self.digest.replace("blake3:", "b3-").replace(":", "-")
+
+
+class WrongBytes(Exception):
+    """The bytes that came are others than the digest says."""
+
+
+def fetch_parts(models: Models, parts: list[Part], tell: Tell) -> list[str]:
+    """The SHA-256 of the blobs, in order, fetched if they are not here. Raises DiskError before anything is
+    fetched, and if the disk is full meanwhile; ServerMisbehaved for wrong bytes; BadModel."""
+    drop_old(models)
+    require_room(models, parts)
+    return [_fetch_part(models, part, tell) for part in parts]
+
+
+def _find(models: Models, part: Part) -> str | None:
+    kind, _, digest = part.digest.partition(":")
+    if kind == "blake3":
+        return models.by_blake3(digest)
+    about = models.about(digest)
+    return digest if about is not None and models.intact(digest, about) else None
+
+
+def require_room(models: Models, parts: list[Part]) -> None:
+    """Raises DiskError if the blobs that are not here do not fit."""
+    missing = [part for part in parts if _find(models, part) is None]
+    need = sum(max(0, part.size - parts_size(models, part.key)) for part in missing)
+    models.blobs.mkdir(parents=True, exist_ok=True, mode=0o700)
+    free = shutil.disk_usage(models.blobs).free
+    if need > free:
+        raise DiskError(
+            f"the model needs {need:,} bytes more in {models.blobs}, and {free:,} are free; free some space, "
+            "or set SVC_LLM_HOME to a folder on another disk"
+        )
+
+
+def _fetch_part(models: Models, part: Part, tell: Tell) -> str:
+    status = f"pulling {part.digest.partition(':')[2][:12]}"
+
+    def report(completed: int, total: int) -> None:
+        tell(Step(status, part.digest, total or part.size, completed))
+
+    report(0, part.size)
+    sha256 = pull_blob(models, part.key, partial(_find, models, part), partial(_work, models, part), report)
+    report(part.size, part.size)
+    return sha256
+
+
+def _work(models: Models, part: Part, file: Path, report: Report) -> str:
+    """Complete the file and make it a blob. What came stays for the next attempt, but wrong bytes do not."""
+    first, second = hashlib.sha256(), blake3()
+
+    def seen(data: bytes) -> None:
+        first.update(data)
+        second.update(data)
+
+    try:
+        fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            chunks = part.write(fd, seen, report)
+            os.fsync(fd)
+            length = os.fstat(fd).st_size
+        finally:
+            os.close(fd)
+        sha256, digest = first.hexdigest(), second.hexdigest()
+        wanted = f"blake3:{digest}" if part.digest.startswith("blake3:") else f"sha256:{sha256}"
+        if wanted != part.digest or length != part.size:
+            raise WrongBytes
+        take_upload(models, file, sha256, digest, part.path, "fetched")
+    except WrongBytes:
+        file.unlink(missing_ok=True)
+        raise ServerMisbehaved(
+            f"the server sent other bytes than {terminal_safe(part.path)} has; nothing of them was kept, try "
+            "again"
+        ) from None
+    except BadModel as error:
+        file.unlink(missing_ok=True)
+        raise BadModel(f"{terminal_safe(part.path)}: {error.detail}") from None
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        then = (
+            "free some space, then pull again: it goes on where it was" if full else "see the folder's rights"
+        )
+        raise DiskError(
+            f"{terminal_safe(part.path)} cannot be written to {file.parent}: {error.strerror}; {then}"
+        ) from None
+    if chunks is not None:
+        write(models.chunks_file(sha256), chunks.to_bytes())
+    return sha256
+
+
+# --- chunks that are known here
+
+
+def known_files(models: Models, size: int) -> Iterator[KnownFile]:
+    """Blobs of the cache that may hold chunks of a file of this size, those of a similar size first."""
+    found = []
+    for path in models.blobs.glob("sha256-*.about"):
+        digest = path.name.removeprefix("sha256-").removesuffix(".about")
+        about = models.about(digest)
+        if about is not None:
+            found.append(
+                (not models.chunks_file(digest).exists(), abs(about.size - size), about.size, digest)
+            )
+    cut = 0
+    for unlisted, _, bytes_of_it, digest in sorted(found):
+        if unlisted:
+            if cut == CUT or not size // 2 <= bytes_of_it <= size * 2:
+                continue
+            cut += 1
+        blob = models.blob(digest)
+        yield KnownFile(partial(os.open, blob, os.O_RDONLY | os.O_CLOEXEC), partial(_chunks, models, digest))
+
+
+def _chunks(models: Models, digest: str, fd: int) -> Iterable[ChunkPosition]:
+    """The chunks of a blob, from the list beside it; it is made if there is none."""
+    file = models.chunks_file(digest)
+    try:
+        if file.stat().st_size <= GGUF_CHUNK_LISTS:
+            return ChunkList.from_bytes(file.read_bytes())
+    except (OSError, ValueError):
+        pass
+    with open(fd, "rb", buffering=0, closefd=False) as blob:
+        listed = cut_into_chunks(blob)
+    with suppress(OSError):
+        write(file, listed.to_bytes())
+    return listed

@@ -1,0 +1,115 @@
+"""`svc llm pull NAME` and `POST /api/pull`: a model of a repository or registry comes into the cache."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from localstore.core.errors import UsageError
+from localstore.core.paths import terminal_safe
+from localstore.models.errors import BadModel, ModelMissing, NoSuchModel
+from localstore.models.names import ModelName, parse
+from localstore.models.store import Models, Record, now
+from svc.flows.models import registry, repository
+from svc.flows.models.choosing import Elsewhere
+from svc.flows.models.fetching import Part, Step, Tell, fetch_parts
+from svc.flows.models.local import Pulled, require_one_model
+from svc.flows.place.where import Where
+
+HOPS = 3  # from one `models:` to the next
+
+
+class _Looked(NamedTuple):
+    """What a pull has to fetch, and the record without its blobs."""
+
+    files: list[Part]
+    projector: Part | None
+    record: Record
+
+
+def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell) -> Pulled:
+    """Fetch the model that `typed` names, and keep it as `name`, else as it was named. Raises UsageError,
+    NoSuchModel, NotFound, RegistryFailed, ServerMisbehaved, DiskError, BadModel."""
+    wanted = parse(typed)
+    chosen = parse(name) if name else wanted
+    tell(Step("pulling manifest"))
+    looked = _look(where, models, wanted)
+    before = _before(models, chosen)
+    _require_same_source(chosen, before, looked.record)
+    parts = [*looked.files, *([looked.projector] if looked.projector else [])]
+    digests = fetch_parts(models, parts, tell)
+    tell(Step("verifying sha256 digest"))
+    files = digests[: len(looked.files)]
+    projector = digests[-1] if looked.projector is not None else None
+    _require_whole(models, looked, files, projector)
+    record = Record(
+        model=files[0],
+        shards=files[1:],
+        projector=projector,
+        modified_at=now(),
+        source=looked.record.source,
+        system=looked.record.system,
+        license=looked.record.license,
+        parameters=looked.record.parameters,
+        messages=looked.record.messages,
+    )
+    new = before is None or before.digests != record.digests
+    tell(Step("writing manifest"))
+    installed = models.put(chosen, record)
+    tell(Step("success"))
+    return Pulled(installed, new)
+
+
+def _look(where: Where, models: Models, name: ModelName) -> _Looked:
+    shown = name.short
+    for _ in range(HOPS):
+        origin = registry.origin_of(name, where.environment)
+        if origin is not None:
+            layers = registry.find(origin, name)
+            record = Record(
+                model="",
+                modified_at="",
+                system=layers.system,
+                license=layers.license,
+                parameters=layers.parameters,
+                messages=layers.messages,
+            )
+            return _Looked(layers.files, layers.projector, record)
+        if name.host:
+            where.use_server(name.host)
+        found = repository.find(where, models, name)
+        if not isinstance(found, Elsewhere):
+            record = Record(model="", modified_at="", source=found.source)
+            return _Looked(found.files, found.projector, record)
+        name = parse(found.name)
+    raise NoSuchModel(f"{shown} names a model that names another one, and so on; name the last one itself")
+
+
+def _before(models: Models, name: ModelName) -> Record | None:
+    try:
+        return models.find(name).record
+    except ModelMissing:
+        return None
+
+
+def _require_same_source(name: ModelName, before: Record | None, looked: Record) -> None:
+    """A name that was pulled from a repository stays that repository's: another one may have its name now."""
+    if before is None or before.source is None or looked.source is None:
+        return
+    if (before.source.server, before.source.repo_id) != (looked.source.server, looked.source.repo_id):
+        raise UsageError(
+            f"{name.short} was pulled from another repository ({before.source.repo_id} on "
+            f"{terminal_safe(before.source.server)}), which had this name then; to take this one: "
+            f"svc llm rm {name.short}, or pull it --as another name"
+        )
+
+
+def _require_whole(models: Models, looked: _Looked, files: list[str], projector: str | None) -> None:
+    """Raises BadModel unless these files are one model."""
+    abouts = [about for about in map(models.about, files) if about is not None]
+    shown = terminal_safe(looked.files[0].path)
+    if len(abouts) != len(files) or any(about.header.is_projector for about in abouts):
+        raise BadModel(f"{shown} turns pictures into what another model reads, and generates nothing")
+    require_one_model([about.header.shard for about in abouts], shown)
+    eye = models.about(projector) if projector is not None else None
+    if looked.projector is not None and (eye is None or not eye.header.is_projector):
+        raise BadModel(f"{terminal_safe(looked.projector.path)} is no projector")

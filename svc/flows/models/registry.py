@@ -1,0 +1,268 @@
+"""Pulls a model from a registry that speaks the protocol of Ollama's: registry.ollama.ai, hf.co, and mirrors
+of them that SVC_LLM_REGISTRIES names.
+
+    GET /v2/OWNER/NAME/manifests/TAG      its layers: the model, a projector, parameters, licence …
+    GET /v2/OWNER/NAME/blobs/sha256:…     a layer, from any byte on
+
+Answers are hostile until their SHA-256 is the one that was asked for: all are bounded before they are parsed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+import msgspec
+
+from localstore.core.errors import UsageError
+from localstore.core.limits import GIB, LLM_LAYERS, LLM_REGISTRY_TEXT, in_words
+from localstore.core.paths import terminal_safe
+from localstore.models.errors import NoSuchModel, RegistryFailed
+from localstore.models.names import ModelName
+from localstore.models.place import REGISTRIES
+from localstore.models.pulls import Report
+from svc import __version__
+from svc.flows.models.fetching import Part, WrongBytes
+from svc.http.origin import is_loopback, parse_origin
+
+if TYPE_CHECKING:
+    import httpx
+
+OLLAMA, HUGGING_FACE = "registry.ollama.ai", "hf.co"
+_ALIASES = {"ollama.com": OLLAMA, "huggingface.co": HUGGING_FACE}
+_ATTEMPTS, _REDIRECTS = 3, 3
+_TIMEOUT, _CONNECT = 60.0, 10.0
+_PIECE = 1 << 20
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_KIND = "application/vnd.ollama.image."
+_ACCEPT = "application/vnd.docker.distribution.manifest.v2+json"
+
+
+class Layer(msgspec.Struct, frozen=True):
+    """A part of a model."""
+
+    digest: str
+    size: int
+    mediaType: str  # noqa: N815 - as the protocol has it
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    layers: list[Layer]
+
+
+class Found(NamedTuple):
+    """The parts of a model, and what its layers say beside them."""
+
+    files: list[Part]
+    projector: Part | None
+    system: str | None
+    license: str | None
+    parameters: dict[str, Any]
+    messages: list[dict[str, Any]]
+
+
+def registries(environment: Mapping[str, str]) -> dict[str, str]:
+    """Host → origin of the registries. Raises UsageError for a variable that is wrong."""
+    known = {host: f"https://{host}" for host in (OLLAMA, HUGGING_FACE)}
+    for pair in environment.get(REGISTRIES, "").split():
+        host, equals, origin = pair.partition("=")
+        if not equals:
+            raise UsageError(f"{REGISTRIES} takes HOST=ORIGIN, not '{terminal_safe(pair[:80])}'")
+        known[host] = parse_origin(origin)
+    return known
+
+
+def origin_of(name: ModelName, environment: Mapping[str, str]) -> str | None:
+    """The registry that has models of this name: that of its host, Ollama's for a name of one word; None for
+    one of a repository."""
+    if not name.host and name.owner:
+        return None
+    known = registries(environment)
+    return known.get(_ALIASES.get(name.host, name.host) if name.host else OLLAMA)
+
+
+def find(origin: str, name: ModelName) -> Found:
+    """Look a model up, without fetching it. Raises NoSuchModel, RegistryFailed."""
+    registry = _Registry(origin, name)
+    manifest = registry.manifest()
+    texts: dict[str, str] = {}
+    files: list[Part] = []
+    projector: Part | None = None
+    for layer in manifest.layers:
+        kind = layer.mediaType.removeprefix(_KIND)
+        if kind in ("model", "projector"):
+            part = Part(layer.digest, layer.size, f"{name.short} of {origin}", partial(registry.write, layer))
+            if kind == "model":
+                files.append(part)
+            else:
+                projector = part
+        elif kind == "adapter":
+            raise NoSuchModel(f"{name.short} needs an adapter, and adapters are not loaded")
+        elif kind in ("system", "license", "params", "messages"):
+            texts[kind] = registry.text(layer)
+    if not files:
+        raise NoSuchModel(f"{name.short} of {origin} has no GGUF file")
+    parameters = _decoded(texts.get("params", "{}"), dict[str, Any], origin)
+    messages = _decoded(texts.get("messages", "[]"), list[dict[str, Any]], origin)
+    return Found(files, projector, texts.get("system"), texts.get("license"), parameters, messages)
+
+
+def _decoded(text: str, kind: Any, origin: str) -> Any:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, RecursionError):
+        raise RegistryFailed(f"{origin} sent parameters of a model that are no JSON") from None
+
+
+class _Registry:
+    """The routes of one model."""
+
+    def __init__(self, origin: str, name: ModelName) -> None:
+        self._origin, self._name = origin, name
+        self._base = f"{origin}/v2/{name.owner or 'library'}/{name.name}"
+
+    def manifest(self) -> Manifest:
+        with self._get(f"{self._base}/manifests/{self._name.tag}", {"Accept": _ACCEPT}) as answer:
+            if answer.status_code == 404:
+                raise NoSuchModel(f"{self._origin} has no model '{self._name.short}'")
+            data = self._whole(answer, LLM_REGISTRY_TEXT)
+        try:
+            found = msgspec.json.decode(data, type=Manifest)
+        except (msgspec.MsgspecError, RecursionError):
+            raise RegistryFailed(f"{self._origin} sent a manifest that cannot be read") from None
+        for layer in found.layers:
+            if not _DIGEST.fullmatch(layer.digest) or not 0 <= layer.size <= 1024 * GIB:
+                raise RegistryFailed(f"{self._origin} sent a manifest with a senseless layer")
+        if len(found.layers) > LLM_LAYERS:
+            raise RegistryFailed(f"{self._origin} sent a manifest of more than {LLM_LAYERS} layers")
+        return found
+
+    def text(self, layer: Layer) -> str:
+        """A small layer."""
+        if layer.size > LLM_REGISTRY_TEXT:
+            raise RegistryFailed(
+                f"{self._origin} declares a text of {layer.size:,} bytes; at most "
+                f"{in_words(LLM_REGISTRY_TEXT)} are read"
+            )
+        with self._get(f"{self._base}/blobs/{layer.digest}", {}) as answer:
+            data = self._whole(answer, LLM_REGISTRY_TEXT)
+        if f"sha256:{hashlib.sha256(data).hexdigest()}" != layer.digest:
+            raise RegistryFailed(f"{self._origin} sent other bytes than {layer.digest[:19]}; try again")
+        return data.decode("utf-8", "replace")
+
+    def write(self, layer: Layer, fd: int, seen: Callable[[bytes], object], report: Report) -> None:
+        """Complete the file of a layer; what is in it already is kept. Raises WrongBytes."""
+        done = 0
+        length = min(os.fstat(fd).st_size, layer.size)
+        os.ftruncate(fd, length)
+        while done < length:
+            data = os.pread(fd, min(_PIECE, length - done), done)
+            seen(data)
+            done += len(data)
+        for attempt in range(_ATTEMPTS):
+            if done == layer.size:
+                return
+            before = done
+            try:
+                for data in self._from(layer, done):
+                    if done + len(data) > layer.size:
+                        raise WrongBytes
+                    _write(fd, data, done)
+                    seen(data)
+                    done += len(data)
+                    report(done, layer.size)
+            except RegistryFailed:
+                if attempt + 1 == _ATTEMPTS or done == before:
+                    raise
+        if done != layer.size:
+            raise RegistryFailed(
+                f"{self._origin} ended after {done:,} of {layer.size:,} bytes; pull again, and it goes "
+                "on there"
+            )
+
+    def _from(self, layer: Layer, start: int) -> Iterator[bytes]:
+        """The bytes of a layer from `start` on."""
+        headers = {"Range": f"bytes={start}-"} if start else {}
+        with self._get(f"{self._base}/blobs/{layer.digest}", headers) as answer:
+            skip = start
+            if answer.status_code == 206:
+                if not answer.headers.get("content-range", "").startswith(f"bytes {start}-"):
+                    raise RegistryFailed(f"{self._origin} sent another part of the file than was asked for")
+                skip = 0
+            elif answer.status_code != 200:
+                raise self._failed(answer)
+            for piece in self._pieces(answer):
+                if skip < len(piece):
+                    yield piece[skip:]
+                skip = max(0, skip - len(piece))
+
+    @contextmanager
+    def _get(self, url: str, headers: dict[str, str]) -> Iterator[httpx.Response]:
+        """The answer, after redirects, which stay on https; no credential is ever sent."""
+        import httpx
+
+        headers = {"User-Agent": f"svc/{__version__}", "Accept-Encoding": "identity", **headers}
+        timeout = httpx.Timeout(_TIMEOUT, connect=_CONNECT)
+        with httpx.Client(timeout=timeout, follow_redirects=False, headers=headers) as client:
+            for _ in range(_REDIRECTS + 1):
+                try:
+                    with client.stream("GET", url) as answer:
+                        target = answer.headers.get("location")
+                        if not answer.is_redirect or target is None:
+                            yield answer
+                            return
+                except httpx.HTTPError as error:
+                    raise RegistryFailed(
+                        f"{self._origin} cannot be reached: {_words(error)}; try again later"
+                    ) from None
+                url = urljoin(url, target)
+                if urlsplit(url).scheme != "https" and not (is_loopback(self._origin) and is_loopback(url)):
+                    raise RegistryFailed(
+                        f"{self._origin} points to an address without https; nothing was read"
+                    )
+        raise RegistryFailed(f"{self._origin} points from one address to the next without end")
+
+    def _pieces(self, answer: httpx.Response) -> Iterator[bytes]:
+        import httpx
+
+        try:
+            yield from answer.iter_raw()
+        except httpx.HTTPError as error:
+            raise RegistryFailed(
+                f"{self._origin} broke off: {_words(error)}; pull again, and it goes on where it was"
+            ) from None
+
+    def _whole(self, answer: httpx.Response, most: int) -> bytes:
+        if answer.status_code != 200:
+            raise self._failed(answer)
+        data = bytearray()
+        for piece in self._pieces(answer):
+            data += piece
+            if len(data) > most:
+                raise RegistryFailed(f"{self._origin} sent more than {in_words(most)}")
+        return bytes(data)
+
+    def _failed(self, answer: httpx.Response) -> RegistryFailed:
+        if answer.status_code in (401, 403):
+            return RegistryFailed(
+                f"{self._origin} gives '{self._name.short}' only to people who are signed in there; "
+                "download its file, then: svc llm pull FILE.gguf"
+            )
+        return RegistryFailed(f"{self._origin} answered {answer.status_code}; try again later")
+
+
+def _words(error: Exception) -> str:
+    return terminal_safe(str(error)) or type(error).__name__
+
+
+def _write(fd: int, data: bytes, offset: int) -> None:
+    view = memoryview(data)
+    while view:
+        count = os.pwrite(fd, view, offset)
+        view, offset = view[count:], offset + count

@@ -1,0 +1,124 @@
+"""Pulls a model from a repository of a server: the sealed head is verified as a clone does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from localstore.core import manifest as manifests
+from localstore.core.errors import NotFound, ServerMisbehaved, SvcError
+from localstore.core.limits import BLOB_FILE, MANIFEST_BYTES
+from localstore.core.manifest import RepoManifest
+from localstore.core.model.repo import Repo
+from localstore.core.names import MANIFEST
+from localstore.core.storage import chunks
+from localstore.folder.chunking import ChunkList
+from localstore.models.names import ModelName
+from localstore.models.pulls import Report
+from localstore.models.store import Models, Source
+from localstore.record.database import SealedFile
+from localstore.sync import verify
+from localstore.sync.transfer.fetch import fetch
+from localstore.sync.transfer.fill import OtherBytes, fill
+from localstore.sync.transfer.transport import Transport
+from svc.api.sync_transport import BranchTransport
+from svc.flows.models.choosing import Elsewhere, choose
+from svc.flows.models.fetching import Part, WrongBytes, known_files
+from svc.flows.place.where import Where
+
+
+class Found(NamedTuple):
+    """The parts of a model: its files in order, its projector, and where they are from."""
+
+    files: list[Part]
+    projector: Part | None
+    source: Source
+
+
+def find(where: Where, models: Models, name: ModelName) -> Found | Elsewhere:
+    """Look a model up, without fetching it. Raises NotFound, NoSuchModel, ServerMisbehaved."""
+    repo = where.reader.repo.find(name.owner, name.name)
+    transport = BranchTransport(where.reader, repo.id, repo.default_branch)
+    head = transport.ref().head
+    if head is None:
+        raise NotFound(f"{repo.full_name} has no seal yet, so there is no model in it")
+    payload = verify.seal(transport.seal(head), head, repo.id)
+    files = verify.files(transport, head, payload)
+    chosen = choose(files, _manifest(transport, files), name.tag, repo.full_name)
+    if isinstance(chosen, Elsewhere):
+        return chosen
+    source = Source(server=where.server, repo_id=repo.id, seal=head, path=chosen.files[0])
+    part = partial(_part, transport, models, files, repo)
+    return Found(
+        [part(path) for path in chosen.files],
+        part(chosen.projector) if chosen.projector is not None else None,
+        source,
+    )
+
+
+def _manifest(transport: Transport, files: dict[str, SealedFile]) -> RepoManifest:
+    file = files.get(MANIFEST)
+    if file is None or file.size > MANIFEST_BYTES:
+        return RepoManifest()
+    data = dict(fetch(transport, None, {file.digest: file.size})).get(file.digest)
+    if data is None:
+        raise ServerMisbehaved(f"the server did not send {MANIFEST}; try again")
+    return manifests.parse(data)
+
+
+def _part(transport: Transport, models: Models, files: dict[str, SealedFile], repo: Repo, path: str) -> Part:
+    file = files[path]
+    return Part(
+        f"blake3:{file.digest.hex()}",
+        file.size,
+        f"{repo.full_name}/{path}",
+        partial(_write, transport, models, file),
+    )
+
+
+def _write(
+    transport: Transport,
+    models: Models,
+    file: SealedFile,
+    fd: int,
+    seen: Callable[[bytes], object],
+    report: Report,
+) -> ChunkList | None:
+    """Complete a file of the repository. Raises WrongBytes."""
+    if file.size <= BLOB_FILE:
+        data = dict(fetch(transport, None, {file.digest: file.size})).get(file.digest)
+        if data is None:
+            raise ServerMisbehaved("the server did not send the file; try again")
+        os.ftruncate(fd, 0)
+        with open(fd, "wb", closefd=False) as target:
+            target.write(data)
+        seen(data)
+        return None
+    listed = _rows(transport, file)
+    try:
+        fill(
+            fd,
+            listed,
+            file.digest,
+            known_files(models, file.size),
+            lambda sizes: fetch(transport, None, sizes),
+            lambda phase, done, total, count=0: report(count, file.size),
+            seen,
+        )
+    except OtherBytes:
+        raise WrongBytes from None
+    return ChunkList.of((bytes.fromhex(row.blake3), row.size) for row in listed)
+
+
+def _rows(transport: Transport, file: SealedFile) -> list[chunks.ChunkRow]:
+    try:
+        listed = chunks.decode(transport.manifest(file.digest))
+    except SvcError as error:
+        if isinstance(error, ServerMisbehaved) or error.status not in (413, 422):
+            raise
+        raise ServerMisbehaved(f"the server sent an invalid manifest: {error.detail}") from None
+    if (listed.blake3, listed.size) != (file.digest.hex(), file.size):
+        raise ServerMisbehaved("the server sent the manifest of another file")
+    return listed.chunks

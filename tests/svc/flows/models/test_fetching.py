@@ -1,0 +1,151 @@
+"""Blobs that come: one download for all, room first, nothing wrong kept."""
+
+from __future__ import annotations
+
+import os
+import resource
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from blake3 import blake3
+
+from localstore.core.errors import ServerMisbehaved
+from localstore.errors import DiskError
+from localstore.models import pulls
+from localstore.models.errors import BadModel
+from localstore.models.pulls import Report
+from localstore.models.store import Models
+from svc.flows.models.fetching import Part, Step, fetch_parts
+from tests.llm import tiny
+
+DATA = tiny.model()
+STEP = 1 << 16
+
+
+def part(data: bytes = DATA, size: int | None = None, source: bytes | None = None) -> Part:
+    """A blob that says it is `data` and comes from `source`; what is there already is kept."""
+    given = data if source is None else source
+
+    def write(fd: int, seen: Callable[[bytes], object], report: Report) -> None:
+        start = os.fstat(fd).st_size
+        came.append(len(given) - start)
+        seen(os.pread(fd, start, 0))
+        for at in range(start, len(given), STEP):
+            os.pwrite(fd, given[at : at + STEP], at)
+            seen(given[at : at + STEP])
+            report(at, len(given))
+
+    return Part(f"blake3:{blake3(data).hexdigest()}", size or len(data), "alice/x/tiny.gguf", write)
+
+
+came: list[int] = []
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Models:
+    came.clear()
+    return Models(tmp_path / "llm")
+
+
+def told(step: Step) -> None:
+    """Nobody reads it."""
+
+
+def test_a_blob_comes_once_and_its_progress_rises(models: Models) -> None:
+    steps: list[Step] = []
+    (digest,) = fetch_parts(models, [part()], steps.append)
+    assert models.blob(digest).read_bytes() == DATA
+    assert [one.completed for one in steps] == sorted(one.completed for one in steps)
+    assert (steps[0].completed, steps[-1].completed, steps[-1].total) == (0, len(DATA), len(DATA))
+    assert fetch_parts(models, [part()], told) == [digest]
+    assert came == [len(DATA)]
+
+
+def test_wrong_bytes_are_never_a_model_and_not_kept(models: Models) -> None:
+    wrong = bytearray(DATA)
+    wrong[-1] ^= 1
+    with pytest.raises(ServerMisbehaved, match=r"sent other bytes than alice/x/tiny.gguf has"):
+        fetch_parts(models, [part(source=bytes(wrong))], told)
+    with pytest.raises(ServerMisbehaved):
+        fetch_parts(models, [part(source=DATA[:-1])], told)
+    with pytest.raises(BadModel, match="not a GGUF file"):
+        fetch_parts(models, [part(data=b"no model")], told)
+    assert list(models.blobs.iterdir()) == []
+    assert list((models.root / "pulls").glob("*.part")) == []
+    fetch_parts(models, [part()], told)
+
+
+def test_room_is_looked_for_before_anything_comes(models: Models) -> None:
+    with pytest.raises(
+        DiskError, match=r"needs [\d,]+ bytes more in .*, and [\d,]+ are free; free some space"
+    ):
+        fetch_parts(models, [part(size=1 << 60)], told)
+    assert came == []
+
+
+def test_a_disk_that_becomes_full_keeps_what_came(models: Models) -> None:
+    room = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, room[1]))
+    try:
+        with pytest.raises(DiskError, match="it goes on where it was"):
+            fetch_parts(models, [part()], told)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, room)
+    fetch_parts(models, [part()], told)
+    assert came[1] <= len(DATA) - 900_000
+
+
+def test_two_pulls_share_one_download_and_both_see_it(models: Models) -> None:
+    begun, go = threading.Event(), threading.Event()
+    steps: list[Step] = []
+
+    def slow(fd: int, seen: Callable[[bytes], object], report: Report) -> None:
+        report(len(DATA) // 2, len(DATA))
+        begun.set()
+        go.wait(60)
+        part().write(fd, seen, report)
+
+    first = threading.Thread(target=fetch_parts, args=(models, [part()._replace(write=slow)], told))
+    first.start()
+    begun.wait(60)
+
+    def seen_half(step: Step) -> None:
+        steps.append(step)
+        if step.completed == len(DATA) // 2:
+            go.set()
+
+    (digest,) = fetch_parts(models, [part()], seen_half)
+    first.join()
+    assert models.blob(digest).read_bytes() == DATA
+    assert came == [len(DATA)]
+
+
+def test_a_puller_that_was_killed_is_replaced(models: Models) -> None:
+    def dies(fd: int, seen: Callable[[bytes], object], report: Report) -> None:
+        os.write(fd, DATA[: len(DATA) // 2])
+        os.kill(os.getpid(), 9)
+
+    child = os.fork()
+    if child == 0:
+        fetch_parts(models, [part()._replace(write=dies)], told)
+    os.waitpid(child, 0)
+    fetch_parts(models, [part()], told)
+    assert came == [len(DATA) - len(DATA) // 2]
+
+
+def test_what_was_left_long_ago_is_removed(models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RuntimeError):
+        fetch_parts(models, [part()._replace(write=fail)], told)
+    assert len(list((models.root / "pulls").iterdir())) == 3
+    pulls.drop_old(models)
+    assert len(list((models.root / "pulls").iterdir())) == 3
+    monkeypatch.setattr(pulls, "ORPHAN_SECONDS", -1.0)
+    pulls.drop_old(models)
+    assert list((models.root / "pulls").iterdir()) == []
+
+
+def fail(fd: int, seen: Callable[[bytes], object], report: Report) -> None:
+    report(1, 2)
+    raise RuntimeError
