@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-<<<<<<< HEAD
 from collections.abc import Callable, Iterator
-=======
-from collections.abc import Callable
 from functools import partial
->>>>>>> ready/moves
 from pathlib import Path
 
 import pytest
@@ -362,7 +358,6 @@ def test_an_emptied_folder_is_asked_about_though_it_has_just_grown(sides: tuple[
     assert ann.rounds.removals.held == set(names)
 
 
-<<<<<<< HEAD
 def test_who_reads_a_file_as_soon_as_it_comes_edits_that_text(sides: tuple[Side, Side]) -> None:
     """A program reads the file within the round that writes it, another edit arrives, and the program saves
     what it read less one line: nobody's line is there twice."""
@@ -418,7 +413,8 @@ def test_svc_reads_no_file_that_nobody_else_reads(sides: tuple[Side, Side]) -> N
     assert ann.text("a.txt") == bob.text("a.txt")
     bob.rounds.reads.look()
     assert bob.rounds.reads.was_read("a.txt")
-=======
+
+
 def test_files_that_get_other_names_one_by_one_are_no_removal(sides: tuple[Side, Side]) -> None:
     ann, _ = sides
     names = [f"many{number}.txt" for number in range(120)]
@@ -433,4 +429,3 @@ def test_files_that_get_other_names_one_by_one_are_no_removal(sides: tuple[Side,
     assert sorted(ann.place.relay.tree("main")) == sorted(
         ["a.txt", "other/b.txt", *map("new-{}".format, names)]
     )
->>>>>>> ready/moves
