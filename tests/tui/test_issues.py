@@ -78,7 +78,7 @@ async def test_issues_are_listed_opened_and_answered(issue: str, alice: Svc, ope
         await press(pilot, "t")
         assert "Retry stalls!" in await press(pilot, "!", "enter")
         await press(pilot, "escape")
-        assert "no issues" in await settle(pilot)
+        assert "no open issues" in await settle(pilot)
         assert "Retry stalls!" in await press(pilot, "o")
     found = api(alice, "repos/{id}/issues/1")
     assert isinstance(found, dict)

@@ -23,6 +23,7 @@ from tui.widgets.strips import strip
 
 MARK = "▸ "
 LINKED = ("link", "person")  # roles of parts that lead somewhere, in rows with targets
+UNMATCHED = "nothing matches; esc lists all"
 WHEEL = 3  # rows of one step of the wheel
 
 
@@ -75,6 +76,7 @@ class Lines(Widget, can_focus=True):
         searches: bool = False,
         linked: bool = False,
         empty: str = "",
+        unmatched: str = UNMATCHED,
         waiting: str = "",
         id: str | None = None,
     ) -> None:
@@ -88,7 +90,7 @@ class Lines(Widget, can_focus=True):
         self.linked = linked  # whether rows may have links
         self._link = 0  # the chosen one of the row under the cursor
         self.searches = searches  # `/` goes to what matches instead of leaving out the rest
-        self.empty = empty
+        self.empty, self.unmatched = empty, unmatched
         self._all: Rows = ()
         self._sought: list[str] = []  # what a filter looks in, of all rows, while there is one
         self._filter = ""
@@ -277,7 +279,7 @@ class Lines(Widget, can_focus=True):
         index = self.top + y
         width = self.size.width
         if index >= len(self.rows):
-            note = (self.waiting or self.empty) if y == 0 and not len(self.rows) else ""
+            note = self._note() if y == 0 and not len(self.rows) else ""
             return strip([(note, "dim")], width, styles)
         item = self.rows[index]
         here = item.key is not None and self.highlights(index)
@@ -286,6 +288,12 @@ class Lines(Widget, can_focus=True):
         over = styles["cursor"] if here else None
         line = strip([*mark, *parts], width + self.shift, styles, over, self._bare(item, len(mark), here))
         return line.crop(self.shift, self.shift + width) if self.shift else line
+
+    def _note(self) -> str:
+        """Why no row is shown."""
+        if self.waiting:
+            return self.waiting
+        return self.unmatched if self.filtered and len(self._all) else self.empty
 
     def _bare(self, item: Item, marks: int, here: bool) -> int:
         """The place of the part that the cursor leaves out: the chosen one of several links."""

@@ -102,7 +102,7 @@ async def test_a_proposal_is_read_changed_and_merged(proposal: str, alice: Svc, 
         assert "Merged #1" in text, text
         assert "✓ merged" in await press(pilot, "escape")
         await press(pilot, "escape")
-        assert "no proposals" in await settle(pilot)
+        assert "no open proposals" in await settle(pilot)
         assert "✓ merged" in await press(pilot, "o", "o")
     assert json.loads(alice("pr", "view", "1", "--json", "state").out)["state"] == "merged"
     assert waiting(alice) == []
@@ -357,7 +357,7 @@ async def test_what_another_does_is_shown_as_it_happens(
         assert "Why?" in await seen(pilot, "Why?")
         await press(pilot, "escape")
         await press(pilot, "p")
-        assert "no issues" in await settle(pilot)
+        assert "no open issues" in await settle(pilot)
         other("issue", "create", "-t", "Broken", "-b", "")
         assert "Broken" in await seen(pilot, "Broken")
 

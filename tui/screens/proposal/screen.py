@@ -309,10 +309,15 @@ class ProposalScreen(Reviewing, Talk):
 
         def run(typed: str) -> None:
             words = ["pr", "merge", str(self.number), *([way] if way else [])]
-            words += ["--delete-branch"] if typed.strip().lower() in ("y", "yes") else []
+            words += ["--delete-branch", "--yes"] if typed.strip().lower() in ("y", "yes") else []
             self._run(*words)
 
-        self.ask(f"delete the branch {one.head} afterwards? y or nothing; esc does not merge", run)
+        alone = (
+            ""
+            if way in ("", "--merge")
+            else f" its seals, the last {one.head_seal[:12]}, may be on no other;"
+        )
+        self.ask(f"delete the branch {one.head} afterwards?{alone} y or nothing; esc does not merge", run)
 
     def do_checkout(self) -> None:
         if self.svc.place.repo_id != self.repo.id:

@@ -91,9 +91,9 @@ class Issues(Split):
         words = self._filter.said
         first = [] if self.previews else [Item(None, self.titled())]  # else it is in the frame
         if not found:
-            none = (
-                f"no {self._kind} match; / changes the filter" if words else f"no {self._kind}; a opens one"
-            )
+            narrowed = words or self._filter.query.state != "open"
+            none = f"no open {self._kind}; a opens one"
+            none = f"no {self._kind} match; change it with /" if narrowed else none
             first.append(Item(None, ((none, "dim"),)))
         last = [Item(None, ((f"⋯ queued  {safe(one)}", "warn"),)) for one in queued]
         rows = Made[ListedIssue | ListedProposal](found, self._row, lambda one: one.number, text, first, last)
