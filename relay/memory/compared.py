@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
 from localstore.core.limits import MIB
 from localstore.core.model.history import ChangedFile
 from localstore.core.tree import TreeEntry
+from relay.base.locks import Locks
 from relay.base.recent import Recent
 
 PAIRS = 400_000  # changed files, of all comparisons together
@@ -63,17 +62,8 @@ class Files:
 class Comparisons:
     pairs: Recent[Key, list[Pair]] = field(default_factory=lambda: Recent(PAIRS, len))
     pages: Recent[tuple[Key, int], Files] = field(default_factory=lambda: Recent(PAGES_BYTES, Files.weigh))
-    _turns: dict[Key, tuple[asyncio.Lock, int]] = field(default_factory=dict)
+    _turns: Locks[Key] = field(default_factory=Locks)
 
-    @contextlib.asynccontextmanager
-    async def turn(self, key: Key) -> AsyncIterator[None]:
+    def turn(self, key: Key) -> AbstractAsyncContextManager[None]:
         """A lock for one comparison: who waits for it finds what the one before has made."""
-        lock, waiting = self._turns.get(key) or (asyncio.Lock(), 0)
-        self._turns[key] = lock, waiting + 1
-        try:
-            async with lock:
-                yield
-        finally:
-            lock, waiting = self._turns.pop(key)
-            if waiting > 1:
-                self._turns[key] = lock, waiting - 1
+        return self._turns.of(key)

@@ -4,12 +4,14 @@ joined for one tree are not joined again for the next."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from operator import attrgetter
 
 import msgspec
 
 from localstore.core.limits import MIB
 from localstore.core.merge.three_way import Merged
+from relay.base.locks import Locks
 from relay.base.recent import Recent
 
 MOST_BYTES = 32 * MIB
@@ -41,6 +43,12 @@ class Outcomes(Recent[Key, Outcome]):
 
     def __init__(self, most: int = MOST_BYTES, largest: int = LARGEST) -> None:
         super().__init__(most, attrgetter("size"), largest)
+        self._locks = Locks[Key]()
+
+    def turn(self, key: Key) -> AbstractAsyncContextManager[None]:
+        """A lock for one merge: who waits for it finds what the one before has made of it. Not to be waited
+        for in a transaction: who holds it reads."""
+        return self._locks.of(key)
 
 
 TEXTS_BYTES = 16 * MIB

@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 from localstore.core.diff import blame, line_diff, renames
 from localstore.core.diff.line_diff import lines
+from localstore.core.diff.line_merge import merge_lines
 from localstore.core.diff.renames import Candidates, Rename
+from localstore.core.limits import TEXT_FILE
+from localstore.core.merge.moves import Search, Ways
 
 Owners = list[str]
 """A seal id for each line."""
@@ -44,6 +47,17 @@ def patches(files: Sequence[Sides], characters: int) -> list[Patch]:
         if characters <= 0:
             break
     return found
+
+
+def joined(sides: Sequence[tuple[bytes, bytes, bytes]]) -> list[bytes | None]:
+    """For each base, ours and theirs the merged text; None for a conflict, or a text that is too long."""
+    found = (merge_lines(*one) for one in sides)
+    return [None if text is None or len(text) > TEXT_FILE else text for text in found]
+
+
+def moved(search: Search, texts: Mapping[bytes, bytes]) -> Ways:
+    """The files that one side of a merge moved. `texts`: by digest."""
+    return search.pairs(texts)
 
 
 def moves(left: Candidates, texts: Mapping[bytes, bytes]) -> list[Rename]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import itertools
 import json
 import os
 import secrets
@@ -12,7 +13,7 @@ import selectors
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.synchronize import Event
@@ -23,20 +24,22 @@ import httpx
 from scripts.attack.world import Person
 from tests.localstore.core.updates import encode, inserted
 from tests.relay.auth.people import Browser
-from tests.relay.histories import Files
+from tests.relay.histories import Files, ok
 
 GUESTS = 12
+PROPOSALS = 12
 BLOCK = 1 << 18  # bytes that an attacker writes at once
-Work = Callable[[str, str, float, int, Event], None]
+Work = Callable[[str, str, float, int, Event, Event], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """`work(url, source, seconds, number, stop)` runs in each process. `warm_up`: seconds unmeasured."""
+    """`work(url, source, seconds, number, stop, begun)` runs in each process. `warm_up`: seconds unmeasured;
+    None: until the attack says by `begun` that it has begun."""
 
     work: Work
     processes: int = 1
-    warm_up: float = 1.0
+    warm_up: float | None = 1.0
 
 
 class Flood:
@@ -140,7 +143,7 @@ def subscribes() -> bytes:
 
 
 def sockets(count: int, more: Callable[[], bytes], first: bytes = b"", reads: bool = True) -> Work:
-    def work(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
+    def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         cookie = guest(url)
         Flood(url, source, reads=reads).run(
             count, lambda: upgrade(url, cookie) + first, more, Until(seconds, stop)
@@ -164,7 +167,7 @@ def across(replica: int, count: int) -> bytes:
 def edits(count: int, pause: float) -> Work:
     """Send valid edits of `count` such items, each to a new file, with `pause` seconds in between."""
 
-    def work(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
+    def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         with Person(url, source) as person:
             person.http.timeout = httpx.Timeout(120)
             text, until = person.text(b"a line of text\n"), Until(seconds, stop)
@@ -185,29 +188,72 @@ def reads(histories: Callable[[], list[Files]], *paths: str) -> Work:
     """Seal a history in public, then have twelve guests read these paths of it. In a path, {0} is the first
     seal and {1} the last one."""
 
-    def work(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
+    def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         until = Until(seconds, stop)
         with Person(url, source, visibility="public") as person:
             person.http.timeout = httpx.Timeout(120)
             seals = [person.repo.seal(files)[0] for files in histories()]
             asked = [f"{person.repo.url}/{path.format(seals[0], seals[-1])}" for path in paths]
-
-            def read(at: int) -> None:
-                with httpx.Client(
-                    base_url=url,
-                    trust_env=False,
-                    timeout=60,
-                    transport=httpx.HTTPTransport(local_address=source),
-                ) as http:
-                    http.post("/auth/guest-login", headers={"origin": url})
-                    while until.goes_on():
-                        with contextlib.suppress(httpx.HTTPError):
-                            http.get(asked[at % len(asked)])
-
-            with ThreadPoolExecutor(GUESTS) as pool:
-                list(pool.map(read, range(GUESTS)))
+            as_guests(url, source, asked, until, begun)
 
     return work
+
+
+def as_guests(url: str, source: str, asked: Sequence[str], until: Until, begun: Event) -> None:
+    """Have twelve guests ask for these addresses, each for all in turn from another one on. The beginning is
+    that one of them was answered, or had no answer in a minute."""
+
+    def read(at: int) -> None:
+        with httpx.Client(
+            base_url=url,
+            trust_env=False,
+            timeout=60,
+            transport=httpx.HTTPTransport(local_address=source),
+        ) as http:
+            http.post("/auth/guest-login", headers={"origin": url})
+            for address in itertools.cycle([*asked[at % len(asked) :], *asked[: at % len(asked)]]):
+                if not until.goes_on():
+                    return
+                with contextlib.suppress(httpx.HTTPError):
+                    http.get(address)
+                begun.set()
+
+    with ThreadPoolExecutor(GUESTS) as pool:
+        list(pool.map(read, range(GUESTS)))
+
+
+def merges(base: Callable[[int], bytes], change: Callable[[bytes, int], bytes], files: int) -> Work:
+    """Propose merges of texts that both sides changed, in public, and have twelve guests look at them: who
+    looks first has the merge tried."""
+
+    def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
+        until = Until(seconds, stop)
+        with Person(url, source, visibility="public") as person:
+            person.http.timeout = httpx.Timeout(120)
+            repo, texts = person.repo, {f"t{n}": base(n) for n in range(files)}
+            (start,) = repo.seal(texts)
+            repo.seal({path: change(text, 0) for path, text in texts.items()})
+            asked = []
+            for n in range(1, PROPOSALS + 1):
+                repo.branch(f"topic{n}", start)
+                repo.seal({path: change(text, n) for path, text in texts.items()}, branch=f"topic{n}")
+                made = {"head": f"topic{n}", "base": "main", "title": f"topic {n}"}
+                number = ok(person.http.post(f"{repo.url}/proposals", json=made))["number"]
+                asked.append(f"{repo.url}/proposals/{number}")
+            as_guests(url, source, asked, until, begun)
+
+    return work
+
+
+def long_text(number: int) -> bytes:
+    return b"".join(b"%d line %d of it\n" % (number, at) for at in range(10_000))
+
+
+def lines_changed(text: bytes, at: int) -> bytes:
+    """Another line of every hundred, so that both sides' changes are joined."""
+    lines = text.splitlines(keepends=True)
+    lines[at::100] = [b"changed %d\n" % at] * len(lines[at::100])
+    return b"".join(lines)
 
 
 def moved_and_changed() -> list[Files]:
@@ -225,6 +271,11 @@ def random_texts() -> list[Files]:
         return b"\n".join(secrets.token_hex(1).encode() for _ in range(1_500_000))
 
     return [{f"t{n}": text() for n in range(12)} for _ in range(2)]
+
+
+def random_lines(_: bytes = b"", at: int = 0) -> bytes:
+    """A text of 300 kB with short lines, which has nothing in common with any other."""
+    return b"\n".join(secrets.token_hex(1).encode() for _ in range(100_000))
 
 
 def many_files(count: int) -> Callable[[], list[Files]]:
@@ -247,7 +298,7 @@ def head(url: str, method: str, path: str, *lines: str) -> bytes:
 def chunks(count: int, part: bytes) -> Work:
     """Send bodies in the smallest chunks; start the next one when one is refused."""
 
-    def work(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
+    def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         coded = ("Transfer-Encoding: chunked", "Content-Type: application/json")
         first = head(url, "POST", "/api/v1/auth/device-key/challenge", *coded)
         chunk = b"%x\r\n%s\r\n" % (len(part), part)
@@ -258,7 +309,7 @@ def chunks(count: int, part: bytes) -> Work:
 
 
 def pipelined(count: int, path: str, fields: int = 0) -> Work:
-    def work(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
+    def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         one = head(url, "GET", path, *["a: b"] * fields)
         block = one * (BLOCK // len(one))
         Flood(url, source).run(count, lambda: block, lambda: block, Until(seconds, stop))
@@ -269,7 +320,7 @@ def pipelined(count: int, path: str, fields: int = 0) -> Work:
 def drips(count: int, size: int) -> Work:
     """Send bodies in segments of `size` bytes."""
 
-    def work(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
+    def work(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
         sized = ("Content-Length: 2000000", "Content-Type: application/json")
         first = head(url, "POST", "/api/v1/auth/device-key/challenge", *sized)
         Flood(url, source).run(count, lambda: first, lambda: b" " * size, Until(seconds, stop))
@@ -277,7 +328,7 @@ def drips(count: int, size: int) -> Work:
     return work
 
 
-def nothing(url: str, source: str, seconds: float, number: int, stop: Event) -> None:
+def nothing(url: str, source: str, seconds: float, number: int, stop: Event, begun: Event) -> None:
     """Do nothing, for comparison."""
 
 
@@ -296,11 +347,13 @@ ATTACKS: dict[str, Attack] = {
     "requests in one write": Attack(pipelined(32, "/health")),
     "heads of 2,600 fields": Attack(pipelined(120, "/health", 2600)),
     "heads of 99 fields": Attack(pipelined(120, "/health", 98)),
-    "compare, moved and changed": Attack(reads(moved_and_changed, COMPARE, OTHER), warm_up=6),
-    "blame of a moved file": Attack(reads(moved_and_changed, "seals/{1}/blame/new/x7"), warm_up=6),
-    "compare, random texts": Attack(reads(random_texts, OTHER), warm_up=30),
-    "compare, 60,000 files": Attack(reads(many_files(60_000), OTHER), warm_up=30),
-    "archive, 60,000 files": Attack(reads(many_files(60_000), "archive/{1}.tar.gz"), warm_up=30),
-    "history pack, 60,000 files": Attack(reads(many_files(60_000), "history-pack?from={1}"), warm_up=30),
+    "compare, moved and changed": Attack(reads(moved_and_changed, COMPARE, OTHER), warm_up=None),
+    "blame of a moved file": Attack(reads(moved_and_changed, "seals/{1}/blame/new/x7"), warm_up=None),
+    "compare, random texts": Attack(reads(random_texts, OTHER), warm_up=None),
+    "compare, 60,000 files": Attack(reads(many_files(60_000), OTHER), warm_up=None),
+    "archive, 60,000 files": Attack(reads(many_files(60_000), "archive/{1}.tar.gz"), warm_up=None),
+    "history pack, 60,000 files": Attack(reads(many_files(60_000), "history-pack?from={1}"), warm_up=None),
+    "merge, texts of many lines": Attack(merges(long_text, lines_changed, 100), warm_up=None),
+    "merge, random texts": Attack(merges(lambda _: random_lines(), random_lines, 6), warm_up=None),
     "bodies in segments": Attack(drips(32, 2)),
 }

@@ -21,6 +21,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import httpx
@@ -30,6 +32,7 @@ from scripts.attack.world import Edited, Person
 from scripts.fuzz import api as fuzz_api
 
 MOST = 0.100  # seconds: the median that an innocent person's requests must stay under
+BEGINNING = 180.0  # seconds in which an attack that prepares itself must have begun
 WORST = 1.0  # seconds: the longest wait of an innocent person for one request
 MEMORY = 1 << 30  # bytes: far below a container of 4 GiB
 KINDS = ("sign in", "view", "edit", "seal")
@@ -95,6 +98,18 @@ def _ended(relay: fuzz_api.Served) -> Iterator[None]:
         relay.process.kill()
 
 
+def _begun(attack: attackers.Attack, processes: list[BaseProcess], begun: Event) -> bool:
+    """Wait for the attack to begin, as long as its processes live. Returns whether it has."""
+    if attack.warm_up is not None:
+        time.sleep(attack.warm_up if processes else 0)
+        return True
+    until = time.monotonic() + BEGINNING
+    while time.monotonic() < until and any(process.is_alive() for process in processes):
+        if begun.wait(1):
+            return True
+    return begun.is_set()
+
+
 def run(name: str, seconds: float, source: str) -> bool:
     """Run one attack. Returns whether the limits held."""
     attack = attackers.ATTACKS[name]
@@ -107,17 +122,18 @@ def run(name: str, seconds: float, source: str) -> bool:
         text = person.text(b"one line\n" * 20)
         memory = [relay.anonymous_memory()]
         context = multiprocessing.get_context("fork")
-        stop = context.Event()
+        stop, begun = context.Event(), context.Event()
+        most = BEGINNING + seconds + 60
         processes = [
-            context.Process(target=attack.work, args=(relay.url, source, seconds + 60, number, stop))
+            context.Process(target=attack.work, args=(relay.url, source, most, number, stop, begun))
             for number in range(attack.processes)
         ]
         for process in processes:
             process.start()
         try:
-            time.sleep(attack.warm_up if processes else 0)
+            attacked = _begun(attack, processes, begun)
             times = innocent(person, text, seconds, memory, relay)
-            attacked = all(process.exitcode in (None, 0) for process in processes)
+            attacked = attacked and all(process.exitcode in (None, 0) for process in processes)
         finally:
             stop.set()
             for process in processes:

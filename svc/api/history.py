@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from localstore.core.errors import ServerMisbehaved
 from localstore.core.limits import GIB, LARGE_ANSWER, TREE_ENTRIES
 from localstore.core.model import history
-from localstore.core.model.history import Compare, CompareQuery, PackQuery, Seal
+from localstore.core.model.history import ChangedFile, Compare, CompareQuery, PackQuery, Seal
 from svc.http.client import Http
 
 ARCHIVE_MAX = 64 * GIB
@@ -36,15 +36,26 @@ class HistoryCalls:
 
     def compare(self, repo_id: str, query: CompareQuery) -> Compare:
         """Two seals, with the changed files of all pages. Raises ServerMisbehaved for pages without end."""
-        found = self._http.send(history.COMPARE, query=query, id=repo_id)
-        files, cursor = list(found.files), found.next_cursor
+        first, *rest = self._compared(repo_id, query)
+        files = [*first.files, *(file for page in rest for file in page.files)]
+        return replace(first, files=files, next_cursor=None)
+
+    def changed(self, repo_id: str, query: CompareQuery) -> Iterator[ChangedFile]:
+        """The changed files of `compare`, a page read when it is reached."""
+        for page in self._compared(repo_id, query):
+            yield from page.files
+
+    def _compared(self, repo_id: str, query: CompareQuery) -> Iterator[Compare]:
+        page = self._http.send(history.COMPARE, query=query, id=repo_id)
+        yield page
+        count, cursor = len(page.files), page.next_cursor
         while cursor is not None:
             page = self._http.send(history.COMPARE, query=replace(query, cursor=cursor), id=repo_id)
-            files += page.files
-            if not page.files or page.next_cursor == cursor or len(files) > TREE_ENTRIES:
+            count += len(page.files)
+            if not page.files or page.next_cursor == cursor or count > TREE_ENTRIES:
                 raise ServerMisbehaved("the server sent a comparison whose pages do not end")
+            yield page
             cursor = page.next_cursor
-        return replace(found, files=files, next_cursor=None)
 
     def raw(self, repo_id: str, sha: str, path: str, cap: int) -> bytes:
         """The bytes of a file, at most `cap`."""

@@ -43,10 +43,11 @@ async def kept(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> 
 
 
 async def read(
-    node: Node, tx: Tx, repo_id: str, digests: Iterable[bytes], *, cache: bool = False
+    node: Node, tx: Tx | None, repo_id: str, digests: Iterable[bytes], *, cache: bool = False
 ) -> Mapping[bytes, bytes]:
     """The bytes of objects of the repository. `cache`: keep their frames, because somebody is about to ask
-    for these again. PayloadMissing lists those it does not hold."""
+    for these again. Without `tx` it reads in transactions of its own. PayloadMissing lists those it does not
+    hold."""
     wanted = sorted(set(digests))
     if not wanted:
         return {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from localstore.core import seal as seals
 from localstore.core.encoding import b64u
@@ -35,7 +36,7 @@ from relay.domain.sealing.payload import check_message, draft
 from relay.domain.sealing.trees import Chain, Said, require_budget
 from relay.service.history import sealed
 from relay.service.merging.subjects import About
-from relay.service.merging.work import Sides, Worked, Working, require_few, sides
+from relay.service.merging.work import Ready, Sides, Worked, Working, outside, require_few, sides
 from relay.service.proposal import mergeable, states
 
 THREE = "--squash, --rebase or --merge"
@@ -60,6 +61,10 @@ async def merge(view: View, number: str, body: MergePrepareRequest) -> PreparedM
         check_message(body.message)
         if body.strategy == "rebase":
             raise Invalid("a rebase keeps the messages of its seals; omit the message", pointer="/message")
+    return await outside(view.node, view.me.account_id, partial(_merge, view, number, body))
+
+
+async def _merge(view: View, number: str, body: MergePrepareRequest, ready: Ready) -> PreparedMerge:
     async with view.read(snapshot=True) as tx:
         row = await states.find(tx, view, number)
         if body.auto:
@@ -86,7 +91,7 @@ async def merge(view: View, number: str, body: MergePrepareRequest) -> PreparedM
         message = body.message or titles.get(way, f"{row.title} (#{row.number})")
         out = f"to join them: svc pr checkout {row.number}, then svc merge {base.name}, svc resolve, svc push"
         task = _Task(way, base, key, both, row.number, message, out)
-        chain, drafts, worked, texts = await _drafts(tx, view, task)
+        chain, drafts, worked, texts = await _drafts(tx, view, task, ready)
         merged = worked.merged
     about = About("merge", row.number, both.theirs, way)
     return await _stored(view, task, about, chain, drafts, texts, merged)
@@ -96,6 +101,10 @@ async def update(view: View, number: str, body: UpdatePrepareRequest) -> Prepare
     """The base of a proposal into its branch."""
     if body.message is not None:
         check_message(body.message)
+    return await outside(view.node, view.me.account_id, partial(_update, view, number, body))
+
+
+async def _update(view: View, number: str, body: UpdatePrepareRequest, ready: Ready) -> PreparedMerge:
     async with view.read(snapshot=True) as tx:
         row = await states.find(tx, view, number)
         mergeable.require_open(row)
@@ -117,7 +126,7 @@ async def update(view: View, number: str, body: UpdatePrepareRequest) -> Prepare
         message = body.message or f"Merge {base.name} into {head.name}"
         out = f"to join them: svc pr checkout {row.number}, then svc merge {base.name}, svc resolve, svc push"
         task = _Task("update", head, key, both, row.number, message, out)
-        chain, drafts, worked, texts = await _drafts(tx, view, task)
+        chain, drafts, worked, texts = await _drafts(tx, view, task, ready)
         merged = worked.merged
     about = About("update", row.number, both.theirs, "update")
     return await _stored(view, task, about, chain, drafts, texts, merged)
@@ -127,6 +136,10 @@ async def preview(view: View, body: PreviewRequest) -> Preview:
     """A seal into a branch, as a seal with two parents that the session's own key will sign."""
     if body.message is not None:
         check_message(body.message)
+    return await outside(view.node, view.me.account_id, partial(_preview, view, body))
+
+
+async def _preview(view: View, body: PreviewRequest, ready: Ready) -> Preview:
     async with view.read(snapshot=True) as tx:
         found = await tx.one(refs.ONE, repo_id=view.repo.id, type="branch", name=body.base)
         if found is None:
@@ -143,7 +156,7 @@ async def preview(view: View, body: PreviewRequest) -> Preview:
         message = body.message or f"Merge {body.head} into {base.name}"
         task = _Task("merge", base, key, both, None, message, "")
         chain = Chain(view, tx)
-        work = Working.onto(chain)
+        work = Working.onto(chain, ready)
         bases = [await work.root(one) for one in both.bases]
         ours, root = await work.root(both.ours), await work.root(theirs)
         outcome = await work.outcome(bases, ours, root, apart=True)
@@ -192,10 +205,11 @@ def _require_enabled(view: View, number: int) -> None:
 
 
 async def _drafts(
-    tx: Tx, view: View, task: _Task
+    tx: Tx, view: View, task: _Task, ready: Ready
 ) -> tuple[Chain, list[SealDraft], Worked, dict[bytes, bytes]]:
     chain = Chain(view, tx)
-    work = Working.onto(chain)
+    # The trees between rebased seals are in this chain alone.
+    work = Working.onto(chain, ready if task.way != "rebase" else None)
     both = task.sides
     ours, theirs = await work.root(both.ours), await work.root(both.theirs)
     if task.way == "rebase":

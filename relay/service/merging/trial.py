@@ -17,12 +17,12 @@ from localstore.core import limits
 from localstore.core.errors import NotFound, RateLimited, TooLarge
 from localstore.core.merge.three_way import require_bases
 from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.model.seal import PayloadMissing
 from relay.caller import View, repo_name
 from relay.db.collaboration import merge_trial as rows
-from relay.db.engine.database import Tx
 from relay.node import Node
 from relay.service.history.merge_base import merge_bases
-from relay.service.merging.work import Working
+from relay.service.merging.work import Working, worked_out
 from relay.service.proposal import proposal, states, versions
 
 AT_ONCE, EACH = 20, 5  # proposals of one base that its move tries: the newest, and of each proposer
@@ -70,20 +70,17 @@ async def _try(node: Node, repo_id: str, number: int, head: str, base: str, who:
     to be merged, or a merge base that cannot be read."""
     try:
         async with node.db.read(snapshot=True) as tx:
-            work = Working(node, tx, repo_id, who, partial(_load, node, tx))
+            work = Working(node, tx, repo_id, who, partial(node.objects.read_many, tx=tx))
             bases = (await merge_bases(tx, base, head)).bases
             require_bases(bases)
-            roots = [await work.root(one) for one in bases]
-            outcome = await work.outcome(roots, await work.root(base), await work.root(head))
-    except (TooLarge, NotFound, RateLimited):
+            roots = tuple([await work.root(one) for one in bases])
+            key = (repo_id, roots, await work.root(base), await work.root(head), False)
+        found = await worked_out(node, who, key)
+    except (TooLarge, NotFound, RateLimited, PayloadMissing):
         return
-    kept = msgspec.json.encode(sorted(outcome.conflicts)[: limits.CONFLICTS_KEPT]).decode()
+    kept = msgspec.json.encode(sorted(found.merged.conflicts)[: limits.CONFLICTS_KEPT]).decode()
     async with node.db.write(repo_name(repo_id)) as tx:
         if await tx.one(rows.UNTRIED, of_repo=repo_id, of_number=number) != (number, head, base):
             return
         values = {"repo_id": repo_id, "number": number, "head": head, "base": base, "conflicts": kept}
         await tx.run(rows.PUT, **values)
-
-
-async def _load(node: Node, tx: Tx, wanted: list[bytes]) -> dict[bytes, bytes]:
-    return await node.objects.read_many(wanted, None, tx)

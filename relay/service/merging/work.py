@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import math
-import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 import msgspec
@@ -14,30 +13,34 @@ from blake3 import blake3
 
 from localstore.core import limits, tree
 from localstore.core.errors import NotFound, TooLarge
-from localstore.core.merge.moves import NONE, Finding, Moves, Ways, searches
+from localstore.core.merge.moves import NONE, Moves, Ways, searches
 from localstore.core.merge.three_way import (
     Merged,
     Plan,
     Texts,
     agreed,
     finish,
-    merged_texts,
     plan,
     require_bases,
 )
 from localstore.core.model.collaboration.merge import MergeConflict
 from localstore.core.tree import TreeEntry
 from localstore.core.tree.read import Change
+from relay.base.batches import batches
 from relay.db import seal as rows
 from relay.db.engine.database import Tx
 from relay.domain.sealing.trees import Chain
+from relay.memory import texts as heavy
 from relay.memory import trees
-from relay.memory.outcomes import Joined, Outcome
+from relay.memory.outcomes import Joined, Key, Outcome
 from relay.node import Node
 from relay.service.history import content
 from relay.service.history.merge_base import merge_bases
 
 MANY = 2000  # changed paths; to go through them takes about 10 ms, in which nobody else is answered
+TURN_BYTES = (
+    4 * limits.MIB
+)  # texts that are joined before others have their turn, if they are of several files
 CHILDREN_KEPT = 200_000  # of directories that a merge keeps for its tree: about 40 MB
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -77,15 +80,51 @@ async def sides(tx: Tx, ours: str, theirs: str) -> Sides:
 
 
 Load = Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]]
+Ready = dict[Key, Outcome]
+
+
+class ToWorkOut(Exception):
+    """Raised inside a transaction for a merge that is to be worked out outside of it."""
+
+    def __init__(self, key: Key) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+async def outside(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]) -> T:
+    """The result of `attempt`, which opens a transaction. What it lacks is worked out between two attempts,
+    on the budget of `who`: a merge may wait for its turn and its budget for seconds, and who reads meanwhile
+    would wait for the transaction."""
+    ready: Ready = {}
+    while True:
+        try:
+            return await attempt(ready)
+        except ToWorkOut as lacking:
+            ready[lacking.key] = await worked_out(node, who, lacking.key)
+
+
+async def worked_out(node: Node, who: str, key: Key) -> Outcome:
+    """What a merge comes to, outside of any transaction. Who asks for it meanwhile waits for it. Raises
+    TooLarge, NotFound, RateLimited."""
+    async with node.outcomes.turn(key):
+        if (found := node.outcomes.get(key)) is None:
+            repo_id, bases, ours, theirs, apart = key
+            work = Working(node, None, repo_id, who, partial(node.objects.read_many, repo_id=None))
+            found = await work.outcome_of(list(bases), ours, theirs, apart)
+    return found
 
 
 class Working:
     """Merges one after the other, of directories that `load` answers. What is joined is kept for the next;
     the directories and texts that a merge read serve its own tree. The node keeps directories and outcomes
-    for other merges. The work on texts counts on the budget of `who`."""
+    for other merges. The work on texts counts on the budget of `who`. `ready`: for a transaction, what was
+    worked out before it; anything else raises ToWorkOut. None: it is worked out."""
 
-    def __init__(self, node: Node, tx: Tx, repo_id: str, who: str, load: Load) -> None:
+    def __init__(
+        self, node: Node, tx: Tx | None, repo_id: str, who: str, load: Load, ready: Ready | None = None
+    ) -> None:
         self._node, self._tx, self._repo_id, self._who, self._load = node, tx, repo_id, who, load
+        self._ready = ready
         self.texts: dict[bytes, bytes] = {}
         self._compared: dict[bytes, bytes] = {}
         self._known: tree.Known = {}
@@ -93,12 +132,14 @@ class Working:
         self._theirs = tree.EMPTY_ROOT
 
     @classmethod
-    def onto(cls, chain: Chain) -> Working:
+    def onto(cls, chain: Chain, ready: Ready | None = None) -> Working:
         """For the caller, onto a chain of trees."""
         view = chain.view
-        return cls(view.node, chain.tx, view.repo.id, view.me.account_id, chain.load)
+        return cls(view.node, chain.tx, view.repo.id, view.me.account_id, chain.load, ready)
 
     async def root(self, seal: str) -> bytes:
+        if self._tx is None:
+            raise NotFound
         found = await rows.root_of(self._tx, self._repo_id, seal)
         if found is None:
             raise NotFound
@@ -119,15 +160,24 @@ class Working:
     ) -> Merged:
         """As `merge`, with the conflicts. What was found lately is taken from memory."""
         key = (self._repo_id, tuple(bases), ours, theirs, apart)
-        found = self._node.outcomes.get(key)
+        found = (self._ready or {}).get(key) or self._node.outcomes.get(key)
+        if found is None and self._ready is not None:
+            raise ToWorkOut(key)
         if found is None:
-            merged = await self._worked_out(bases, ours, theirs, apart)
-            self._node.outcomes.put(key, Outcome(merged, self._alike))
+            merged = (await self.outcome_of(bases, ours, theirs, apart)).merged
         else:
             merged, self._alike, self._theirs = found.merged, found.alike, theirs
             self._known = self._node.directories.among({theirs, *found.alike.values()})
         self.texts |= merged.texts
         return merged
+
+    async def outcome_of(
+        self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool
+    ) -> Outcome:
+        """The same, worked out, and kept for others."""
+        found = Outcome(await self._worked_out(bases, ours, theirs, apart), self._alike)
+        self._node.outcomes.put((self._repo_id, tuple(bases), ours, theirs, apart), found)
+        return found
 
     async def _worked_out(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool
@@ -181,13 +231,12 @@ class Working:
                 continue
             texts = await self._texts(search.digests())
             self._compared.update(texts)
-            finding = _Finding(search.finding(texts))
-            if key is None:
-                finding.go_on(math.inf)
-            else:
-                await self._node.share.finish(self._who, finding.go_on)
-                self._node.found_moves.put(key, finding.ways)
-            found.append(finding.ways)
+            ways = search.exact
+            if key is not None:
+                size = sum(map(len, texts.values()))
+                ways = await self._node.workers.run(self._who, size, heavy.moved, search, texts)
+                self._node.found_moves.put(key, ways)
+            found.append(ways)
         return Moves(*found)
 
     async def _joined(self, planned: Plan) -> Mapping[str, bytes | None]:
@@ -195,13 +244,16 @@ class Working:
         keys = {path: _joined(one) for path, one in planned.texts.items()}
         before = {path: kept[0] for path, key in keys.items() if (kept := joins.get(key)) is not None}
         rest = Plan(texts={path: one for path, one in planned.texts.items() if path not in before})
-        if not rest.texts:
-            return before
-        joining = _Joining(merged_texts(rest, await self._texts(rest.digests())))
-        await self._node.share.finish(self._who, joining.go_on)
-        for path, text in joining.found.items():
-            joins.put(keys[path], (text,))
-        return {**before, **joining.found}
+        texts = await self._texts(rest.digests())
+        found: dict[str, bytes | None] = {}
+        for part in batches(rest.texts.items(), TURN_BYTES, _weight):
+            sides = [_texts_of(one, texts) for _, one in part]
+            size = sum(len(text) for side in sides for text in side)
+            joined = await self._node.workers.run(self._who, size, heavy.joined, sides)
+            for (path, _), text in zip(part, joined, strict=True):
+                found[path] = text
+                joins.put(keys[path], (text,))
+        return {**before, **found}
 
     async def _texts(self, wanted: Mapping[bytes, int]) -> Mapping[bytes, bytes]:
         """Texts by digest. Raises TooLarge."""
@@ -222,45 +274,21 @@ def _joined(one: Texts) -> Joined:
     return (None if one.base is None else one.base.digest, one.ours.digest, one.theirs.digest)
 
 
+def _weight(item: tuple[str, Texts]) -> int:
+    one = item[1]
+    return sum(side.size for side in (one.base, one.ours, one.theirs) if side is not None)
+
+
+def _texts_of(one: Texts, texts: Mapping[bytes, bytes]) -> tuple[bytes, bytes, bytes]:
+    base = texts[one.base.digest] if one.base is not None else b""
+    return base, texts[one.ours.digest], texts[one.theirs.digest]
+
+
 async def _carried_out(paths: int, call: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
     """Call a function that goes through so many paths; through many on a thread."""
     if paths > MANY:
         return await asyncio.to_thread(call, *args, **more)
     return call(*args, **more)
-
-
-class _Finding:
-    """Moved files, looked for while there is time."""
-
-    def __init__(self, left: Finding) -> None:
-        self._left = left
-        self.ways: Ways = {}
-
-    def go_on(self, seconds: float) -> bool:
-        until = time.monotonic() + seconds
-        try:
-            while time.monotonic() < until:
-                next(self._left)
-        except StopIteration as end:
-            self.ways = end.value
-            return True
-        return False
-
-
-class _Joining:
-    """Texts, joined one by one while there is time."""
-
-    def __init__(self, left: Iterator[tuple[str, bytes | None]]) -> None:
-        self._left = left
-        self.found: dict[str, bytes | None] = {}
-
-    def go_on(self, seconds: float) -> bool:
-        until = time.monotonic() + seconds
-        for path, text in self._left:
-            self.found[path] = text
-            if time.monotonic() > until:
-                return False
-        return True
 
 
 def require_few(line: Sequence[str]) -> None:

@@ -146,7 +146,7 @@ def range_diff(
     svc pr range-diff 12
     svc pr range-diff 12 1..3
     """
-    from svc.flows.proposal.range_diff import paired, steps
+    from svc.flows.proposal.range_diff import Work, paired, steps
 
     repo, found = find(ctx, number, session=False)
     old, new = _span(span, found.version)
@@ -154,7 +154,10 @@ def range_diff(
     for n in (old, new):
         if n not in by_number:
             raise NotFound(f"#{found.number} has no version {n}; see: svc pr versions {found.number}")
-    pairs = paired(steps(ctx.obj, repo, by_number[old]), steps(ctx.obj, repo, by_number[new]))
+    work = Work()
+    pairs = paired(steps(ctx.obj, repo, by_number[old]), steps(ctx.obj, repo, by_number[new]), work)
+    if work.short:
+        ctx.out.note("so large changes were not all compared with each other; some > and < may be pairs")
     if ctx.out.format.as_data:
         import msgspec
 

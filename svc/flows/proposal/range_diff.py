@@ -1,27 +1,31 @@
 """Compares the seals of two versions of a proposal, as `git range-diff`.
 
 Seals with the same change are pairs, wherever the lines are by now; the others are paired by the smallest
-difference, unless that is too large.
+difference, unless that is too large. What a proposal holds is somebody else's: how much is read of it, and
+how many lines are compared with how many, is bounded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 import msgspec
 
 from localstore.core.diff import line_diff
 from localstore.core.errors import UsageError
-from localstore.core.limits import PAGE_MAX
+from localstore.core.limits import MIB, PAGE_MAX
 from localstore.core.model import history
 from localstore.core.model.collaboration.proposal import Version
-from localstore.core.model.history import ChangedFile, CommitsQuery
+from localstore.core.model.history import ChangedFile, CommitsQuery, CompareQuery
 from localstore.core.model.repo import Repo
-from svc.flows.history.compare import changes_of_seal
 from svc.flows.place.where import Where
 
 SEALS = 200  # of one version that are compared
+CHANGE_LINES, CHANGE_BYTES = 200_000, 16 * MIB  # of the changes of one version
+WORK = 1_000_000  # lines that are gone through to find pairs, about 7 µs each
+COUNTED = 8  # times as cheap: a line that is counted, not compared
 UNLIKE = 60  # percent of both changes that may differ in a pair, as git has it
 Mark = Literal["=", "!", "<", ">"]
 
@@ -52,9 +56,26 @@ class Pair(msgspec.Struct, frozen=True):
     diff: str = ""
 
 
+class Work:
+    """How many lines may still be gone through. `short`: something was left out for the want of it."""
+
+    def __init__(self, lines: int = WORK) -> None:
+        self._left, self.short = lines, False
+
+    def take(self, lines: int) -> bool:
+        """Whether so many lines may be gone through; they are then."""
+        if lines > self._left:
+            self.short = True
+            return False
+        self._left -= lines
+        return True
+
+
 def steps(where: Where, repo: Repo, version: Version) -> list[Step]:
-    """The seals of a version that its base lacks, oldest first. Raises UsageError for too many."""
+    """The seals of a version that its base lacks, oldest first. Raises UsageError for too many, or too large
+    changes."""
     found: list[Step] = []
+    left = _Room(version)
     query = CommitsQuery(sha=version.head, limit=PAGE_MAX, first_parent=True)
     walk = where.reader.items(history.COMMITS, query, id=repo.id)
     for seal in walk:
@@ -62,9 +83,31 @@ def steps(where: Where, repo: Repo, version: Version) -> list[Step]:
             break
         if len(found) == SEALS:
             raise UsageError(f"version {version.n} has more than {SEALS} seals, and so many are not compared")
-        lines, whole = change_of(changes_of_seal(where, repo, seal.id))
+        changed = where.reader.history.changed(repo.id, CompareQuery(head=seal.id))
+        lines, whole = change_of(left.kept(changed))
         found.append(Step(seal.id, seal.message, tuple(lines), whole))
     return found[::-1]
+
+
+class _Room:
+    """What may still be read of the changes of a version."""
+
+    def __init__(self, version: Version) -> None:
+        self._n, self._lines, self._bytes = version.n, CHANGE_LINES, CHANGE_BYTES
+
+    def kept(self, files: Iterable[ChangedFile]) -> list[ChangedFile]:
+        """All of these. Raises UsageError once they are too much."""
+        found = []
+        for file in files:
+            self._lines -= 1 + (file.patch or "").count("\n")
+            self._bytes -= len(file.patch or "")
+            if self._lines < 0 or self._bytes < 0:
+                most = f"{CHANGE_LINES:,} lines or {CHANGE_BYTES // MIB} MiB"
+                raise UsageError(
+                    f"version {self._n} changes more than {most}, and so much is not compared seal by seal"
+                )
+            found.append(file)
+        return found
 
 
 def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
@@ -78,22 +121,23 @@ def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
     return lines, all(file.patch is not None for file in files)
 
 
-def paired(old: Sequence[Step], new: Sequence[Step]) -> list[Pair]:
-    """Each seal once, in the order of the new version; removed ones at their old place."""
+def paired(old: Sequence[Step], new: Sequence[Step], work: Work | None = None) -> list[Pair]:
+    """Each seal once, in the order of the new version; removed ones at their old place. What `work` (else
+    WORK lines) does not suffice for stays without a pair."""
     found: dict[int, int] = {}  # new → old
     left = set(range(len(old)))
+    places: dict[object, list[int]] = {}  # of the old ones by what makes them the same, the first one last
+    for one in range(len(old) - 1, -1, -1):
+        for key in _keys(old[one]):
+            places.setdefault(key, []).append(one)
     for at, step in enumerate(new):
-        same = next((one for one in sorted(left) if old[one].same(step)), None)
-        if same is not None:
-            found[at] = same
-            left.discard(same)
+        firsts = (_first(places.get(key, []), left) for key in _keys(step))
+        same = [first for first in firsts if first is not None]
+        if same:
+            found[at] = min(same)
+            left.discard(found[at])
     open_ = [at for at in range(len(new)) if at not in found]
-    near = sorted(
-        (distance, abs(one - at), one, at)
-        for one in left
-        for at in open_
-        if (distance := _distance(old[one], new[at])) is not None
-    )
+    near = sorted(_near(old, new, left, open_, work or Work()))
     for _, _, one, at in near:
         if one in left and at not in found:
             found[at] = one
@@ -101,9 +145,43 @@ def paired(old: Sequence[Step], new: Sequence[Step]) -> list[Pair]:
     return _in_order(old, new, found)
 
 
+def _keys(step: Step) -> list[object]:
+    """What two seals that make the same change have in common."""
+    return [step.seal, *([step.lines] if step.whole else [])]
+
+
+def _first(places: list[int], left: set[int]) -> int | None:
+    while places and places[-1] not in left:
+        places.pop()
+    return places[-1] if places else None
+
+
+def _near(
+    old: Sequence[Step], new: Sequence[Step], left: Iterable[int], open_: Sequence[int], work: Work
+) -> Iterator[tuple[int, int, int, int]]:
+    """(difference, distance of the places, old, new) of seals that may be pairs. The likeliest are compared
+    first: those of one message, then those near each other."""
+    pairs = [(old[one].message != new[at].message, abs(one - at), one, at) for one in left for at in open_]
+    counts: dict[str, Counter[str]] = {}
+    for _, apart, one, at in sorted(pairs):
+        a, b = old[one], new[at]
+        both = len(a.lines) + len(b.lines)
+        if abs(len(a.lines) - len(b.lines)) * 100 > UNLIKE * both:
+            continue
+        if not work.take(both // COUNTED):
+            return
+        shared = [counts.setdefault(step.seal, Counter(step.lines)) for step in (a, b)]
+        if (both - 2 * (shared[0] & shared[1]).total()) * 100 > UNLIKE * both:
+            continue
+        if not work.take(both):
+            return
+        if (distance := _distance(a, b)) is not None:
+            yield distance, apart, one, at
+
+
 def _in_order(old: Sequence[Step], new: Sequence[Step], found: dict[int, int]) -> list[Pair]:
     pairs: list[Pair] = []
-    gone = [one for one in range(len(old)) if one not in found.values()]
+    gone = sorted(set(range(len(old))) - set(found.values()))
     for at, step in enumerate(new):
         one = found.get(at)
         while gone and one is not None and gone[0] < one:

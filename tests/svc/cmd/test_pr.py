@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from localstore.core.limits import ISSUE_BODY_BYTES
+from svc.flows.proposal import range_diff
 from tests.svc.conftest import Answer, Svc
 
 HOSTILE = "\x1b[2J\u202egnp.exe \x07[a](javascript:alert(1)) <script>"
@@ -172,7 +173,7 @@ def test_lists_are_filtered(linked: Svc) -> None:
     assert mine == {"number": 1, "why": ["branch", "author"]}
 
 
-def test_what_a_version_changes(linked: Svc) -> None:
+def test_what_a_version_changes(linked: Svc, monkeypatch: pytest.MonkeyPatch) -> None:
     opened(linked, "--fill")
     assert linked("pr", "diff", "--name-only").out == "a.txt\n"
     assert "+two\n" in linked("pr", "diff", "1").out
@@ -187,6 +188,11 @@ def test_what_a_version_changes(linked: Svc) -> None:
     pairs = json.loads(linked("pr", "range-diff", "1", "1..2", "--json", "mark,old,new").out)
     assert pairs == [{"mark": "=", "old": 1, "new": 1}, {"mark": ">", "old": None, "new": 2}]
     assert [one["n"] for one in json.loads(linked("pr", "versions", "--json", "n").out)] == [1, 2]
+    for name in ("CHANGE_LINES", "CHANGE_BYTES"):
+        with monkeypatch.context() as patch:
+            patch.setattr(range_diff, name, 3)
+            told = linked("pr", "range-diff", "1")
+            assert (told.code, "so much is not compared" in told.err) == (2, True), told
 
 
 def test_a_deleted_branch_is_shown_by_its_newest_version(linked: Svc) -> None:

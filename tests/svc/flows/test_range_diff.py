@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from localstore.core.model.history import ChangedFile
-from svc.flows.proposal.range_diff import Pair, Step, change_of, paired
+from svc.flows.proposal import range_diff
+from svc.flows.proposal.range_diff import Pair, Step, Work, change_of, paired
 
 
 def step(seal: str, *lines: str, whole: bool = True) -> Step:
@@ -69,3 +71,34 @@ def test_each_seal_stands_in_one_pair(old: list[list[str]], new: list[list[str]]
     )
     assert same == shared
     assert all((one.mark == "!") == bool(one.diff) for one in pairs)
+
+
+def test_so_much_is_compared_and_the_likeliest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many changes that are alike in most lines, by somebody who would have us compare each with each."""
+    compared = []
+    distance = range_diff._distance
+
+    def counted(one: Step, other: Step) -> int | None:
+        compared.append(len(one.lines) + len(other.lines))
+        return distance(one, other)
+
+    monkeypatch.setattr(range_diff, "_distance", counted)
+    shared = [f"+{n}" for n in range(60)]
+    old = [step(str(n), *shared, *(f"+old {n} {at}" for at in range(40))) for n in range(30)]
+    new = [Step(f"new {n}", one.message, (*one.lines[:-1], "+x"), True) for n, one in enumerate(old)]
+    work = Work(10_000)
+    pairs = paired(old, new, work)
+    assert sum(compared) <= 10_000
+    assert work.short
+    assert marks(pairs) == [("!", n, n) for n in range(1, 31)]  # those of one message came first
+    assert not Work(10_000_000).short
+
+
+def test_changes_that_have_too_little_in_common_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Step) -> int | None:
+        raise AssertionError("counting their lines told it")
+
+    monkeypatch.setattr(range_diff, "_distance", refused)
+    old = [step("a", *(f"+{n}" for n in range(100))), step("b", "+1")]
+    new = [step("c", *(f"+other {n}" for n in range(100)))]
+    assert {one.mark for one in paired(old, new)} == {"<", ">"}

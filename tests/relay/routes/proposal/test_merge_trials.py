@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
-from localstore.core.merge import three_way
 from relay.caller import View
 from relay.db.schema import tables
+from relay.memory import texts
 from relay.memory.outcomes import Outcomes
 from relay.memory.trees import Directories
 from relay.service.merging import trial, work
@@ -166,7 +167,7 @@ def test_a_trial_of_former_heads_replaces_no_newer_one(
     monkeypatch.setitem(relay.node.jobs._handlers, branches.TRIALS, idle)
     monkeypatch.setitem(relay.node.jobs._handlers, versions.JOB, idle)  # it would try the merge as well
     n = apart(repo, {"page": put(2, b"mine")}, {"page": put(8, b"theirs")})
-    outcome, moved = Working.outcome, []
+    outcome, moved = Working.outcome_of, []
 
     async def overtaken(self: Any, *of: Any) -> Any:
         found = await outcome(self, *of)
@@ -176,7 +177,7 @@ def test_a_trial_of_former_heads_replaces_no_newer_one(
             await trial.settle(relay.node, repo.id, n, "trials")
         return found
 
-    monkeypatch.setattr(Working, "outcome", overtaken)
+    monkeypatch.setattr(Working, "outcome_of", overtaken)
     relay.run(versions.settle(relay.node, repo.id, n))
     relay.run(trial.settle(relay.node, repo.id, n, "trials"))
     assert moved
@@ -259,7 +260,65 @@ def test_texts_that_were_joined_are_not_joined_again(
     def joined(*_: object) -> None:
         raise AssertionError("these texts were joined before")
 
-    monkeypatch.setattr(three_way, "merge_lines", joined)
+    monkeypatch.setattr(texts, "merge_lines", joined)
+    assert stands(repo, n) == ("behind", [])
+
+
+@pytest.mark.parametrize("way", ["squash", None])
+def test_no_transaction_is_open_while_texts_are_joined(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch, way: str | None
+) -> None:
+    """Joining waits for its turn and its budget, and a relay reads with few connections."""
+    read, run = relay.node.db.read, relay.node.workers.run
+    reading: list[Any] = []
+    joined: list[bool] = []
+
+    @contextlib.asynccontextmanager
+    async def counted(*how: Any, **named: Any) -> Any:
+        async with read(*how, **named) as tx:
+            reading.append(asyncio.current_task())
+            try:
+                yield tx
+            finally:
+                reading.remove(asyncio.current_task())
+
+    async def watched(who: str, size: int, call: Any, *arguments: Any) -> Any:
+        if call is texts.joined:
+            joined.append(asyncio.current_task() in reading)
+        return await run(who, size, call, *arguments)
+
+    for job in (branches.TRIALS, versions.JOB):
+        monkeypatch.setitem(relay.node.jobs._handlers, job, idle)
+    mine, theirs = (f"{side} {way} {repo.id}".encode() for side in ("mine", "theirs"))  # joined nowhere yet
+    n = apart(repo, {"page": put(2, mine)}, {"page": put(8, theirs)})
+    monkeypatch.setattr(relay.node.db, "read", counted)
+    monkeypatch.setattr(relay.node.workers, "run", watched)
+    if way is None:
+        assert stands(repo, n) == ("behind", [])
+    else:
+        assert ok(prepare(repo, n, way))["merged"] == ["page"]
+    assert joined == [False]
+
+
+def test_who_asks_for_a_merge_that_is_worked_out_waits_for_it(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for job in (branches.TRIALS, versions.JOB):
+        monkeypatch.setitem(relay.node.jobs._handlers, job, idle)
+    n = apart(repo, {"page": put(2, b"mine")}, {"page": put(8, b"theirs")})
+    relay.run(versions.settle(relay.node, repo.id, n))
+    work_out, times = Working.outcome_of, []
+
+    async def counted(self: Any, *of: Any) -> Any:
+        times.append(of)
+        return await work_out(self, *of)
+
+    async def both() -> None:
+        await asyncio.gather(*(trial.settle(relay.node, repo.id, n, f"trials {who}") for who in "abc"))
+
+    monkeypatch.setattr(Working, "outcome_of", counted)
+    relay.run(both())
+    assert len(times) == 1
     assert stands(repo, n) == ("behind", [])
 
 

@@ -1,0 +1,28 @@
+"""Locks by key inside one process; those that nobody holds or waits for take no memory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Locks(Generic[K]):
+    def __init__(self) -> None:
+        self._known: dict[K, tuple[asyncio.Lock, int]] = {}
+
+    @contextlib.asynccontextmanager
+    async def of(self, key: K) -> AsyncIterator[None]:
+        """Hold the lock of this key."""
+        lock, users = self._known.get(key) or (asyncio.Lock(), 0)
+        self._known[key] = lock, users + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, users = self._known.pop(key)
+            if users > 1:
+                self._known[key] = lock, users - 1
