@@ -130,17 +130,20 @@ def test_it_saves_once_until_an_agent_is_there_again(
 ) -> None:
     file = devices[0].folder / name
     other = Plugin(devices[1].home, devices[1].folder, name).opened()
+    neovim.keys("Obefore<Esc>")
+    _same(neovim, other, devices, name)  # it has found the agent
     neovim.keys(":lua was = require('svc').command; tries = 0<CR>")
     neovim.keys(":lua require('svc').command = 'false'; system = vim.fn.system<CR>")
     neovim.keys(":lua vim.fn.system = function(...) tries = tries + 1; return system(...) end<CR>")
+    until(lambda: neovim.value("luaeval('tostring(rawget(vim.fn, [[system]]) ~= system)')").strip() == "true")
     devices[0].end_agent(signal.SIGKILL)
-    neovim.keys("Oduring<Esc>")
+    neovim.keys("oduring<Esc>")
     until(lambda: "during" in file.read_text())
     file.write_text(f"{file.read_text()}by another program\n")
     tries = int(neovim.value("luaeval('tries')"))
     until(lambda: int(neovim.value("luaeval('tries')")) > tries + 1)
     neovim.keys(":lua require('svc').command = was<CR>")
-    text = f"during\n{FIRST}by another program\n"
+    text = f"before\nduring\n{FIRST}by another program\n"
     assert _same(neovim, other, devices, name) == text
     other.close()
 
