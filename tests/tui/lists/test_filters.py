@@ -115,7 +115,7 @@ async def test_esc_leaves_the_filter_as_it_was(listed: str, open_app: Open) -> N
 
 
 async def test_esc_takes_a_filter_away_before_it_leaves(listed: str, open_app: Open) -> None:
-    async with open_app().run_test(size=(100, 24)) as pilot:
+    async with open_app().run_test(size=(99, 24)) as pilot:
         await settle(pilot)
         text = await press(pilot, "slash", *"no such repository", "enter")
         assert listed not in text
