@@ -10,17 +10,16 @@ import asyncio
 import contextlib
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from localstore.core.limits import GIB
+from relay.base.git import program
 from relay.base.logs import logger
 
 T = TypeVar("T")
@@ -43,12 +42,6 @@ _SETTINGS = {
     "uploadpack.allowReachableSHA1InWant": "true",
     "uploadpack.allowAnySHA1InWant": "false",
 }
-
-
-@cache
-def program() -> str | None:
-    """Where the git of this machine is; None if it has none."""
-    return shutil.which("git")
 
 
 def environment(protocol: str = "") -> dict[str, str]:
