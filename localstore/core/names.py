@@ -39,7 +39,7 @@ _HOST = (
     r"(?:(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?|\[[0-9a-f:.]+\])"
     r"(?::[0-9]{1,5})?"
 )
-_WEB = re.compile(r"(?i)https?://")
+_WEB, _GIT = re.compile(r"(?i)https?://"), re.compile(r"(?i)\.git\Z")
 TURN_HEADER = "Svc-Turn"  # what an agent calls the turn in which it sends a request
 _TURN = re.compile(r"[!-~](?:[ -~]{0,198}[!-~])?")
 _REF_FORBIDDEN = frozenset(" ~^:?*[\\")
@@ -92,7 +92,7 @@ def parse_repo(text: str) -> RepoAddress:
     """The address `[HOST/]OWNER/NAME`, `svc://OWNER/NAME` or `https://HOST/OWNER/NAME[.git]`, as git has it.
     Reserved words are accepted, because old addresses must resolve."""
     if web := _WEB.match(text):
-        at = parse_repo(text[web.end() :].removesuffix("/").removesuffix(".git"))
+        at = parse_repo(_GIT.sub("", text[web.end() :].removesuffix("/")))
         if at.host is None:
             raise Invalid(f"'{terminal_safe(text[:200])}' is not a repository; write https://HOST/OWNER/NAME")
         return at._replace(host=f"{web[0].lower()}{at.host}")
