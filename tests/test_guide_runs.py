@@ -203,6 +203,51 @@ def test_scripting(hosts: tuple[Host, Host, str]) -> None:
         assert "--yes" in first.shell([ACTIVATE, f"! {asks.typed}"])
 
 
+def test_git(hosts: tuple[Host, Host, str]) -> None:
+    """The owner's machine has svc, and the stranger's has git alone."""
+    first, stranger, address = hosts
+    found = blocks("git")
+    public, private = (console(text) for kind, text in found if kind == "console")
+    (job,) = (yaml.safe_load(text) for kind, text in found if kind == "yaml")
+    (alone,) = (text for kind, text in found if kind == "sh")
+    with served(first, address) as at:
+        token = script_token(first, at)
+        (first.folder / "work").mkdir()
+        (first.folder / "work/notes.py").write_text("area = 4\n")
+        export = [ACTIVATE, f"export SVC_SERVER={at} SVC_TOKEN={token} HOME={first.folder}"]
+        for name, public_flag in (("project", " --public"), ("secret", "")):
+            shown = [f"svc repo create {name}{public_flag}", f"svc repo init alice/{name}"]
+            first.shell([*export, "cd work", *shown, 'svc push -m "First"', "rm -r .svc"])
+
+        def git_alone(*typed: str) -> str:
+            lines = [one.replace("https://node.example", at) for one in typed]
+            return stranger.shell(
+                ["! command -v svc", f"export HOME={stranger.folder} GIT_TERMINAL_PROMPT=0", *lines]
+            )
+
+        git_alone(*(line.typed for line in public))
+        for folder in ("project", "latest", "lazily"):
+            assert (stranger.folder / folder / "notes.py").read_text() == "area = 4\n"
+        git_alone("! git clone https://node.example/alice/secret.git")
+        git_alone(f"export SVC_TOKEN={token}", alone)
+        assert (stranger.folder / "secret/notes.py").read_text() == "area = 4\n"
+
+        first.shell(
+            [
+                *export,
+                "mkdir ci",
+                "cd ci",
+                *(step["run"].replace("https://node.example", at) for step in job["steps"]),
+            ]
+        )
+        assert (first.folder / "ci/secret/notes.py").read_text() == "area = 4\n"
+        first.shell([*export, "git config --global --remove-section credential." + at])
+        typed = [line.typed.replace("https://node.example", at) for line in private]
+        first.shell([*export, *typed, f"svc repo clone {at}/alice/secret.git by-svc"])
+        for folder in ("secret", "by-svc"):
+            assert (first.folder / folder / "notes.py").read_text() == "area = 4\n"
+
+
 def test_hosting_a_relay(hosts: tuple[Host, Host, str]) -> None:
     host, _, _ = hosts
     found = blocks("relay")
@@ -262,12 +307,14 @@ def test_the_proxys_file_is_one_that_nginx_takes(tmp_path: Path) -> None:
 
 def test_no_block_of_these_pages_is_left_out() -> None:
     counted = {
-        page: [kind for kind, _ in blocks(page)] for page in ("two-devices", "relay", "sign-in", "scripting")
+        page: [kind for kind, _ in blocks(page)]
+        for page in ("two-devices", "relay", "sign-in", "scripting", "git")
     }
     assert counted == {
         "two-devices": ["console"] * 4,
         "relay": ["console", "sh", "sh", "sh", "nginx", "console", "console", "sh", "sh"],
         "sign-in": ["console"] * 2,
         "scripting": ["console", "console", "console", "console", "yaml", "console"],
+        "git": ["console", "console", "yaml", "sh"],
     }
     assert NAMED

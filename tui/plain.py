@@ -19,6 +19,7 @@ from localstore.core.errors import SvcError
 from localstore.core.model.history import SealSummary
 from localstore.core.model.repo import Repo
 from localstore.core.numbers import whole_number
+from svc.flows.git.address import git_address
 from tui import contents, reads
 from tui.client import Client, sentence
 from tui.pages import Choice, Page, Pages
@@ -105,7 +106,9 @@ class Plain:
     def _about(self, repo: Repo) -> list[str]:
         listings = self._read(contents.listing(repo.id)) if repo.listing_id is not None else []
         description = [safe(repo.description)] if repo.description else []
-        return [*description, counts(repo), *(f"listing {listed(one)}" for one in listings)]
+        address = git_address(repo, self._client.origin)
+        cloned = [f"git clone {safe(address)}"] if address else []
+        return [*description, counts(repo), *cloned, *(f"listing {listed(one)}" for one in listings)]
 
     def folder(self, repo: Repo, seal: str, folder: str) -> Page:
         tree = self._read(contents.tree(repo.id, seal, folder))

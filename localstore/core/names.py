@@ -39,6 +39,7 @@ _HOST = (
     r"(?:(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?|\[[0-9a-f:.]+\])"
     r"(?::[0-9]{1,5})?"
 )
+_WEB, _GIT = re.compile(r"(?i)https?://"), re.compile(r"(?i)\.git\Z")
 TURN_HEADER = "Svc-Turn"  # what an agent calls the turn in which it sends a request
 _TURN = re.compile(r"[!-~](?:[ -~]{0,198}[!-~])?")
 _REF_FORBIDDEN = frozenset(" ~^:?*[\\")
@@ -46,7 +47,8 @@ _SEAL_ID = re.compile(r"[0-9a-f]{64}")
 
 
 class RepoAddress(NamedTuple):
-    """The address of a repository; `host` None: the address names no server."""
+    """The address of a repository; `host` None: the address names no server. With the scheme if the address
+    was that of the web."""
 
     host: str | None
     owner: str
@@ -87,13 +89,18 @@ def turn(text: str) -> str:
 
 
 def parse_repo(text: str) -> RepoAddress:
-    """The address `[HOST/]OWNER/NAME` or `svc://OWNER/NAME`. Reserved words are accepted, because old
-    addresses must resolve."""
+    """The address `[HOST/]OWNER/NAME`, `svc://OWNER/NAME` or `https://HOST/OWNER/NAME[.git]`, as git has it.
+    Reserved words are accepted, because old addresses must resolve."""
+    if web := _WEB.match(text):
+        at = parse_repo(_GIT.sub("", text[web.end() :].removesuffix("/")))
+        if at.host is None:
+            raise Invalid(f"'{terminal_safe(text[:200])}' is not a repository; write https://HOST/OWNER/NAME")
+        return at._replace(host=f"{web[0].lower()}{at.host}")
     parts = text.removeprefix(SCHEME).split("/")
     if len(parts) not in ((2,) if text.startswith(SCHEME) else (2, 3)):
         raise Invalid(
             f"'{terminal_safe(text[:200])}' is not a repository; "
-            f"write [HOST/]OWNER/NAME or {SCHEME}OWNER/NAME"
+            f"write [HOST/]OWNER/NAME, {SCHEME}OWNER/NAME or https://HOST/OWNER/NAME"
         )
     *host, owner, name = parts
     return RepoAddress(

@@ -23,7 +23,7 @@ from sanic import Sanic
 from sanic.application.state import ApplicationServerInfo
 from sanic.http.constants import HTTP
 
-from relay.base import edition
+from relay.base import edition, git
 from relay.base.logs import logger
 from relay.base.metrics import Metrics
 from relay.config import Config
@@ -32,7 +32,6 @@ from relay.domain.access import access_ends
 from relay.domain.access import request as access_requests
 from relay.domain.attention import follow as attention
 from relay.domain.catalog import dependents
-from relay.domain.git import process as git
 from relay.domain.git import serving as git_serving
 from relay.domain.upkeep import upkeep
 from relay.domain.webhook import delivery as webhook_delivery

@@ -54,4 +54,5 @@ def _as_anyone(public: Coordinates) -> Repo:
         created_at="",
         updated_at="",
         parent=public.parent,
+        clone_url=public.clone_url,
     )

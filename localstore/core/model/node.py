@@ -49,9 +49,12 @@ class NodeInfo(Model, frozen=True):
 
 
 class ClientConfig(Model, frozen=True):
+    """`git`: whether git clones from this node, by https."""
+
     api_version: int
     flags: dict[str, bool | str]
     node: NodeInfo
+    git: bool = False
 
 
 HEALTH = Endpoint("GET", "/health", returns=Health)

@@ -70,7 +70,7 @@ class ParentRepo(Model, frozen=True):
 
 class Repo(Model, rename={"class_": "class"}, frozen=True):
     """A repository. `full_name` is OWNER/NAME; `parent`: what it was forked from, where the caller sees
-    that."""
+    that. `clone_url`: where git clones it; None if the server has no git, or does not show all of it."""
 
     id: str
     owner: str
@@ -92,6 +92,7 @@ class Repo(Model, rename={"class_": "class"}, frozen=True):
     viewer: Viewer | None = None
     listing_id: str | None = None
     partial: bool = False
+    clone_url: str | None = None
 
 
 class RepoCreate(Sent, rename={"class_": "class"}, frozen=True):
@@ -129,7 +130,7 @@ class RepoPatch(Sent, omit_defaults=True, frozen=True):
 
 class Coordinates(Model, rename={"class_": "class"}, frozen=True):
     """What anyone may read about a public repository. `parent`: what it was forked from, where the caller
-    sees that."""
+    sees that. `clone_url`: as in Repo."""
 
     id: str
     owner: str
@@ -145,6 +146,7 @@ class Coordinates(Model, rename={"class_": "class"}, frozen=True):
     dev_url: str
     listing_id: str | None = None
     parent: ParentRepo | None = None
+    clone_url: str | None = None
 
 
 class Deleted(Model, frozen=True):

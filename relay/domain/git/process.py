@@ -10,17 +10,16 @@ import asyncio
 import contextlib
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from localstore.core.limits import GIB
+from relay.base import git
 from relay.base.logs import logger
 
 T = TypeVar("T")
@@ -45,16 +44,10 @@ _SETTINGS = {
 }
 
 
-@cache
-def program() -> str | None:
-    """Where the git of this machine is; None if it has none."""
-    return shutil.which("git")
-
-
 def environment(protocol: str = "") -> dict[str, str]:
     """All that a process of git is told. `protocol`: of the reader, as in GIT_PROTOCOL."""
     return {
-        "PATH": os.defpath if program() is None else str(Path(str(program())).parent),
+        "PATH": os.defpath if git.program() is None else str(Path(str(git.program())).parent),
         "HOME": "/nonexistent",
         "LC_ALL": "C",
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -73,7 +66,7 @@ def start(
     that what they lock stays locked should it outlive the relay; `files`: as of Popen."""
     settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
     process = subprocess.Popen(
-        [program() or "git", *settings, *words],
+        [git.program() or "git", *settings, *words],
         env=environment(protocol),
         cwd="/",
         process_group=0,

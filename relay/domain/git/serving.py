@@ -9,6 +9,7 @@ from typing import Any
 from localstore.core.errors import NotFound, TooLarge, Unauthorized, Unavailable
 from localstore.core.limits import MIB
 from localstore.core.rights import OPERATIONS
+from relay.base import git
 from relay.base.logs import logger
 from relay.caller import Caller, View
 from relay.db import repo as repos
@@ -205,7 +206,7 @@ def _make_room(node: Node, but: str) -> None:
 
 
 def _require_git() -> None:
-    if process.program() is None:
+    if git.program() is None:
         raise Unavailable("this server has no git; clone with svc, or ask its operator to install git")
 
 

@@ -74,7 +74,7 @@ async def create(view: View, body: ForkCreate) -> Repo:
             await _ref(tx, made, row)
         await view.node.hub.announce(tx, view.repo.id, "fork.create", fork=made.id)
     parent = ParentRepo(id=view.repo.id, full_name=view.repo.full_name)
-    shown = replace(repos.to_wire(made, "owner"), parent=parent)
+    shown = replace(repos.to_wire(view, made, "owner"), parent=parent)
     return replace(shown, watchers=1, viewer=Viewer(role="owner", watching=True))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typing
 
+from msgspec.structs import replace
+
 from localstore.core.errors import NotFound
 from localstore.core.model.repo import Coordinates, Kind, ParentRepo
 from localstore.core.names import page_path
@@ -27,12 +29,14 @@ async def coordinates(caller: Caller, kind: str, owner: str, name: str) -> tuple
         found = await repos.find(tx, caller, owner.lower(), name.lower())
         if found is None:
             raise NotFound
-        row, _ = found
+        row, role = found
         listing_id = await tx.value(listings.ID, of_repo=row.id)
         ref = await tx.one(refs.ONE, repo_id=row.id, type="branch", name=row.default_branch)
         parent = await parent_of(tx, caller, row)
     head = refs.row(ref).head if ref is not None else None
-    return _to_wire(caller, row, head, listing_id, parent), row.kind if kind not in (row.kind, ANY) else None
+    shown = _to_wire(caller, row, head, listing_id, parent)
+    shown = replace(shown, clone_url=repos.clone_url(caller.node, row, role))
+    return shown, row.kind if kind not in (row.kind, ANY) else None
 
 
 def _to_wire(

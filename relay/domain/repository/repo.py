@@ -24,6 +24,8 @@ from localstore.core.model.repo import (
     Viewer,
 )
 from localstore.core.model.seal import E2eeUnavailable
+from localstore.core.rights import RANK
+from relay.base import git
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_branch_id, new_id, new_repo_id
 from relay.caller import Caller, View, account_name, repo_name
@@ -37,6 +39,7 @@ from relay.domain.access import through
 from relay.domain.attention import social
 from relay.domain.forking.parent import parent_of
 from relay.http import paging
+from relay.node import Node
 from relay.service.proposal import elsewhere
 
 ALIAS_MS = limits.ALIAS * 1000
@@ -56,7 +59,7 @@ async def create(caller: Caller, body: RepoCreate) -> Repo:
         caller.node.reserve.require()
         await insert(tx, caller, made)
         await _insert_branch(tx, made)
-    return replace(to_wire(made, "owner"), watchers=1, viewer=Viewer(role="owner", watching=True))
+    return replace(to_wire(caller, made, "owner"), watchers=1, viewer=Viewer(role="owner", watching=True))
 
 
 async def insert(tx: Tx, caller: Caller, made: RepoRow) -> None:
@@ -76,7 +79,7 @@ async def insert(tx: Tx, caller: Caller, made: RepoRow) -> None:
 async def get(view: View) -> Repo:
     """One repository"""
     if view.repo.parent_id is None:
-        answer = to_wire(view.repo, view.role, signed_in=view.principal is not None)
+        answer = to_wire(view, view.repo, view.role)
     else:
         async with view.read() as tx:
             answer = await _shown_with_parent(tx, view, view.repo, view.role)
@@ -197,7 +200,7 @@ async def find(tx: Tx, caller: Caller, owner: str, name: str) -> tuple[RepoRow, 
 
 def shown_row(caller: Caller, row: Row) -> Repo:
     """The wire form of a row of a list; a fork's parent is named where one repository is read."""
-    return to_wire(rows.row(row), caller.role_of(row), signed_in=caller.principal is not None)
+    return to_wire(caller, rows.row(row), caller.role_of(row))
 
 
 # --- creation
@@ -382,12 +385,10 @@ async def _named(tx: Tx, caller: Caller, owner: str, name: str) -> Repo | None:
 async def _shown_with_parent(tx: Tx, caller: Caller, row: RepoRow, role: Role | None) -> Repo:
     """The wire form with the repository it was forked from, unless that is hidden from the caller."""
     parent = await parent_of(tx, caller, row)
-    return to_wire(row, role, signed_in=caller.principal is not None, parent=parent)
+    return to_wire(caller, row, role, parent=parent)
 
 
-def to_wire(
-    row: RepoRow, role: Role | None, *, signed_in: bool = True, parent: ParentRepo | None = None
-) -> Repo:
+def to_wire(caller: Caller, row: RepoRow, role: Role | None, *, parent: ParentRepo | None = None) -> Repo:
     return Repo(
         id=row.id,
         owner=row.owner,
@@ -403,6 +404,16 @@ def to_wire(
         created_at=rfc3339(row.created_at),
         updated_at=rfc3339(row.updated_at),
         parent=parent,
-        viewer=Viewer(role=role) if signed_in else None,
+        viewer=Viewer(role=role) if caller.principal is not None else None,
         partial=bool(row.partial),
+        clone_url=clone_url(caller.node, row, role),
     )
+
+
+def clone_url(node: Node, row: RepoRow, role: Role | None) -> str | None:
+    """Where git clones the repository; None where this role does not see all of it, or git nothing."""
+    whole = not row.partial and (row.policy is None or RANK[role] >= RANK["write"])
+    readable = whole and row.class_ != "private_e2ee" and row.state in ("active", "archived")
+    if not readable or git.program() is None:
+        return None
+    return f"{node.config.public_url}/{row.full_name}.git"

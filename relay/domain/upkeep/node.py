@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from localstore.core.errors import NotFound, Unavailable
 from localstore.core.limits import KIB
 from localstore.core.model.node import ClientConfig, E2ee, Health, NodeInfo, Version
-from relay.base import edition, flags
+from relay.base import edition, flags, git
 from relay.base.clock import now_ms
 from relay.base.logs import logger
 from relay.caller import Caller
@@ -93,6 +93,7 @@ def client_config(node: Node) -> ClientConfig:
             e2ee=_e2ee(node),
             sign_in=_ways_in(node),
         ),
+        git=config.flags.on("TR_REPOS_ENABLED") and git.program() is not None,
     )
 
 

@@ -42,10 +42,11 @@ def clone(
 
     The last seal of the branch, every seal and file verified; with -b TAG or -b SEAL that one, to be read
     only. Of a large file only what no other one here holds is fetched. An interrupted clone goes on where it
-    stopped. Public repositories need no session.
+    stopped. Public repositories need no session. The address that git clone takes names the repository too.
 
     Examples:
     svc repo clone alice/notes
+    svc repo clone https://node.example/alice/notes.git
     svc repo clone alice/notes ~/notes-parser -b parser
     svc repo clone alice/notes notes-1.0 -b v1.0
     """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from msgspec.structs import replace
+
 from localstore.core.errors import SvcError
 from localstore.core.model import history
 from localstore.core.model import ref as refs
@@ -14,6 +16,7 @@ from svc.cmd.frame.context import Ctx
 from svc.cmd.frame.markdown import is_markdown, markdown
 from svc.cmd.frame.options import Repository, Web
 from svc.console import Column, answers
+from svc.flows.git.address import git_address
 
 
 def role(record: dict[str, object]) -> object:
@@ -27,6 +30,12 @@ def fork_of(record: dict[str, object]) -> object:
     return found.get("full_name") if isinstance(found, dict) else None
 
 
+def git_clone(record: dict[str, object]) -> object:
+    """The command by which git clones it; None where git cannot."""
+    address = record.get("clone_url")
+    return f"git clone {address}" if address else None
+
+
 READMES = ("readme.md", "readme", "readme.txt", "readme.rst")
 PLAIN_CHARS = 64 * 1024  # of a README that is no Markdown
 COLUMNS = (
@@ -36,6 +45,7 @@ COLUMNS = (
     Column("kind"),
     Column("state"),
     Column("default_branch"),
+    Column("git", git_clone),
     Column("fork_of", fork_of),
     Column("forks"),
     Column("role", role),
@@ -68,6 +78,7 @@ def view(
 
         open_repository(ctx, repo)
         return
+    repo = replace(repo, clone_url=git_address(repo, ctx.obj.server))
     readme = _readme(ctx, repo) if ctx.out.terminal and not ctx.out.format.as_data else ""
     ctx.out.record(repo, COLUMNS, Repo, body=readme, drawn=True)
 

@@ -4,9 +4,11 @@ What needs the server says so in one sentence and has done nothing; the rest wor
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,6 +50,7 @@ WORKS = frozenset(
     | {"repo executable", "repo git-ignored", "repo status", "restore", "version", "login"}
     | {path for path in COMMANDS if path.startswith("llm ")}  # which never ask the server
     | {"watch list", "watch stop", "watcher list", "watcher stop"}
+    | {"auth git-credential", "auth setup-git"}
 )
 LAST = ("logout", "login")
 
@@ -71,6 +74,8 @@ def cut(tmp_path: Path, svc: Svc, monkeypatch: pytest.MonkeyPatch) -> Iterator[t
     place.ann.ok("push", "-m", "First")
     place.write(place.ann, "src/a.txt", "two\n")
     monkeypatch.setenv("SVC_HOME", str(place.ann.home))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
     monkeypatch.setenv("SVC_SERVER", cable.address)
     monkeypatch.chdir(place.ann.folder)
     yield svc, cable

@@ -133,7 +133,7 @@ def test_repository_addresses(text: str, expected: tuple[str | None, str, str]) 
         "a/b/c/d",
         "svc://alice",
         "svc://h/a/b",
-        "https://x.org/a/b",
+        "https://x.org/a/b/c",
         "a/..",
         "ho st/a/b",
         *("user@host/a/b", "-h/a/b", "h:/a/b", "alice/tool.git", "alice/tool\n"),

@@ -51,6 +51,8 @@ ROWS = (
     Row("device_list", keep="id as device"),
     Row("auth_device_rename", {"id": "$device", "name": "desk"}),
     Row("auth_device_add"),
+    Row("auth_git_credential", {"action": "store"}),
+    Row("auth_setup_git"),
     Row("auth_device_ssh", {"key": "not in the agent"}, refused="usage"),
     Row("auth_token_list", {}, "bob", keep="id as token"),
     # machine

@@ -73,7 +73,8 @@ class Machine:
 def machines(tmp_path: Path, node: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Machine]:
     for name in [one for one in os.environ if one.startswith("SVC_")]:
         monkeypatch.delenv(name)
-    for name, value in clean_environment(**llm_environment(tmp_path / "llm")).items():
+    own = {"GIT_CONFIG_GLOBAL": str(tmp_path / "gitconfig"), **llm_environment(tmp_path / "llm")}
+    for name, value in clean_environment(**own).items():
         monkeypatch.setenv(name, value)
     return {name: Machine(tmp_path, name, node) for name in ("ann", "bob")}
 

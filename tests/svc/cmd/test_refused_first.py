@@ -15,7 +15,15 @@ from svc.cmd.frame.table import COMMANDS
 from tests.svc.conftest import Svc
 
 EVERY = sorted(COMMANDS)
-TEXT_ONLY = {"completions", "llm logs", "llm run", "llm serve", "repo api", "tui"}  # no fields of their own
+TEXT_ONLY = {
+    "auth git-credential",
+    "completions",
+    "llm logs",
+    "llm run",
+    "llm serve",
+    "repo api",
+    "tui",
+}  # no fields
 WORDS = {
     "shell": "bash",
     "who": "public",

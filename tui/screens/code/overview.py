@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from localstore.core.model.catalog.listing import Listing
 from localstore.core.model.history import Blob, SealSummary, Tree
 from localstore.core.model.repo import Repo
+from svc.flows.git.address import git_address
 from tui import contents, reads
 from tui.highlight import Coloured, coloured, plain
 from tui.screens.base import TWO_PANES
@@ -146,6 +147,8 @@ class Overview(View):
         ]
         if self._listing is not None:
             facts.append((("listing ", "dim"), (listed(self._listing), "text")))
+        if address := git_address(repo, self.svc.client.origin):
+            facts.append((("git clone ", "dim"), (safe(address), "text")))
         if self._seal is not None:
             message, _, _ = self._seal.message.partition("\n")
             who = safe(self._seal.provenance.who.handle or "?")

@@ -406,3 +406,31 @@ def test_a_private_cache_outlives_a_sweep_and_goes_with_its_repository(
     suspend(relay, mine)
     relay.run(serving.sweep(relay.node))
     assert not cache.exists()
+
+
+def test_the_address_is_named_where_git_can_read(
+    relay: Relay, mine: Repository, account: Maker, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the answer for one repository, in lists and in what anybody may read."""
+    from relay.base import git as git_here
+
+    address = f"{relay.url}/{mine.body['full_name']}.git"
+    bob = member(relay, mine, account, client)
+
+    def named(who: Account) -> list[str | None]:
+        http = client(who)
+        owner, name = mine.body["full_name"].split("/")
+        (listed,) = ok(http.get("/api/v1/repos", params={"owner": owner, "name": name}))["items"]
+        return [ok(http.get(mine.url))["clone_url"], listed["clone_url"]]
+
+    assert named(mine.owner) == named(bob) == [address, address]
+    hide_path(relay, mine)
+    assert (named(mine.owner), named(bob)) == ([address, address], [None, None])
+    set_state(relay, mine, **{"class": "published_public"})
+    set_state(relay, mine, **{"class": "private_e2ee"})
+    assert named(mine.owner) == [None, None]
+    set_state(relay, mine, **{"class": "published_public"})
+    assert ok(client().get("/api/v1/client-config"))["git"] is True
+    monkeypatch.setattr(git_here, "program", lambda: None)
+    assert ok(client().get("/api/v1/client-config"))["git"] is False
+    assert named(mine.owner) == [None, None]

@@ -14,6 +14,7 @@ import pytest
 
 from localstore.core.errors import Unavailable
 from localstore.core.limits import MIB
+from relay.base import git as machine
 from relay.domain.git import process
 from relay.memory.readers import Readers
 from tests.patience import until
@@ -106,7 +107,7 @@ def test_who_finds_no_place_is_told(
 def test_a_server_without_git_says_so(
     relay: Relay, git: Git, large: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "program", lambda: None)
+    monkeypatch.setattr(machine, "program", lambda: None)
     refused = git.tried("clone", git.address(large), "work")
     assert "remote: this server has no git; clone with svc" in refused.stderr
 
