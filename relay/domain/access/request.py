@@ -21,11 +21,11 @@ from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, repo_name
+from relay.db import paging
 from relay.db import repo as repos
 from relay.db.engine.database import Author, Row, Tx
 from relay.domain.access.access import add_collaborator
 from relay.domain.access.rows import access as rows
-from relay.http import paging
 from relay.http.limiter import Attempts
 from relay.node import Node
 

@@ -9,11 +9,11 @@ from localstore.core.model.collaboration.proposal import TimelineItem
 from relay.base.actors import actor as actor_of
 from relay.base.clock import rfc3339
 from relay.caller import View
+from relay.db import paging
 from relay.db.collaboration import proposal as rows
 from relay.db.engine.database import Row
 from relay.domain.discussion import subject
 from relay.events.log import LEVEL, audience_of
-from relay.http import paging
 
 
 async def page(view: View, number: str, query: PageQuery) -> Page[TimelineItem]:

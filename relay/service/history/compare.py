@@ -18,8 +18,8 @@ from localstore.core.tree.read import Change
 from relay.caller import View
 from relay.db import seal as seals
 from relay.db.engine.database import Tx
+from relay.db.paging import Cursor
 from relay.http.buffers import BEGUN_PATIENCE
-from relay.http.paging import Cursor
 from relay.memory import texts as heavy
 from relay.memory.compared import Files, Pair
 from relay.memory.texts import Patch, Sides

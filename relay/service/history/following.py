@@ -11,7 +11,7 @@ from localstore.core.model.history import CommitsQuery, SealSummary
 from localstore.core.tree import check_path
 from relay.caller import View
 from relay.db import seal as seals
-from relay.http.paging import Cursor, page_size
+from relay.db.paging import Cursor, page_size
 from relay.service.history import history, renames, sealed
 from relay.service.history.wire import to_wire
 

@@ -29,9 +29,9 @@ from relay.caller import View
 from relay.db import history as walks
 from relay.db import seal as rows
 from relay.db.engine.database import LIST_CHUNK, Tx
+from relay.db.paging import Cursor, page_size
 from relay.db.seal import SealRow
 from relay.domain.storage import chunked
-from relay.http.paging import Cursor, page_size
 from relay.http.routing import Reply
 from relay.service.history import sealed
 from relay.service.history.merge_base import only_in_head

@@ -19,8 +19,8 @@ from relay.caller import View, repo_name
 from relay.capacity import quota
 from relay.db.engine.database import Tx
 from relay.db.live import live_batch as rows
+from relay.db.paging import Cursor, page_size
 from relay.db.ref import RefRow
-from relay.http.paging import Cursor, page_size
 from relay.node import Node
 from relay.service.history import live_update_format as forms
 from relay.service.history import sealed

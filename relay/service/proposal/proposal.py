@@ -26,12 +26,12 @@ from relay.db.collaboration import issue as subjects
 from relay.db.collaboration import proposal as rows
 from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Row, Tx
+from relay.db.paging import Cursor, page_size
 from relay.db.ref import RefRow
 from relay.domain.attention.mentions import added
 from relay.domain.discussion import posting, subject
 from relay.domain.forking import holding
 from relay.domain.forking.holding import Taken
-from relay.http.paging import Cursor, page_size
 from relay.service.history.ancestry import relation
 from relay.service.proposal import branches, elsewhere, review, states, versions, wire
 from relay.service.proposal.elsewhere import Head

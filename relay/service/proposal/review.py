@@ -10,12 +10,12 @@ from localstore.core.model.collaboration.review import HeadMoved, OwnProposal, R
 from relay.base.clock import now_ms
 from relay.base.ids import new_id
 from relay.caller import View, account_name
+from relay.db import paging
 from relay.db.collaboration import review as rows
 from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.domain.discussion import posting, subject
 from relay.domain.discussion.subject import Subject
-from relay.http import paging
 from relay.service.proposal import pending, states, versions, wire
 
 

@@ -32,12 +32,12 @@ from relay.base.ids import new_id
 from relay.caller import View, account_name
 from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
+from relay.db.paging import Cursor, page_size
 from relay.domain.discussion import comment as posts
 from relay.domain.discussion import posting, sight, subject
 from relay.domain.discussion.rows import comment as comments
 from relay.domain.discussion.rows import thread as rows
 from relay.domain.discussion.rows.thread import ThreadRow
-from relay.http.paging import Cursor, page_size
 from relay.service.history import sealed
 from relay.service.proposal import live_places, placing, states, versions
 

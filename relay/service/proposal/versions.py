@@ -19,11 +19,11 @@ from localstore.core.tree.read import Change
 from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import View, repo_name
+from relay.db import paging
 from relay.db import seal as seals
 from relay.db.collaboration import proposal as rows
 from relay.db.engine.database import Row, Tx
 from relay.domain.discussion import subject
-from relay.http import paging
 from relay.memory import trees
 from relay.node import Node
 from relay.service.history.merge_base import merge_bases

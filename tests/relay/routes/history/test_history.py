@@ -18,9 +18,9 @@ from sqlalchemy import bindparam, update
 from localstore.core import seal as kernel
 from localstore.core import tree
 from localstore.core.encoding import unb64u
+from relay.db.paging import Cursor
 from relay.db.schema.repo import repo as repo_table
 from relay.db.schema.seal import seal as seal_table
-from relay.http.paging import Cursor
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 

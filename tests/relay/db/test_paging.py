@@ -6,7 +6,7 @@ import pytest
 
 from localstore.core.encoding import b64u
 from localstore.core.errors import Invalid
-from relay.http.paging import Cursor
+from relay.db.paging import Cursor
 
 
 def test_a_cursor_is_read_as_it_was_written():
