@@ -6,7 +6,7 @@ from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.catalog.artifact import Artifact
 from relay.caller import View
 from relay.db.paging import Cursor, page_size
-from relay.service.history import sealed
+from relay.domain.history import sealed
 
 
 async def page(view: View, seal_id: str, query: PageQuery) -> Page[Artifact]:

@@ -22,9 +22,9 @@ from relay.db.repo import RepoRow
 from relay.domain.access import through
 from relay.domain.attention import social
 from relay.domain.forking import holding
+from relay.domain.history import sealed
 from relay.domain.live import branch_base
 from relay.domain.repository import repo as repos
-from relay.service.history import sealed
 
 
 async def page(view: View, query: PageQuery) -> Page[Repo]:

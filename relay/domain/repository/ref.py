@@ -20,9 +20,9 @@ from relay.db.engine.database import Tx, UniqueViolation
 from relay.db.paging import Cursor, page_size
 from relay.db.ref import RefRow
 from relay.domain.forking import holding
+from relay.domain.history import live_updates, sealed
 from relay.domain.live import branch_base, frontier, landing
 from relay.domain.protection import protection
-from relay.service.history import live_updates, sealed
 from relay.service.proposal import branches
 
 NO_KEY = "relay00"  # replaces the device key of a session without one, also in names of conflict copies

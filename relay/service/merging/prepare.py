@@ -29,12 +29,12 @@ from relay.db.engine.database import Tx
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
 from relay.db.seal import SealDraft
+from relay.domain.history import sealed
 from relay.domain.live.epochs import Texts
 from relay.domain.protection import protection
 from relay.domain.sealing import seal
 from relay.domain.sealing.payload import check_message, draft
 from relay.domain.sealing.trees import Chain, Said, require_budget
-from relay.service.history import sealed
 from relay.service.merging.subjects import About
 from relay.service.merging.work import Ready, Sides, Worked, Working, outside, require_few, sides
 from relay.service.proposal import mergeable, states

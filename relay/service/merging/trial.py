@@ -20,8 +20,8 @@ from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.seal import PayloadMissing
 from relay.caller import View, repo_name
 from relay.db.collaboration import merge_trial as rows
+from relay.domain.history.merge_base import merge_bases
 from relay.node import Node
-from relay.service.history.merge_base import merge_bases
 from relay.service.merging.work import Working, worked_out
 from relay.service.proposal import proposal, states, versions
 

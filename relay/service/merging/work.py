@@ -29,13 +29,13 @@ from localstore.core.tree.read import Change
 from relay.base.batches import batches
 from relay.db import seal as rows
 from relay.db.engine.database import Tx
+from relay.domain.history import content
+from relay.domain.history.merge_base import merge_bases
 from relay.domain.sealing.trees import Chain
 from relay.memory import texts as heavy
 from relay.memory import trees
 from relay.memory.outcomes import Joined, Key, Outcome
 from relay.node import Node
-from relay.service.history import content
-from relay.service.history.merge_base import merge_bases
 
 MANY = 2000  # changed paths; to go through them takes about 10 ms, in which nobody else is answered
 TURN_BYTES = (

@@ -32,7 +32,7 @@ from relay.domain.attention.mentions import added
 from relay.domain.discussion import posting, subject
 from relay.domain.forking import holding
 from relay.domain.forking.holding import Taken
-from relay.service.history.ancestry import relation
+from relay.domain.history.ancestry import relation
 from relay.service.proposal import branches, elsewhere, review, states, versions, wire
 from relay.service.proposal.elsewhere import Head
 

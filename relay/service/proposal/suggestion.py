@@ -21,13 +21,13 @@ from relay.db import seal as seals
 from relay.db.engine.database import Tx
 from relay.domain.discussion import sight
 from relay.domain.discussion.rows.thread import ThreadRow
+from relay.domain.history import content, sealed
 from relay.domain.live.epochs import Texts
 from relay.domain.protection import protection
 from relay.domain.sealing import seal
 from relay.domain.sealing.payload import check_message, draft
 from relay.domain.sealing.trees import Chain, Said, require_budget
 from relay.memory import trees
-from relay.service.history import content, sealed
 from relay.service.proposal import mergeable, placing, states
 from relay.service.proposal.applied import SUBJECT
 

@@ -24,9 +24,9 @@ from relay.db import seal as seals
 from relay.db.collaboration import proposal as rows
 from relay.db.engine.database import Row, Tx
 from relay.domain.discussion import subject
+from relay.domain.history.merge_base import merge_bases
 from relay.memory import trees
 from relay.node import Node
-from relay.service.history.merge_base import merge_bases
 
 JOB = "version"
 AT_ONCE = 20  # versions that one call settles

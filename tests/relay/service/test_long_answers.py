@@ -14,11 +14,11 @@ from localstore.core.errors import RateLimited
 from localstore.core.limits import COMPARE_FILES
 from localstore.core.model.history import CompareQuery
 from relay.caller import View
+from relay.domain.history.archive import archive
+from relay.domain.history.compare import compare
+from relay.domain.history.history_pack import history_pack
 from relay.http.routing import Reply
 from relay.memory.fair import WORK
-from relay.service.history.archive import archive
-from relay.service.history.compare import compare
-from relay.service.history.history_pack import history_pack
 from tests.relay.domain.live.live_world import World, world
 from tests.relay.domain.live.test_landing import finalize, prepare
 from tests.relay.domain.test_costs import flat, single

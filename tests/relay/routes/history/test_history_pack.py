@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from relay.service.history import history_pack
+from relay.domain.history import history_pack
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import create
 from tests.relay.routes.history.test_history import unpack

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from relay.service.history import history
+from relay.domain.history import history
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 

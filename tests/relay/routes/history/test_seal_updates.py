@@ -15,7 +15,7 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.identity.keys import DeviceKey, verify
 from localstore.core.lane.lane import Lane
 from localstore.core.lane.update import LiveUpdate, signing_bytes
-from relay.service.history import live_updates
+from relay.domain.history import live_updates
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create, ok
 

@@ -14,8 +14,8 @@ from sqlalchemy import insert
 from relay.db import history
 from relay.db.engine.database import Tx
 from relay.db.schema import tables
-from relay.service.history import ancestry
-from relay.service.history.ancestry import relation
+from relay.domain.history import ancestry
+from relay.domain.history.ancestry import relation
 from tests.relay.domain.live.live_world import START, World, world
 
 Parents = Mapping[str, Sequence[str]]

@@ -14,10 +14,10 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import TooLarge
 from localstore.core.model.ref import RefCreate
 from localstore.core.model.seal import FinalizeSealsRequest, PrepareSealsRequest, TreeDelta
+from relay.domain.history import blame
 from relay.domain.repository import ref
 from relay.domain.sealing import trees
 from relay.memory import texts as heavy
-from relay.service.history import blame
 from tests.relay.domain.live.live_world import Device, world
 from tests.relay.domain.live.test_landing import delta
 

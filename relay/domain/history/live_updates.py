@@ -21,10 +21,10 @@ from relay.db.engine.database import Tx
 from relay.db.live import live_batch as rows
 from relay.db.paging import Cursor, page_size
 from relay.db.ref import RefRow
+from relay.domain.history import live_update_format as forms
+from relay.domain.history import sealed
+from relay.domain.history.live_update_format import Asked, Author, Change, Edit
 from relay.node import Node
-from relay.service.history import live_update_format as forms
-from relay.service.history import sealed
-from relay.service.history.live_update_format import Asked, Author, Change, Edit
 
 ROWS_AT_ONCE = 4  # of at most about a batch's bytes each
 PAGE_BYTES = 2 * MIB  # of operations, after which a page ends

@@ -11,8 +11,8 @@ from localstore.core.tree import TreeEntry
 from localstore.core.tree.read import Change
 from relay.caller import View
 from relay.db.seal import SealRow
+from relay.domain.history import sealed
 from relay.memory import texts as heavy
-from relay.service.history import sealed
 
 Changes = Mapping[str, Change]
 

@@ -13,13 +13,13 @@ from localstore.core.tree.build import parent_of, with_ancestors
 from localstore.core.tree.directory import Kind, join
 from localstore.core.tree.proof import framed
 from relay.caller import View
+from relay.domain.history import history, sealed
 from relay.domain.storage import chunked
 from relay.domain.storage.chunked import BYTES
 from relay.http.buffers import BEGUN_PATIENCE
 from relay.http.routing import Reply
 from relay.memory import trees
 from relay.memory.named import Key, Named
-from relay.service.history import history, sealed
 
 AT_ONCE = 256  # directories read together
 NAMED_MOST = 500_000  # files of a tree whose digests are kept between requests

@@ -31,11 +31,11 @@ from relay.db import seal as rows
 from relay.db.engine.database import LIST_CHUNK, Tx
 from relay.db.paging import Cursor, page_size
 from relay.db.seal import SealRow
+from relay.domain.history import sealed
+from relay.domain.history.merge_base import only_in_head
+from relay.domain.history.wire import to_wire
 from relay.domain.storage import chunked
 from relay.http.routing import Reply
-from relay.service.history import sealed
-from relay.service.history.merge_base import only_in_head
-from relay.service.history.wire import to_wire
 
 PAGE_SKIP_MAX = 2**53
 WRONG_CURSOR = "this cursor does not belong to this list; start again without it"

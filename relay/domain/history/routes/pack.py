@@ -9,11 +9,11 @@ from localstore.core.limits import HAVE_DIGESTS, PACK_BYTES
 from localstore.core.model import payload as endpoints
 from localstore.core.model.payload import AtQuery, HaveAnswer, PackStored
 from relay.caller import View
+from relay.domain.history import proof
+from relay.domain.history.routes.payload import FLAG
 from relay.domain.storage import pack as packs
 from relay.domain.storage.chunked import BYTES
 from relay.http.routing import Reply, Upload, serves
-from relay.routes.storage.payload import FLAG
-from relay.service.history import proof
 
 DIGESTS = HAVE_DIGESTS * DIGEST_SIZE
 

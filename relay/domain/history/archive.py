@@ -11,11 +11,11 @@ from localstore.core.limits import MIB
 from localstore.core.tree import TreeEntry
 from relay.caller import View
 from relay.db.seal import SealRow
+from relay.domain.history import sealed
+from relay.domain.history.history import caching, tag
 from relay.http.routing import Reply
 from relay.memory import tarred
 from relay.memory.tarred import Packed, Part
-from relay.service.history import sealed
-from relay.service.history.history import caching, tag
 
 STEP_BYTES, STEP_PARTS = 1 * MIB, 256  # that one turn goes through
 SHORT = 12  # digits of the seal id in the folder's name

@@ -8,10 +8,10 @@ from localstore.core.limits import BLOB_FILE, CHUNK_MANIFEST
 from localstore.core.model import payload as endpoints
 from localstore.core.model.payload import AtQuery
 from relay.caller import View
+from relay.domain.history import proof
 from relay.domain.storage import payload as payloads
 from relay.domain.storage.chunked import BYTES
 from relay.http.routing import Reply, Upload, serves
-from relay.service.history import proof
 
 FLAG = "TR_REPOS_ENABLED"
 

@@ -33,12 +33,12 @@ from localstore.core.tree import TreeEntry
 from relay.base.threads import apart
 from relay.caller import View
 from relay.db.seal import SealRow
+from relay.domain.history import sealed
+from relay.domain.history.history import seals, walk, wire_entry
+from relay.domain.history.wire import to_wire
 from relay.http.routing import Reply
 from relay.memory.tarred import end, header, padding
 from relay.memory.trees import MANY
-from relay.service.history import sealed
-from relay.service.history.history import seals, walk, wire_entry
-from relay.service.history.wire import to_wire
 
 PIECE = 256 * 1024
 STEP_BYTES, STEP_FILES = 1 * MIB, 1000  # that one turn goes through

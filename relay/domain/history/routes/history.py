@@ -24,13 +24,13 @@ from localstore.core.model.history import (
     UpdatesQuery,
 )
 from relay.caller import View
+from relay.domain.history import archive as archives
+from relay.domain.history import blame as blames
+from relay.domain.history import compare as comparisons
+from relay.domain.history import following, history, live_updates
+from relay.domain.history import history_pack as packs
+from relay.domain.history import proof as proofs
 from relay.http.routing import Reply, serves
-from relay.service.history import archive as archives
-from relay.service.history import blame as blames
-from relay.service.history import compare as comparisons
-from relay.service.history import following, history, live_updates
-from relay.service.history import history_pack as packs
-from relay.service.history import proof as proofs
 
 FLAG, SEALING = "TR_REPOS_ENABLED", "TR_REPO_SEALING"
 

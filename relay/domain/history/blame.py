@@ -22,15 +22,15 @@ from localstore.core.seal import LISTED
 from localstore.core.storage.file_kind import kind_of
 from localstore.core.tree import TreeEntry
 from relay.caller import View
-from relay.db import blame as rows
 from relay.db import seal as seals
 from relay.db.engine.database import Row
 from relay.db.seal import SealRow
+from relay.domain.history import renames, sealed
+from relay.domain.history.history import seals as seal_rows
+from relay.domain.history.rows import blame as rows
+from relay.domain.history.wire import to_wire
 from relay.memory import texts as heavy
 from relay.memory.texts import Owners
-from relay.service.history import renames, sealed
-from relay.service.history.history import seals as seal_rows
-from relay.service.history.wire import to_wire
 
 KEEP_EVERY = 64  # versions between cached owners of a long history
 AT_ONCE, AT_ONCE_BYTES = 32, 8 * MIB  # versions whose text is read together

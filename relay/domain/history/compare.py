@@ -19,12 +19,12 @@ from relay.caller import View
 from relay.db import seal as seals
 from relay.db.engine.database import Tx
 from relay.db.paging import Cursor
+from relay.domain.history import merge_base, renames, sealed
+from relay.domain.history.ancestry import Relation, relation
 from relay.http.buffers import BEGUN_PATIENCE
 from relay.memory import texts as heavy
 from relay.memory.compared import Files, Pair
 from relay.memory.texts import Patch, Sides
-from relay.service.history import merge_base, renames, sealed
-from relay.service.history.ancestry import Relation, relation
 
 TURN_BYTES = 1 * MIB  # texts that are compared before others have their turn, if they are of several files
 NOT_COMPARED = Patch(0, 0, "")

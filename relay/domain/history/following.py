@@ -12,8 +12,8 @@ from localstore.core.tree import check_path
 from relay.caller import View
 from relay.db import seal as seals
 from relay.db.paging import Cursor, page_size
-from relay.service.history import history, renames, sealed
-from relay.service.history.wire import to_wire
+from relay.domain.history import history, renames, sealed
+from relay.domain.history.wire import to_wire
 
 NAMES_MAX = 100  # of one file that a page goes through
 
