@@ -17,8 +17,8 @@ from localstore.core.model.collaboration.proposal import (
 from localstore.core.model.collaboration.review import Review, ReviewCreate, ReviewPatch
 from relay.caller import View
 from relay.domain.discussion import timeline
+from relay.domain.merging import trial
 from relay.http.routing import serves
-from relay.service.merging import trial
 from relay.service.proposal import proposal as proposals
 from relay.service.proposal import review as reviews
 from relay.service.proposal import versions

@@ -13,8 +13,8 @@ from localstore.core import limits
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.db.seal import PREPARED
+from relay.domain.merging import auto
 from relay.domain.sealing import seal
-from relay.service.merging import auto
 from tests.patience import PATIENCE
 from tests.relay import merges
 from tests.relay.domain.checks.runs import run

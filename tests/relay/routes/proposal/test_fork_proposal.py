@@ -12,7 +12,7 @@ from sqlalchemy import select
 from localstore.core.encoding import unb64u
 from localstore.core.tree import TreeEntry, root_digest
 from relay.db.schema import tables
-from relay.service.merging import trial
+from relay.domain.merging import trial
 from relay.service.proposal import elsewhere
 from tests.relay.conftest import Account, Relay
 from tests.relay.domain.repository.test_fork import fork, purge

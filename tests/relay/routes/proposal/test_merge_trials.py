@@ -12,11 +12,11 @@ from sqlalchemy import select
 
 from relay.caller import View
 from relay.db.schema import tables
+from relay.domain.merging import trial, work
+from relay.domain.merging.work import Working
 from relay.memory import texts
 from relay.memory.outcomes import Outcomes
 from relay.memory.trees import Directories
-from relay.service.merging import trial, work
-from relay.service.merging.work import Working
 from relay.service.proposal import branches, proposal, versions
 from tests.relay.conftest import Relay
 from tests.relay.histories import Repository, ok, own

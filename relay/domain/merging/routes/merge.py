@@ -17,9 +17,9 @@ from localstore.core.model.collaboration.merge import (
 from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.history import Seal
 from relay.caller import View
+from relay.domain.merging import auto, prepare
+from relay.domain.merging import merge as finalize
 from relay.http.routing import serves
-from relay.service.merging import auto, prepare
-from relay.service.merging import merge as finalize
 
 FLAG = "TR_REPO_SEALING"
 GUARDED = "TR_REPO_MERGE_ENABLED"

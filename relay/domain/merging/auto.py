@@ -33,12 +33,12 @@ from relay.db.collaboration.auto_merge import AutoRow
 from relay.db.engine.database import Row, Tx
 from relay.db.identity import gate
 from relay.domain.live import landing
+from relay.domain.merging import merge
 from relay.domain.sealing import seal
 from relay.events import log
 from relay.events.jobs import SECOND, Pace
 from relay.events.log import Logged
 from relay.node import Node
-from relay.service.merging import merge
 from relay.service.proposal import auto, mergeable, states
 
 JOB = NAME = "auto_merge"

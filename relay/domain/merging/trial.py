@@ -21,8 +21,8 @@ from localstore.core.model.seal import PayloadMissing
 from relay.caller import View, repo_name
 from relay.db.collaboration import merge_trial as rows
 from relay.domain.history.merge_base import merge_bases
+from relay.domain.merging.work import Working, worked_out
 from relay.node import Node
-from relay.service.merging.work import Working, worked_out
 from relay.service.proposal import proposal, states, versions
 
 AT_ONCE, EACH = 20, 5  # proposals of one base that its move tries: the newest, and of each proposer
