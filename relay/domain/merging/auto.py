@@ -28,18 +28,18 @@ from relay.base.clock import now_ms
 from relay.caller import Principal, View, repo_name
 from relay.db import repo as repos
 from relay.db import seal as seals
-from relay.db.collaboration import auto_merge as rows
-from relay.db.collaboration.auto_merge import AutoRow
 from relay.db.engine.database import Row, Tx
 from relay.db.identity import gate
 from relay.domain.live import landing
 from relay.domain.merging import merge
+from relay.domain.proposal import auto, mergeable, states
+from relay.domain.proposal.rows import auto_merge as rows
+from relay.domain.proposal.rows.auto_merge import AutoRow
 from relay.domain.sealing import seal
 from relay.events import log
 from relay.events.jobs import SECOND, Pace
 from relay.events.log import Logged
 from relay.node import Node
-from relay.service.proposal import auto, mergeable, states
 
 JOB = NAME = "auto_merge"
 KINDS = (

@@ -37,11 +37,11 @@ from relay.domain.forking import holding
 from relay.domain.history.wire import to_wire as seal_to_wire
 from relay.domain.live import frontier, landing
 from relay.domain.merging.subjects import About, Act
+from relay.domain.proposal import branches, mergeable, states, wire
 from relay.domain.protection import protection
 from relay.domain.repository import ref as branch_service
 from relay.domain.sealing import heard, seal, trees
 from relay.domain.sealing.payload import record, require_bytes, require_same_capability
-from relay.service.proposal import branches, mergeable, states, wire
 
 _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 

@@ -33,11 +33,11 @@ from relay.domain.history import sealed
 from relay.domain.live.epochs import Texts
 from relay.domain.merging.subjects import About
 from relay.domain.merging.work import Ready, Sides, Worked, Working, outside, require_few, sides
+from relay.domain.proposal import mergeable, states
 from relay.domain.protection import protection
 from relay.domain.sealing import seal
 from relay.domain.sealing.payload import check_message, draft
 from relay.domain.sealing.trees import Chain, Said, require_budget
-from relay.service.proposal import mergeable, states
 
 THREE = "--squash, --rebase or --merge"
 

@@ -19,11 +19,11 @@ from localstore.core.merge.three_way import require_bases
 from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.seal import PayloadMissing
 from relay.caller import View, repo_name
-from relay.db.collaboration import merge_trial as rows
 from relay.domain.history.merge_base import merge_bases
 from relay.domain.merging.work import Working, worked_out
+from relay.domain.proposal import proposal, states, versions
+from relay.domain.proposal.rows import merge_trial as rows
 from relay.node import Node
-from relay.service.proposal import proposal, states, versions
 
 AT_ONCE, EACH = 20, 5  # proposals of one base that its move tries: the newest, and of each proposer
 

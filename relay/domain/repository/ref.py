@@ -22,8 +22,8 @@ from relay.db.ref import RefRow
 from relay.domain.forking import holding
 from relay.domain.history import live_updates, sealed
 from relay.domain.live import branch_base, frontier, landing
+from relay.domain.proposal import branches
 from relay.domain.protection import protection
-from relay.service.proposal import branches
 
 NO_KEY = "relay00"  # replaces the device key of a session without one, also in names of conflict copies
 FREE = "free_branches"  # the job that deletes the rows of a deleted branch

@@ -37,7 +37,7 @@ from relay.domain.access import organisation as organisations
 from relay.domain.access import through
 from relay.domain.attention import social
 from relay.domain.forking.parent import parent_of
-from relay.service.proposal import elsewhere
+from relay.domain.proposal import elsewhere
 
 ALIAS_MS = limits.ALIAS * 1000
 

@@ -20,9 +20,9 @@ from localstore.core.model.ref import RefCreate
 from localstore.core.model.seal import FinalizeSealsRequest, PrepareSealsRequest, SealChange, TreeDelta
 from relay.domain.merging import auto, prepare
 from relay.domain.merging import merge as finalize
+from relay.domain.proposal import proposal
 from relay.domain.repository import ref
 from relay.domain.sealing import trees
-from relay.service.proposal import proposal
 from tests.relay.domain.live.live_world import Device, World, opened, world
 
 

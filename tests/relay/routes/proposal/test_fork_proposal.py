@@ -13,7 +13,7 @@ from localstore.core.encoding import unb64u
 from localstore.core.tree import TreeEntry, root_digest
 from relay.db.schema import tables
 from relay.domain.merging import trial
-from relay.service.proposal import elsewhere
+from relay.domain.proposal import elsewhere
 from tests.relay.conftest import Account, Relay
 from tests.relay.domain.repository.test_fork import fork, purge
 from tests.relay.histories import Repository, compared, create, ok, own

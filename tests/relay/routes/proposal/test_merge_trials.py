@@ -14,10 +14,10 @@ from relay.caller import View
 from relay.db.schema import tables
 from relay.domain.merging import trial, work
 from relay.domain.merging.work import Working
+from relay.domain.proposal import branches, proposal, versions
 from relay.memory import texts
 from relay.memory.outcomes import Outcomes
 from relay.memory.trees import Directories
-from relay.service.proposal import branches, proposal, versions
 from tests.relay.conftest import Relay
 from tests.relay.histories import Repository, ok, own
 from tests.relay.merges import apart, finalize, prepare, propose, put

@@ -18,10 +18,10 @@ from localstore.core.model.collaboration.review import Review, ReviewCreate, Rev
 from relay.caller import View
 from relay.domain.discussion import timeline
 from relay.domain.merging import trial
+from relay.domain.proposal import proposal as proposals
+from relay.domain.proposal import review as reviews
+from relay.domain.proposal import versions
 from relay.http.routing import serves
-from relay.service.proposal import proposal as proposals
-from relay.service.proposal import review as reviews
-from relay.service.proposal import versions
 
 FLAG = "TR_REPOS_ENABLED"
 

@@ -15,9 +15,9 @@ from localstore.core.model.collaboration.thread import (
 )
 from localstore.core.model.seal import PreparedSeals
 from relay.caller import View
+from relay.domain.proposal import suggestion
+from relay.domain.proposal import thread as threads
 from relay.http.routing import serves
-from relay.service.proposal import suggestion
-from relay.service.proposal import thread as threads
 
 FLAG = "TR_REPOS_ENABLED"
 SEALING = "TR_REPO_SEALING"

@@ -23,13 +23,13 @@ from relay.domain.discussion import sight
 from relay.domain.discussion.rows.thread import ThreadRow
 from relay.domain.history import content, sealed
 from relay.domain.live.epochs import Texts
+from relay.domain.proposal import mergeable, placing, states
+from relay.domain.proposal.applied import SUBJECT
 from relay.domain.protection import protection
 from relay.domain.sealing import seal
 from relay.domain.sealing.payload import check_message, draft
 from relay.domain.sealing.trees import Chain, Said, require_budget
 from relay.memory import trees
-from relay.service.proposal import mergeable, placing, states
-from relay.service.proposal.applied import SUBJECT
 
 
 async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> PreparedSeals:

@@ -14,9 +14,7 @@ from localstore.core.model.collaboration.review import Review
 from relay.base.actors import actor
 from relay.base.clock import rfc3339, rfc3339_or_none
 from relay.caller import View
-from relay.db.collaboration import auto_merge as autos
 from relay.db.collaboration import fork as forks
-from relay.db.collaboration import merge_trial as trials
 from relay.db.collaboration import proposal as rows
 from relay.db.collaboration import review as reviews
 from relay.db.collaboration.proposal import ProposalRow
@@ -25,8 +23,10 @@ from relay.db.engine.database import Row, Tx
 from relay.domain.checks import check
 from relay.domain.discussion import reaction_counts as reaction
 from relay.domain.discussion import sight, subject
+from relay.domain.proposal import verdict
+from relay.domain.proposal.rows import auto_merge as autos
+from relay.domain.proposal.rows import merge_trial as trials
 from relay.domain.protection import protection
-from relay.service.proposal import verdict
 
 
 async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Proposal]:

@@ -13,8 +13,8 @@ from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.domain.discussion import subject
 from relay.domain.discussion.subject import Subject
+from relay.domain.proposal import auto
 from relay.node import Node
-from relay.service.proposal import auto
 
 
 async def find(tx: Tx, view: View, number: str | int) -> ProposalRow:

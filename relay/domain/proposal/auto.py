@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from relay.caller import View
 from relay.db import seal as seals
-from relay.db.collaboration import auto_merge as rows
 from relay.db.engine.database import Author, Tx
+from relay.domain.proposal.rows import auto_merge as rows
 from relay.events.hub import Hub
 
 DROPPED = "proposal.auto_drop"

@@ -33,8 +33,8 @@ from relay.domain.discussion import posting, subject
 from relay.domain.forking import holding
 from relay.domain.forking.holding import Taken
 from relay.domain.history.ancestry import relation
-from relay.service.proposal import branches, elsewhere, review, states, versions, wire
-from relay.service.proposal.elsewhere import Head
+from relay.domain.proposal import branches, elsewhere, review, states, versions, wire
+from relay.domain.proposal.elsewhere import Head
 
 _CLOSES = re.compile(
     r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):? {1,3}#([1-9][0-9]{0,8})\b", re.IGNORECASE | re.ASCII

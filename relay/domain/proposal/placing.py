@@ -26,10 +26,10 @@ from relay.db import seal as seals
 from relay.db.collaboration import proposal as proposals
 from relay.domain.discussion.rows import thread as rows
 from relay.domain.discussion.rows.thread import ThreadRow
+from relay.domain.proposal import versions
 from relay.memory import texts as heavy
 from relay.memory import trees
 from relay.node import Node
-from relay.service.proposal import versions
 
 AT_ONCE = 200  # threads that are carried together
 STEPS = 64  # seals between two heads that are walked one by one

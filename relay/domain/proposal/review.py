@@ -16,7 +16,7 @@ from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.domain.discussion import posting, subject
 from relay.domain.discussion.subject import Subject
-from relay.service.proposal import pending, states, versions, wire
+from relay.domain.proposal import pending, states, versions, wire
 
 
 async def page(view: View, number: str, query: PageQuery) -> Page[Review]:

@@ -25,8 +25,8 @@ from relay.db.ref import RefRow
 from relay.domain.discussion.rows.thread import ThreadRow
 from relay.domain.history import content, sealed
 from relay.domain.live import frontier
+from relay.domain.proposal.placing import SEARCHED
 from relay.memory.lanes import Desk
-from relay.service.proposal.placing import SEARCHED
 
 CHANGED = 1000  # paths with unsealed changes beyond which a lost file's lines are not looked for
 

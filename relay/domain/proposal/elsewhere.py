@@ -25,8 +25,8 @@ from relay.db.engine.database import Author, Tx
 from relay.db.ref import RefRow
 from relay.db.repo import RepoRow
 from relay.domain.forking import holding
+from relay.domain.proposal import auto, states, versions
 from relay.node import Node
-from relay.service.proposal import auto, states, versions
 
 JOB = "fork_head"
 ATTEMPTS = 5  # to take what a branch has, while it moves

@@ -20,8 +20,8 @@ from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
 from relay.domain.discussion import subject
+from relay.domain.proposal import applied, auto, elsewhere, states, versions
 from relay.node import Node
-from relay.service.proposal import applied, auto, elsewhere, states, versions
 
 TRIALS = "merge_trials"  # the job that tries the merges into a branch that has moved
 

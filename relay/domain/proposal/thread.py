@@ -39,7 +39,7 @@ from relay.domain.discussion.rows import comment as comments
 from relay.domain.discussion.rows import thread as rows
 from relay.domain.discussion.rows.thread import ThreadRow
 from relay.domain.history import sealed
-from relay.service.proposal import live_places, placing, states, versions
+from relay.domain.proposal import live_places, placing, states, versions
 
 LINE_MAX = 1000  # seals of a branch, back from its head, whose lines can be commented on
 

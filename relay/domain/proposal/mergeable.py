@@ -14,8 +14,8 @@ from relay.db.collaboration.proposal import ProposalRow
 from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
 from relay.domain.checks import check
+from relay.domain.proposal import elsewhere, states, verdict, wire
 from relay.domain.protection import protection
-from relay.service.proposal import elsewhere, states, verdict, wire
 
 
 def require_open(row: ProposalRow) -> None:
