@@ -17,8 +17,10 @@ from relay.events.log import LEVEL, audience_of
 
 
 async def page(view: View, number: str, query: PageQuery) -> Page[TimelineItem]:
-    """The oldest first; what the caller may hear. Paths of threads may be hidden since: a filtered view hears
-    of none."""
+    """Events of an issue or a proposal, oldest first
+
+    Those that the caller may hear of. Paths of threads may be hidden since: a filtered view hears of none.
+    """
     hears = LEVEL[audience_of(view.role)]
     audiences = [name for name, level in LEVEL.items() if level <= hears]
     async with view.read() as tx:

@@ -23,6 +23,7 @@ FORM = 2  # of the compressed bytes: a download goes on where it stopped only if
 
 
 async def archive(view: View, sha: str) -> Reply:
+    """The whole tree at a seal as one gzip tarball"""
     sealed.require_plaintext(view)
     found = await sealed.seal(view, sha)
     view.node.streams.require(view.payer)

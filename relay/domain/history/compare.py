@@ -31,7 +31,10 @@ NOT_COMPARED = Patch(0, 0, "")
 
 
 async def compare(view: View, query: CompareQuery) -> Compare:
-    """Names are branches, tags or seal ids. A branch without a seal is not found."""
+    """Changes of head since the merge base
+
+    Names are branches, tags or seal ids. A branch without a seal is not found.
+    """
     base, head = query.base, query.head
     at = 0
     if query.cursor is not None:

@@ -136,6 +136,7 @@ async def lines(view: View, query: LogQuery) -> Page[SealLine]:
 
 
 async def seal(view: View, seal_id: str) -> Seal:
+    """One seal with its provenance, signature and key"""
     return _verified(view, await sealed.seal(view, seal_id))
 
 
@@ -363,7 +364,10 @@ def wire_entry(path: str, file: TreeEntry) -> TreeFile:
 
 
 async def blob(view: View, sha: str, path: str) -> Blob:
-    """A file with its content, unless that is over the inline limit."""
+    """A file at a seal with its content
+
+    The content is left out over the inline limit.
+    """
     found = await sealed.seal(view, sha)
     file = await sealed.entry(view, found.root, path)
     text = file.kind == "text"
@@ -384,7 +388,10 @@ async def blob(view: View, sha: str, path: str) -> Blob:
 
 
 async def raw(view: View, sha: str, path: str) -> Reply:
-    """The bytes of a file, with a media type that no browser executes."""
+    """The bytes of a file at a seal
+
+    With a media type that no browser executes.
+    """
     found = await sealed.seal(view, sha)
     file = await sealed.entry(view, found.root, path)
     headers = {

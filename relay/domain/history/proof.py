@@ -27,8 +27,11 @@ NAMED_AT_ONCE, NAMED_BYTES = 10_000, 130  # digests for which memory is reserved
 
 
 async def proof(view: View, sha: str) -> Reply:
-    """The directories of a seal that the caller sees, filtered, with their salts (`core.tree.proof`). A whole
-    view gets all of them, as far as the repository has them."""
+    """The directories of a seal that the caller sees, with which its tree is verified
+
+    They are filtered, with their salts (`core.tree.proof`). A whole view gets all of them, as far as the
+    repository has them.
+    """
     found = await sealed.seal(view, sha)
     sealed.require_plaintext(view)
     visible = await _visible(view, found.root)

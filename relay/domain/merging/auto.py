@@ -78,8 +78,11 @@ def register(node: Node) -> None:
 
 
 async def enable(view: View, number: str, body: MergeFinalizeRequest) -> Proposal:
-    """Keep a signed merge until nothing blocks it; a job then lands it, at once if nothing does now.
-    Repeatable. Raises BaseMoved, HeadMoved, NotMergeable, PrepareExpired."""
+    """Keep the signed merge of a proposal until nothing blocks it
+
+    A job then lands it, at once if nothing blocks it now. Repeatable. Raises BaseMoved, HeadMoved,
+    NotMergeable, PrepareExpired.
+    """
     seal.require_prepare_id(body.prepare_id)
     async with view.write() as tx:
         row = await states.find(tx, view, number)
@@ -117,7 +120,10 @@ async def enable(view: View, number: str, body: MergeFinalizeRequest) -> Proposa
 
 
 async def disable(view: View, number: str) -> Proposal:
-    """Without one, nothing changes."""
+    """Drop the signed merge of a proposal that waits
+
+    Without one, nothing changes.
+    """
     async with view.write() as tx:
         row = await states.find(tx, view, number)
         if await auto.forget(tx, view.repo.id, row.number) is not None:

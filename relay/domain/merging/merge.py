@@ -47,20 +47,29 @@ _DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
 
 
 async def merge(view: View, number: str, body: MergeFinalizeRequest) -> Proposal:
-    """Repeatable. Raises BaseMoved, HeadMoved, Draft, NotMergeable, PrepareExpired."""
+    """Land the signed merge of a proposal
+
+    Repeatable. Raises BaseMoved, HeadMoved, Draft, NotMergeable, PrepareExpired.
+    """
     seal.require_prepare_id(body.prepare_id)
     return await landing.carry_out(view, partial(_merged, view, number, body))
 
 
 async def update(view: View, number: str, body: UpdateFinalizeRequest) -> Proposal:
-    """Repeatable. Raises BaseMoved, HeadMoved, NotMergeable, PrepareExpired."""
+    """Land the signed merge of the base into the branch of a proposal
+
+    Repeatable. Raises BaseMoved, HeadMoved, NotMergeable, PrepareExpired.
+    """
     seal.require_prepare_id(body.prepare_id)
     return await landing.carry_out(view, partial(_updated, view, number, body))
 
 
 async def guarded(view: View, body: MergeRequest) -> shapes.Seal:
-    """Repeatable. BaseMoved, PrepareExpired; Draft or NotMergeable where a proposal of the same seal says
-    so."""
+    """Guarded two-parent merge
+
+    Repeatable. BaseMoved, PrepareExpired; Draft or NotMergeable where a proposal of the same seal says
+    so.
+    """
     seal.require_prepare_id(body.preview_id)
     return await landing.carry_out(view, partial(_guarded, view, body))
 

@@ -56,7 +56,10 @@ class _Task:
 
 
 async def merge(view: View, number: str, body: MergePrepareRequest) -> PreparedMerge:
-    """A proposal into its base. Raises BaseMoved, HeadMoved, Draft, MergeConflict, NotMergeable."""
+    """Compute the merge of a proposal and fix the bytes to sign
+
+    Raises BaseMoved, HeadMoved, Draft, MergeConflict, NotMergeable.
+    """
     if body.message is not None:
         check_message(body.message)
         if body.strategy == "rebase":
@@ -98,7 +101,7 @@ async def _merge(view: View, number: str, body: MergePrepareRequest, ready: Read
 
 
 async def update(view: View, number: str, body: UpdatePrepareRequest) -> PreparedMerge:
-    """The base of a proposal into its branch."""
+    """Compute the merge of the base into the branch of a proposal"""
     if body.message is not None:
         check_message(body.message)
     return await outside(view.node, view.me.account_id, partial(_update, view, number, body))
@@ -133,7 +136,10 @@ async def _update(view: View, number: str, body: UpdatePrepareRequest, ready: Re
 
 
 async def preview(view: View, body: PreviewRequest) -> Preview:
-    """A seal into a branch, as a seal with two parents that the session's own key will sign."""
+    """Preview of the guarded two-parent merge
+
+    A seal into a branch, as a seal with two parents that the session's own key will sign.
+    """
     if body.message is not None:
         check_message(body.message)
     return await outside(view.node, view.me.account_id, partial(_preview, view, body))

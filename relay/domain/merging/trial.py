@@ -29,7 +29,10 @@ AT_ONCE, EACH = 20, 5  # proposals of one base that its move tries: the newest, 
 
 
 async def get(view: View, number: str) -> Proposal:
-    """The proposal, its merge tried."""
+    """One proposal
+
+    Its merge is tried.
+    """
     async with view.read() as tx:
         row = await states.find(tx, view, number)
     if row.state == "open":

@@ -44,7 +44,10 @@ _PEOPLE = ("author", "assignee", "reviewer", "involves")
 
 
 async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
-    """The newest first, in a fixed number of statements."""
+    """Proposals, newest first
+
+    In a fixed number of statements.
+    """
     size = page_size(query.limit)
     async with view.read(snapshot=query.state == "all") as tx:
         wanted = await subject.filters(tx, view, query, _PEOPLE)
@@ -87,8 +90,11 @@ async def get(view: View, number: str) -> Proposal:
 
 
 async def create(view: View, body: ProposalCreate) -> Proposal:
-    """The head has seals that the base has not. Labels, assignees and reviewers need the rights to set them;
-    an author may ask for reviews."""
+    """Propose a branch for another
+
+    The head has seals that the base has not. Labels, assignees and reviewers need the rights to set them;
+    an author may ask for reviews.
+    """
     posting.require_short(body.body, "/body")
     if body.head == body.base:
         raise Invalid(_SAME, pointer="/base")
@@ -159,8 +165,11 @@ def _local(head: str) -> str:
 
 
 async def update(view: View, number: str, patch: ProposalPatch) -> Proposal:
-    """The text and base are the author's and the moderators', the state and whom to ask also of those who
-    triage, the draft flag also of those who write, labels and assignees are for those who triage."""
+    """Edit, close, reopen, retarget, label or assign a proposal, or ask for reviews
+
+    The text and base are the author's and the moderators', the state and whom to ask also of those who
+    triage, the draft flag also of those who write, labels and assignees are for those who triage.
+    """
     if patch.body is not None:
         posting.require_short(patch.body, "/body")
     async with view.write() as tx:
@@ -197,6 +206,7 @@ async def add_label(view: View, number: str, name: str, create: bool) -> Proposa
 
 
 async def remove_label(view: View, number: str, name: str) -> Proposal:
+    """Take a label off a proposal"""
     async with view.write() as tx:
         old = states.subject_of(await states.find(tx, view, number))
         await subject.unlabel(tx, view, old, [name])

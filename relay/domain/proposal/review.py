@@ -20,7 +20,7 @@ from relay.domain.proposal import pending, states, versions, wire
 
 
 async def page(view: View, number: str, query: PageQuery) -> Page[Review]:
-    """The oldest first."""
+    """Reviews of a proposal, oldest first"""
     async with view.read() as tx:
         row = await states.find(tx, view, number)
     await versions.settle(view.node, view.repo.id, row.number)
@@ -30,8 +30,11 @@ async def page(view: View, number: str, query: PageQuery) -> Page[Review]:
 
 
 async def create(view: View, number: str, body: ReviewCreate) -> Review:
-    """About the newest version, with the comments on lines that wait for it. A verdict of somebody with a
-    role replaces their last one."""
+    """Review the newest version of a proposal
+
+    The comments on lines that wait for it come with it. A verdict of somebody with a role replaces
+    their last one.
+    """
     posting.require_short(body.body, "/body")
     me = view.me.account_id
     async with view.write(account_name(me)) as tx:

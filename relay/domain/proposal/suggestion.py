@@ -33,8 +33,11 @@ from relay.memory import trees
 
 
 async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> PreparedSeals:
-    """Fix the bytes of the seal; `seals/finalize` lands it. Raises SuggestionMoved where the lines are not
-    those that were commented on, SuggestionsOverlap, HeadMoved, BranchProtected."""
+    """Fix the bytes of one seal of suggestions, to be signed and landed by seals/finalize
+
+    Raises SuggestionMoved where the lines are not those that were commented on, SuggestionsOverlap,
+    HeadMoved, BranchProtected.
+    """
     if body.message is not None:
         check_message(body.message)
     sealed.require_plaintext(view)

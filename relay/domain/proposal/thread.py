@@ -45,7 +45,10 @@ LINE_MAX = 1000  # seals of a branch, back from its head, whose lines can be com
 
 
 async def page(view: View, number: str, query: ThreadQuery) -> Page[Thread]:
-    """The oldest first, each with its comments."""
+    """Threads on lines of a proposal, the oldest first
+
+    Each with its comments.
+    """
     async with view.read() as tx:
         n = (await states.find(tx, view, number)).number
     await placing.settle(view.node, view.repo.id, n)
@@ -80,8 +83,11 @@ async def page(view: View, number: str, query: ThreadQuery) -> Page[Thread]:
 
 
 async def create(view: View, number: str, body: ThreadCreate) -> Thread:
-    """A thread on lines that a version of the proposal has, wherever they are by now. Invalid for lines or a
-    seal that it has not; a path that is hidden has none."""
+    """Comment on lines of a proposal, or suggest other lines
+
+    The lines are those of a version of the proposal, wherever they are by now. Raises Invalid for lines or a
+    seal that it has not; a path that is hidden has none.
+    """
     posting.require_short(body.body, "/body")
     if body.suggestion is not None:
         posting.require_short(body.suggestion, "/suggestion")
@@ -116,7 +122,10 @@ async def create(view: View, number: str, body: ThreadCreate) -> Thread:
 
 
 async def comment(view: View, number: str, thread: str, body: ThreadComment) -> Comment:
-    """An answer. To a thread that waits for a review it waits as well."""
+    """Answer in a thread
+
+    To a thread that waits for a review it waits as well.
+    """
     posting.require_short(body.body, "/body")
     async with view.write(account_name(view.me.account_id)) as tx:
         row = await states.find(tx, view, number)
@@ -131,7 +140,10 @@ async def comment(view: View, number: str, thread: str, body: ThreadComment) -> 
 
 
 async def update(view: View, number: str, thread: str, patch: ThreadPatch) -> Thread:
-    """Resolve it, or open it again: who began it, who wrote the proposal, and who may write."""
+    """Resolve a thread, or open it again
+
+    For who began it, who wrote the proposal, and who may write.
+    """
     async with view.write() as tx:
         row = await states.find(tx, view, number)
         found = await sight.find(tx, view, row.number, thread)
