@@ -105,7 +105,7 @@ async def test_a_kill_between_the_condition_and_the_landing_lands_after_a_restar
     async with opened(tmp_path):
         pass
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.relay.service.test_merge_crash", str(tmp_path), "waiting"],
+        [sys.executable, "-m", "tests.relay.domain.merging.test_merge_crash", str(tmp_path), "waiting"],
         stdout=subprocess.PIPE,
     )
     assert process.stdout is not None
@@ -133,7 +133,8 @@ async def test_a_kill_before_the_commit_merges_nothing(tmp_path: Path) -> None:
     async with opened(tmp_path):
         pass  # the database outlives the process
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.relay.service.test_merge_crash", str(tmp_path)], stdout=subprocess.PIPE
+        [sys.executable, "-m", "tests.relay.domain.merging.test_merge_crash", str(tmp_path)],
+        stdout=subprocess.PIPE,
     )
     assert process.stdout is not None
     line = await asyncio.to_thread(process.stdout.readline)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from localstore.core.encoding import b64u, unb64u
+from tests.relay.domain.merging.test_merge import refused, state
 from tests.relay.histories import Repository, ok, own
 from tests.relay.merges import apart, finalize, merge, prepare
-from tests.relay.routes.proposal.test_merge import refused, state
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from sqlalchemy import func, select
 from relay.db.schema.seal import blame_cache
 from tests.depth import DEEP, rounds
 from tests.relay.conftest import Account, Relay
+from tests.relay.domain.history.real_git import Git, owners
 from tests.relay.histories import create
-from tests.relay.routes.history.real_git import Git, owners
 
 SEALS = 30
 WORDS = ("alpha", "beta", "gamma", "delta", "}", "", "return")

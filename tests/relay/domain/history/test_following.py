@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from tests.relay.conftest import Account, Relay
+from tests.relay.domain.history.test_blame import Git, owners
 from tests.relay.histories import Repository, create, ok
-from tests.relay.routes.history.test_blame import Git, owners
 
 SEALS = 25
 NAMES = ("a.txt", "b.txt", "d/a.txt", "d/c.txt", "e/f.txt")

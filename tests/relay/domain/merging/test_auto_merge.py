@@ -18,10 +18,10 @@ from relay.domain.sealing import seal
 from tests.patience import PATIENCE
 from tests.relay import merges
 from tests.relay.domain.checks.runs import run
+from tests.relay.domain.merging.test_merge_races import BOTH, OURS, Place, at_once, landed, place
 from tests.relay.histories import ok
 from tests.relay.merges import files, merge, propose
 from tests.relay.rights.waiting import Write
-from tests.relay.routes.proposal.test_merge_races import BOTH, OURS, Place, at_once, landed, place
 from tests.relay.world import name
 
 __all__ = ["place"]

@@ -10,8 +10,8 @@ import pytest
 
 from relay.domain.history import history_pack
 from tests.relay.conftest import Account, Relay
+from tests.relay.domain.history.test_history import unpack
 from tests.relay.histories import create
-from tests.relay.routes.history.test_history import unpack
 
 
 @pytest.fixture(scope="module")

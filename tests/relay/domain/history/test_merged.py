@@ -14,8 +14,8 @@ from sqlalchemy import update
 from relay.db.schema.seal import seal
 from tests.depth import rounds
 from tests.relay.conftest import Account, Relay
+from tests.relay.domain.history.real_git import Git, owners
 from tests.relay.histories import Repository, create, ok
-from tests.relay.routes.history.real_git import Git, owners
 
 FILES = ("f.txt", "d/g.txt", "d/h.txt")
 BRANCHES = ("main", "one", "two")

@@ -19,9 +19,9 @@ from relay.memory import texts
 from relay.memory.outcomes import Outcomes
 from relay.memory.trees import Directories
 from tests.relay.conftest import Relay
+from tests.relay.domain.merging.test_merge import refused
 from tests.relay.histories import Repository, ok, own
 from tests.relay.merges import apart, finalize, prepare, propose, put
-from tests.relay.routes.proposal.test_merge import refused
 
 MINE, THEIRS = {"page": put(5, b"mine")}, {"page": put(5, b"theirs")}
 
