@@ -38,7 +38,7 @@ def details(installed: Installed) -> dict[str, Any]:
 
 def digest(installed: Installed) -> str:
     """Of the record, so that two names of one file with other parameters differ."""
-    record = installed.record
+    record = msgspec.structs.replace(installed.record, source=None)
     if record == type(record)(model=record.model, modified_at=record.modified_at):
         return record.model
     return hashlib.sha256(msgspec.json.encode(record)).hexdigest()

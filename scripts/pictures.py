@@ -1,6 +1,7 @@
 """Pictures of the app's screens, for looking at them.
 
     python -m scripts.pictures FOLDER [--size 80x24 --size 140x40] [--theme terminal] [--only issues]
+        [--colours 16]
 
 It makes its own relay, a repository with issues, a proposal and checks, and draws what a terminal emulator
 shows as PNG. Fonts are those of the machine (DejaVu Sans Mono).
@@ -16,6 +17,7 @@ from pathlib import Path
 import pyte
 from PIL import Image, ImageDraw, ImageFont
 
+from localstore.core.model import repo as repos
 from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration import label as labels
 from localstore.core.model.collaboration.issue import CommentBody, IssueCreate
@@ -40,6 +42,12 @@ COLOURS = {
     "white": "#e5e5e5",
     "brightblack": "#767676",
     "brightblue": "#3b8eea",
+    "brightred": "#f14c4c",
+    "brightgreen": "#23d18b",
+    "brightbrown": "#f5f543",
+    "brightmagenta": "#d670d6",
+    "brightcyan": "#29b8db",
+    "brightwhite": "#ffffff",
 }
 TITLES = (
     "Connection pool leaks when a stream is abandoned",
@@ -50,6 +58,15 @@ TITLES = (
     "Redirect from https to http should warn",
     "Cookies with SameSite=None are dropped",
     "Add type stubs for `httpx.Auth` flows",
+)
+LABELS = {"perf": "0e8a16", "bug": "d73a4a", "docs": "0075ca", "good first issue": "7057ff"}
+RUNS = (
+    ("lint", "--conclusion", "failure", "--summary", "**Two** lines are too long:\n\n- `pool.py:3`"),
+    ("unit", "--conclusion", "success", "--summary", "212 passed"),
+    ("docs", "--conclusion", "skipped"),
+    ("wheels", "--conclusion", "cancelled"),
+    ("types", "--status", "in_progress"),
+    ("fuzz", "--status", "queued"),
 )
 BODY = """## What happened
 
@@ -89,8 +106,24 @@ SCREENS = {
     "proposal": "\r3p\r",
     "files": "\r3p\r\r",
     "workflows": "\r4",
+    "releases": "\r5",
+    "history": "\r2h",
+    "settings": "\r8",
+    "refs": "\rb",
+    "new": "\r3aStalls\r",
+    "merge": "\r3p\rM",
     "inbox": "i",
 }
+
+
+ENVIRONMENTS = {
+    "256": {"TERM": "xterm-256color"},
+    "16": {"TERM": "xterm-16color"},
+    "none": {"TERM": "xterm-256color", "NO_COLOR": "1"},
+    "dark": {"TERM": "xterm-256color", "COLORFGBG": "15;0"},
+    "true": {"TERM": "xterm-256color", "COLORTERM": "truecolor"},
+}
+"""What the terminal can: 256 colours, 16, none; 256 with a background that is known; all."""
 
 
 def furnish(api: Api, base: Path, env: dict[str, str]) -> Path:
@@ -101,10 +134,10 @@ def furnish(api: Api, base: Path, env: dict[str, str]) -> Path:
         {"README.md": BODY.replace("##", "#", 1).encode(), "src/pool.py": b"def take():\n    return 1\n"},
     )
     svc(folder, env, "push", "-m", "Keep connections")
-    for name in ("perf", "bug", "docs"):
-        api.send(labels.CREATE, LabelCreate(name=name), id=repo_id)
+    for name, colour in LABELS.items():
+        api.send(labels.CREATE, LabelCreate(name=name, color=colour), id=repo_id)
     for number, title in enumerate(TITLES):
-        names = [("perf", "bug", "docs")[number % 3]] if number % 4 else []
+        names = [*LABELS][number % 3 : number % 3 + number % 4]
         api.send(issues.CREATE, IssueCreate(title=title, body=BODY, labels=names), id=repo_id)
     said = CommentBody(body="It does so here too:\n\n1. start\n2. *wait*")
     api.send(issues.COMMENT, said, id=repo_id, n=str(len(TITLES)))
@@ -114,8 +147,26 @@ def furnish(api: Api, base: Path, env: dict[str, str]) -> Path:
     svc(folder, env, "push", "-m", "Close abandoned streams")
     svc(folder, env, "pr", "create", "-t", "Close abandoned streams", "-b", BODY)
     svc(folder, env, "switch", "main")
-    svc(folder, env, "repo", "run", "create", "lint", "--conclusion", "failure", "--summary", "**Two** lines")
+    for name, *how in RUNS:
+        svc(folder, env, "repo", "run", "create", name, *how)
+    svc(folder, env, "repo", "release", "create", "v1.0", "-n", "## Fixed\n\n- streams\n- cookies")
+    friend(api, env, repo_id)
     return folder
+
+
+def friend(api: Api, env: dict[str, str], repo_id: str) -> None:
+    """Somebody else writes to the account."""
+    with tempfile.TemporaryDirectory() as home:
+        theirs = {**env, "SVC_HOME": home}
+        svc(Path(home), theirs, "login", "--device-key", "--handle", "maria")
+        full_name = api.send(repos.GET, id=repo_id).full_name
+        where = ["-R", full_name]
+        svc(Path(home), env, "repo", "collaborator", "add", "maria", "--role", "write", *where)
+        svc(Path(home), theirs, "repo", "invite", "accept", full_name)
+        svc(Path(home), theirs, "issue", "comment", "3", "-b", "I see this too, @bench", *where)
+        svc(Path(home), theirs, "issue", "edit", "4", "--add-assignee", "bench", *where)
+        svc(Path(home), theirs, "issue", "comment", "5", "-b", "Why?", *where)
+        svc(Path(home), theirs, "pr", "comment", str(len(TITLES) + 1), "-b", "Nice", *where)
 
 
 def drawn(screen: pyte.Screen) -> Image.Image:
@@ -151,6 +202,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--size", action="append", default=[])
     parser.add_argument("--theme", action="append", default=[])
+    parser.add_argument("--colours", default="256", choices=sorted(ENVIRONMENTS))
     parser.add_argument("--only", action="append", default=[], choices=sorted(SCREENS))
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
@@ -165,12 +217,14 @@ def main() -> None:
                 for size in given.size or ["80x24", "100x30", "140x40"]:
                     width, height = map(int, size.split("x"))
                     for name in given.only or SCREENS:
-                        terminal = Terminal([program, "tui", "--theme", theme], folder, width, height, env)
+                        its = {**env, **ENVIRONMENTS[given.colours]}
+                        terminal = Terminal([program, "tui", "--theme", theme], folder, width, height, its)
                         terminal.shows("httpx")
                         for key in SCREENS[name]:
                             terminal.keys(key)
                         terminal.read(0.8)
-                        drawn(terminal.screen).save(given.folder / f"{name}-{theme}-{size}.png")
+                        file = f"{name}-{theme}-{given.colours}-{size}.png"
+                        drawn(terminal.screen).save(given.folder / file)
                         terminal.kill()
     print(f"pictures in {given.folder}")
 

@@ -28,6 +28,7 @@ from tui.actions import EVERYWHERE, Action, remap
 from tui.client import Client, sentence, state_after
 from tui.colouring import COLOURING
 from tui.commands import Commands
+from tui.display.hyperlinks import terminal_opens
 from tui.display.screen import Over
 from tui.drafts import Drafts
 from tui.images.protocol import Way
@@ -36,7 +37,7 @@ from tui.machine import NOWHERE, Machine, Place
 from tui.offers import OFFERS
 from tui.reads import Read
 from tui.sending import Sending
-from tui.theme import BACKGROUNDS, THEMES
+from tui.theme import BACKGROUNDS, THEMES, selected
 from tui.widgets.picture import over
 
 T = TypeVar("T")
@@ -81,8 +82,25 @@ class SvcApp(News, inherit_bindings=False):
         self.entries: list[QueuedAction] = []  # of the outbox, as of the last change
         self.pressed = ""  # the key whose action runs
         self._painted = False
+        self._selected = ("", "")  # a theme and the role of the cursor's line in it
+        self.shares: dict[str, int] = {}  # hundredths of the width that a list takes, by its name
+        self._opens_links = terminal_opens(os.environ)
         self.broken: Exception | None = None
         self.animation_level = "none"
+
+    @property
+    def selected(self) -> str:
+        """The role of the line under a cursor."""
+        if self._selected[0] != self.colours:
+            ground = os.environ.get("COLORFGBG", "")
+            role = selected(self.colours, self.console.color_system, self.no_color, ground)
+            self._selected = self.colours, role
+        return self._selected[1]
+
+    @property
+    def opens_links(self) -> bool:
+        """Whether the terminal opens links by itself. A page says nothing of its own in the environment."""
+        return self._opens_links and not self.is_web
 
     def over(self) -> Over | None:
         return over(self.screen, self.images)

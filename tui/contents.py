@@ -5,6 +5,8 @@ client.fetch(contents.tree(repo_id, seal, "src"))
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from localstore.core.errors import NotFound
@@ -52,6 +54,10 @@ from svc.api import Api
 from tui.listed import ListedIssue, ListedProposal, listed
 from tui.reads import Read
 
+if TYPE_CHECKING:
+    from svc.flows.templates import Template
+
+RECENT = 20  # seals that a preview of a branch lists
 HISTORY = 200  # seals that a history lists
 ISSUES = 10_000  # issues that a list holds
 COMMENTS = 1_000  # of one issue
@@ -72,6 +78,16 @@ def seal(repo_id: str, seal_id: str) -> Read[SealSummary]:
         SealSummary,
         lambda api: next(iter(api.items(histories.COMMITS, query, limit=1, id=repo_id))),
         final=True,
+    )
+
+
+def recent(repo_id: str, ref: str) -> Read[list[SealSummary]]:
+    """The newest seals of a branch or tag, if it has any."""
+    query = CommitsQuery(ref=ref)
+    return Read(
+        f"repos/{repo_id}/recent/{ref}",
+        list[SealSummary],
+        lambda api: list(api.items(histories.COMMITS, query, limit=RECENT, id=repo_id)),
     )
 
 
@@ -159,6 +175,17 @@ def _named(query: msgspec.Struct) -> str:
     """The key of a query: its state alone, or all that it asks for."""
     asked = {name: value for name, value in msgspec.structs.asdict(query).items() if value is not None}
     return str(asked["state"]) if len(asked) == 1 else msgspec.json.encode(asked).decode()
+
+
+def issue_templates(repo_id: str, seal_id: str) -> Read[list[Template]]:
+    def call(api: Api) -> list[Template]:
+        from svc.flows.templates import in_seal
+
+        return in_seal(api, repo_id, seal_id)
+
+    from svc.flows.templates import Template
+
+    return Read(f"repos/{repo_id}/issue_templates/{seal_id}", list[Template], call, final=True)
 
 
 def issue(repo_id: str, number: int) -> Read[Issue]:

@@ -311,6 +311,8 @@ def _filtered(
     lines = [
         f"filter: {typed}" if typed else f"/ takes {' '.join(f'{name}:' for name in WORDS[what.lower()])}"
     ]
+    if not left:
+        lines.append(f"no {what.lower()} match; / changes the filter" if typed else f"no open {what.lower()}")
     return Page(f"{what} of {safe(repo.full_name)}, {len(left)}", lines, left, search)
 
 

@@ -61,6 +61,12 @@ def ago(text: str, now: float) -> str:
     return safe(age(text, datetime.fromtimestamp(now, UTC))) if text else ""
 
 
+def brief(text: str, now: float) -> str:
+    """A time as narrow rows say it: `2h`, `23m`, `now`."""
+    words = ago(text, now).removesuffix(" ago").replace("just now", "now")
+    return words.replace(" min", "m").replace(" h", "h").replace(" d", "d")
+
+
 def wrapped(text: str, width: int) -> list[str]:
     """A text of several lines, made safe, each line broken between words where it is wider than `width`
     cells. Lines keep their indentation, and go on below their first word."""

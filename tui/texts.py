@@ -123,6 +123,12 @@ def timed(work: Callable[[], T]) -> tuple[T | None, bool]:
     return within(SECONDS, whole), not done
 
 
+def first_words(text: str) -> str:
+    """The first line of a Markdown text without its signs, for a row."""
+    first = text.strip().partition("\n")[0]
+    return first.lstrip("#*-> ").replace("**", "").replace("`", "").rstrip()
+
+
 def is_markdown(path: str) -> bool:
     """Whether a file of this name is shown as Markdown."""
     return path.casefold().endswith(MARKDOWN)

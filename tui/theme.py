@@ -6,9 +6,11 @@ a glyph and a word, for NO_COLOR and colour blindness.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
+from rich.color import Color
 from rich.style import Style
 
 ROLES: Final = [
@@ -20,6 +22,10 @@ ROLES: Final = [
     "warn",
     "bad",
     "cursor",
+    "reversed",
+    "selected",
+    "selected_light",
+    "resting",
     "tab",
     "marker",
     "gutter",
@@ -51,14 +57,71 @@ ROLES: Final = [
 ]
 
 
-def _styles(background: str | None, colours: Mapping[str, str]) -> dict[str, Style]:
-    """A style for each role; `colours` in Rich's words, "" for the terminal's text colour."""
-    base = Style.parse(f"on {background}") if background else Style()
-    return {role: base + Style.parse(colours.get(role) or "none") for role in ROLES}
+FAINT: Final = frozenset({"dim", "gutter", "line", "comment", "quote", "struck", "tab"})
+"""Roles that the line of the cursor shows as text, because its tint would swallow them."""
+
+_LABEL = re.compile(r"label ([0-9a-f]{6})")
+_LABELS = 500  # colours of labels that are kept
+_SEEN = 1.6  # the least contrast of a label's dot
 
 
-THEMES: Final[dict[str, dict[str, Style]]] = {
-    "terminal": _styles(
+class Styles(dict[str, Style]):
+    """The style of each role. The role `label d73a4a` is that colour; where the background swallows it, the
+    colour of faint text."""
+
+    def __init__(self, background: str | None, colours: Mapping[str, str]) -> None:
+        """`colours` in Rich's words, "" for the terminal's text colour."""
+        self._base = Style.parse(f"on {background}") if background else Style()
+        super().__init__((role, self._base + Style.parse(colours.get(role) or "none")) for role in ROLES)
+
+    def __missing__(self, role: str) -> Style:
+        found = _LABEL.fullmatch(role)
+        if found is None:
+            raise KeyError(role)
+        if len(self) > len(ROLES) + _LABELS:
+            for label in [name for name in self if name not in ROLES]:
+                del self[label]
+        colour, ground = Color.parse(f"#{found[1]}"), self._base.bgcolor
+        swallowed = ground is not None and contrast(colour, ground) < _SEEN
+        style = self["dim"] if swallowed else self._base + Style.from_color(colour)
+        self[role] = style
+        return style
+
+
+def label_role(colour: str) -> str:
+    """The role of a label's dot; `colour`: its six hex digits."""
+    role = f"label {colour.lower()}"
+    return role if _LABEL.fullmatch(role) else "name"
+
+
+def contrast(one: Color, other: Color) -> float:
+    """The contrast of two colours, as WCAG 2 counts it: 1 to 21."""
+    dark, bright = sorted((_luminance(one), _luminance(other)))
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: Color) -> float:
+    parts = [value / 255 for value in colour.get_truecolor()]
+    red, green, blue = (v / 12.92 if v <= 0.03928 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def selected(colours: str, system: str | None, no_color: bool, colorfgbg: str) -> str:
+    """The role of the cursor's line: a tint that leaves the colours, where the terminal has 256 of them and
+    the background is known; else all of it reversed. `colorfgbg`: what the terminal says of its own colours,
+    such as `15;0`."""
+    if no_color or system not in ("256", "truecolor"):
+        return "reversed"
+    if colours != "terminal":
+        return "selected"
+    ground = colorfgbg.rpartition(";")[2]
+    if not ground.isdecimal():
+        return "reversed"
+    return "selected" if int(ground) in (*range(7), 8) else "selected_light"
+
+
+THEMES: Final[dict[str, Styles]] = {
+    "terminal": Styles(
         None,
         {
             "dim": "bright_black",
@@ -68,6 +131,10 @@ THEMES: Final[dict[str, dict[str, Style]]] = {
             "warn": "yellow",
             "bad": "red",
             "cursor": "default reverse",
+            "reversed": "default reverse",
+            "selected": "bold on color(236)",
+            "selected_light": "bold on color(254)",
+            "resting": "bold",
             "tab": "bold reverse",
             "marker": "cyan",
             "gutter": "bright_black",
@@ -96,7 +163,7 @@ THEMES: Final[dict[str, dict[str, Style]]] = {
             "link": "underline bright_blue",
         },
     ),
-    "dark": _styles(
+    "dark": Styles(
         "#16181d",
         {
             "text": "#d5d8df",
@@ -107,6 +174,9 @@ THEMES: Final[dict[str, dict[str, Style]]] = {
             "warn": "#e0b060",
             "bad": "#ff7a70",
             "cursor": "#ffffff on #2d4f76",
+            "reversed": "#d5d8df reverse",
+            "selected": "bold on #303030",
+            "resting": "bold",
             "tab": "bold #16181d on #6cb6ff",
             "marker": "#6cb6ff",
             "gutter": "#7b8290",
@@ -137,7 +207,7 @@ THEMES: Final[dict[str, dict[str, Style]]] = {
             "link": "underline #7fb8f5",
         },
     ),
-    "light": _styles(
+    "light": Styles(
         "#fbfbf9",
         {
             "text": "#22252b",
@@ -148,6 +218,9 @@ THEMES: Final[dict[str, dict[str, Style]]] = {
             "warn": "#8a5a00",
             "bad": "#b3261e",
             "cursor": "#000000 on #cfe3f8",
+            "reversed": "#22252b reverse",
+            "selected": "bold on #e4e4e4",
+            "resting": "bold",
             "tab": "bold #ffffff on #0b5cad",
             "marker": "#0b5cad",
             "gutter": "#6a707c",
@@ -178,7 +251,7 @@ THEMES: Final[dict[str, dict[str, Style]]] = {
             "link": "underline #0b5cad",
         },
     ),
-    "contrast": _styles(
+    "contrast": Styles(
         "#000000",
         {
             "text": "#ffffff",
@@ -189,6 +262,9 @@ THEMES: Final[dict[str, dict[str, Style]]] = {
             "warn": "bold #ffff00",
             "bad": "bold #ff6060",
             "cursor": "bold #000000 on #ffff00",
+            "reversed": "bold #ffffff reverse",
+            "selected": "bold #000000 on #ffff00",
+            "resting": "bold",
             "tab": "bold #000000 on #00ffff",
             "marker": "bold #ffff00",
             "gutter": "#d0d0d0",

@@ -175,7 +175,7 @@ def _read(folder: Path, name: str, kind: type[FileT]) -> FileT:
         value = msgspec.json.decode(path.read_bytes(), type=kind)
     except FileNotFoundError:
         raise NotLinked(str(folder)) from None
-    except (OSError, msgspec.MsgspecError, UnicodeError) as error:
+    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise LinkDamaged(path, str(error)) from None
     if value.v != 1:
         raise LinkDamaged(path, f"it has version {value.v}; this svc reads version 1")

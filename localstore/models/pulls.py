@@ -49,7 +49,9 @@ def pull_blob(models: Models, key: str, find: Callable[[], str | None], work: Wo
                 here = find()
                 if here is not None:
                     return here
-                return work(folder / f"{key}.part", _Written(folder / f"{key}.progress", report))
+                sha256 = work(folder / f"{key}.part", _Written(folder / f"{key}.progress", report))
+                (folder / f"{key}.progress").unlink(missing_ok=True)
+                return sha256
         except AlreadyLocked:
             with suppress(OSError, msgspec.MsgspecError):
                 seen = msgspec.json.decode((folder / f"{key}.progress").read_bytes(), type=Progress)

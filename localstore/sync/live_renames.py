@@ -95,7 +95,9 @@ def _as_made(copy: WorkingCopy, now: TreeEntry, path: str, gen: int, names: Coll
 def take_along(copy: WorkingCopy, old: str, new: str) -> None:
     """Bring the edit of the file `old`, which the branch removed, into the file that it became, and remove
     it. Where it does not fit, the edited file becomes a conflict copy."""
-    entry, target = copy.entries[old], copy.entries.get(new)
+    entry, target = copy.entries.get(old), copy.entries.get(new)
+    if entry is None:
+        return  # it was moved aside with its folder, where the branch has a file
     taken = False
     if target is not None and target.kind == entry.kind == "text":
         taken = _take_text(copy, entry, target)

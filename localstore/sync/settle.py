@@ -116,6 +116,7 @@ def settle(copy: WorkingCopy, wanted: Iterable[str]) -> None:
         capture(copy, todo)
         todo = [path for path in todo if not _is_settled(copy, path)]
         changes = [change for path in todo for change in _change(copy, path)]
+        changes = [change for change in changes if change.path in copy.entries]  # not moved aside since
         for batch in _batches(copy, changes):
             _apply(copy, batch)
         if not todo:

@@ -96,7 +96,7 @@ def handler_of(route: Route, node: Node) -> Handle:
                 arguments["view"] = caller = await view_of(operation, caller, params["id"])
             _require_node_can(operation, node)
             if route.query:
-                arguments["query"] = _query(request, route.query)
+                arguments["query"] = _query(request, route.query, strict=route.path.startswith("/api/"))
             arguments["body"] = _body(request, route, body, decode_body) if decode_body else None
             arguments["upload"] = incoming
             wanted = {parameter: arguments[name] for parameter, name in filled.items()}
@@ -316,11 +316,16 @@ def _segment(raw: str) -> str:
     return value
 
 
-def _query(request: Request, shape: type[msgspec.Struct]) -> msgspec.Struct:
+def _query(request: Request, shape: type[msgspec.Struct], strict: bool) -> msgspec.Struct:
+    """The query. `strict`: it has no parameters that its route does not know, so that a misspelt filter or
+    guard is not taken for none. Pages are linked to with parameters of others."""
+    known = shape.__struct_encode_fields__ if strict else None
     found: dict[str, str] = {}
     for name, value in request.get_query_args(keep_blank_values=True):
         if name in found:
             raise Invalid(f"the query parameter {name[:40]!r} is given twice")
+        if known is not None and name not in known:
+            raise Invalid(f"the query has no parameter {name[:40]!r}; it has {', '.join(known)}")
         if "\ufffd" in value:
             raise Invalid(f"the query parameter {name[:40]!r} is not UTF-8")
         found[name] = value

@@ -6,6 +6,7 @@ import os
 import queue
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -122,7 +123,8 @@ class Watched(Editing):
             why = self._loop()
             self._keep_last()
         except Exception as error:  # a bug ends this folder, not the others
-            self._log(f"{self.root}: {type(error).__name__}: {error}")
+            at = traceback.extract_tb(error.__traceback__)[-1]
+            self._log(f"{self.root}: {type(error).__name__}: {error} ({at.filename}, line {at.lineno})")
             why = f"something broke inside svc ({type(error).__name__}: {error})"
         finally:
             if self._line is not None:

@@ -183,7 +183,7 @@ class Steps:
             raise
         self._work.frames.forget()
         if copy.moved_back is not None:
-            self._say("trouble", detail=moved_back_words(copy))
+            self._say("trouble", detail=f"{moved_back_words(copy)}, and is sent again")
             copy.moved_back = None
         self._last_seal = copy.last_seal
         for path in done.changed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +33,7 @@ from localstore.sync.owning import Turn, opened
 from localstore.sync.reconcile import attach_lanes
 from localstore.sync.remote import Remote, connect
 from localstore.sync.transfer.chunked_download import clear, download
+from localstore.sync.transfer.fill import KnownFile
 from localstore.sync.transfer.transport import Transport
 from localstore.sync.working_copy import SEALED_AT, WorkingCopy
 from svc.flows.common import ConflictCopy, conflict_copies
@@ -73,13 +74,16 @@ def clone(
     folder: Path,
     key: DeviceKey | None = None,
     progress: Progress = silent,
+    known_files: Callable[[int], Iterable[KnownFile]] = lambda size: (),
 ) -> Cloned:
     """Verify the head and write its files. With the key of a writer, the folder is also ready to push.
+    `known_files`: files of this machine that may hold chunks of a large file of that size.
 
     Raises FolderNotEmpty, except for an interrupted clone of the same branch, which continues.
     """
     _claim(folder, repo, home)
     with opened(folder, home, transport, key, progress=progress, turn=Turn("svc repo clone")) as copy:
+        copy.known_files = known_files
         now = transport.ref()
         head = now.head
         with copy.db.step():

@@ -73,7 +73,7 @@ def moved_back_words(copy: WorkingCopy) -> str:
     seal = f" since seal {copy.moved_back[:12]}" if copy.moved_back else ""
     return (
         f"{copy.repo.branch} on the server is older than what it had confirmed here, as after the server was "
-        f"restored from a backup. What this folder has{seal} counts as edits, and is sent again"
+        f"restored from a backup. What this folder has{seal} counts as edits"
     )
 
 

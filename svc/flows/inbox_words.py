@@ -19,6 +19,39 @@ _SAID: Final[dict[str, str]] = {
     "webhook.disable": "a webhook was switched off",
 }
 
+_HAPPENED: Final[dict[str, str]] = {
+    "issue.create": "{who} opened it",
+    "issue.edit": "{who} edited it",
+    "issue.close": "{who} closed it",
+    "issue.reopen": "{who} opened it again",
+    "issue.assign": "{who} assigned it",
+    "comment.create": "{who} commented",
+    "comment.edit": "{who} edited a comment",
+    "thread.create": "{who} commented on a line",
+    "thread.comment": "{who} answered on a line",
+    "thread.edit": "{who} edited a comment",
+    "proposal.create": "{who} proposed it",
+    "proposal.edit": "{who} edited it",
+    "proposal.close": "{who} closed it",
+    "proposal.reopen": "{who} opened it again",
+    "proposal.merge": "{who} merged it",
+    "proposal.assign": "{who} assigned it",
+    "proposal.auto_drop": "it does not merge by itself any more",
+    "review.request": "{who} asks for a review",
+    "review.create": "{who} reviewed it",
+    "run.create": "a check failed, says {who}",
+    "run.update": "a check failed, says {who}",
+}
+
+
+def happened(one: InboxItem) -> str:
+    """What somebody did last to an issue or a proposal; "" if the server does not say, or if the row itself
+    says so."""
+    words = _HAPPENED.get(one.event or "") if one.subject.number is not None else None
+    if words is None:
+        return ""
+    return words.format(who="somebody" if one.actor is None else f"@{one.actor.handle or one.actor.id}")
+
 
 def said(one: InboxItem) -> str:
     """The title of the issue or proposal; of a repository or an organisation what somebody did, or its name

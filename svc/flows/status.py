@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from localstore.core.errors import ServerUnreachable
+from localstore.core.errors import NotFound, ServerUnreachable
 from localstore.core.model.ref import NoBranch, Ref
 from localstore.errors import BranchReplaced
 from localstore.folder.scan_result import Scan, Skipped
@@ -30,14 +30,15 @@ from svc.flows.lfs import pointers
 from svc.flows.merge.resolve import all_unresolved
 from svc.flows.unsendable import unsendable
 
-BranchState = Literal["here", "gone", "replaced"]
+BranchState = Literal["here", "gone", "replaced", "moved_back"]
 WAIT_SECONDS = 3.0  # for the server's answer, after the scan
 
 
 class Status(msgspec.Struct):
     """Paths by what a push does with them. `head`: of the branch, None if it has none or is unknown.
     `behind`: the branch has a seal that this folder lacks. `unsent`: updates without an answer.
-    `branch_state`: gone, or replaced by another branch of its name; `advice` says what to do. `shown`: the
+    `branch_state`: gone, replaced by another branch of its name, or moved back to before the last seal of the
+    folder; `advice` says what to do. `shown`: the
     seal that the folder shows instead of a branch. `left_out`: ignored files, if asked for. `tracked` by git
     and ignored, and `warnings` about names, are reported once. `unresolved`: copies of unresolved conflicts →
     the path that each conflicts with. `merging`: what an open merge brought in, by its name.
@@ -144,4 +145,23 @@ def _compare(copy: WorkingCopy, now: BackgroundCall[Ref] | None, result: Status)
         result.branch_state, result.advice = "replaced", BranchReplaced(copy.repo.branch).detail
         return
     result.head = ref.head
-    result.behind = result.head != result.last_seal
+    if result.head != result.last_seal:
+        result.behind = True
+        _look_for_last_seal(copy, result)
+
+
+def _look_for_last_seal(copy: WorkingCopy, result: Status) -> None:
+    """A server without the folder's last seal has moved back, and has nothing newer."""
+    last = result.last_seal
+    if last is None:
+        return
+    try:
+        BackgroundCall(lambda: copy.transport.seal(last)).answer(WAIT_SECONDS)
+    except ServerUnreachable:
+        return
+    except NotFound:
+        result.branch_state, result.behind = "moved_back", False
+        result.advice = (
+            f"{copy.repo.branch} on the server is older than this folder, as after the server was restored "
+            "from a backup; svc push sends again what it lacks"
+        )

@@ -20,6 +20,7 @@ from localstore.core.model import history
 from localstore.core.model.history import TreeQuery
 from localstore.core.model.repo import Repo
 from localstore.core.paths import terminal_safe
+from svc.api import Api
 from svc.flows.place.refs import seal_of
 from svc.flows.place.where import Where
 
@@ -50,9 +51,14 @@ def of_issues(where: Where, repo: Repo) -> list[Template]:
         return list(_found(*_on_disk(linked[0])))
     try:
         seal = seal_of(where, repo, repo.default_branch)
-        return list(_found(*_in_seal(where, repo, seal)))
+        return in_seal(where.reader, repo.id, seal)
     except SvcError:
         return []
+
+
+def in_seal(api: Api, repo_id: str, seal: str) -> list[Template]:
+    """The issue templates of a seal. Empty if they cannot be read."""
+    return list(_found(*_in_seal(api, repo_id, seal)))
 
 
 def parse(name: str, data: bytes) -> Template | None:
@@ -139,18 +145,18 @@ def _on_disk(root: Path) -> tuple[Callable[[str], list[str]], Callable[[str], by
 
 
 def _in_seal(
-    where: Where, repo: Repo, seal: str
+    api: Api, repo_id: str, seal: str
 ) -> tuple[Callable[[str], list[str]], Callable[[str], bytes | None]]:
     def names(folder: str) -> list[str]:
         try:
-            tree = where.reader.send(history.TREE, query=TreeQuery(path=folder), id=repo.id, sha=seal)
+            tree = api.send(history.TREE, query=TreeQuery(path=folder), id=repo_id, sha=seal)
         except SvcError:
             return []
         return sorted(one.path.rpartition("/")[2] for one in tree.entries)
 
     def read(path: str) -> bytes | None:
         try:
-            return where.reader.history.raw(repo.id, seal, path, ISSUE_BODY_BYTES)
+            return api.history.raw(repo_id, seal, path, ISSUE_BODY_BYTES)
         except SvcError:
             return None
 

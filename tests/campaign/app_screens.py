@@ -32,7 +32,7 @@ STOPS: dict[str, Stop] = {
     "find": Stop(("\r", "2", "t"), "src/main.py"),
     "history": Stop(("\r", "2", "h"), "First"),
     "seal": Stop(("\r", "2", "h", "\r"), "return 1"),
-    "issues": Stop(("\r", "3"), "Retry stalls", ("a", "New one\r"), 1),
+    "issues": Stop(("\r", "3"), "Retry stalls", ("a", "New one\r", "S"), 1),
     "issue": Stop(("\r", "3", "/", "stalls", "\r", "\r"), "It hangs", ("c", "Later\r"), 1),
     "proposals": Stop(("\r", "3", "p"), "Return three"),
     "proposal": Stop(("\r", "3", "p", "\r"), "main ← topic", ("c", "Later too\r"), 1),
@@ -133,7 +133,7 @@ class App:
     def back(self) -> None:
         """Return to Home from wherever it is."""
         for _ in range(8):
-            if "\n  Inbox " in self.terminal.text:
+            if "\n Repositories " in self.terminal.text:
                 return
             before = self.terminal.text
             self.type(ESC)

@@ -22,6 +22,7 @@ from tui.screens.lists.releases import Releases, ReleaseScreen
 from tui.screens.lists.runs import RunScreen, Workflows
 from tui.screens.lists.security import Security
 from tui.screens.proposal.files import Files
+from tui.screens.proposal.merge import Merge
 from tui.screens.proposal.screen import ProposalScreen
 from tui.screens.repo import RepoScreen
 from tui.screens.settings.account import Account
@@ -31,21 +32,24 @@ from tui.screens.sync import Sync
 from tui.screens.tables import PLACES, actions_in, require_keys
 from tui.screens.talk.issue import IssueScreen
 from tui.screens.talk.issues import Issues
+from tui.screens.talk.new_issue import NewIssue
 
 PLACED = [(place, action) for place in PLACES for action in actions_in(place)]
 FORBIDDEN = ("ctrl+", "alt+")
-ALLOWED = {"ctrl+d", "ctrl+u", "ctrl+p", "ctrl+c", "ctrl+z"}
+ALLOWED = {"ctrl+d", "ctrl+u", "ctrl+p", "ctrl+c", "ctrl+z", "ctrl+s"}
 OWNERS = {
     "home": (Home, SvcApp),
     "overview": (Overview, RepoScreen, SvcApp),
     "code": (Code, RepoScreen, SvcApp),
     "edit": (Edit, SvcApp),
     "issues": (Issues, RepoScreen, SvcApp),
+    "new issue": (NewIssue, SvcApp),
     "issue": (IssueScreen, SvcApp),
     "releases": (Releases, RepoScreen, SvcApp),
     "release": (ReleaseScreen, SvcApp),
     "inbox": (Inbox, SvcApp),
     "proposal": (ProposalScreen, SvcApp),
+    "merge": (Merge, SvcApp),
     "files": (Files, SvcApp),
     "workflows": (Workflows, RepoScreen, SvcApp),
     "run": (RunScreen, SvcApp),

@@ -310,7 +310,7 @@ async def test_a_click_chooses_a_row_and_another_one_opens_it(project: str, open
         rows = shown(pilot.app).splitlines()  # type: ignore[arg-type]
         at = (4, next(place for place, row in enumerate(rows) if "README.md" in row))
         await pilot.click(offset=at)
-        assert "▸ README.md" in await settle(pilot)
+        assert "▌README.md" in await settle(pilot)
         await pilot.click(offset=at)
         assert "Read me." in await settle(pilot)
 

@@ -47,10 +47,10 @@ async def test_a_form_asks_for_what_is_missing(issue: str, alice: Svc, open_app:
         await press(pilot, "space")
         text = await press(pilot, *"label create", "enter")
         assert "svc label create" in text
-        assert "▸ NAME" in text
+        assert "▌NAME" in text
         assert issue in text.split("--repo")[1].split("\n")[0]
         text = await press(pilot, "enter", *"docs", "enter")
-        assert "▸ run  svc label create" in text
+        assert "▌run  svc label create" in text
         assert "docs" in await seen(pilot, "svc label create")
         await press(pilot, "enter")
         assert "Created" in await seen(pilot, "done")
@@ -66,7 +66,7 @@ async def test_a_form_knows_the_number_of_the_issue(issue: str, alice: Svc, open
         assert "✓ closed" in await press(pilot, "z")
         await press(pilot, "space")
         text = await press(pilot, *"closed issue again", "enter")
-        assert "▸ run  svc issue reopen" in text
+        assert "▌run  svc issue reopen" in text
         await press(pilot, "enter")
         assert "done" in await seen(pilot, "done")
         assert "○ open" in await press(pilot, "escape", "r")
@@ -97,7 +97,7 @@ async def test_a_command_line_asks_for_what_it_lacks(issue: str, open_app: Open)
         await settle(pilot)
         await press(pilot, "enter")
         text = await press(pilot, "colon", *"issue label add 1", "enter")
-        assert "▸ LABELS" in text
+        assert "▌LABELS" in text
         await press(pilot, "enter", *"bug", "enter")
         await press(pilot, "enter")
         assert "done" in await seen(pilot, "done")

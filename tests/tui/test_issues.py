@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.svc.conftest import Svc
-from tests.tui.test_app import press, project, settle
+from tests.tui.test_app import press, project, sees, settle
 from tui.app import SvcApp
 
 __all__ = ["project"]
@@ -60,7 +60,7 @@ async def test_issues_are_listed_opened_and_answered(issue: str, alice: Svc, ope
         await press(pilot, "enter")
         text = await press(pilot, "3")
         assert "Issues, open 1" in text
-        assert "○ open   #1" in text
+        assert "○ #1 " in text
         assert "Retry stalls" in text
         text = await press(pilot, "enter")
         assert "It hangs" in text
@@ -78,7 +78,7 @@ async def test_issues_are_listed_opened_and_answered(issue: str, alice: Svc, ope
         await press(pilot, "t")
         assert "Retry stalls!" in await press(pilot, "!", "enter")
         await press(pilot, "escape")
-        assert "no issues" in await settle(pilot)
+        assert "no open issues" in await settle(pilot)
         assert "Retry stalls!" in await press(pilot, "o")
     found = api(alice, "repos/{id}/issues/1")
     assert isinstance(found, dict)
@@ -93,8 +93,50 @@ async def test_an_issue_is_opened(issue: str, alice: Svc, open_app: Open) -> Non
         await press(pilot, "3")
         await press(pilot, "a")
         text = await press(pilot, *"New", "enter")
+        assert "title     New" in text and "text      none" in text
+        text = await press(pilot, "S")
         assert "#2" in text
         assert "New" in text
+
+
+async def test_the_form_of_an_issue_takes_a_template_a_text_labels_and_people(
+    issue: str, alice: Svc, open_app: Open
+) -> None:
+    me = os.environ["TEST_HANDLE"]
+    Path(".github/ISSUE_TEMPLATE").mkdir(parents=True)
+    front = "---\nname: Bug\nabout: it fails\nlabels: bug\n---\n"
+    Path(".github/ISSUE_TEMPLATE/bug.md").write_text(f"{front}## Steps\n")
+    assert alice("push", "-m", "Template").code == 0
+    async with open_app().run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "3", "a")
+        await press(pilot, *"Stalls", "escape")
+        await sees(pilot, "title     Stalls", "template  1 to begin with")
+        await press(pilot, "g", "j", "enter", "enter")
+        await sees(pilot, "● bug", "1 line", "Steps")
+        await press(pilot, "g", "j", "j", "enter")
+        await press(pilot, "one", "enter", *"two", "escape", "enter")
+        text = await sees(pilot, "two", "text      ")
+        assert "1 line" not in text
+        await press(pilot, "G", "g", "j", "j", "j", "j", "enter", "enter")
+        await sees(pilot, f"people    @{me}")
+        await press(pilot, "escape")
+        assert "Stalls" not in await settle(pilot)
+    async with open_app().run_test(size=(120, 40)) as pilot:  # the draft is there again
+        await settle(pilot)
+        await press(pilot, "enter", "3", "a")
+        await sees(pilot, "title     Stalls", "● bug", "two", f"people    @{me}")
+        await press(pilot, "S")
+        await sees(pilot, "#2 Stalls")
+        await press(pilot, "a", "escape")
+        text = await sees(pilot, "title     none")
+        assert "bug" not in text and "two" not in text
+        assert "needs a title" in await press(pilot, "S")
+    found = api(alice, "repos/{id}/issues/2")
+    assert isinstance(found, dict)
+    assert found["body"].startswith("## Steps") and "two" in found["body"]
+    assert [one["name"] for one in found["labels"]] == ["bug"]
+    assert [one["handle"] for one in found["assignees"]] == [me]
 
 
 async def test_without_the_server_changes_wait_and_are_sent_later(
@@ -132,7 +174,7 @@ async def test_a_refused_change_is_said_and_can_be_dropped(issue: str, alice: Sv
         assert alice("repo", "archive", "--yes").code == 0
         assert "refused" in await press(pilot, "enter")
         text = await press(pilot, "s")
-        assert "X refused" in text
+        assert "✗ refused" in text
         assert "archived" in text
         await press(pilot, "G", "x")
         text = await press(pilot, "y")

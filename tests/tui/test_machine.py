@@ -66,7 +66,7 @@ async def test_the_tree_says_who_is_in_which_file(project: str, alice: Svc, open
     async with app.run_test(size=(120, 24)) as pilot:
         await settle(pilot)
         screen = await press(pilot, "enter", "2")
-        lines = {line.split()[0].strip("▸"): line for line in screen.splitlines() if "@" in line}
+        lines = {line.split()[0].strip("▌"): line for line in screen.splitlines() if "@" in line}
         assert any("src/" in line and "@bob" in line for line in lines.values()), screen
         assert any("README" in line and "eve" in line for line in lines.values()), screen
         assert "\x1b" not in screen

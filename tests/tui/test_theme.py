@@ -9,21 +9,15 @@ from rich.color import Color
 from rich.style import Style
 
 from tui.app import SvcApp
-from tui.theme import BACKGROUNDS, ROLES, THEMES
+from tui.theme import BACKGROUNDS, ROLES, THEMES, contrast, label_role, selected
+from tui.widgets.strips import strip
 
 TEXT, LINES = 4.5, 3.0  # the least contrast, as WCAG 2 counts it
 
 
-def luminance(colour: Color) -> float:
-    parts = [value / 255 for value in colour.get_truecolor()]
-    red, green, blue = (v / 12.92 if v <= 0.03928 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(style: Style) -> float:
+def readable(style: Style) -> float:
     assert style.color is not None and style.bgcolor is not None
-    dark, bright = sorted((luminance(style.color), luminance(style.bgcolor)))
-    return (bright + 0.05) / (dark + 0.05)
+    return contrast(style.color, style.bgcolor)
 
 
 @pytest.mark.parametrize("theme", sorted(THEMES.keys() - {"terminal"}))
@@ -31,8 +25,55 @@ def contrast(style: Style) -> float:
 def test_a_role_stands_out_from_its_background(theme: str, role: str) -> None:
     styles = THEMES[theme]
     ground = Style(bgcolor=BACKGROUNDS[theme]) + Style(color=styles["text"].color)
-    assert contrast(ground + styles[role]) >= (LINES if role == "line" else TEXT)
-    assert contrast(ground + styles[role] + styles["cursor"]) >= TEXT
+    assert readable(ground + styles[role]) >= (LINES if role == "line" else TEXT)
+    for over in ("cursor", "selected"):
+        (segment,) = strip([("x", role)], 1, styles, styles[over])
+        assert segment.style is not None and readable(ground + segment.style) >= TEXT, over
+
+
+def test_the_cursors_line_leaves_the_colours() -> None:
+    styles = THEMES["dark"]
+    row = strip([("✗", "bad"), ("#1", "accent"), ("now", "dim")], 8, styles, styles["selected"])
+    colours = [segment.style.color for segment in row if segment.style is not None]
+    assert colours == [styles[role].color for role in ("bad", "accent", "text", "text")]
+    assert {segment.style.bgcolor for segment in row if segment.style is not None} == {
+        styles["selected"].bgcolor
+    }
+
+
+@pytest.mark.parametrize(
+    ("theme", "system", "no_color", "ground", "role"),
+    [
+        ("dark", "256", False, "", "selected"),
+        ("dark", "standard", False, "", "reversed"),
+        ("dark", "truecolor", True, "", "reversed"),
+        ("light", "truecolor", False, "", "selected"),
+        ("terminal", "256", False, "", "reversed"),
+        ("terminal", "256", False, "15;0", "selected"),
+        ("terminal", "256", False, "0;default;15", "selected_light"),
+        ("terminal", "256", False, "0;default", "reversed"),
+        ("terminal", "standard", False, "15;0", "reversed"),
+        ("terminal", None, False, "15;0", "reversed"),
+    ],
+)
+def test_where_the_cursors_line_is_tinted(
+    theme: str, system: str | None, no_color: bool, ground: str, role: str
+) -> None:
+    assert selected(theme, system, no_color, ground) == role
+
+
+def test_labels_have_their_colour_where_it_is_seen() -> None:
+    red = Color.parse("#d73a4a")
+    assert label_role("D73A4A") == "label d73a4a"
+    assert label_role("red; rm") == label_role("") == "name"
+    assert all(THEMES[theme]["label d73a4a"].color == red for theme in THEMES)
+    assert THEMES["light"]["label fefefe"] == THEMES["light"]["dim"]
+    assert THEMES["dark"]["label 101010"] == THEMES["dark"]["dim"]
+    with pytest.raises(KeyError):
+        THEMES["dark"]["label red"]
+    for number in range(2000):
+        THEMES["dark"][label_role(f"{number:06x}")]
+    assert len(THEMES["dark"]) < 1000
 
 
 def test_an_empty_no_color_leaves_the_colours(

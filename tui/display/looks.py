@@ -17,6 +17,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from tui.display.hyperlinks import opened_by_terminal
 from tui.text import safe
 
 _DEFAULTS = ("\x1b[39m", "\x1b[49m", "\x1b[39;49m")  # what a terminal does by itself
@@ -55,8 +56,13 @@ class Looks:
 
     def of(self, style: Style | None) -> Look:
         if style not in self._known:
-            on, _, off = Strip.render_style(style or Style(), "\0", self._system).partition("\0")
-            self._known[style] = PLAIN if on in _DEFAULTS else Look(on, off)
+            link = style.link if style is not None else None
+            plain = style.update_link(None) if style is not None and link else style or Style()
+            on, _, off = Strip.render_style(plain, "\0", self._system).partition("\0")
+            look = PLAIN if on in _DEFAULTS else Look(on, off)
+            if link and opened_by_terminal(link):
+                look = Look(f"\x1b]8;;{link}\x1b\\{look.on}", f"{look.off}\x1b]8;;\x1b\\")
+            self._known[style] = look
         return self._known[style]
 
     def cells(self, segments: Iterable[Segment]) -> Row:

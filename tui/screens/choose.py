@@ -26,7 +26,7 @@ class Choose(Base):
         self._what, self._items, self._chosen = what, items, chosen
 
     def content(self) -> ComposeResult:
-        yield self.LINES(empty="nothing to choose", id="choices")
+        yield self.LINES(empty="nothing to choose", unmatched="nothing here matches", id="choices")
 
     def title_parts(self) -> Sequence[Part]:
         return ((f" {self._what}", "title"),)

@@ -2,39 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
-
-from textual.app import ComposeResult
 
 from localstore.core.model.collaboration.inbox import InboxItem
 from localstore.core.model.repo import Repo
 from tui import reads
 from tui.actions import Action, spoken
-from tui.screens.base import Base
-from tui.screens.lists.inbox import open_subject, row
-from tui.text import Part, ago, safe
+from tui.screens.lists.inbox import Space, open_subject, preview_item, sections
+from tui.screens.split import SPLIT_ACTIONS, SplitScreen
+from tui.text import Part, ago, brief, safe
 from tui.widgets.lines import Item, Lines, sequence
 
-SHOWN = 8  # rows of the inbox; `i` shows the others
+SHOWN = 6  # rows of a section of the inbox; `i` shows the others
 
 
-class Home(Base):
+class Home(SplitScreen):
     FOLLOWS_LATER = True
+    LIST = "repos"
+    TWO_LINES = True
+    EMPTY = "no repositories yet; make one: svc repo create NAME"
+    WAITING = "asking the server"
     ACTIONS = (
         Action("open", ("enter",), "open", "svc repo view {repo}", footer=True),
         Action("account", ("a",), "account", "svc auth status", footer=True),
         Action("back", ("q", "escape"), "quit", footer=True),
+        *SPLIT_ACTIONS,
     )
 
     def __init__(self) -> None:
         super().__init__()
         self._repos: dict[str, Repo] | None = None
         self._inbox: list[InboxItem] = []
+        self._states: dict[str, Part] = {}  # repository → how its default branch stands, as far as asked
 
-    def content(self) -> ComposeResult:
-        empty = "no repositories yet; make one: svc repo create NAME"
-        yield Lines(empty=empty, waiting="asking the server", id="repos")
+    def titled(self) -> tuple[Part, ...]:
+        return (("Home", "title"),)
+
+    def preview_of(self, key: Hashable) -> None:
+        from tui.screens.lists.glance import Glance
+
+        one = self._of_inbox(key)
+        if one is not None:
+            preview_item(self, one)
+        elif self._repos is not None and str(key) in self._repos:
+            Glance(self, key, str(key), told=self._learn).begin()
+
+    def _learn(self, repo_id: str, state: Part) -> None:
+        """Show in its row how the default branch of a repository stands."""
+        if self._states.get(repo_id) != state:
+            self._states[repo_id] = state
+            self.paint()
+
+    def _of_inbox(self, key: Hashable) -> InboxItem | None:
+        return next((one for one in self._inbox if one.id == key), None)
 
     def title_parts(self) -> Sequence[Part]:
         client = self.svc.client
@@ -77,41 +98,55 @@ class Home(Base):
         if self._repos is None:
             return
         place, now = self.svc.place, self.svc.clock()
-        ordered = sorted(self._repos.values(), key=lambda repo: repo.id != place.repo_id)
+        ordered = sorted(self._repos.values(), key=lambda repo: repo.updated_at, reverse=True)
+        ordered.sort(key=lambda repo: repo.id != place.repo_id)
         items: list[Item] = []
         if self.svc.client.account:
-            items.append(Item(None, ((f"Inbox {len(self._inbox)}", "title"),)))
-            items += [row(one, now) for one in self._inbox[:SHOWN]]
-            if len(self._inbox) > SHOWN:
-                items.append(Item(None, ((f"{len(self._inbox) - SHOWN} more: i", "dim"),)))
-        items.append(Item(None, ((f"Repositories {len(ordered)}", "title"),)))
+            space = Space(self.narrow, self.two_lines)
+            items += sections(self._inbox, now, space, SHOWN)
+            if not self._inbox:
+                items.append(Item(None, (("Inbox ", "title"), ("empty ✓", "dim"))))
+        if items and not self.two_lines:
+            items.append(Item(None, (("", "text"),)))
+        items.append(Item(None, (("Repositories ", "title"), (str(len(ordered)), "dim"))))
         width = min(40, max((len(repo.full_name) for repo in ordered), default=0) + 2)
-        for repo in ordered:
-            here = ""
-            if repo.id == place.repo_id and place.folder:
-                on = f" on {place.branch}" if place.branch not in ("", repo.default_branch) else ""
-                here = f"  here{on}: {_short(str(place.folder))}"
-            items.append(
-                Item(
-                    repo.id,
-                    (
-                        (safe(repo.full_name).ljust(width), "text"),
-                        (f"{repo.visibility} {repo.kind}".ljust(18), "dim"),
-                        (safe(repo.default_branch), "dim"),
-                        (safe(here), "accent"),
-                    ),
-                    ((ago(repo.updated_at, now), "dim"), (" ", "text")),
-                    repo.full_name,
-                )
-            )
+        items += [self._row(repo, width, now) for repo in ordered]
         if not ordered:
             items.append(Item(None, (("no repositories yet; make one: svc repo create NAME", "dim"),)))
         cursor = ordered[0].id if first and ordered else None
         self.query_one("#repos", Lines).show(sequence(items), cursor)
+        self.rest()
+
+    def _row(self, repo: Repo, width: int, now: float) -> Item:
+        place = self.svc.place
+        here = on = ""
+        if repo.id == place.repo_id and place.folder:
+            on = f" on {place.branch}" if place.branch not in ("", repo.default_branch) else ""
+            here = f"  here{on}: {_short(str(place.folder))}"
+        state = self._states.get(repo.id, ("", "text"))
+        kind = f"{repo.visibility} {repo.kind}"
+        if self.narrow or self.two_lines:
+            sign: Part = (f"{state[0][:1] or ' '} ", state[1])
+            about = safe(repo.description) or kind
+            beside: Part = (f"  here{safe(on)}" if here else "", "accent")
+            when = brief(repo.updated_at, now)
+            room = max(12, self.list_width - len(f"▌? {beside[0]} {when} "))
+            name = repo.full_name if len(repo.full_name) <= room else f"…{repo.full_name[1 - room :]}"
+            left: tuple[Part, ...] = (sign, (safe(name), "text"), beside)
+            below: tuple[Part, ...] = (("  ", "text"), (about, "dim"))
+            return Item(repo.id, left, ((f"{when} ", "dim"),), repo.full_name, below=below)
+        left = (
+            (safe(repo.full_name).ljust(width), "text"),
+            (kind.ljust(18), "dim"),
+            (safe(repo.default_branch), "dim"),
+            (f"  {state[0]}" if state[0] else "", state[1]),
+            (safe(here), "accent"),
+        )
+        return Item(repo.id, left, ((f"{ago(repo.updated_at, now)} ", "dim"),), repo.full_name)
 
     def do_back(self) -> None:
         """Quit; esc only says how, since it is pressed several times to leave what is open."""
-        if self.leave_filter():
+        if self.leave_filter() or self.leave_preview():
             return
         if self.svc.pressed == "escape":
             keys = next(action.keys for action in self.svc.actions() if action.id == "back")
@@ -123,11 +158,12 @@ class Home(Base):
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         from tui.screens.repo import RepoScreen
 
-        of_inbox = next((one for one in self._inbox if one.id == event.key), None)
+        key = self.listed.key
+        of_inbox = self._of_inbox(key)
         if of_inbox is not None:
             open_subject(self.svc, of_inbox)
-        elif self._repos is not None:
-            self.app.push_screen(RepoScreen(self._repos[str(event.key)]))
+        elif self._repos is not None and str(key) in self._repos:
+            self.app.push_screen(RepoScreen(self._repos[str(key)]))
 
 
 def _short(folder: str) -> str:

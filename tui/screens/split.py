@@ -1,4 +1,4 @@
-"""A tab with a list and, where there is room, a preview of the row under its cursor."""
+"""A list and, where there is room, a preview of the row under its cursor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.timer import Timer
 
 from tui.actions import Action
-from tui.screens.base import TWO_PANES
+from tui.screens.base import THREE_PANES, TWO_PANES, Base
 from tui.screens.view import View
 from tui.text import Part
 from tui.texts import Texts, item
@@ -19,11 +19,19 @@ from tui.theme import css_colour
 from tui.widgets.lines import Lines, sequence
 
 if TYPE_CHECKING:
+    from textual.widget import Widget
+
+    from tui.app import SvcApp
     from tui.markdown.words import Row
-    from tui.screens.repo import RepoScreen
+
+    Mixed = Widget
+else:
+    Mixed = object  # Textual takes the styles of the first base that is a widget
 
 REST = 0.12  # seconds that the cursor rests before a preview is asked for
 SHARE, LEAST, MOST, STEP = 42, 25, 75, 8  # hundredths of the width that the list takes
+HEADINGS = 200  # rows among which there may be headings
+NARROW = 60  # columns below which a row has what matters most only
 
 SPLIT_ACTIONS = (
     Action("preview", ("P",), "hide or show the preview"),
@@ -42,22 +50,25 @@ class Preview(Lines):
         return self.has_focus and super().highlights(index)
 
 
-class Split(View):
-    """Subclasses name their list and say what a row previews: `preview_of(key)` reads it and calls
-    `show_preview`. Their `paint` calls `rest` at the end."""
+class Panes(Mixed):
+    """A tab or screen of two panes. Subclasses name their list and say what a row previews: `preview_of(key)`
+    reads it and calls `show_preview`. Their `paint` calls `rest` at the end."""
 
     LIST = ""
+    TWO_LINES = False  # whether rows have a second line on a wide screen
+    EMPTY = ""  # instead of rows
+    WAITING = ""  # the same, until the first answer
 
-    def __init__(self, of: RepoScreen) -> None:
-        super().__init__(of)
-        self._share, self._hides, self._zooms = SHARE, False, False
-        self._timer: Timer | None = None
-        self._previewed: Hashable | None = None
-        self.texts: Texts = Texts(self, self._again)
+    _hides = _zooms = False
+    _timer: Timer | None = None
+    _previewed: Hashable | None = None
+    texts: Texts | None
 
-    def compose(self) -> ComposeResult:
+    def two_panes(self) -> ComposeResult:
+        """The widgets."""
+        self.texts = Texts(self, self._again)
         with Horizontal(classes="row"):
-            yield Lines(id=self.LIST)
+            yield Lines(id=self.LIST, empty=self.EMPTY, waiting=self.WAITING)
             yield Preview(marked=False, linked=True, id="preview")
 
     def on_mount(self) -> None:
@@ -65,8 +76,14 @@ class Split(View):
 
     def on_resize(self) -> None:
         self.place_panes()
+        self._paint_rows()
         if self.previews:
             self.call_after_refresh(self._again)  # its width is that of the pane
+
+    @property
+    def front(self) -> Base:
+        """The screen of the panes."""
+        raise NotImplementedError
 
     @property
     def listed(self) -> Lines:
@@ -81,6 +98,22 @@ class Split(View):
         """Whether the preview is shown."""
         return self.app.size.width >= TWO_PANES and not self._hides
 
+    @property
+    def two_lines(self) -> bool:
+        """Whether rows have two lines."""
+        return self.TWO_LINES and self.previews and self.app.size.width >= THREE_PANES
+
+    @property
+    def narrow(self) -> bool:
+        """Whether a row has room for little more than a title."""
+        return self.list_width < NARROW
+
+    @property
+    def list_width(self) -> int:
+        """Columns of the list, also before it has been laid out."""
+        width = self.app.size.width
+        return width * self._share // 100 - 2 if self.previews and not self._zooms else width
+
     # --- what a subclass gives
 
     def preview_of(self, key: Hashable) -> None:
@@ -91,9 +124,17 @@ class Split(View):
         """The title of the list."""
         raise NotImplementedError
 
+    def paint(self) -> None:
+        """Make the rows for the room that there is; without any, what is shown stays."""
+
     def position(self) -> str:
-        """Where the cursor is in the list."""
-        raise NotImplementedError
+        """Where the cursor is among the rows that can be chosen."""
+        rows = self.listed.rows
+        if self.listed.key is None:
+            return ""
+        above = sum(rows[index].key is None for index in range(min(self.listed.cursor, HEADINGS)))
+        headings = sum(rows[index].key is None for index in range(min(len(rows), HEADINGS)))
+        return f"{self.listed.cursor + 1 - above} of {len(rows) - headings}"
 
     # --- panes
 
@@ -102,17 +143,37 @@ class Split(View):
         rows, preview = self.listed, self.preview
         preview.display = self.previews
         rows.display = not (self.previews and self._zooms)
+        rows.stand(2 if self.two_lines else 1)
         for lines in (rows, preview):
-            colour = css_colour(self.svc.colours, "accent" if lines.has_focus else "line")
+            focus = lines.has_focus or (lines is rows and not preview.has_focus)
+            colour = css_colour(self._svc.colours, "accent" if focus else "line")
             lines.styles.border = ("round", colour) if self.previews else None
         rows.styles.width = f"{self._share}%" if self.previews else "1fr"
         self._say_where()
 
+    @property
+    def _svc(self) -> SvcApp:
+        return self.front.svc
+
+    @property
+    def _share(self) -> int:
+        return self._svc.shares.get(self.LIST, SHARE)
+
+    def _paint_rows(self) -> None:
+        """Make the rows anew, if there are some: their room has changed."""
+        if len(self.listed.rows):
+            self.paint()
+
     def on_descendant_focus(self) -> None:
-        self.place_panes()
+        self._focus_moved()
 
     def on_descendant_blur(self) -> None:
-        self.place_panes()
+        self._focus_moved()
+
+    def _focus_moved(self) -> None:
+        if self.query("#preview"):
+            self.place_panes()
+            self.listed.refresh()  # its cursor rests while the preview has the focus
 
     def _say_where(self) -> None:
         """Write title and position into the frame."""
@@ -137,7 +198,12 @@ class Split(View):
             self._timer = self.set_timer(REST, self._again)
 
     def _again(self) -> None:
-        if not self.is_attached or not self.previews or not self.display or self.svc.screen is not self.of:
+        if (
+            not self.is_attached
+            or not self.previews
+            or not self.display
+            or self._svc.screen is not self.front
+        ):
             return
         key = self.listed.key
         if key is None:
@@ -160,18 +226,23 @@ class Split(View):
 
     def text_rows(self, text: str) -> Sequence[Row]:
         """The rows of a text in the preview."""
-        return self.texts.rows(text, max(20, self.preview.size.width))
+        return self.texts.rows(text, self.preview_width) if self.texts is not None else ()
+
+    @property
+    def preview_width(self) -> int:
+        return max(20, self.preview.size.width)
 
     # --- keys
 
     def do_preview(self) -> None:
         if self.app.size.width < TWO_PANES:
-            self.of.say(f"there is room for a preview from {TWO_PANES} columns", "warn")
+            self.front.say(f"there is room for a preview from {TWO_PANES} columns", "warn")
             return
         self._hides, self._zooms = not self._hides, False
-        self.of.set_focus(self.listed)
+        self.front.set_focus(self.listed)
         self._previewed = None
         self.place_panes()
+        self._paint_rows()
         self.rest()
 
     def do_narrower(self) -> None:
@@ -181,22 +252,53 @@ class Split(View):
         self._resize(STEP)
 
     def _resize(self, by: int) -> None:
-        self._share = max(LEAST, min(MOST, self._share + by))
+        self._svc.shares[self.LIST] = max(LEAST, min(MOST, self._share + by))
         self.place_panes()
+        self._paint_rows()
         self.call_after_refresh(self._again)
 
     def do_zoom(self) -> None:
         if self.previews:
             self._zooms = not self._zooms
             self.place_panes()
-            self.of.set_focus(self.preview if self._zooms else self.listed)
+            self.front.set_focus(self.preview if self._zooms else self.listed)
             self.call_after_refresh(self._again)
 
-    def back(self) -> bool:
+    def leave_preview(self) -> bool:
+        """Go back to the list at esc; False if it has the focus."""
         if self._zooms:
             self.do_zoom()
             return True
         if self.previews and self.preview.has_focus:
-            self.of.set_focus(self.listed)
+            self.front.set_focus(self.listed)
             return True
         return False
+
+
+class Split(Panes, View):
+    """A tab with a list and a preview."""
+
+    @property
+    def front(self) -> Base:
+        return self.of
+
+    def compose(self) -> ComposeResult:
+        yield from self.two_panes()
+
+    def back(self) -> bool:
+        return self.leave_preview()
+
+
+class SplitScreen(Panes, Base):
+    """A screen with a list and a preview."""
+
+    @property
+    def front(self) -> Base:
+        return self
+
+    def content(self) -> ComposeResult:
+        yield from self.two_panes()
+
+    def do_back(self) -> None:
+        if not self.leave_preview():
+            super().do_back()

@@ -133,7 +133,7 @@ class Sync(Base):
         return Item(("folder", one.folder), left, ((f"{ago(since, self.svc.clock())} ", "dim"),))
 
     def _row(self, entry: QueuedAction) -> Item:
-        sign: Part = ("X refused ", "bad") if entry.state == "refused" else ("⋯ queued  ", "warn")
+        sign: Part = ("✗ refused ", "bad") if entry.state == "refused" else ("⋯ queued  ", "warn")
         left: tuple[Part, ...] = (
             sign,
             (safe(described(entry)), "text"),

@@ -17,6 +17,7 @@ from tui.screens.lists.releases import Releases, ReleaseScreen
 from tui.screens.lists.runs import RunScreen, Workflows
 from tui.screens.lists.security import Security
 from tui.screens.proposal.files import Files
+from tui.screens.proposal.merge import Merge
 from tui.screens.proposal.screen import ProposalScreen
 from tui.screens.repo import RepoScreen
 from tui.screens.settings.account import Account
@@ -25,6 +26,7 @@ from tui.screens.settings.settings import Settings
 from tui.screens.sync import Sync
 from tui.screens.talk.issue import IssueScreen
 from tui.screens.talk.issues import Issues
+from tui.screens.talk.new_issue import NewIssue
 
 PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
     "home": (Home.ACTIONS, EVERYWHERE),
@@ -32,11 +34,13 @@ PLACES: dict[str, tuple[tuple[Action, ...], ...]] = {
     "code": (Code.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "edit": (EDIT_ACTIONS,),
     "issues": (Issues.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
+    "new issue": (NewIssue.ACTIONS, EVERYWHERE),
     "issue": (IssueScreen.ACTIONS, EVERYWHERE),
     "releases": (Releases.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "release": (ReleaseScreen.ACTIONS, EVERYWHERE),
     "inbox": (Inbox.ACTIONS, EVERYWHERE),
     "proposal": (ProposalScreen.ACTIONS, EVERYWHERE),
+    "merge": (Merge.ACTIONS, EVERYWHERE),
     "files": (Files.ACTIONS, EVERYWHERE),
     "workflows": (Workflows.ACTIONS, RepoScreen.ACTIONS, EVERYWHERE),
     "run": (RunScreen.ACTIONS, EVERYWHERE),

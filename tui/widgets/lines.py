@@ -1,4 +1,4 @@
-"""The one list of the app: rows by key, one line each, painted as they come into sight.
+"""The one list of the app: rows by key, of one line or of two, painted as they come into sight.
 
 `Lines` holds a cursor that follows its item, not its place: when rows arrive above, the cursor stays on what
 it was on. It has no scroll bar; where it stands is for the title of its pane to say.
@@ -7,7 +7,7 @@ it was on. It has no scroll bar; where it stands is for the title of its pane to
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from rich.style import Style
@@ -17,24 +17,28 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tui.display.hyperlinks import opened_by_terminal
 from tui.text import Part, columns
 from tui.theme import THEMES
-from tui.widgets.strips import strip
+from tui.widgets.strips import NO_LINKS, strip
 
-MARK = "▸ "
+MARK = "▌"
 LINKED = ("link", "person")  # roles of parts that lead somewhere, in rows with targets
+UNMATCHED = "nothing matches; esc lists all"
 WHEEL = 3  # rows of one step of the wheel
 
 
 class Item(NamedTuple):
     """One row. `key` None: nothing to choose, such as a heading. `text`: what a filter looks in. `targets`:
-    what its parts with a role of LINKED lead to, in order."""
+    what its parts with a role of LINKED lead to, in order. `below`: its second line, in lists with two; that
+    of a row with nothing to choose is its first, so that a heading stands apart from what is above it."""
 
     key: Hashable | None
     left: tuple[Part, ...]
     right: tuple[Part, ...] = ()
     text: str = ""
     targets: tuple[str, ...] = ()
+    below: tuple[Part, ...] = ()
 
 
 class Rows(Protocol):
@@ -75,6 +79,7 @@ class Lines(Widget, can_focus=True):
         searches: bool = False,
         linked: bool = False,
         empty: str = "",
+        unmatched: str = UNMATCHED,
         waiting: str = "",
         id: str | None = None,
     ) -> None:
@@ -88,7 +93,8 @@ class Lines(Widget, can_focus=True):
         self.linked = linked  # whether rows may have links
         self._link = 0  # the chosen one of the row under the cursor
         self.searches = searches  # `/` goes to what matches instead of leaving out the rest
-        self.empty = empty
+        self.empty, self.unmatched = empty, unmatched
+        self.tall = 1  # lines of a row: 1 or 2
         self._all: Rows = ()
         self._sought: list[str] = []  # what a filter looks in, of all rows, while there is one
         self._filter = ""
@@ -101,6 +107,18 @@ class Lines(Widget, can_focus=True):
     @property
     def key(self) -> Hashable | None:
         return self.item.key if self.item else None
+
+    @property
+    def fits(self) -> int:
+        """How many rows are in sight."""
+        return self.size.height // self.tall
+
+    def stand(self, tall: int) -> None:
+        """Show rows of so many lines."""
+        if tall != self.tall:
+            self.tall = tall
+            self._settle()
+            self.refresh()
 
     def show(self, rows: Rows, cursor: Hashable | None = None) -> None:
         """Show these rows. The cursor goes to the row with key `cursor`, else stays with its item."""
@@ -149,7 +167,7 @@ class Lines(Widget, can_focus=True):
 
     def page(self, by: float) -> None:
         """Move by a part of the height."""
-        self.move(int(by * max(2, self.size.height - 1)) or (1 if by > 0 else -1))
+        self.move(int(by * max(2, self.fits - 1)) or (1 if by > 0 else -1))
 
     def go(self, index: int, step: int = 1) -> None:
         """Put the cursor on row `index` or the next that can be chosen in direction `step`."""
@@ -167,7 +185,7 @@ class Lines(Widget, can_focus=True):
         self._link = 0
         self._settle()
         if self.top == top:
-            self.refresh(*(Region(0, row - top, self.size.width, 1) for row in (before, chosen)))
+            self.refresh(*(self._region(row) for row in (before, chosen)))
         else:
             self.refresh()
         self.post_message(self.Moved(self))
@@ -175,9 +193,9 @@ class Lines(Widget, can_focus=True):
     def go_within(self, index: int) -> None:
         """Put the cursor on row `index`, with a quarter of the height above and below it where there is."""
         self.go(index)
-        around = self.size.height // 4
-        top = max(min(self.top, self.cursor - around), self.cursor + around + 1 - self.size.height)
-        top = max(0, min(top, len(self.rows) - self.size.height))
+        around = self.fits // 4
+        top = max(min(self.top, self.cursor - around), self.cursor + around + 1 - self.fits)
+        top = max(0, min(top, len(self.rows) - self.fits))
         if top != self.top:
             self.top = top
             self.refresh()
@@ -219,7 +237,7 @@ class Lines(Widget, can_focus=True):
             return False
         if self._link + 1 < len(self.item.targets):
             self._link += 1
-            self.refresh(Region(0, self.cursor - self.top, self.size.width, 1))
+            self.refresh(self._region(self.cursor))
             return True
         begins = self.cursor + (1 if self.item.targets or self.cursor else 0)
         index = next((at for at in range(begins, len(self.rows)) if self.rows[at].targets), None)
@@ -243,7 +261,7 @@ class Lines(Widget, can_focus=True):
         """A click puts the cursor on a row, another one there chooses it."""
         event.stop()
         at = event.get_content_offset(self)
-        index = self.top + at.y if at is not None else -1
+        index = self.top + at.y // self.tall if at is not None else -1
         if not 0 <= index < len(self.rows) or self.rows[index].key is None:
             return
         if index == self.cursor and self.has_focus:
@@ -261,7 +279,7 @@ class Lines(Widget, can_focus=True):
 
     def scroll_rows(self, by: int) -> None:
         """Scroll by rows; the cursor comes along where it would go out of sight."""
-        height = max(1, self.size.height)
+        height = max(1, self.fits)
         top = max(0, min(self.top + by, len(self.rows) - height))
         if top == self.top:
             self.move(by)
@@ -274,18 +292,46 @@ class Lines(Widget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """Row `y` of the visible part; the note for an empty list in the first row."""
         styles = self.styles_of_theme
-        index = self.top + y
+        index, second = self.top + y // self.tall, y % self.tall
         width = self.size.width
         if index >= len(self.rows):
-            note = (self.waiting or self.empty) if y == 0 and not len(self.rows) else ""
+            note = self._note() if y == 0 and not len(self.rows) else ""
             return strip([(note, "dim")], width, styles)
         item = self.rows[index]
         here = item.key is not None and self.highlights(index)
-        mark = [(MARK if here else "  ", "marker")] if self.marked else []
-        parts = columns(item.left, item.right, width + self.shift - 2 * self.marked)
-        over = styles["cursor"] if here else None
-        line = strip([*mark, *parts], width + self.shift, styles, over, self._bare(item, len(mark), here))
+        mark = [(MARK if here else " ", "marker")] if self.marked else []
+        left, right = (item.left, item.right) if self.tall == 1 else _halves(item)[second]
+        parts = columns(left, right, width + self.shift - self.marked)
+        over = styles[self._over] if here else None
+        bare = self._bare(item, len(mark), here)
+        links = self._addresses(item, len(mark)) if item.targets else NO_LINKS
+        line = strip([*mark, *parts], width + self.shift, styles, over, bare, links)
         return line.crop(self.shift, self.shift + width) if self.shift else line
+
+    def _note(self) -> str:
+        """Why no row is shown."""
+        if self.waiting:
+            return self.waiting
+        return self.unmatched if self.filtered and len(self._all) else self.empty
+
+    @property
+    def _over(self) -> str:
+        """The role of the cursor's line: with its mark alone where another list has the focus."""
+        other = self.screen.focused
+        if not self.has_focus and isinstance(other, Lines):
+            return "resting"
+        return getattr(self.app, "selected", "reversed")
+
+    def _region(self, row: int) -> Region:
+        return Region(0, (row - self.top) * self.tall, self.size.width, self.tall)
+
+    def _addresses(self, item: Item, marks: int) -> Mapping[int, str]:
+        """The addresses in the web that parts lead to, by place, where the terminal opens some."""
+        if not self.linked or not getattr(self.app, "opens_links", False):
+            return NO_LINKS
+        places = [place for place, (_, role) in enumerate(item.left, marks) if role in LINKED]
+        named = zip(places, item.targets, strict=False)
+        return {place: target for place, target in named if opened_by_terminal(target)}
 
     def _bare(self, item: Item, marks: int, here: bool) -> int:
         """The place of the part that the cursor leaves out: the chosen one of several links."""
@@ -326,7 +372,7 @@ class Lines(Widget, can_focus=True):
 
     def _settle(self) -> None:
         """Put the cursor on a row that can be chosen, and both into sight."""
-        count, height = len(self.rows), max(1, self.size.height)
+        count, height = len(self.rows), max(1, self.fits)
         self.cursor = max(0, min(self.cursor, count - 1))
         chosen = self._choosable(self.cursor, 1)
         if chosen is None:
@@ -339,9 +385,16 @@ class Lines(Widget, can_focus=True):
         self.top = max(0, min(self.top, count - height)) if self.size.height else self.top
 
 
+def _halves(item: Item) -> tuple[tuple[tuple[Part, ...], tuple[Part, ...]], ...]:
+    """Left and right of the two lines of a row."""
+    if item.key is None and not item.below:
+        return ((), ()), (item.left, item.right)
+    return (item.left, item.right), (item.below, ())
+
+
 def text_of(item: Item) -> str:
     """What a filter and a search look in."""
-    return item.text or "".join(part for part, _ in (*item.left, *item.right))
+    return item.text or "".join(part for part, _ in (*item.left, *item.right, *item.below))
 
 
 def texts_of(rows: Rows, begin: int = 0, end: int | None = None) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -10,16 +11,29 @@ from rich.style import Style
 from textual.strip import Strip
 
 from tui.text import Part, fit
+from tui.theme import FAINT
+
+NO_LINKS: Mapping[int, str] = MappingProxyType({})
 
 
 def strip(
-    parts: Iterable[Part], width: int, styles: Mapping[str, Style], over: Style | None = None, bare: int = -1
+    parts: Iterable[Part],
+    width: int,
+    styles: Mapping[str, Style],
+    over: Style | None = None,
+    bare: int = -1,
+    links: Mapping[int, str] = NO_LINKS,
 ) -> Strip:
     """The parts as a line of exactly `width` cells. `over` is laid over every style but that of part `bare`:
-    the cursor's line."""
+    the cursor's line, whose faint parts stand out as text. `links`: the addresses of parts, by place."""
     segments, used = [], 0
     for place, (text, role) in enumerate(fit(parts, width)):
-        segments.append(Segment(text, styles[role] + over if over and place != bare else styles[role]))
+        style = styles[role]
+        if over is not None and place != bare:
+            style = styles["text" if role in FAINT else role] + over
+        if place in links:
+            style += Style(link=links[place])
+        segments.append(Segment(text, style))
         used += cell_len(text)
     if used < width:
         segments.append(Segment(" " * (width - used), styles["text"] + over if over else styles["text"]))

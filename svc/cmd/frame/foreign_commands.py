@@ -93,7 +93,6 @@ WORDS: dict[str, str] = {
     "repo run delete": "what was recorded stays; svc repo run rerun ID queues another attempt",
     "repo run download": "a run has no files; svc repo run view ID shows where to read more",
     "auth refresh": "svc login signs in again",
-    "auth setup-git": "git does not speak to a relay; svc push and svc pull do",
     "auth switch": "svc login --handle NAME --device-key signs in as somebody else",
     "auth logout": "svc logout ends the session",
     "auth token create": "tokens are made in the browser, at /settings?tab=tokens of the server",

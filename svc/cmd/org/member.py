@@ -95,7 +95,7 @@ def role(
     try:
         changed = ctx.api.send(organisation.SET_ROLE, MemberChange(role=role.value), org=org, handle=who)
     except NotFound:
-        raise _nobody(org, handle) from None
+        raise _nobody(ctx, org, handle) from None
     what = "is invited as" if changed.state == "pending" else "is now"
     ctx.out.done(f"@{changed.account.handle} {what} {changed.role} of {org}", changed, PEOPLE, Member)
 
@@ -134,7 +134,7 @@ def _remove(ctx: Ctx, org: str, handle: str, doing: str) -> None:
     try:
         ctx.api.send(organisation.REMOVE, org=org, handle=who)
     except NotFound:
-        raise _nobody(org, handle) from None
+        raise _nobody(ctx, org, handle) from None
     name = who.removeprefix("@")
     subject = "You are" if who == "@me" else f"@{name} is"
     ctx.out.done(f"{subject} not a member of {org} any more", {"handle": who}, PEOPLE[:1])
@@ -155,5 +155,9 @@ def _everybody(ctx: Ctx, org: str, admin: bool, limit: int) -> Iterator[Member]:
         yield Member(account=invite.account, role=invite.role, created_at=invite.created_at, state="pending")
 
 
-def _nobody(org: str, handle: str) -> NotFound:
+def _nobody(ctx: Ctx, org: str, handle: str) -> NotFound:
+    """The error of a person without a place in the organisation. Raises NotFound about the organisation if
+    the caller sees none of this name."""
+    with explained(org):
+        next(ctx.api.items(organisation.MEMBERS, limit=1, org=org), None)
     return NotFound(f"{handle} is not a member of {org} and is not invited; see: svc org member list {org}")

@@ -62,7 +62,7 @@ def _telling(where: Where, copy: WorkingCopy) -> Iterator[None]:
             from svc.flows.common import moved_back_words  # seldom needed
 
             where.told_moved_back = True
-            where.note(f"{moved_back_words(copy)} by: svc push")
+            where.note(f"{moved_back_words(copy)}, which svc push sends again")
 
 
 @contextmanager

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from localstore.core.model.repo import Repo
 from localstore.folder.link import RepoLink
+from localstore.sync.transfer.fill import KnownFile
 from svc.api.sync_transport import BranchTransport, SealTransport
 from svc.flows.clone import Cloned, clone
 from svc.flows.place.folder import key_for, transport_of
@@ -41,4 +44,15 @@ def clone_into(where: Where, repo: Repo, branch: str, target: Path, shown_seal: 
     transport = transport_of(where, link)
     transport.head()  # NotFound before anything is written
     key = key_for(where, repo) if shown_seal is None else None
-    return clone(transport, where.home, link, target, key, where.progress)
+    return clone(transport, where.home, link, target, key, where.progress, _known_files(where, repo))
+
+
+def _known_files(where: Where, repo: Repo) -> Callable[[int], Iterable[KnownFile]]:
+    """For repositories of models, the models of this machine."""
+    if repo.kind not in ("model", "modelpack"):
+        return lambda size: ()
+    from localstore.models.place import llm_home  # seldom needed
+    from localstore.models.store import Models
+    from svc.flows.models.fetching import known_files
+
+    return partial(known_files, Models(llm_home(where.environment)))

@@ -47,6 +47,14 @@ def test_a_damaged_file_is_refused_with_the_way_out(tmp_path: Path, data: bytes)
         link.read_state(tmp_path)
 
 
+def test_nesting_is_damage(tmp_path: Path) -> None:
+    """A folder may come from a stranger; members that this svc does not know are skipped, however deep."""
+    link.write_repo(tmp_path, REPO)
+    (tmp_path / ".svc/repo.json").write_bytes(b'{"more":' * 200_000)
+    with pytest.raises(LinkDamaged, match="repo init"):
+        link.read_repo(tmp_path)
+
+
 def test_a_digest_that_is_none_is_damage(tmp_path: Path) -> None:
     link.write_state(tmp_path, SealedState(last_seal=None, tree={"x": "zz"}))
     with pytest.raises(LinkDamaged):

@@ -149,6 +149,24 @@ def test_a_folder_of_more_files_than_a_batch_takes(relay: ModelRelay, tmp_path: 
         device.rounds.close()
 
 
+def test_a_file_where_the_folder_of_the_renamed_one_was(
+    relay: ModelRelay, pair: tuple[Device, Device]
+) -> None:
+    ann, bob = pair
+    for name in ("one.txt", "two.txt"):
+        rename(ann, f"src/{name}", f"lib/{name}")
+    (ann.place.folder / "src").rmdir()
+    ann.save("src", b"a file now\n")
+    ann.capture()
+    finish(ann)
+    edit(bob, "src/one.txt", "line 3", "by bob")
+    bob.capture()
+    require_rest(relay, ann, bob)
+    tree = relay.tree("main")
+    assert tree["src"] == b"a file now\n"
+    assert any(b"by bob" in data for data in tree.values())
+
+
 @pytest.mark.parametrize("more", [False, True])
 def test_an_edit_that_came_and_was_not_written_when_the_agent_was_killed(
     relay: ModelRelay, pair: tuple[Device, Device], more: bool

@@ -188,6 +188,9 @@ class Shown:
     def shows(self, path: str, name: bytes) -> bool:
         return name == digest(self.text.encode())
 
+    def told(self, path: str) -> list[bytes]:
+        return []
+
 
 def test_a_save_of_what_an_editor_tells_is_not_an_edit_unless_something_else_was_saved_before(
     sides: tuple[Side, Side],

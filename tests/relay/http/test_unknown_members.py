@@ -78,3 +78,29 @@ def test_a_name_of_a_member_is_repeated_in_part(repo: Repository) -> None:
     answer = repo.http.post(f"{repo.url}/issues", json={"title": "x", "y" * 10_000: 1})
     assert answer.status_code == 422
     assert len(answer.content) < 1000
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "typo"),
+    [
+        ("GET", "/issues", "labell"),
+        ("GET", "/refs", "typ"),
+        ("GET", "/commits", "shaa"),
+        ("DELETE", "/refs/branch/kept", "expected_haed"),
+    ],
+)
+def test_a_query_refuses_parameters_that_it_does_not_know(
+    repo: Repository, method: str, path: str, typo: str
+) -> None:
+    start = repo.get("/refs/branch/main")["head"]
+    made = repo.http.post(f"{repo.url}/refs", json={"type": "branch", "name": "kept", "head": start})
+    assert made.status_code == 201
+    answer = repo.http.request(method, f"{repo.url}{path}", params={typo: "0" * 64})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
+    assert f"the query has no parameter '{typo}'; it has " in answer.json()["detail"]
+    assert repo.get("/refs/branch/kept")["head"] == start
+
+
+def test_a_page_takes_parameters_of_others(relay: Relay) -> None:
+    with relay.client() as http:
+        assert http.get("/auth/login", params={"utm_source": "elsewhere"}).status_code != 422

@@ -345,6 +345,17 @@ def test_a_dry_run_says_what_would_be_and_claims_nothing_as_done(linked: Svc) ->
     assert re.search(r"(?m)^sent 3\.\d MiB for 3\.\d MiB|^sent 3\.\d MB for 3\.\d MB", told.err), told.err
 
 
+def test_an_organisation_that_is_not_there_is_not_taken_for_a_missing_member(alice: Svc) -> None:
+    for words in (["leave", "nowhere"], ["member", "remove", "nowhere", "bob"]):
+        told = alice("org", *words, "--yes")
+        assert (told.code, told.err) == (
+            1,
+            "svc: you are not a member of an organisation nowhere; see: svc org list\n",
+        )
+    told = alice("org", "member", "role", "nowhere", "bob", "admin")
+    assert "you are not a member of an organisation nowhere" in told.err
+
+
 def test_a_push_that_removes_most_of_a_branch_needs_a_yes(linked: Svc) -> None:
     for number in range(120):
         Path(f"f{number}.txt").write_text("same\n")

@@ -108,6 +108,26 @@ def test_a_dry_run_says_that_the_branch_moved_back(relay: ModelRelay, places: li
             assert copy.moved_back == relay.branches["main"].head
 
 
+def test_a_status_does_not_take_what_moved_back_for_newer(relay: ModelRelay, places: list[Place]) -> None:
+    from svc.flows.status import status
+
+    ann = places[0]
+    restore = relay.backup()
+    later(ann)
+    with places[1].device() as copy:
+        found = status(copy)
+        assert (found.branch_state, found.behind) == ("here", True)
+    restore()
+    with ann.device() as copy:
+        found = status(copy)
+        assert (found.branch_state, found.behind) == ("moved_back", False)
+        assert "is older than this folder" in found.advice
+    ann.push()
+    with ann.device() as copy:
+        found = status(copy)
+        assert (found.branch_state, found.behind, found.advice) == ("here", False, "")
+
+
 def test_edits_without_a_seal_are_sent_again_too(relay: ModelRelay, places: list[Place]) -> None:
     """Live edits were confirmed and are lost, and so is the replica that made some of them."""
     ann, bob, _ = places

@@ -163,3 +163,19 @@ def test_the_line_mode_takes_the_same_words(listed: str, typed) -> None:  # type
     assert "Stalls" in out and "Crash" not in out
     assert "milestone: is not a word of this filter" in typed("1", number, "/milestone:x", "q").out
     assert os.environ["TEST_HANDLE"] in out
+
+
+async def test_a_list_whose_filter_matches_nothing_says_that(listed: str, open_app: Open) -> None:
+    """Every list of the app, and by words that the server is asked for."""
+    unmatched = "nothing matches; esc lists all"
+    async with open_app().run_test(size=(100, 24)) as pilot:
+        await settle(pilot)
+        for way in ([], ["enter", "2"], ["3"], ["p"], ["4"], ["5"], ["6"], ["7"], ["8"]):
+            text = await press(pilot, *way, "slash", *"zqzqzq", "enter")
+            assert unmatched in text or "nothing matches; type what" in text, (way, text)
+            assert "yet" not in text and "a opens one" not in text and "a makes one" not in text, text
+            assert unmatched not in await press(pilot, "escape")
+        text = await press(pilot, "3", "p", "slash", *"label:none", "enter")
+        assert "no issues match; change it with /" in text
+        assert "no open proposals; a opens one" in await press(pilot, "p")
+        assert "no proposals match; change it with /" in await press(pilot, "o")

@@ -32,7 +32,7 @@ def strange(alice: Svc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 async def test_home_lists_ones_own_and_w_finds_others(project: str, strange: str, open_app: Open) -> None:
-    async with open_app().run_test(size=(100, 24)) as pilot:
+    async with open_app().run_test(size=(99, 24)) as pilot:
         text = await settle(pilot)
         assert project in text
         assert "abroad" not in text
@@ -47,14 +47,14 @@ async def test_the_folders_repository_is_on_home_whoever_owns_it(
     project: str, strange: str, open_app: Open
 ) -> None:
     place = Place(Path.cwd(), strange, "ben/abroad", "main")
-    async with open_app(place=place).run_test(size=(100, 24)) as pilot:
+    async with open_app(place=place).run_test(size=(99, 24)) as pilot:
         text = await settle(pilot)
         assert "abroad" in text
         assert project in text
 
 
 async def test_an_answer_about_ones_own_drops_no_others(project: str, strange: str, open_app: Open) -> None:
-    async with open_app().run_test(size=(100, 24)) as pilot:
+    async with open_app().run_test(size=(99, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "w")
         await sees(pilot, "-ben/abroad", project)

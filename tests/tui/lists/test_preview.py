@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.color import Color
 from textual.pilot import Pilot
 
 from tests.patience import PATIENCE
@@ -18,6 +19,7 @@ from tui.app import SvcApp
 from tui.contents import Read
 from tui.screens import split
 from tui.screens.repo import RepoScreen
+from tui.widgets.lines import Lines
 
 __all__ = ["project"]
 Open = Callable[..., SvcApp]
@@ -146,3 +148,86 @@ async def test_a_preview_takes_nothing_from_the_screen_that_opens_over_it(
             view._again()
         go.set()
         await sees(pilot, "Versions 1")
+
+
+async def test_wide_rows_have_two_lines_and_labels_their_colour(
+    listed: str, alice: Svc, open_app: Open
+) -> None:
+    assert alice("label", "create", "crash", "--color", "d73a4a").code == 0
+    assert alice("issue", "edit", "1", "--add-label", "crash").code == 0
+    async with open_app().run_test(size=(140, 30)) as pilot:
+        await issues(pilot)
+        text = await sees(pilot, "● crash", "because")
+        rows = text.splitlines()
+        at = next(place for place, row in enumerate(rows) if "#1 Stalls at night" in row)
+        assert "● crash  @" in rows[at + 1]
+        lines = pilot.app.screen.query_one("#issues", Lines)
+        dots = [seg.style for y in range(8) for seg in lines.render_line(y) if seg.text == "● "]
+        assert [style.color for style in dots if style is not None] == [Color.parse("#d73a4a")]
+        await press(pilot, "j")
+        await sees(pilot, "2 of 2", "It hangs")
+        await press(pilot, "enter")
+        await sees(pilot, "opened", "labels", "● crash", "It hangs")
+
+
+async def test_narrow_rows_say_things_in_short(listed: str, alice: Svc, open_app: Open) -> None:
+    for name in ("crash", "night"):
+        assert alice("label", "create", name).code == 0
+    assert alice("issue", "edit", "1", "--add-label", "crash,night").code == 0
+    async with open_app().run_test(size=(80, 24)) as pilot:
+        text = await issues(pilot)
+        assert "○ #1 Stalls at night" in text and "+1" in text and "ago" not in text
+
+
+async def test_a_share_of_the_width_is_kept_for_each_list(listed: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(120, 30)) as pilot:
+        await issues(pilot)
+
+        def edge(text: str) -> int:
+            return next(row.index("╮") for row in text.splitlines() if "╮" in row)
+
+        wide = edge(await press(pilot, "greater_than_sign"))
+        assert edge(await press(pilot, "4")) < wide
+        assert edge(await press(pilot, "3")) == wide
+
+
+async def test_runs_releases_and_branches_are_previewed(listed: str, alice: Svc, open_app: Open) -> None:
+    assert alice("repo", "run", "create", "lint", "--conclusion", "failure", "--summary", "**Two**").code == 0
+    assert alice("repo", "run", "create", "docs", "--status", "in_progress").code == 0
+    assert alice("repo", "run", "create", "fuzz", "--status", "queued").code == 0
+    assert alice("repo", "run", "create", "old", "--conclusion", "cancelled").code == 0
+    assert alice("repo", "run", "create", "rest", "--conclusion", "skipped").code == 0
+    assert alice("repo", "release", "create", "v1", "-n", "## Fixed\n\n- it").code == 0
+    async with open_app().run_test(size=(120, 40)) as pilot:
+        await issues(pilot)
+        await press(pilot, "4")
+        await sees(pilot, "╭─ Workflows 5", "✗ fail", "◐ running", "◌ queued", "⊘ cancel", "– skip")
+        await press(pilot, "G")
+        text = await sees(pilot, "─ lint ─", "branch    main", "Two")
+        assert "**Two**" not in text
+        await press(pilot, "5")
+        await sees(pilot, "╭─ Releases 1", "─ v1 ─", "• it", "5 Releases 1")
+        await press(pilot, "b")
+        await sees(pilot, "╭─ Branches and tags", "─ main ─", "Second")
+
+
+async def test_the_file_and_the_seal_under_the_cursor_are_previewed(listed: str, open_app: Open) -> None:
+    async with open_app().run_test(size=(120, 40)) as pilot:
+        await issues(pilot)
+        await press(pilot, "2")
+        await sees(pilot, "src/", "main.py", "1 entry")
+        await press(pilot, "G")
+        await sees(pilot, "256 bytes")
+        await press(pilot, "k")
+        await sees(pilot, "Read me.")
+        await pilot.resize_terminal(80, 24)
+        assert "data.bin" in await settle(pilot), "a previewed file covers no tree"
+        await pilot.resize_terminal(120, 40)
+        await press(pilot, "g", "h")
+        await sees(pilot, "Second", "First", "return 2")
+
+
+async def test_home_previews_a_repository(listed: str, alice: Svc, open_app: Open) -> None:
+    assert alice("repo", "run", "create", "lint", "--conclusion", "failure").code == 0
+    async with open_app().run_test(size=(120, 40)) as pilot:
+        await sees(pilot, "Repositories 1", "Notes on parsing", "Second", "Read me.", "main  ✗ lint")

@@ -54,7 +54,7 @@ async def test_home_and_inbox_change_by_themselves(
         assert "It stalls" in text
         await sees(pilot, "● live")
         other("issue", "create", "-t", "It crashes", "-b", f"see @{me}", "-R", project)
-        await sees(pilot, "It crashes", "mention")
+        await sees(pilot, "It crashes", "mention", "Needs me 1", "Mine 1")
         await press(pilot, "escape")
         await sees(pilot, "It crashes")
 

@@ -104,7 +104,7 @@ async def test_a_review_of_several_lines_goes_out_with_its_verdict(
         assert "pending" not in text and "comments wait" not in text
         await press(pilot, "escape")
         text = await press(pilot, "G")
-        assert "X requests changes" in text
+        assert "✗ requests changes" in text
         assert "See below" in text
     assert {one["draft"] for one in threads(alice, reviewer)} == {False}
 

@@ -138,7 +138,7 @@ async def test_general(project: str, alice: Svc, open_app: Open) -> None:
         await to(pilot, "General", "field", "name")
         await press(pilot, "enter")
         text = await typed(pilot, "no good")
-        assert "X " in text and "* handle" in text
+        assert "✗ " in text and "* handle" in text
         assert "nothing was sent" in await press(pilot, "S")
         assert got()["default_branch"] == "main"
         await to(pilot, "General", "field", "name")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.timer import Timer
 
 from localstore.agent.talk import Person
 from localstore.core.model.history import Blame, Blob, Tree
@@ -21,8 +22,10 @@ from tui.screens.code.history import History
 from tui.screens.code.live import HERE_EVERY, Live, who_is_in
 from tui.screens.code.pictured import Pictured
 from tui.screens.code.replay import Replay
+from tui.screens.split import REST
 from tui.text import Part, safe
 from tui.texts import Texts, is_markdown, item, linked_path
+from tui.theme import css_colour
 from tui.widgets.diff import Diff
 from tui.widgets.frame import Line
 from tui.widgets.lines import Item, Lines, sequence
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from tui.screens.repo import RepoScreen
 
 TREE_WIDTH = 32
+PREVIEWED = 256 * 1024  # bytes of a file that is previewed
 PEOPLE_EVERY = 2.0  # seconds between two questions who is where
 
 
@@ -67,6 +71,8 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         self._blaming = False
         self._tree: Tree | None = None
         self._people: list[Person] = []
+        self._moves: Timer | None = None  # until the cursor in the tree rests
+        self._glimpsed = False  # whether the file is shown because the cursor rests on it
         self._source = False  # whether Markdown is shown as it is written
         self.texts: Texts = Texts(self, self._repaint)
 
@@ -100,19 +106,19 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
 
     def _arrange(self) -> None:
         """One pane or two: in one, the file covers the tree."""
-        opened = self.path is not None or self._mode != "file"
+        opened = (self.path is not None and not self._glimpsed) or self._mode != "file"
         self.query_one("#tree_pane").display = self.wide or not opened
         self.query_one("#file_pane").display = self.wide or opened
         self.query_one("#file").display = self._mode != "diff"
-        self.diff.display = self._mode == "diff"
-        if self._mode != "diff":
-            self.diff.drop_files()
+        self.place_diff()
         if self._mode != "file" or self.path is None:
             self.show_picture(None)
         self.query_one("#people").display = self.live and self.app.size.width >= THREE_PANES
         self.query_one("#bar").display = self.live or self._playing is not None
         tree = self.query_one("#tree_pane")
         tree.styles.width = TREE_WIDTH if self.wide else "1fr"
+        tree.styles.border_right = ("solid", css_colour(self.svc.colours, "line")) if self.wide else None
+        self.query_one("#file_pane").styles.padding = (0, 1) if self.wide else 0
 
     def _focus(self, name: str) -> None:
         self.screen.set_focus(self.query_one(f"#{name}", Lines))
@@ -123,10 +129,11 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             self.leave_live()
         self._load_folder(self.folder)
         if self.path is not None:
-            self.open_file(self.path)
+            self.open_file(self.path, glimpsed=self._glimpsed)
 
     def _load_folder(self, folder: str, cursor: Hashable | None = None) -> None:
         repo, seal = self.of.repo, self.of.seal
+        self._rests_no_more()
         if seal is None:
             self.query_one("#tree", Lines).show(())
             return
@@ -150,6 +157,7 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             else:
                 items.append(Item(("file", path), ((name, "text"),), here))
         self.query_one("#tree", Lines).show(sequence(items), cursor)
+        self._rest()
 
     def _look_for_people(self) -> None:
         """Ask the agent who is in which file, while this tab is in front."""
@@ -167,6 +175,59 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             self._people = people
             if self._tree is not None:
                 self._paint_tree()
+
+    def on_lines_moved(self, event: Lines.Moved) -> None:
+        """Show the file on which the cursor in the tree comes to rest."""
+        if event.lines.id == "file":
+            self.rest_on_seal()
+        if event.lines.id != "tree":
+            return
+        if self._glimpsed:  # what a key does is not about the file that the cursor has left
+            self.path, self._glimpsed = None, False
+        self._rest()
+
+    def _rests_no_more(self) -> None:
+        """Preview nothing: a newer reading of the same would replace that of what is opened."""
+        if self._moves is not None:
+            self._moves.stop()
+            self._moves = None
+
+    def _rest(self) -> None:
+        self._rests_no_more()
+        self._moves = self.set_timer(REST, self._glimpse)
+
+    def _glimpse(self) -> None:
+        tree = self.query_one("#tree", Lines)
+        key = tree.key
+        quiet = self._mode == "file" and not self.live and not self.replaying and not self._blaming
+        if not (self.wide and quiet and tree.has_focus and self.display and self.screen.is_current):
+            return
+        if not isinstance(key, tuple) or key[1] == self.path:
+            return
+        if key[0] == "dir" and self.of.seal is not None:
+            folder = contents.tree(self.of.repo.id, self.of.seal, key[1])
+            self.svc.load(folder, lambda found, at: self._show_entries(key, found))
+        if key[0] != "file":
+            return
+        entries = self._tree.entries if self._tree is not None else ()
+        if any(entry.path == key[1] and entry.size <= PREVIEWED for entry in entries):
+            self.open_file(str(key[1]), glimpsed=True)
+
+    def _show_entries(self, key: tuple[str, str], found: Tree) -> None:
+        """List a folder on which the cursor rests."""
+        file = self.query_one("#file", Lines)
+        if self._mode != "file" or self.query_one("#tree", Lines).key != key or file.has_focus:
+            return
+        self.path = self._blob = None
+        self.show_picture(None)
+        rows: list[tuple[Part, ...]] = []
+        for entry in sorted(found.entries, key=lambda entry: (entry.kind != "dir", entry.path)):
+            name = safe(entry.path.rsplit("/", 1)[-1])
+            rows.append(((f"{name}/", "name"),) if entry.kind == "dir" else ((name, "text"),))
+        file.show(sequence([Item(None, row) for row in rows]))
+        count = len(rows)
+        words = f"{count} entr{'y' if count == 1 else 'ies'}"
+        self.query_one("#file_title", Line).put(((f"{safe(key[1])}/", "title"),), ((words, "dim"),))
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
         event.stop()
@@ -186,8 +247,8 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
         elif self._mode == "history":
             self.show_diff(str(event.key))
 
-    def open_file(self, path: str) -> None:
-        """Show a file at the screen's seal."""
+    def open_file(self, path: str, *, glimpsed: bool = False) -> None:
+        """Show a file at the screen's seal. `glimpsed`: because the cursor rests on it."""
         repo, seal = self.of.repo, self.of.seal
         if seal is None:
             return
@@ -195,6 +256,8 @@ class Code(History, BeginEdit, Live, Replay, Pictured):
             self._blob = self._blame = None
             self.query_one("#file", Lines).show(())
         self.path, self._mode, self._playing = path, "file", None
+        self._glimpsed = glimpsed
+        self._rests_no_more()
         self._arrange()
         self._tell_here()
         if self.live_file(path):

@@ -26,7 +26,12 @@ class FileView(View):
         """Whether the history of the open file is played."""
         raise NotImplementedError
 
-    def open_file(self, path: str) -> None:
+    @property
+    def wide(self) -> bool:
+        """Whether there is room for two panes."""
+        raise NotImplementedError
+
+    def open_file(self, path: str, *, glimpsed: bool = False) -> None:
         raise NotImplementedError
 
     def _load_folder(self, folder: str, cursor: Hashable | None = None) -> None:

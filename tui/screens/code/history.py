@@ -4,24 +4,66 @@ from __future__ import annotations
 
 from functools import partial
 
+from textual.content import Content
+from textual.timer import Timer
+
 from localstore.core.model.history import Compare, SealSummary
 from tui import contents
 from tui.screens.code.differing import Differing
 from tui.screens.code.file_view import FileView
+from tui.screens.split import REST
 from tui.text import Part, ago, safe
+from tui.theme import css_colour
 from tui.widgets.diff import Diff
 from tui.widgets.frame import Line
 from tui.widgets.lines import Item, Lines, sequence
+
+SEALS = "40%"  # of the height, where what a seal changed stands below them
+TALL = 24  # rows of a screen with both
 
 
 class History(Differing, FileView):
     """Shows what changed in `diff`, and the seals in `file`."""
 
     _diff_of = ""  # the seal whose changes `diff` shows
+    _rests: Timer | None = None  # until the cursor among the seals rests
 
     @property
     def diff(self) -> Diff:
         return self.query_one("#diff", Diff)
+
+    @property
+    def previews_seals(self) -> bool:
+        """Whether the changes of a seal stand below the seals."""
+        return self._mode == "history" and self.wide and self.app.size.height >= TALL
+
+    def place_diff(self) -> None:
+        """Show the comparison alone, or below the seals."""
+        below = self.previews_seals
+        self.diff.display = below or self._mode == "diff"
+        if not self.diff.display:
+            self.diff.drop_files()
+        self.diff.styles.border_top = ("solid", css_colour(self.svc.colours, "line")) if below else None
+        self.query_one("#file").styles.height = SEALS if below else "1fr"
+
+    def rest_on_seal(self) -> None:
+        """The cursor is on a seal: once it rests there, show below what the seal changed."""
+        if self._rests is not None:
+            self._rests.stop()
+        self._rests = self.set_timer(REST, self._show_below) if self.previews_seals else None
+
+    def _show_below(self) -> None:
+        seal = self.query_one("#file", Lines).key
+        if not self.previews_seals or not self.screen.is_current or not isinstance(seal, str):
+            return
+        self._diff_of = seal
+
+        def paint(compare: Compare, at: float) -> None:
+            if self.previews_seals and self.query_one("#file", Lines).key == seal:
+                self.diff.border_title = Content(f"{seal[:8]}")
+                self.diff.show_files(compare.files)
+
+        self.svc.load(contents.brought(self.of.repo.id, seal), paint)
 
     def do_history(self) -> None:
         repo, path, ref = self.of.repo, self.path, self.of.ref_name
@@ -51,6 +93,7 @@ class History(Differing, FileView):
             self.query_one("#file", Lines).show(sequence(items), self.of.seal)
             self._title("history")
             self._focus("file")
+            self.rest_on_seal()
 
         self.svc.load(contents.history(repo.id, ref, path), paint)
 
@@ -78,7 +121,7 @@ class History(Differing, FileView):
                 found = known.seal
                 who = f"@{safe(found.provenance.who.handle or '?')} {ago(found.created_at, self.svc.clock())}"
                 left.append((f"  {safe(found.message.partition(chr(10))[0])}", "text"))
-                signed: Part = ("  X does not verify", "bad") if known.fault else ("  ✓ signed", "good")
+                signed: Part = ("  ✗ does not verify", "bad") if known.fault else ("  ✓ signed", "good")
                 right[:0] = [(who, "dim"), signed]
                 head()
 

@@ -12,17 +12,20 @@ from localstore.core.model.history import Blob, SealSummary, Tree
 from localstore.core.model.repo import Repo
 from tui import contents, reads
 from tui.highlight import Coloured, coloured, plain
+from tui.screens.base import TWO_PANES
 from tui.screens.code.words import counts, listed
+from tui.screens.facts import FACTS, Facts, beside_facts
 from tui.screens.view import View
 from tui.text import Part, ago, folded, safe
 from tui.texts import Texts, is_markdown, item, linked_path
-from tui.widgets.lines import Item, Lines
+from tui.widgets.lines import Item, Lines, sequence
 from tui.widgets.made import Made
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row as TextRow
     from tui.screens.repo import RepoScreen
 
+TEXT = 96  # columns of a README at most
 FOLDED = 2000  # lines of a README; longer ones are cut at the edge, so that a resize stays quick
 READMES = ("readme.md", "readme", "readme.txt", "readme.rst")
 
@@ -42,7 +45,7 @@ class Overview(View):
         self.texts: Texts = Texts(self, self._fold)
 
     def compose(self) -> ComposeResult:
-        yield Lines(marked=False, linked=True, id="overview")
+        yield from beside_facts(Lines(marked=False, linked=True, id="overview"))
 
     def on_mount(self) -> None:
         self.moved()
@@ -114,9 +117,15 @@ class Overview(View):
     def on_resize(self) -> None:
         self._fold()
 
+    @property
+    def _has_facts(self) -> bool:
+        """Whether facts have a column of their own."""
+        return self.app.size.width >= TWO_PANES
+
     def _fold(self) -> None:
         """Break long lines of the README between words."""
-        width = max(20, self.query_one("#overview").size.width)
+        beside = FACTS + 1 if self._has_facts else 0
+        width = max(20, min(TEXT, self.size.width - 2 - beside))
         if is_markdown(self._path):
             self._readme = self.texts.rows(self._text, width, breaks=False)
         elif len(self._lines) > FOLDED:
@@ -149,7 +158,14 @@ class Overview(View):
             )
         elif self.of.seal is None and self.of.read:
             facts.append((("nothing is sealed yet; in a folder: svc repo init, svc push -m MESSAGE", "dim"),))
-        facts.append((("", "text"),))
+        column = self.query_one("#facts", Facts)
+        column.display = self._has_facts
+        if self._has_facts:
+            rows_of_facts = [row for fact in facts for row in folded(fact, FACTS - 4)]
+            column.show(sequence([Item(None, row) for row in rows_of_facts]))
+            facts = []
+        else:
+            facts.append((("", "text"),))
         above, readme = len(facts), self._readme
 
         def row(place: int) -> Item:

@@ -23,7 +23,7 @@ class Help(Over):
     all = False  # whether actions without a key are listed
 
     def content(self) -> ComposeResult:
-        yield Lines(empty="nothing is called like this", id="actions")
+        yield Lines(unmatched="nothing is called like this", id="actions")
 
     def title_parts(self) -> Sequence[Part]:
         return ((f" {'Everything' if self.all else 'Keys'}", "title"), (f"  {self._where}", "dim"))

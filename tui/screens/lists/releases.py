@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -14,12 +14,13 @@ from tui import contents
 from tui.actions import Action
 from tui.screens.lists.moving import Moving
 from tui.screens.lists.signature import signature
-from tui.screens.view import View
-from tui.text import Part, ago, safe
-from tui.texts import Texts, item
+from tui.screens.split import SPLIT_ACTIONS, Split
+from tui.text import Part, ago, brief, safe
+from tui.texts import Texts, first_words, item
 from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
+    from tui.markdown.words import Row
     from tui.screens.repo import RepoScreen
 
 
@@ -27,22 +28,22 @@ def _action(id: str, key: str, label: str, command: str, right: str) -> Action:
     return Action(id, (key,), label, f"svc repo release {command}", "signed_in", True, right)
 
 
-class Releases(View):
+class Releases(Split):
+    LIST = "releases"
+    TWO_LINES = True
     ACTIONS = (
         Action("open", ("enter",), "open", "svc repo release view {version}", footer=True),
         _action("add", "a", "new", "create {version}", "release.create"),
+        *SPLIT_ACTIONS,
     )
 
     def __init__(self, of: RepoScreen) -> None:
         super().__init__(of)
-        self._releases: dict[str, Release] = {}
+        self._releases: dict[str, Release] | None = None
 
     def facts(self) -> dict[str, str]:
         version = self.query_one("#releases", Lines).key
         return {"version": str(version)} if version is not None else {}
-
-    def compose(self) -> ComposeResult:
-        yield Lines(id="releases")
 
     def shown(self) -> None:
         self.do_refresh()
@@ -52,21 +53,52 @@ class Releases(View):
 
     def _paint(self, found: list[Release], at: float) -> None:
         self._releases = {release.version: release for release in found}
-        rows = [Item(None, (("Releases ", "title"), (str(len(found)), "dim")))]
+        self.paint()
+
+    def paint(self) -> None:
+        if not self.is_mounted or self._releases is None:
+            return
+        found = list(self._releases.values())
+        rows = [] if self.previews else [Item(None, self.titled())]  # else it is in the frame
         rows += [self._row(release) for release in found]
         if not found:
             rows.append(Item(None, (("no releases; a makes one", "dim"),)))
         self.query_one("#releases", Lines).show(sequence(rows))
+        self.rest()
+
+    def titled(self) -> tuple[Part, ...]:
+        return ("Releases ", "title"), (self.count(), "dim")
+
+    def count(self) -> str:
+        return str(len(self._releases)) if self._releases else ""
+
+    def preview_of(self, key: Hashable) -> None:
+        release = (self._releases or {}).get(str(key))
+        if release is None:
+            return
+        rows: list[Row | tuple[Part, ...]] = [*_head(self.of.repo.id, release, self.svc.clock())]
+        rows += [((f"{safe(one.name)}  ", "text"), (size(one.size), "dim")) for one in release.assets]
+        rows += [(("", "text"),), *self.text_rows(release.notes)]
+        self.show_preview(key, safe(release.version), rows)
 
     def _row(self, release: Release) -> Item:
         files = len(release.assets)
-        first, _, _ = release.notes.strip().partition("\n")
+        first = first_words(release.notes)
+        said = f"{files} file{'' if files == 1 else 's'}  " if files else ""
+        if self.two_lines or self.narrow:
+            when = ((f"{brief(release.created_at, self.svc.clock())} ", "dim"),)
+            head = ((f"{safe(release.version)}  ", "accent"), (safe(first), "text"))
+            below = (
+                ("  ", "text"),
+                (f"{release.seal_id[:8]}  {said}", "dim"),
+                _signed(self.of.repo.id, release),
+            )
+            return Item(release.version, head, when, f"{release.version} {release.notes}", below=below)
         left: tuple[Part, ...] = (
             (f"{safe(release.version):<16} ", "accent"),
             (f"{release.seal_id[:8]}  ", "dim"),
             (safe(first), "text"),
         )
-        said = f"{files} file{'' if files == 1 else 's'}  " if files else ""
         right = (
             _signed(self.of.repo.id, release),
             (f"  {said}{ago(release.created_at, self.svc.clock())} ", "dim"),
@@ -77,12 +109,23 @@ class Releases(View):
         self.svc.open_form("repo release create")
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
-        self.app.push_screen(ReleaseScreen(self.of.repo, self._releases[str(event.key)]))
+        release = (self._releases or {}).get(str(self.listed.key))
+        if release is not None:
+            self.app.push_screen(ReleaseScreen(self.of.repo, release))
+
+
+def _head(repo_id: str, release: Release, now: float) -> list[tuple[Part, ...]]:
+    """Its seal, who made it, and whether that is signed."""
+    who = f"@{safe(release.author.handle or '?')} {ago(release.created_at, now)}"
+    return [
+        ((f"seal {release.seal_id[:12]}", "accent"), (f"  {who}", "dim")),
+        (_signed(repo_id, release), (_signer(release), "dim")),
+    ]
 
 
 def _signed(repo_id: str, release: Release) -> Part:
     word, role = signature(repo_id, release)
-    return {"good": "✓ ", "bad": "X "}.get(role, "") + word, role
+    return {"good": "✓ ", "bad": "✗ "}.get(role, "") + word, role
 
 
 def _signer(release: Release) -> str:
@@ -143,11 +186,7 @@ class ReleaseScreen(Moving):
 
     def paint(self) -> None:
         release = self.release
-        who = f"@{safe(release.author.handle or '?')} {ago(release.created_at, self.svc.clock())}"
-        rows = [
-            Item(None, ((f"seal {release.seal_id[:12]}", "accent"), (f"  {who}", "dim"))),
-            Item(None, (_signed(self.repo.id, release), (_signer(release), "dim"))),
-        ]
+        rows = [Item(None, parts) for parts in _head(self.repo.id, release, self.svc.clock())]
         for asset in release.assets:
             left: tuple[Part, ...] = ((safe(asset.name), "text"), *self.told_of(asset.name))
             rows.append(Item(asset.name, left, ((f"{size(asset.size)} ", "dim"),), asset.name))

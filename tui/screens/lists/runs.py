@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
 from localstore.core.model.collaboration import run as runs
 from localstore.core.model.collaboration.check import SealChecks
-from localstore.core.model.collaboration.run import Run, state_of
+from localstore.core.model.collaboration.run import Run
 from localstore.core.model.repo import Repo
 from tui import contents
 from tui.actions import Action
 from tui.screens.base import Base
-from tui.screens.proposal.words import CHECKS, checks_of
-from tui.screens.view import View
-from tui.text import Part, ago, safe
-from tui.texts import Texts, item
+from tui.screens.proposal.words import checks_of, sign_of_check, sign_of_run
+from tui.screens.split import SPLIT_ACTIONS, Split
+from tui.text import Part, ago, brief, safe
+from tui.texts import Texts, first_words, item
 from tui.widgets.lines import Item, Lines, sequence
 
 if TYPE_CHECKING:
@@ -48,8 +49,49 @@ def cancel(on: Base, repo: Repo, run: Run) -> None:
     on.say(f"asked to cancel {run.name}")
 
 
-class Workflows(View):
-    ACTIONS = (Action("open", ("enter",), "open", "svc repo run view {run}", footer=True), *CHANGES)
+def run_rows(run: Run, now: float, text_rows: Callable[[str], Sequence[Row]]) -> list[Row | tuple[Part, ...]]:
+    """How a run stands, its facts and its summary."""
+    took = _took(run.started_at, run.completed_at)
+    facts = [
+        ("seal      ", run.seal_id[:12], "accent"),
+        ("branch    ", run.branch, "text"),
+        ("attempt   ", str(run.attempt), "text"),
+        ("reported  ", f"@{run.reported_by.handle or '?'} {ago(run.created_at, now)}", "text"),
+        ("started   ", ago(run.started_at or "", now), "text"),
+        ("completed ", f"{ago(run.completed_at or '', now)}{took}", "text"),
+    ]
+    rows: list[Row | tuple[Part, ...]] = [
+        (sign_of_run(run), (f"  {run.conclusion or run.status.replace('_', ' ')}", "dim"))
+    ]
+    rows += [((name, "dim"), (safe(value), role)) for name, value, role in facts if value]
+    if run.details_url:
+        rows.append(_details(run.details_url))
+    return [*rows, (("", "text"),), *text_rows(run.summary or "no summary")]
+
+
+def _details(address: str) -> Row:
+    from tui.markdown.words import Row
+
+    return Row((("details   ", "dim"), (safe(address), "link")), (address,))
+
+
+def _took(started: str | None, completed: str | None) -> str:
+    """How long a run took."""
+    if not started or not completed:
+        return ""
+    seconds = int((datetime.fromisoformat(completed) - datetime.fromisoformat(started)).total_seconds())
+    minutes, seconds = divmod(max(0, seconds), 60)
+    return f", took {minutes} min {seconds} s" if minutes else f", took {seconds} s" if seconds else ""
+
+
+class Workflows(Split):
+    LIST = "runs"
+    WAITING = "…"
+    ACTIONS = (
+        Action("open", ("enter",), "open", "svc repo run view {run}", footer=True),
+        *CHANGES,
+        *SPLIT_ACTIONS,
+    )
 
     def __init__(self, of: RepoScreen) -> None:
         super().__init__(of)
@@ -59,9 +101,6 @@ class Workflows(View):
     def facts(self) -> dict[str, str]:
         key = self.query_one("#runs", Lines).key
         return {"run": str(key[1])} if isinstance(key, tuple) else {}
-
-    def compose(self) -> ComposeResult:
-        yield Lines(empty="…", id="runs")
 
     def shown(self) -> None:
         self.do_refresh()
@@ -78,7 +117,7 @@ class Workflows(View):
     def count(self) -> str:
         """The number of failed checks of the shown seal."""
         failed = self._head.rollup.failed if self._head is not None else 0
-        return f"X{failed}" if failed else ""
+        return f"✗{failed}" if failed else ""
 
     def _paint_runs(self, found: list[Run], at: float) -> None:
         self._runs = {run.id: run for run in found}
@@ -92,6 +131,8 @@ class Workflows(View):
         self.paint()
 
     def paint(self) -> None:
+        if not self.is_mounted:
+            return
         rows: list[Item] = []
         head = self._head if self._head is not None and self._head.seal_id == self.of.seal else None
         if head is not None:
@@ -102,11 +143,13 @@ class Workflows(View):
             rows.append(Item(None, (*title, sign if sign[0] else ("no checks", "dim"))))
             for check in head.items:
                 must = "  required" if check.required else ""
-                summary = f"  {safe(check.summary)}" if check.summary else ""
-                left = (CHECKS[check.state], (f" {safe(check.name)}", "text"), (must + summary, "dim"))
-                when = ago(check.completed_at or check.started_at or "", self.svc.clock())
+                summary = f"  {safe(first_words(check.summary))}" if check.summary else ""
+                below = must + summary
+                left = (sign_of_check(check), (f" {safe(check.name)}", "text"))
+                when = self._when(check.completed_at or check.started_at or "")
                 key = ("head", check.run_id) if check.run_id else None
-                rows.append(Item(key, left, ((f"{_attempt(check.attempt)}{when} ", "dim"),), check.name))
+                right = ((f"{_attempt(check.attempt)}{when} ", "dim"),)
+                rows.append(Item(key, (*left, (below, "dim")), right, check.name))
         rows.append(Item(None, (("Runs ", "title"), (str(len(self._runs)), "dim"))))
         rows += [self._row(run) for run in self._runs.values()]
         if not self._runs:
@@ -114,17 +157,36 @@ class Workflows(View):
         queued = self.svc.queued(f"/repos/{self.of.repo.id}/runs")
         rows += [Item(None, ((f"⋯ queued  {safe(words)}", "warn"),)) for words in queued]
         self.query_one("#runs", Lines).show(sequence(rows))
+        self.rest()
+
+    def titled(self) -> tuple[Part, ...]:
+        return ("Workflows ", "title"), (str(len(self._runs)), "dim")
+
+    def preview_of(self, key: Hashable) -> None:
+        run_id = str(key[1]) if isinstance(key, tuple) else ""
+        run = self._runs.get(run_id)
+        if run is not None:
+            self._preview(key, run)
+        else:
+            self.svc.load(contents.run(self.of.repo.id, run_id), lambda run, at: self._preview(key, run))
+
+    def _preview(self, key: Hashable, run: Run) -> None:
+        self.show_preview(key, safe(run.name), run_rows(run, self.svc.clock(), self.text_rows))
+
+    def _when(self, time: str) -> str:
+        return (brief if self.narrow else ago)(time, self.svc.clock())
 
     def _row(self, run: Run) -> Item:
-        left: tuple[Part, ...] = (
-            CHECKS[state_of(run.status, run.conclusion)],
-            (f" {safe(run.name)}", "text"),
+        left: tuple[Part, ...] = (sign_of_run(run), (f" {safe(run.name)}", "text"))
+        first = first_words(run.summary or "")
+        more: tuple[Part, ...] = (
             (f"  {run.seal_id[:8]}", "accent"),
-            (f"  {safe(run.summary)}" if run.summary else "", "dim"),
+            (f"  {safe(first)}" if first else "", "dim"),
         )
-        when = ago(run.completed_at or run.started_at or run.created_at, self.svc.clock())
+        when = self._when(run.completed_at or run.started_at or run.created_at)
         text = f"{run.name} {run.branch} {run.seal_id} {run.summary or ''} {run.conclusion or run.status}"
-        return Item(("run", run.id), left, ((f"{_attempt(run.attempt)}{when} ", "dim"),), text)
+        right = ((f"{_attempt(run.attempt)}{when} ", "dim"),)
+        return Item(("run", run.id), (*left, *more), right, text)
 
     @property
     def _run(self) -> Run | None:
@@ -143,8 +205,9 @@ class Workflows(View):
             cancel(self.of, self.of.repo, run)
 
     def on_lines_chosen(self, event: Lines.Chosen) -> None:
-        if isinstance(event.key, tuple):
-            run_id = str(event.key[1])
+        key = self.listed.key
+        if isinstance(key, tuple):
+            run_id = str(key[1])
             self.app.push_screen(RunScreen(self.of.repo, run_id, self._runs.get(run_id)))
 
 
@@ -208,21 +271,8 @@ class RunScreen(Base):
         run, now = self._run, self.svc.clock()
         if run is None:
             return
-        facts = [
-            ("seal      ", run.seal_id[:12]),
-            ("branch    ", run.branch),
-            ("attempt   ", str(run.attempt)),
-            ("reported  ", f"@{run.reported_by.handle or '?'} {ago(run.created_at, now)}"),
-            ("started   ", ago(run.started_at or "", now)),
-            ("completed ", ago(run.completed_at or "", now)),
-            ("details   ", run.details_url or ""),
-        ]
-        rows: list[Row | tuple[Part, ...]] = [
-            (CHECKS[state_of(run.status, run.conclusion)], (f"  {run.conclusion or run.status}", "dim"))
-        ]
-        rows += [((name, "dim"), (safe(value), "text")) for name, value in facts if value]
         width = max(20, self.size.width - 3)
-        rows += [(("", "text"),), *self.texts.rows(run.summary or "no summary", width)]
+        rows = run_rows(run, now, lambda text: self.texts.rows(text, width))
         for words in self.svc.queued(f"/repos/{self.repo.id}/runs/{self._run_id}"):
             rows.append(((f"⋯ queued  {safe(words)}", "warn"),))
         self.query_one("#run", Lines).show([item(place, row) for place, row in enumerate(rows)])

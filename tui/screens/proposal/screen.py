@@ -10,21 +10,22 @@ from textual.app import ComposeResult
 from localstore.core.model.collaboration import proposal as proposals
 from localstore.core.model.collaboration.check import Rollup, SealChecks
 from localstore.core.model.collaboration.issue import Comment
-from localstore.core.model.collaboration.proposal import Proposal, ProposalPatch, Version
+from localstore.core.model.collaboration.proposal import Proposal, ProposalPatch, Reviewer, Version
 from localstore.core.model.collaboration.review import Review
 from localstore.core.model.collaboration.thread import Thread
 from localstore.core.model.history import ChangedFile, Compare
 from localstore.core.model.repo import Repo
 from tui import contents
 from tui.actions import Action
+from tui.screens.facts import beside_facts, fact_rows
 from tui.screens.proposal.files import Files
 from tui.screens.proposal.review import VERDICTS, Reviewing, waiting
 from tui.screens.proposal.words import (
     BLOCKS,
-    CHECKS,
     checks_of,
     conflict_way_out,
     refuses_merge,
+    sign_of_check,
     state_of,
     verdicts_of,
 )
@@ -36,15 +37,9 @@ from tui.widgets.lines import Item, Lines, sequence
 if TYPE_CHECKING:
     from tui.markdown.words import Row as TextRow
 
-WAYS = (
-    ("", "move the base forward to the branch"),
-    ("--squash", "squash: one seal of the branch"),
-    ("--rebase", "rebase: its seals again, on the base"),
-    ("--merge", "merge: a seal with two parents"),
-)
 SAID: dict[str, Part] = {
     "approve": ("✓ approved", "good"),
-    "request_changes": ("X requests changes", "bad"),
+    "request_changes": ("✗ requests changes", "bad"),
     "comment": ("says", "dim"),
 }
 Row = tuple[Part, ...]
@@ -88,7 +83,7 @@ class ProposalScreen(Reviewing, Talk):
         return {"pr": str(self.number), **seal}
 
     def content(self) -> ComposeResult:
-        yield Lines(searches=True, linked=True, empty="…", id="proposal")
+        yield from beside_facts(Lines(searches=True, linked=True, empty="…", id="proposal"))
 
     def title_parts(self) -> Sequence[Part]:
         title = safe(self.one.title) if self.one else ""
@@ -160,15 +155,27 @@ class ProposalScreen(Reviewing, Talk):
         rows: list[TextRow | Row] = [*self._standing(one), *self._conflict_rows(one), (("", "text"),)]
         rows += self.text_rows(one.body) if one.body.strip() else [(("no text", "dim"),)]
         rows += self.reaction_rows(one.reactions)
-        rows += self._check_rows()
+        facts = [*self._check_rows()]
+        if not self.has_facts:
+            rows += facts
         items = [item(place, row) for place, row in enumerate(rows)]
-        items += self._file_items()
-        rest: list[TextRow | Row] = [*self._version_rows()]
+        items += [] if self.has_facts else self._file_items()
+        rest: list[TextRow | Row] = [] if self.has_facts else [*self._version_rows()]
         for _, said in sorted([*self._talk()], key=lambda timed: timed[0]):
             rest += said
         rest += self.queued_rows()
         items += [item(("rest", place), row) for place, row in enumerate(rest)]
         self.query_one("#proposal", Lines).show(sequence(items))
+        reviewers = "  ".join(_standing_of(it) for it in one.reviewers)
+        self.show_facts(
+            [
+                *self.people_rows(one),
+                *fact_rows("reviewers", [(safe(reviewers), "text")]),
+                *(Item(None, row) for row in facts[1:]),
+                *self._file_items(),
+                *(Item(None, row) for row in self._version_rows()),
+            ]
+        )
 
     def _standing(self, one: Proposal) -> list[Row]:
         named = self._checks if self._checks and self._checks.seal_id == one.head_seal else None
@@ -193,18 +200,14 @@ class ProposalScreen(Reviewing, Talk):
             ("pending   ", f"{self.pending()} of your comments wait for A, X or S" if self.pending() else ""),
             ("labels    ", " ".join(label.name for label in one.labels)),
             ("assigned  ", " ".join(f"@{person.handle or '?'}" for person in one.assignees)),
-            (
-                "reviewers ",
-                " ".join(
-                    f"@{it.who.handle or '?'} {it.state.replace('_', ' ')}{' (stale)' if it.stale else ''}"
-                    for it in one.reviewers
-                ),
-            ),
+            ("reviewers ", " ".join(_standing_of(it) for it in one.reviewers)),
             ("state     ", BLOCKS.get(one.merge_state, "") if one.state == "open" else ""),
             ("blocked   ", ", ".join(one.blocked_by).replace("_", " ") if one.state == "open" else ""),
             ("closes    ", " ".join(f"#{number}" for number in one.closes)),
             ("before it ", " ".join(f"#{number}" for number in one.depends_on)),
         ]
+        if self.has_facts:
+            facts = [fact for fact in facts if fact[0].strip() not in ("labels", "assigned", "reviewers")]
         return rows + [((name, "dim"), (safe(value), "text")) for name, value in facts if value]
 
     def _conflict_rows(self, one: Proposal) -> list[Row]:
@@ -212,7 +215,7 @@ class ProposalScreen(Reviewing, Talk):
         if not one.conflicts:
             return []
         rows: list[Row] = [(("", "text"),), (("Conflicts", "title"), (f"  with {safe(one.base)}", "dim"))]
-        rows += [(("X ", "bad"), (safe(path), "text")) for path in one.conflicts]
+        rows += [(("✗ ", "bad"), (safe(path), "text")) for path in one.conflicts]
         return [*rows, ((conflict_way_out(one), "dim"),)]
 
     def _check_rows(self) -> list[Row]:
@@ -223,7 +226,7 @@ class ProposalScreen(Reviewing, Talk):
         for check in checks.items:
             must = "  required" if check.required else ""
             summary = f"  {safe(check.summary)}" if check.summary else ""
-            rows.append((CHECKS[check.state], (f" {safe(check.name)}", "text"), (must + summary, "dim")))
+            rows.append((sign_of_check(check), (f" {safe(check.name)}", "text"), (must + summary, "dim")))
         return rows
 
     def _file_items(self) -> list[Item]:
@@ -279,7 +282,7 @@ class ProposalScreen(Reviewing, Talk):
         return waiting(self._threads)
 
     def do_merge(self) -> None:
-        from tui.screens.choose import Choose
+        from tui.screens.proposal.merge import Merge
 
         one = self.one
         if one is None:
@@ -291,28 +294,12 @@ class ProposalScreen(Reviewing, Talk):
         if why:
             self.say(f"#{one.number} cannot be merged: {why}", "warn")
             return
-        forward, *others = WAYS
-        ways = (*others, forward) if one.merge_state == "behind" else WAYS  # what is refused comes last
-        items = [self._way(one, way, words) for way, words in ways]
-        self.app.push_screen(Choose(f"merge #{one.number} into {one.base}: how", items, self._merge_by))
+        checks = self._checks if self._checks and self._checks.seal_id == one.head_seal else None
+        self.app.push_screen(Merge(one, checks, self._merge_by))
 
-    def _way(self, one: Proposal, way: str, words: str) -> Item:
-        """A way to merge, and why it will be refused if that is known."""
-        if one.merge_state == "behind" and not way:
-            return Item(way, ((words, "dim"), (f"  not possible: {BLOCKS['behind']}", "warn")))
-        return Item(way, ((words, "text"),))
-
-    def _merge_by(self, way: str) -> None:
-        one = self.one
-        if one is None:
-            return
-
-        def run(typed: str) -> None:
-            words = ["pr", "merge", str(self.number), *([way] if way else [])]
-            words += ["--delete-branch"] if typed.strip().lower() in ("y", "yes") else []
-            self._run(*words)
-
-        self.ask(f"delete the branch {one.head} afterwards? y or nothing; esc does not merge", run)
+    def _merge_by(self, way: str, deletes: bool) -> None:
+        words = ["pr", "merge", str(self.number), *([way] if way else [])]
+        self._run(*words, *(["--delete-branch", "--yes"] if deletes else []))
 
     def do_checkout(self) -> None:
         if self.svc.place.repo_id != self.repo.id:
@@ -338,3 +325,8 @@ class ProposalScreen(Reviewing, Talk):
                 self.patch(**{"remove_reviewers" if handle in asked else "add_reviewers": [handle]})
 
         self.ask("handle of who is asked for a review; of one who is asked: no longer", done)
+
+
+def _standing_of(one: Reviewer) -> str:
+    """A reviewer, and how they stand."""
+    return f"@{one.who.handle or '?'} {one.state.replace('_', ' ')}{' (stale)' if one.stale else ''}"

@@ -93,7 +93,7 @@ class Account(Base):
 
     def _device(self, one: DeviceKey) -> Item:
         now = self.svc.clock()
-        state: Part = ("X revoked  ", "bad") if one.revoked_at else ("✓ active   ", "good")
+        state: Part = ("✗ revoked  ", "bad") if one.revoked_at else ("✓ active   ", "good")
         left: tuple[Part, ...] = (
             ("  ", "text"),
             state,

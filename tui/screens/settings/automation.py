@@ -13,9 +13,9 @@ from tui.widgets.lines import Item
 
 WHY = {
     "owner": "- switched off",
-    "failing": "X off: it failed for days",
-    "gone": "X off: its address is gone",
-    "transferred": "X off since the repository has another owner",
+    "failing": "✗ off: it failed for days",
+    "gone": "✗ off: its address is gone",
+    "transferred": "✗ off since the repository has another owner",
 }
 
 

@@ -87,7 +87,7 @@ class Form:
             left = (mark, (f"{safe(field.label):<{LABEL}} ", "dim"), (said, "text"), (after, "dim"))
             rows.append(Item((panel, "field", name), left, text=f"{field.label} {said}"))
             if name in faults:
-                rows.append(Item(None, (("  X ", "bad"), (safe(faults[name]), "bad"))))
+                rows.append(Item(None, (("  ✗ ", "bad"), (safe(faults[name]), "bad"))))
         if self.changed:
             count = len(self.changed)
             words = f"{count} change{'s' * (count > 1)} not saved: S saves, U takes them back"

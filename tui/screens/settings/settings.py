@@ -144,7 +144,7 @@ class Settings(View):
             self.of.say("nothing is changed", "dim")
             return
         if any(panel.form is not None and panel.form.faults() for panel in forms):
-            self.of.say("mend what is marked X first; nothing was sent", "bad")
+            self.of.say("mend what is marked ✗ first; nothing was sent", "bad")
             return
         for panel in forms:
             panel.saved()

@@ -11,6 +11,7 @@ from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration.issue import Comment, Issue, IssuePatch
 from tui import contents
 from tui.actions import Action
+from tui.screens.facts import beside_facts
 from tui.screens.talk.previews import SIGNS
 from tui.screens.talk.talk import Talk
 from tui.text import Part, ago, safe
@@ -73,7 +74,7 @@ class IssueScreen(Talk):
         return {"issue": str(self.number)}
 
     def content(self) -> ComposeResult:
-        yield Lines(searches=True, linked=True, empty="…", id="issue")
+        yield from beside_facts(Lines(searches=True, linked=True, empty="…", id="issue"))
 
     def title_parts(self) -> Sequence[Part]:
         title = safe(self.one.title) if self.one else ""
@@ -113,11 +114,14 @@ class IssueScreen(Talk):
             rows += self.comment_rows(comment)
         rows += self.queued_rows()
         self.query_one("#issue", Lines).show([item(place, row) for place, row in enumerate(rows)])
+        self.show_facts(self.people_rows(issue))
 
     def _state_of(self, issue: Issue) -> tuple[Part, ...]:
         labels = " ".join(safe(label.name) for label in issue.labels)
         people = " ".join(f"@{safe(one.handle or '?')}" for one in issue.assignees)
         opened = f"  @{safe(issue.author.handle or '?')} {ago(issue.created_at, self.svc.clock())}"
+        if self.has_facts:  # the others stand there
+            return SIGNS[issue.state], (opened, "dim")
         return (
             SIGNS[issue.state],
             (opened, "dim"),

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.errors import UsageError
-from localstore.core.model.collaboration import issue as issues
 from localstore.core.model.collaboration import proposal as proposals
-from localstore.core.model.collaboration.issue import Comment, Issue, IssueCreate, IssueQuery
-from localstore.core.model.collaboration.proposal import Proposal, ProposalCreate
+from localstore.core.model.collaboration.issue import IssueQuery
+from localstore.core.model.collaboration.label import Label
+from localstore.core.model.collaboration.proposal import ProposalCreate
 from tui import contents
 from tui.actions import Action
 from tui.drafts import named
@@ -19,17 +19,32 @@ from tui.filters import STATES, Kind, complete, parse
 from tui.listed import ListedIssue, ListedProposal
 from tui.screens.proposal.words import checks_of, state_of, verdicts_of
 from tui.screens.split import SPLIT_ACTIONS, Split
-from tui.screens.talk.previews import SIGNS, head_of_issue, head_of_proposal, said
-from tui.text import Part, ago, safe
+from tui.screens.talk.previews import SIGNS, Colours, colours_of, label_parts, preview_talk
+from tui.text import Part, ago, brief, safe
 from tui.widgets.lines import Item, Lines
 from tui.widgets.made import Made
 
 if TYPE_CHECKING:
-    from tui.markdown.words import Row
     from tui.screens.repo import RepoScreen
 
 CANDIDATES = 12  # that are named while a word is typed
-NARROW = 60  # columns below which a row has its sign, its number, its title and its time only
+SHORT = 90  # columns below which rows say things in short
+
+
+def _folded(names: Sequence[str], colours: Colours) -> list[Part]:
+    """The first label, and how many more there are."""
+    return [*label_parts(names[:1], colours), (f"+{len(names) - 1}" if len(names) > 1 else "", "dim")]
+
+
+def _first_left(parts: list[Part]) -> list[Part]:
+    """The parts without the blanks before the first."""
+    return [(parts[0][0].lstrip(), parts[0][1]), *parts[1:]] if parts else []
+
+
+def _sign(words: str) -> str:
+    """Checks or verdicts in short: `✓4/4`, `✗2`, `✓1`."""
+    sign, _, rest = words.partition(" ")
+    return f"  {sign}{rest.partition(' ')[0]}" if words else ""
 
 
 def text(one: ListedIssue | ListedProposal) -> str:
@@ -44,6 +59,7 @@ def text(one: ListedIssue | ListedProposal) -> str:
 
 class Issues(Split):
     LIST = "issues"
+    TWO_LINES = True
     ACTIONS = (
         Action("open", ("enter",), "open", "svc issue view {n}", footer=True),
         Action("kind", ("p",), "issues or proposals", "svc pr list", footer=True),
@@ -57,6 +73,7 @@ class Issues(Split):
         self._kind: Kind = "issues"
         self._filter = parse("issues", "")
         self._found: Sequence[ListedIssue] | Sequence[ListedProposal] = ()
+        self._labelled: tuple[Sequence[Label], Colours] = ((), {})
 
     def facts(self) -> dict[str, str]:
         number = self.query_one("#issues", Lines).key
@@ -65,7 +82,12 @@ class Issues(Split):
 
     def shown(self) -> None:
         self.do_refresh()
-        self.svc.load(contents.labels(self.of.repo.id), lambda labels, at: None)  # for the filter
+        self.svc.load(contents.labels(self.of.repo.id), self._paint_labels)
+
+    def _paint_labels(self, labels: list[Label], at: float) -> None:
+        if colours_of(labels) != self._labelled[1]:
+            self._labelled = labels, colours_of(labels)
+            self.listed.refresh()
 
     def do_refresh(self) -> None:
         repo_id, asked = self.of.repo.id, self._filter
@@ -91,9 +113,9 @@ class Issues(Split):
         words = self._filter.said
         first = [] if self.previews else [Item(None, self.titled())]  # else it is in the frame
         if not found:
-            none = (
-                f"no {self._kind} match; / changes the filter" if words else f"no {self._kind}; a opens one"
-            )
+            narrowed = words or self._filter.query.state != "open"
+            none = f"no open {self._kind}; a opens one"
+            none = f"no {self._kind} match; change it with /" if narrowed else none
             first.append(Item(None, ((none, "dim"),)))
         last = [Item(None, ((f"⋯ queued  {safe(one)}", "warn"),)) for one in queued]
         rows = Made[ListedIssue | ListedProposal](found, self._row, lambda one: one.number, text, first, last)
@@ -111,102 +133,55 @@ class Issues(Split):
         counts = self._kind == "issues" and self._filter.query.state == "open" and not self._filter.said
         return str(len(self._found)) if counts and self._found else ""
 
-    def position(self) -> str:
-        lines = self.listed
-        return f"{lines.cursor + 1} of {len(lines.rows)}" if lines.key is not None else ""
-
     def preview_of(self, key: Hashable) -> None:
-        repo_id, number = self.of.repo.id, int(str(key))
-        comments: list[Comment] = []
-        shown: list[Issue | Proposal] = []
+        kind = "issue" if self._kind == "issues" else "proposal"
+        preview_talk(self, key, self.of.repo.id, kind, int(str(key)))
 
-        def paint() -> None:
-            if shown:
-                self.show_preview(key, f"#{number}", self._preview_rows(shown[-1], comments))
-
-        def paint_one(one: Issue | Proposal, at: float) -> None:
-            shown.append(one)
-            paint()
-            if one.comments and not comments:
-                self.svc.load(contents.comments(repo_id, number), paint_comments)
-
-        def paint_comments(found: list[Comment], at: float) -> None:
-            comments[:] = found
-            paint()
-
-        if self._kind == "issues":
-            self.svc.load(contents.issue(repo_id, number), paint_one)
-        else:
-            self.svc.load(contents.proposal(repo_id, number), paint_one)
-
-    def _preview_rows(
-        self, one: Issue | Proposal, comments: Sequence[Comment]
-    ) -> list[Row | tuple[Part, ...]]:
-        width, now = max(20, self.preview.size.width), self.svc.clock()
-        head = head_of_issue if isinstance(one, Issue) else head_of_proposal
-        rows: list[Row | tuple[Part, ...]] = [*head(one, width, now)]  # type: ignore[arg-type]
-        rows += self.text_rows(one.body) if one.body.strip() else [(("no text", "dim"),)]
-        for comment in comments:
-            rows += said(comment, self.text_rows(comment.body), now)
-        return rows
+    # --- rows
 
     def _row(self, one: ListedIssue | ListedProposal) -> Item:
-        return self._proposal_row(one) if isinstance(one, ListedProposal) else self._issue_row(one)
+        proposal = one if isinstance(one, ListedProposal) else None
+        state = state_of(one) if isinstance(one, ListedProposal) else SIGNS[one.state]
+        check = checks_of(proposal.checks) if proposal is not None else ("", "text")
+        verdict = verdicts_of(proposal) if proposal is not None else ("", "text")
+        said = one.comments if isinstance(one, ListedIssue) else 0
+        names = [label.name for label in one.labels]
+        now = self.svc.clock()
+        who: Part = (f"  @{safe(one.author.handle or '?')}", "dim")
+        if self.two_lines:
+            blanks = " " * (len(str(one.number)) + 4)
+            below: list[Part] = [(blanks, "text")]
+            below += _first_left(label_parts(names, self._labelled[1]))
+            below += [(f"{'  ' if names else ''}@{safe(one.author.handle or '?')}", "person")]
+            below += [(f"  → @{safe(person.handle or '?')}", "person") for person in one.assignees]
+            below += [(f"  {words}", role) for words, role in (check, verdict) if words]
+            below += [(f"  {said} comment{'' if said == 1 else 's'}", "dim")] if said else []
+            when = ((f"{brief(one.updated_at, now)} ", "dim"),)
+            return Item(one.number, self._titled(one, state), when, below=tuple(below))
+        if self.narrow:
+            told = ((f"{check[0][:1]} " if check[0] else "", check[1]),)
+            return Item(
+                one.number, self._titled(one, state), (*told, (f"{brief(one.updated_at, now)} ", "dim"))
+            )
+        if self.app.size.width < SHORT:
+            right = [
+                *_folded(names, self._labelled[1]),
+                (_sign(check[0]), check[1]),
+                (_sign(verdict[0]), verdict[1]),
+            ]
+            right += [(f"  {said}" if said else "", "dim"), (f"  {brief(one.updated_at, now):>3} ", "dim")]
+            return Item(one.number, self._titled(one, state), tuple(right))
+        left = (*self._titled(one, state), *label_parts(names, self._labelled[1]), who)
+        counts = [(f"{words}  ", role) for words, role in (verdict, check) if words]
+        counts += [(f"{said} said  ", "dim")] if said else []
+        return Item(one.number, left, (*counts, (f"{ago(one.updated_at, now)} ", "dim")))
 
-    def _proposal_row(self, one: ListedProposal) -> Item:
-        if self._narrow:
-            return self._narrow_row(one, state_of(one))
-        labels = " ".join(label.name for label in one.labels)
-        who = f"@{safe(one.author.handle or '?')}"
-        check, verdict = checks_of(one.checks), verdicts_of(one)
-        left: tuple[Part, ...] = (
-            state_of(one),
-            (f" #{one.number:<5}", "accent"),
-            (safe(one.title), "text"),
-            (f"  {safe(labels)}" if labels else "", "name"),
-            (f"  {who}", "dim"),
-        )
-        right: tuple[Part, ...] = (
-            (f"{verdict[0]}  " if verdict[0] else "", verdict[1]),
-            (f"{check[0]}  " if check[0] else "", check[1]),
-            (f"{ago(one.updated_at, self.svc.clock())} ", "dim"),
-        )
-        return Item(one.number, left, right)
-
-    def _issue_row(self, issue: ListedIssue) -> Item:
-        if self._narrow:
-            return self._narrow_row(issue, SIGNS[issue.state])
-        labels = " ".join(label.name for label in issue.labels)
-        who = f"@{safe(issue.author.handle or '?')}"
-        left: tuple[Part, ...] = (
-            SIGNS[issue.state],
-            (f" #{issue.number:<5}", "accent"),
-            (safe(issue.title), "text"),
-            (f"  {safe(labels)}" if labels else "", "name"),
-            (f"  {who}", "dim"),
-        )
-        talk = f"{issue.comments} said  " if issue.comments else ""
-        right = ((f"{talk}{ago(issue.updated_at, self.svc.clock())} ", "dim"),)
-        return Item(issue.number, left, right)
-
-    @property
-    def _narrow(self) -> bool:
-        """Whether there is room for little more than titles."""
-        return self.listed.size.width < NARROW
-
-    def _narrow_row(self, one: ListedIssue | ListedProposal, state: Part) -> Item:
-        """Its state as a sign, which the preview says in words; of checks what is bad."""
-        sign = state[0].strip()[:1]
-        left: tuple[Part, ...] = (
-            (f"{sign} ", state[1]),
-            (f"#{one.number} ", "accent"),
-            (safe(one.title), "text"),
-        )
-        check = checks_of(one.checks) if isinstance(one, ListedProposal) else ("", "text")
-        when = ago(one.updated_at, self.svc.clock()).removesuffix(" ago")
-        return Item(
-            one.number, left, ((f"{check[0][:1]} " if check[0] else "", check[1]), (f"{when} ", "dim"))
-        )
+    def _titled(self, one: ListedIssue | ListedProposal, state: Part) -> tuple[Part, ...]:
+        """State, number and title; the state as a sign where the row has no room for its word."""
+        brief = self.two_lines or self.app.size.width < SHORT or self.narrow
+        sign: Part = (f"{state[0].strip()[:1]} ", state[1]) if brief else state
+        number: Part = (f"#{one.number} " if brief else f" #{one.number:<5}", "accent")
+        return sign, number, (safe(one.title), "text")
 
     def do_kind(self) -> None:
         self._kind = "proposals" if self._kind == "issues" else "issues"
@@ -283,11 +258,9 @@ class Issues(Split):
             self._propose()
             return
 
-        def done(title: str) -> None:
-            if title.strip():
-                self._act(issues.CREATE, IssueCreate(title=title.strip()))
+        from tui.screens.talk.new_issue import NewIssue
 
-        self.of.write("title of the issue", done, named(self.of.repo.id, 0, "issue"))
+        self.app.push_screen(NewIssue(self.of.repo, self.of.head, self._values("author")))
 
     def _propose(self) -> None:
         """Choose a branch and give a title."""

@@ -1,29 +1,106 @@
-"""What the list of issues and proposals previews of a row."""
+"""Issues and proposals in lists: their labels, and what is previewed of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from localstore.core.model.collaboration.issue import Comment, Issue
+from localstore.core.model.collaboration.label import Label
 from localstore.core.model.collaboration.proposal import Proposal
+from tui import contents
 from tui.screens.proposal.words import checks_of, refuses_merge, state_of, verdicts_of
 from tui.text import Part, ago, folded, safe
+from tui.theme import label_role
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
+    from tui.screens.split import Panes
 
 Line = tuple[Part, ...]
 SIGNS: dict[str, Part] = {"open": ("○ open  ", "good"), "closed": ("✓ closed", "dim")}
 
 
-def head_of_issue(issue: Issue, width: int, now: float) -> list[Line]:
+Colours = Mapping[str, str]  # label → its colour, six hex digits
+
+
+def colours_of(labels: Sequence[Label]) -> Colours:
+    return {label.name: label.color for label in labels}
+
+
+def label_parts(names: Sequence[str], colours: Colours) -> list[Part]:
+    """Labels, each with a dot in its colour."""
+    parts: list[Part] = []
+    for name in names:
+        parts += [("  ● ", label_role(colours.get(name, ""))), (safe(name), "text")]
+    return parts
+
+
+def preview_talk(panes: Panes, key: Hashable, repo_id: str, kind: str, number: int) -> None:
+    """Preview an issue or a proposal, and then what was said about it. `kind`: issue or proposal."""
+    svc = panes.front.svc
+    comments: list[Comment] = []
+    shown: list[Issue | Proposal] = []
+
+    def paint() -> None:
+        known = svc.client.known(contents.labels(repo_id))
+        colours = colours_of(known[0]) if known is not None else {}
+        if shown:
+            width, now = panes.preview_width, svc.clock()
+            rows = talk_rows(panes, shown[-1], comments, colours, width, now)
+            panes.show_preview(key, f"#{number}", rows)
+
+    def paint_one(one: Issue | Proposal, at: float) -> None:
+        shown.append(one)
+        if one.comments and not comments:
+            known = svc.client.known(contents.comments(repo_id, number))
+            comments[:] = known[0] if known is not None else []
+            svc.load(contents.comments(repo_id, number), paint_comments)
+        paint()
+
+    def paint_comments(found: list[Comment], at: float) -> None:
+        if found != comments:
+            comments[:] = found
+            paint()
+
+    if kind == "issue":
+        svc.load(contents.issue(repo_id, number), paint_one)
+    else:
+        svc.load(contents.proposal(repo_id, number), paint_one)
+
+
+def talk_rows(
+    panes: Panes,
+    one: Issue | Proposal,
+    comments: Sequence[Comment],
+    colours: Colours,
+    width: int,
+    now: float,
+) -> list[Row | Line]:
+    """Head, text and comments."""
+    rows: list[Row | Line] = []
+    if isinstance(one, Issue):
+        rows += head_of_issue(one, width, now, colours)
+    else:
+        rows += head_of_proposal(one, width, now, colours)
+    rows += panes.text_rows(one.body) if one.body.strip() else [(("no text", "dim"),)]
+    for comment in comments:
+        rows += said(comment, panes.text_rows(comment.body), now)
+    return rows
+
+
+def head_of_issue(issue: Issue, width: int, now: float, colours: Colours) -> list[Line]:
     """Title, state, author, labels and people."""
     facts = [SIGNS[issue.state], *_opened(issue, now)]
-    return [*_title(issue.title, width), *folded(facts, width), *_labels(issue, width), (("", "text"),)]
+    return [
+        *_title(issue.title, width),
+        *folded(facts, width),
+        *_labels(issue, width, colours),
+        (("", "text"),),
+    ]
 
 
-def head_of_proposal(one: Proposal, width: int, now: float) -> list[Line]:
+def head_of_proposal(one: Proposal, width: int, now: float, colours: Colours) -> list[Line]:
     """Title, state, branches, checks, verdicts, labels, and what keeps it from being merged."""
     check, verdict = checks_of(one.checks), verdicts_of(one)
     facts = [
@@ -33,7 +110,7 @@ def head_of_proposal(one: Proposal, width: int, now: float) -> list[Line]:
         (f"  {check[0]}" if check[0] else "", check[1]),
         (f"  {verdict[0]}" if verdict[0] else "", verdict[1]),
     ]
-    rows = [*_title(one.title, width), *folded(facts, width), *_labels(one, width)]
+    rows = [*_title(one.title, width), *folded(facts, width), *_labels(one, width, colours)]
     why = refuses_merge(one) if one.state == "open" else ""
     return [*rows, *(folded([(safe(why), "warn")], width) if why else []), (("", "text"),)]
 
@@ -52,7 +129,10 @@ def _opened(one: Issue | Proposal, now: float) -> list[Part]:
     return [(f"  @{safe(one.author.handle or '?')}", "person"), (f" {ago(one.created_at, now)}", "dim")]
 
 
-def _labels(one: Issue | Proposal, width: int) -> list[Line]:
-    labels = [(f"● {safe(label.name)}  ", "name") for label in one.labels]
-    people = [(f"→ @{safe(person.handle or '?')} ", "person") for person in one.assignees]
+def _labels(one: Issue | Proposal, width: int, colours: Colours) -> list[Line]:
+    dots = label_parts([label.name for label in one.labels], colours)
+    labels = [(dots[0][0].lstrip(), dots[0][1]), *dots[1:]] if dots else []
+    people = [
+        (f"{'  ' if dots else ''}→ @{safe(person.handle or '?')}", "person") for person in one.assignees
+    ]
     return folded([*labels, *people], width) if labels or people else []

@@ -20,10 +20,12 @@ from localstore.core.model.collaboration.proposal import Proposal, ProposalPatch
 from localstore.core.model.repo import Repo
 from tui import contents
 from tui.drafts import named
-from tui.screens.base import Base
+from tui.screens.base import THREE_PANES, Base
+from tui.screens.facts import FACTS, Facts, fact_rows
+from tui.screens.talk.previews import colours_of, label_parts
 from tui.text import Part, ago, safe
 from tui.texts import Texts
-from tui.widgets.lines import Item
+from tui.widgets.lines import Item, sequence
 
 if TYPE_CHECKING:
     from tui.markdown.words import Row
@@ -56,8 +58,42 @@ class Talk(Base):
 
     # --- rows
 
+    @property
+    def has_facts(self) -> bool:
+        """Whether facts have a column of their own."""
+        return self.app.size.width >= THREE_PANES
+
+    def show_facts(self, items: Sequence[Item]) -> None:
+        """Show the column of facts, if there is room for it."""
+        facts = self.query_one("#facts", Facts)
+        facts.display = self.has_facts
+        facts.show(sequence(items if self.has_facts else ()))
+
+    def people_rows(self, one: Issue | Proposal) -> list[Item]:
+        """Who wrote it, its labels, whom it is assigned to, and when it changed."""
+        now = self.svc.clock()
+        known = self.svc.client.known(contents.labels(self.repo.id))
+        colours = colours_of(known[0]) if known is not None else {}
+        names = [label.name for label in one.labels]
+        labels = [part for name in names for part in label_parts([name], colours)]
+        if labels:
+            labels[0] = (labels[0][0].lstrip(), labels[0][1])
+        people = "  ".join(f"@{safe(person.handle or '?')}" for person in one.assignees)
+        opened: tuple[Part, ...] = (
+            (f"@{safe(one.author.handle or '?')} ", "person"),
+            (ago(one.created_at, now), "text"),
+        )
+        return [
+            *fact_rows("opened", opened),
+            *fact_rows("labels", labels),
+            *fact_rows("assigned", [(people, "person")]),
+            *fact_rows("comments", [(str(one.comments or ""), "text")]),
+            *fact_rows("changed", [(ago(one.updated_at, now), "text")]),
+        ]
+
     def text_rows(self, text: str) -> Sequence[Row | tuple[Part, ...]]:
-        return self.texts.rows(text, max(20, self.size.width - 3))
+        beside = FACTS + 1 if self.has_facts else 0
+        return self.texts.rows(text, max(20, self.size.width - 3 - beside))
 
     def paint(self) -> None:
         """Paint what is known."""

@@ -45,8 +45,7 @@ class InboxSubject(Model, frozen=True):
 
 class InboxItem(Model, frozen=True):
     """`reason`: why its newest event is here. `done`: until something new happens. `repo` None: it is about
-    an organisation. Of a repository or an organisation, `event` is what happened last, as noun.verb, and
-    `actor` who did it."""
+    an organisation. `event`: what happened last, as noun.verb; `actor`: who did it."""
 
     id: str
     repo: InboxRepo | None

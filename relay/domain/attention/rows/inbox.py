@@ -93,7 +93,7 @@ _ROWS = (
             and_(collaborator.c.repo_id == inbox.c.repo_id, collaborator.c.account_id == _ME),
         )
         .outerjoin(subject, and_(subject.c.repo_id == inbox.c.repo_id, subject.c.number == inbox.c.number))
-        .outerjoin(event, and_(event.c.id == inbox.c.event, inbox.c.number == 0))
+        .outerjoin(event, event.c.id == inbox.c.event)
         .outerjoin(_ACTOR, _ACTOR.c.id == event.c.actor)
     )
     .where(

@@ -82,6 +82,24 @@ def test_each_hears_for_a_reason_and_nobody_of_what_they_did(world: Tracker) -> 
     assert inbox(world, a, reason="mention") == []
 
 
+def test_a_row_says_what_happened_last_and_who_did_it(world: Tracker) -> None:
+    (ann, a), (bob, b) = (world.member(role) for role in ("write", "read"))
+    world.open(a, title="first", body=f"see @{handle(world, bob)}.")
+    settle(world)
+
+    def last(http: httpx.Client) -> tuple[str, str]:
+        (one,) = ok(http.get(URL))["items"]
+        return one["event"], one["actor"]["id"]
+
+    assert last(b) == ("issue.create", ann.id)
+    comment(world, b, "yes")
+    settle(world)
+    assert last(a) == ("comment.create", bob.id)
+    ok(world.http.patch(f"{world.issues}/1", json={"state": "closed"}))
+    settle(world)
+    assert last(a) == last(b) == ("issue.close", world.who.id)
+
+
 def test_done_until_something_new_happens(world: Tracker) -> None:
     _, a = world.member("write")
     for title in ("one", "two"):

@@ -78,6 +78,18 @@ def test_a_pushed_model_is_pulled_killed_pulled_again_and_generates(
         server.close()
 
 
+def test_a_clone_takes_the_chunks_of_models_of_this_machine(
+    alice: Svc, weights: str, cache: Models, tmp_path: Path
+) -> None:
+    assert alice("llm", "pull", str(Path("base-f16.gguf").absolute()), "--as", "mine").code == 0
+    figures, target = tmp_path / "bytes", tmp_path / "clone"
+    done = counted(figures, 1 << 40, "repo", "clone", weights, str(target))
+    assert done.returncode == 0, done.stderr
+    for name in ("base-f16.gguf", "tuned-f16.gguf"):
+        assert (target / name).read_bytes() == Path(name).read_bytes()
+    assert total(figures) < 0.35 * Path("base-f16.gguf").stat().st_size, "one layer, and the small files"
+
+
 def test_the_default_its_projector_and_shards_come_by_their_names(
     alice: Svc, weights: str, cache: Models
 ) -> None:

@@ -1,0 +1,115 @@
+"""The screens of one small world at three sizes: their text and styles, as somebody has looked at them.
+
+`TEST_WRITE=1` writes them anew; `git diff` then says what changed, and `python -m scripts.pictures` how it
+looks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from rich.style import Style
+from textual.pilot import Pilot
+
+from tests.svc.conftest import Svc
+from tests.tui.test_app import press, project, sees, settle
+from tui.app import SvcApp
+
+__all__ = ["project"]
+Open = Callable[..., SvcApp]
+FOLDER = Path(__file__).parent / "snapshots"
+WRITE = os.environ.get("TEST_WRITE") == "1"
+# Screen → keys from Home, and words that stand there last; from 100 columns on other ones.
+STOPS: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "home": ((), "Repositories 1", "Read me."),
+    "overview": (("enter", "1"), "Read me.", "Read me."),
+    "code": (("enter", "2"), "README.md", "1 entry"),
+    "issues": (("enter", "3"), "Stalls at night", "see #2"),
+    "issue": (("enter", "3", "enter"), "see #2", "see #2"),
+    "workflows": (("enter", "4"), "lint", "no summary"),
+    "releases": (("enter", "5"), "v1", "• it"),
+    "security": (("enter", "6"), "Protection rules", "Protection rules"),
+    "insights": (("enter", "7"), "Dependents", "Dependents"),
+    "inbox": (("i",), "nothing new", "nothing new"),
+}
+BODY = "## Why\n\nIt **hangs**, `so` it does:\n\n- [x] one\n\n```\ncode\n```\n\nsee #2"
+VARIES = (
+    (re.compile(r"\b[0-9a-f]{8,}\b"), "x"),  # ids
+    (re.compile(r"\d{4}-\d{2}-\d{2}"), "d"),  # times, which are dates for a clock that stands in 1970
+    (re.compile(r"(?<=127\.0\.0\.1:)\d+"), "p"),
+)
+
+
+@pytest.fixture
+def world(project: str, alice: Svc) -> str:
+    assert alice("label", "create", "crash", "--color", "d73a4a").code == 0
+    assert alice("issue", "create", "-t", "Crash at start").code == 0
+    made = alice("issue", "create", "-t", "Stalls at night", "-b", BODY, "--label", "crash")
+    assert made.code == 0, made.err
+    assert alice("repo", "run", "create", "lint", "--conclusion", "failure").code == 0
+    assert alice("repo", "release", "create", "v1", "-n", "## Fixed\n\n- it").code == 0
+    return project
+
+
+def same_length(found: re.Match[str], sign: str) -> str:
+    return sign * len(found[0])
+
+
+def dumped(app: SvcApp) -> str:
+    """The text of the screen with its styles: `|row|`, and below it for each run of one style its letter
+    and its length."""
+    letters: dict[str, str] = {}
+    rows: list[str] = []
+    for strip in app.screen._compositor.render_strips():
+        text = strip.text
+        for pattern, sign in VARIES:
+            text = pattern.sub(lambda found, sign=sign: same_length(found, sign), text)  # type: ignore[misc]
+        cells = [said(segment.style) for segment in strip for _ in segment.text]
+        runs = [(style, len(list(run))) for style, run in groupby(cells)]
+        for style, _ in runs:
+            letters.setdefault(style, chr(ord("a") + len(letters)))
+        rows += [f"|{text}|", " ".join(f"{letters[style]}{count}" for style, count in runs)]
+    return "\n".join([*rows, *(f"{letter}: {style}" for style, letter in letters.items()), ""])
+
+
+def said(style: Style | None) -> str:
+    return str(style.clear_meta_and_links()) if style is not None else "none"
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30), (140, 40)])
+async def test_screens_look_as_they_did(
+    world: str, open_app: Open, width: int, height: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    app = open_app()
+    app.clock = lambda: 0.0
+    found: dict[str, str] = {}
+    async with app.run_test(size=(width, height)) as pilot:
+        await sees(pilot, "● live", "Repositories 1")
+        for name, (keys, narrow, wide) in STOPS.items():
+            if keys:
+                await press(pilot, *keys)
+            words = wide if width >= 100 else narrow
+            await sees(pilot, "● live", words)
+            await press(pilot, "g")  # which of two answers came first says where the cursor is
+            await sees(pilot, words)
+            await settle(pilot)
+            found[name] = dumped(app)
+            await home(pilot)
+    for name, text in found.items():
+        file = FOLDER / f"{name}-{width}x{height}.txt"
+        if WRITE:
+            FOLDER.mkdir(exist_ok=True)
+            file.write_text(text, "utf-8")
+        assert text == file.read_text("utf-8"), f"{file.name}; TEST_WRITE=1 writes what is shown now"
+
+
+async def home(pilot: Pilot[None]) -> None:
+    while len(pilot.app.screen_stack) > 2:
+        pilot.app.pop_screen()
+    await settle(pilot)

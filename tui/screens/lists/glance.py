@@ -1,0 +1,121 @@
+"""What is previewed of a repository: its newest seals, how the checks of the newest went, and its README."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from localstore.core.model.collaboration.check import SealChecks
+from localstore.core.model.history import Blob, SealSummary, Tree
+from localstore.core.model.repo import Repo
+from tui import contents, reads
+from tui.reads import Read
+from tui.screens.code.overview import READMES
+from tui.screens.proposal.words import checks_of
+from tui.text import Part, brief, folded, safe
+from tui.texts import is_markdown
+
+if TYPE_CHECKING:
+    from tui.markdown.words import Row
+    from tui.screens.split import Panes
+
+Line = tuple[Part, ...]
+T = TypeVar("T")
+SEALS = 5  # that are previewed
+TOP = 200  # lines of a README that are previewed
+
+
+def seal_line(seal: SealSummary, now: float) -> Line:
+    """A seal in a list of few."""
+    return (
+        (f"{seal.id[:8]} ", "accent"),
+        (safe(seal.message.partition("\n")[0]), "text"),
+        (f"  @{safe(seal.provenance.who.handle or '?')} {brief(seal.created_at, now)}", "dim"),
+    )
+
+
+class Glance:
+    """The preview of one repository, which comes in parts."""
+
+    def __init__(
+        self,
+        panes: Panes,
+        key: Hashable,
+        repo_id: str,
+        first: Sequence[Line] = (),
+        told: Callable[[str, Part], None] | None = None,
+    ) -> None:
+        """`first`: rows above it; `told` hears how its default branch stands."""
+        self._panes, self._key, self._repo_id, self._first, self._told = panes, key, repo_id, first, told
+        self._repo: Repo | None = None
+        self._seals: list[SealSummary] = []
+        self._checks: SealChecks | None = None
+        self._readme: Blob | None = None
+
+    def begin(self) -> None:
+        self._load(reads.repo(self._repo_id), self._paint_repo)
+
+    def _load(self, read: Read[T], paint: Callable[[T, float], None]) -> None:
+        """Ask, if the cursor is still there."""
+        if self._panes.is_attached and self._panes.listed.key == self._key:
+            self._panes.front.svc.load(read, paint)
+
+    def _paint_repo(self, repo: Repo, at: float) -> None:
+        before, self._repo = self._repo, repo
+        if repo != before:
+            self._paint()
+        if before is None:
+            self._load(contents.recent(self._repo_id, repo.default_branch), self._paint_seals)
+
+    def _paint_seals(self, found: list[SealSummary], at: float) -> None:
+        if not found or found == self._seals:
+            return
+        self._seals = found
+        self._paint()
+        self._load(contents.tree(self._repo_id, found[0].id), self._paint_tree)
+        self._load(contents.seal_checks(self._repo_id, found[0].id), self._paint_checks)
+
+    def _paint_checks(self, found: SealChecks, at: float) -> None:
+        before, self._checks = self._checks, found
+        if self._told is not None:
+            self._told(self._repo_id, checks_of(found.rollup, found.items))
+        if found != before:
+            self._paint()
+
+    def _paint_tree(self, found: Tree, at: float) -> None:
+        entry = next((one for one in found.entries if one.path.casefold() in READMES), None)
+        if entry is not None:
+            self._load(contents.file(self._repo_id, self._seals[0].id, entry.path), self._paint_readme)
+
+    def _paint_readme(self, found: Blob, at: float) -> None:
+        self._readme = found
+        self._paint()
+
+    def _paint(self) -> None:
+        repo, panes = self._repo, self._panes
+        if repo is None:
+            return
+        now, width = panes.front.svc.clock(), panes.preview_width
+        rows: list[Row | Line] = [*self._first, *_head(repo, width)]
+        if self._checks is not None:
+            state = checks_of(self._checks.rollup, self._checks.items)
+            rows += [((f"{safe(repo.default_branch)}  ", "dim"), state)] if state[0] else []
+        rows += [(("", "text"),), *(seal_line(seal, now) for seal in self._seals[:SEALS])]
+        panes.show_preview(self._key, safe(repo.full_name), [*rows, *self._readme_rows(width)])
+
+    def _readme_rows(self, width: int) -> list[Row | Line]:
+        readme, texts = self._readme, self._panes.texts
+        if readme is None or readme.encoding != "utf-8" or not readme.content or texts is None:
+            return []
+        text = "\n".join(readme.content.split("\n", TOP)[:TOP])
+        rows: list[Row | Line] = [(("", "text"),)]
+        if is_markdown(readme.path):
+            return [*rows, *texts.rows(text, width, breaks=False)]
+        return [*rows, *(((safe(line), "text"),) for line in text.split("\n"))]
+
+
+def _head(repo: Repo, width: int) -> list[Line]:
+    words = f"{repo.visibility} {repo.kind}"
+    state = f", {repo.state}" if repo.state != "active" else ""
+    rows = folded([(safe(repo.description), "text")], width) if repo.description else []
+    return [*rows, ((words, "dim"), (state, "warn"), (f"  {safe(repo.default_branch)}", "accent"))]
