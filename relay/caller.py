@@ -4,7 +4,7 @@
         view.require("write")
         async with view.write() as tx: ...
 
-The gate makes these, and the job that carries on a request which waits (`relay.service.merging.auto`).
+The gate makes these, and the job that carries on a request which waits (`relay.domain.merging.auto`).
 """
 
 from __future__ import annotations

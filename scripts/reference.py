@@ -71,7 +71,7 @@ def errors() -> str:
 
 def routes() -> str:
     """The route table by noun."""
-    from relay import routes as modules
+    from relay import domain as modules
     from relay.http.routing import TABLE
 
     modules.load()
@@ -143,7 +143,7 @@ def _who(operation: Operation) -> str:
 def rights() -> str:
     """The table of rights, operations without a route too."""
     from localstore.core.rights import CALLERS, OPERATIONS
-    from relay import routes as modules
+    from relay import domain as modules
     from relay.http.routing import TABLE
 
     modules.load()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from relay import routes
+from relay import domain
 from relay.http.routing import TABLE
 from svc.cmd.frame.table import COMMANDS, GROUPS
 from tests.endpoints import endpoints
@@ -128,7 +128,7 @@ def test_every_command_is_shown_in_a_transcript() -> None:
 
 def served() -> list[str]:
     """The nouns that the route table serves, but for the pages of repositories."""
-    routes.load()
+    domain.load()
     names = {row.name.partition(".")[0] for row in TABLE if row.operation.name != "page.repository"}
     return sorted(names - {"git", "terminal"})
 

@@ -1,1 +1,14 @@
-"""The relay by subject: a folder for each, with its rules, its statements (`rows`) and its routes."""
+"""The relay by subject: a folder for each, with its rules, statements (`rows`), routes and pages."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+
+def load() -> None:
+    """Put the routes and pages of every subject into the table, in the order of their names."""
+    names = sorted(info.name for info in pkgutil.walk_packages(__path__, f"{__name__}."))
+    for name in names:
+        if {"routes", "pages"} & set(name.split(".")):
+            importlib.import_module(name)

@@ -20,7 +20,7 @@ from sanic.request import Request
 from sanic.response import HTTPResponse
 
 from localstore.core.errors import NotFound, SvcError
-from relay import pages, routes
+from relay import domain, pages
 from relay.base.logs import RequestLine, logger, request_line
 from relay.domain.repository.place import PREFIXES
 from relay.gate.gate import Handle, handler_of
@@ -48,7 +48,7 @@ Leaf = tuple[Route, Handle]
 
 def build(node: Node) -> Sanic[Any, Any]:
     """The application of a node, with every route of the table. It belongs to one event loop."""
-    routes.load()
+    domain.load()
     app = _App(
         f"relay-{secrets.token_hex(8)}",
         configure_logging=False,

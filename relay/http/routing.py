@@ -243,9 +243,8 @@ def _filled(handler: Handler, path: str) -> dict[str, str]:
     filled = {}
     hints = typing.get_type_hints(handler)
     names = list(inspect.signature(handler).parameters)
-    of_path = [name for name in parameters(path) if name not in names]
-    if "view" in names:
-        of_path.remove("id")  # the repository's, which the view has
+    known = {*names, "id"} if "view" in names else {*names}  # the view has the repository's
+    of_path = [name for name in parameters(path) if name not in known]
     for name in names:
         if name in FILLED or name in parameters(path):
             filled[name] = name

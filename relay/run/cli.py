@@ -281,10 +281,10 @@ def _version(asked: argparse.Namespace) -> int:
 
 
 def _routes(asked: argparse.Namespace) -> int:
-    from relay import routes
+    from relay import domain
     from relay.http.routing import TABLE
 
-    routes.load()
+    domain.load()
     for route in sorted(TABLE, key=lambda r: (r.path, r.method)):
         flag = route.flag or "-"
         print(f"{route.method:6} {route.path:64} {route.operation.name:28} {flag}")

@@ -33,6 +33,8 @@ from relay.domain.access import request as access_requests
 from relay.domain.attention import follow as attention
 from relay.domain.catalog import dependents
 from relay.domain.git import serving as git_serving
+from relay.domain.merging import auto
+from relay.domain.proposal import branches
 from relay.domain.upkeep import upkeep
 from relay.domain.webhook import delivery as webhook_delivery
 from relay.domain.webhook import follow as webhooks
@@ -50,8 +52,6 @@ from relay.outbound.client import Outbound
 from relay.outbound.reach import Reach
 from relay.run.admin import Admin
 from relay.run.maintenance import Maintenance
-from relay.service.merging import auto
-from relay.service.proposal import branches
 from relay.signing.client import Signer
 from relay.signing.process import Child, listens
 from relay.ssh import host_key

@@ -16,7 +16,7 @@ import pytest
 
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.identity.device_grant import Purpose, fingerprint
-from relay import routes
+from relay import domain
 from relay.http.routing import TABLE
 from tests.relay import nouns
 from tests.relay.auth.people import PASSWORD, Device
@@ -24,7 +24,7 @@ from tests.relay.conftest import Account, Relay
 from tests.relay.histories import ok
 from tests.relay.world import REPO, Named, Try, World, name
 
-routes.load()
+domain.load()
 CHANGING = {(route.method, route.path): route for route in TABLE if route.changes}
 BRANCH = f"{REPO}/branches/{{branch}}"
 KEYS = "/api/v1/repos/device-keys"

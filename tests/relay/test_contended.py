@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from localstore.core.errors import Unavailable
-from relay import routes
+from relay import domain
 from relay.caller import Caller
 from relay.db.engine.database import Contended
 from relay.gate import gate
@@ -16,7 +16,7 @@ from relay.http.routing import TABLE
 
 def route(failures, stream=False):
     """A real route whose handler fails so many times, and what it was called with."""
-    routes.load()
+    domain.load()
     called = []
 
     async def handler(**wanted):

@@ -15,13 +15,13 @@ from localstore.core.errors import Unauthorized
 from localstore.core.identity.bearer import from_text, parse_script_token
 from localstore.core.identity.capability import Guard
 from localstore.core.limits import TOKEN_MINTED_MAX, TOKEN_MINTED_MIN
-from relay import routes
+from relay import domain
 from relay.http.routing import TABLE, Route
 from tests.endpoints import endpoints
 from tests.relay.auth.people import PASSWORD, Device
 from tests.relay.conftest import Account, Relay
 
-routes.load()
+domain.load()
 PROBLEM = "application/problem+json"
 MISSING = "0190a1b2c3d47e8f9a0b1c2d3e4f5a6b"
 GARBAGE = b'{"no": "such", "member'

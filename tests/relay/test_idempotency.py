@@ -17,11 +17,11 @@ from localstore.core import limits
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.domain.catalog.dependents import JOB as DEPENDENTS
+from relay.domain.merging.auto import JOB as AUTO_MERGE
 from relay.domain.upkeep import upkeep
 from relay.domain.webhook.delivery import AGAIN
 from relay.domain.webhook.delivery import JOB as WEBHOOK
 from relay.http.routing import TABLE
-from relay.service.merging.auto import JOB as AUTO_MERGE
 from tests.patience import PATIENCE
 from tests.relay.auth.people import Device
 from tests.relay.conftest import Account, Relay

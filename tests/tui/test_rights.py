@@ -19,7 +19,7 @@ import pytest
 
 from localstore.core.endpoint import Endpoint
 from localstore.core.rights import OPERATIONS
-from relay import routes
+from relay import domain
 from relay.http.routing import TABLE
 from svc.api import Api
 from svc.cmd.frame.command import function_of
@@ -47,7 +47,7 @@ BY_AGENT = {"watch"}  # its requests are the agent's
 @cache
 def operations() -> dict[tuple[str, str], str]:
     """Method and path of each route → its operation."""
-    routes.load()
+    domain.load()
     return {(row.method, row.path): row.operation.name for row in TABLE}
 
 

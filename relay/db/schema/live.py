@@ -106,7 +106,7 @@ live_batch = Table(
     Column("seq", BigInteger, primary_key=True),  # of its last change
     Column(
         "changes", LargeBinary, nullable=False
-    ),  # who changed which path when; see `relay.service.history.live_update_format`
+    ),  # who changed which path when; see `relay.domain.history.live_update_format`
     Column("edits", LargeBinary),  # the signed updates of edits; None: there are none
 )
 

@@ -12,11 +12,11 @@ from localstore.core.model.collaboration.organisation import ThroughOrganisation
 from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.caller import View
+from relay.db import paging
 from relay.db.engine.database import Row, Tx
 from relay.domain.access import through
 from relay.domain.access.access import account_of, require_room
 from relay.domain.access.rows import access as rows
-from relay.http import paging
 
 
 async def page(view: View, query: PageQuery) -> Page[Collaborator]:

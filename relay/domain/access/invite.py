@@ -15,6 +15,7 @@ from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, account_name, repo_name
+from relay.db import paging
 from relay.db import repo as repos
 from relay.db.engine.database import Row, Tx
 from relay.domain.access.access import (
@@ -26,7 +27,6 @@ from relay.domain.access.access import (
     require_room,
 )
 from relay.domain.access.rows import access as rows
-from relay.http import paging
 
 DAY = 24 * 3600_000
 

@@ -20,13 +20,13 @@ from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, account_name
+from relay.db import paging
 from relay.db.engine.database import Row, Tx
 from relay.domain.access import through
 from relay.domain.access.access import OFFER_MS, account_of, require_pending
 from relay.domain.access.organisation import admin_again, admin_of, member_of, require_few
 from relay.domain.access.rows import organisation as rows
 from relay.domain.identity import audit
-from relay.http import paging
 
 
 async def page(caller: Caller, org: str, query: PageQuery) -> Page[Member]:

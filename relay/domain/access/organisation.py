@@ -15,12 +15,12 @@ from localstore.core.model.collaboration.organisation import (
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_account_id
 from relay.caller import Caller
+from relay.db import paging
 from relay.db.engine.database import Row, Tx
 from relay.domain.access.rows import organisation as rows
 from relay.domain.access.through import set_base, write_all
 from relay.domain.identity import account as accounts
 from relay.domain.identity import audit
-from relay.http import paging
 
 
 async def page(caller: Caller, query: PageQuery) -> Page[Organisation]:

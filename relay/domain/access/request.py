@@ -21,11 +21,11 @@ from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, repo_name
+from relay.db import paging
 from relay.db import repo as repos
 from relay.db.engine.database import Author, Row, Tx
 from relay.domain.access.access import add_collaborator
 from relay.domain.access.rows import access as rows
-from relay.http import paging
 from relay.http.limiter import Attempts
 from relay.node import Node
 
@@ -68,12 +68,15 @@ async def page(view: View, query: PageQuery) -> Page[AccessRequest]:
         return await paging.page(tx, rows.REQUESTS, query, _to_wire, of_repo=view.repo.id)
 
 
-async def grant(caller: Caller, request: str, body: AccessGrant) -> AccessRequest:
-    """The account gets the role it asked for, or `role`; the owner decides."""
-    async with caller.write(repo_name(await _repo_of(caller, request))) as tx:
-        found = await _mine(tx, caller, request)
+async def grant(caller: Caller, request_id: str, body: AccessGrant) -> AccessRequest:
+    """Grant a request: the role begins
+
+    The account gets the role it asked for, or `role`; the owner decides.
+    """
+    async with caller.write(repo_name(await _repo_of(caller, request_id))) as tx:
+        found = await _mine(tx, caller, request_id)
         who, role, repo_id = found[1], body.role or found[4], found[8]
-        await tx.run(rows.END_REQUEST, of_id=request, new_state="granted")
+        await tx.run(rows.END_REQUEST, of_id=request_id, new_state="granted")
         collaborator = await tx.one(rows.COLLABORATOR, of_repo=repo_id, who=who)
         if collaborator is None:
             await add_collaborator(tx, caller, repo_id, who, role, asked=True)
@@ -85,12 +88,13 @@ async def grant(caller: Caller, request: str, body: AccessGrant) -> AccessReques
         return _to_wire((*found[:6], "granted", *found[7:]))
 
 
-async def decline(caller: Caller, request: str) -> AccessRequest:
-    async with caller.write(repo_name(await _repo_of(caller, request))) as tx:
-        found = await _mine(tx, caller, request)
-        await tx.run(rows.END_REQUEST, of_id=request, new_state="declined")
+async def decline(caller: Caller, request_id: str) -> AccessRequest:
+    """Decline a request"""
+    async with caller.write(repo_name(await _repo_of(caller, request_id))) as tx:
+        found = await _mine(tx, caller, request_id)
+        await tx.run(rows.END_REQUEST, of_id=request_id, new_state="declined")
         await caller.node.hub.announce(
-            tx, found[8], "access.decline", audience="owner", request=request, account=found[1]
+            tx, found[8], "access.decline", audience="owner", request=request_id, account=found[1]
         )
         return _to_wire((*found[:6], "declined", *found[7:]))
 

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 from localstore.core.model.collaboration import access, organisation
-from localstore.core.model.collaboration.access import (
-    AccessGrant,
-    AccessRequest,
-)
-from relay.caller import Caller
 from relay.domain.access import collaborator
 from relay.domain.access import invite as invites
 from relay.domain.access import member as members
@@ -49,20 +44,10 @@ serves(access.REQUEST, operation="access.request", name="access.create_request",
     requests.create
 )
 serves(access.REQUESTS, operation="access.list", name="access.list_requests")(requests.page)
-
-
-@serves(access.GRANT, operation="access.grant", errors=(409,))
-async def grant_request(caller: Caller, request_id: str, body: AccessGrant) -> AccessRequest:
-    """Grant a request: the role begins"""
-    return await requests.grant(caller, request_id, body)
-
-
-@serves(access.DECLINE_REQUEST, operation="access.decline", errors=(409,))
-async def decline_request(caller: Caller, request_id: str) -> AccessRequest:
-    """Decline a request"""
-    return await requests.decline(caller, request_id)
-
-
+serves(access.GRANT, operation="access.grant", name="access.grant_request", errors=(409,))(requests.grant)
+serves(access.DECLINE_REQUEST, operation="access.decline", name="access.decline_request", errors=(409,))(
+    requests.decline
+)
 serves(access.TRANSFER, operation="transfer.create", name="access.create_transfer", errors=(409,))(
     transfers.create
 )

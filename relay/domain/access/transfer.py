@@ -14,6 +14,7 @@ from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View, account_name, repo_name
 from relay.capacity import quota
+from relay.db import paging
 from relay.db import repo as repos
 from relay.db.engine.database import Row, Tx, UniqueViolation
 from relay.db.repo import RepoRow
@@ -24,7 +25,6 @@ from relay.domain.access.through import acts_for
 from relay.domain.attention import social
 from relay.domain.identity.rows import account as accounts
 from relay.domain.webhook import webhook as webhooks
-from relay.http import paging
 
 
 async def page(caller: Caller, query: PageQuery) -> Page[Transfer]:

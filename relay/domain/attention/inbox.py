@@ -23,9 +23,9 @@ from relay.base.clock import now_ms, rfc3339
 from relay.caller import Caller
 from relay.db.engine.database import Row, Tx
 from relay.db.engine.keyset import Keyset
+from relay.db.paging import Cursor, page_size
 from relay.domain.attention.rows import inbox as rows
 from relay.domain.attention.rows import inbox_offers as offers
-from relay.http.paging import Cursor, page_size
 
 # In the id of a row about an organisation, where others have a number: an invitation to it, a declined one.
 ORG, DECLINED = "org", "declined"

@@ -28,9 +28,9 @@ from relay.base import edition
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import Caller, View
+from relay.db import paging
 from relay.db.engine.database import Row, Tx
 from relay.domain.catalog.rows import advisory as rows
-from relay.http import paging
 
 PUBLISHING = OPERATIONS["advisory.publish"]
 MATCHES = 1000  # advisories about the packages of one ecosystem that are compared

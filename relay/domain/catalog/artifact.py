@@ -5,8 +5,8 @@ from __future__ import annotations
 from localstore.core.model.base import Page, PageQuery
 from localstore.core.model.catalog.artifact import Artifact
 from relay.caller import View
-from relay.http.paging import Cursor, page_size
-from relay.service.history import sealed
+from relay.db.paging import Cursor, page_size
+from relay.domain.history import sealed
 
 
 async def page(view: View, seal_id: str, query: PageQuery) -> Page[Artifact]:

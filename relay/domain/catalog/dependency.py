@@ -28,7 +28,7 @@ from relay.caller import View
 from relay.db.engine.database import Tx
 from relay.domain.catalog import advisory
 from relay.domain.catalog.rows import dependency as rows
-from relay.service.history import sealed
+from relay.domain.history import sealed
 
 AT_ONCE = 16  # folders that are read together
 FOLDER = 1 * MIB  # bytes of a folder that is looked through

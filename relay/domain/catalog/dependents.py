@@ -17,12 +17,12 @@ from localstore.core.model.catalog.dependency import Dependent
 from localstore.core.names import MANIFEST
 from relay.base.clock import now_ms
 from relay.caller import View, repo_name
+from relay.db import paging
 from relay.db import seal as seals
 from relay.db.engine.database import Tx
 from relay.domain.catalog.rows import dependency as rows
 from relay.events.jobs import SECOND, Pace
 from relay.events.log import Logged
-from relay.http import paging
 from relay.memory import trees
 from relay.node import Node
 

@@ -11,12 +11,12 @@ from localstore.core.model.collaboration.check import Check, Rollup, SealCheck, 
 from localstore.core.model.collaboration.run import RunQuery, state_of
 from relay.base.clock import rfc3339_or_none
 from relay.caller import View
+from relay.db import paging
 from relay.db.engine.database import Row, Tx
 from relay.domain.checks.rows import check as rows
 from relay.domain.checks.rows import run as runs
 from relay.domain.checks.rows.run import RunRow
 from relay.domain.checks.wire import to_wire
-from relay.http import paging
 
 
 async def page(view: View, query: PageQuery) -> Page[Check]:

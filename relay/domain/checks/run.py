@@ -20,12 +20,12 @@ from localstore.core.model.collaboration.run import (
 from relay.base.clock import now_ms
 from relay.base.ids import new_id
 from relay.caller import View, account_name
+from relay.db import paging
 from relay.db.engine.database import Tx
 from relay.domain.checks import check
 from relay.domain.checks.rows import run as rows
 from relay.domain.checks.rows.run import RunRow
 from relay.domain.checks.wire import to_wire
-from relay.http import paging
 
 MINUTE = 60_000
 _STEP: dict[str, int] = {"queued": 0, "in_progress": 1, "completed": 2}

@@ -15,7 +15,7 @@ from localstore.core.model.cloud import (
     LaunchCreate,
 )
 from relay.caller import Caller
-from relay.http.paging import Cursor
+from relay.db.paging import Cursor
 from relay.http.routing import serves
 
 MISSING = ["billing", "credential", "provider"]

@@ -14,13 +14,13 @@ from relay.base.ids import new_id
 from relay.caller import View, account_name
 from relay.db.collaboration import issue as issues
 from relay.db.engine.database import Row, Tx
+from relay.db.paging import Cursor, page_size
 from relay.domain.attention.mentions import added
 from relay.domain.discussion import posting, sight, subject
 from relay.domain.discussion import reaction_counts as reaction
 from relay.domain.discussion.rows import comment as rows
 from relay.domain.discussion.rows import thread as threads
 from relay.domain.discussion.subject import Subject
-from relay.http.paging import Cursor, page_size
 
 
 async def page(view: View, number: str, query: PageQuery) -> Page[Comment]:

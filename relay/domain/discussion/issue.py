@@ -12,11 +12,11 @@ from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.caller import View, account_name
 from relay.db.collaboration import issue as rows
 from relay.db.engine.database import Row, Tx
+from relay.db.paging import Cursor, page_size
 from relay.domain.attention.mentions import added
 from relay.domain.discussion import posting, subject
 from relay.domain.discussion import reaction_counts as reaction
 from relay.domain.discussion.subject import Subject
-from relay.http.paging import Cursor, page_size
 
 
 async def page(view: View, query: IssueQuery) -> Page[Issue]:

@@ -16,11 +16,11 @@ from localstore.core.model.collaboration.label import (
     LabelsCloned,
 )
 from relay.caller import View
+from relay.db import paging
 from relay.db import repo as repos
 from relay.db.collaboration import issue as issues
 from relay.db.engine.database import Row, Tx
 from relay.domain.discussion.rows import label as rows
-from relay.http import paging
 
 
 async def page(view: View, query: PageQuery) -> Page[Label]:

@@ -19,12 +19,12 @@ from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.base.ids import new_id
 from relay.caller import View, account_name
+from relay.db import paging
 from relay.db.engine.database import Row, Tx
 from relay.domain.catalog import advisory
 from relay.domain.discussion import posting
 from relay.domain.discussion.rows import report as rows
 from relay.domain.discussion.rows.report import ReportRow
-from relay.http import paging
 
 _FROM = {"triaged": ("new",), "dismissed": ("new", "triaged"), "published": ("new", "triaged")}
 

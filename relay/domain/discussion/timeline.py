@@ -9,16 +9,18 @@ from localstore.core.model.collaboration.proposal import TimelineItem
 from relay.base.actors import actor as actor_of
 from relay.base.clock import rfc3339
 from relay.caller import View
+from relay.db import paging
 from relay.db.collaboration import proposal as rows
 from relay.db.engine.database import Row
 from relay.domain.discussion import subject
 from relay.events.log import LEVEL, audience_of
-from relay.http import paging
 
 
 async def page(view: View, number: str, query: PageQuery) -> Page[TimelineItem]:
-    """The oldest first; what the caller may hear. Paths of threads may be hidden since: a filtered view hears
-    of none."""
+    """Events of an issue or a proposal, oldest first
+
+    Those that the caller may hear of. Paths of threads may be hidden since: a filtered view hears of none.
+    """
     hears = LEVEL[audience_of(view.role)]
     audiences = [name for name, level in LEVEL.items() if level <= hears]
     async with view.read() as tx:

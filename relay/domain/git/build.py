@@ -31,8 +31,8 @@ from relay.db.engine.database import Tx
 from relay.db.seal import SealRow
 from relay.domain.git import process, rows
 from relay.domain.git.cache import Cache, Exported, Ref, fingerprint
+from relay.domain.history import sealed
 from relay.domain.storage import chunked
-from relay.service.history import sealed
 
 LOT = 100  # seals whose rows are read together
 GROUP = 4 * MIB, 500  # bytes and blobs of a step, in which other work of the process waits for moments only

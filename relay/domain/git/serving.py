@@ -18,12 +18,12 @@ from relay.domain.git import process, rows
 from relay.domain.git.build import Unfinished, build, refs_of
 from relay.domain.git.cache import Cache, caches, fingerprint, size_of
 from relay.domain.git.reading import PackStream, read
+from relay.domain.history import sealed
 from relay.events import log
 from relay.events.jobs import SECOND, Pace
 from relay.events.log import Logged
 from relay.gate.gate import view_at
 from relay.node import Node
-from relay.service.history import sealed
 
 BUILD, SWEEP, NAME = "git.build", "git.sweep", "git"
 KINDS = ("seal.create", *sorted(log.ACCESS))

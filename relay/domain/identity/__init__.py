@@ -1,0 +1,1 @@
+"""Who somebody is: accounts, sessions, device keys, pairing, tokens."""

@@ -36,6 +36,7 @@ from localstore.core.model.auth import (
 from localstore.core.model.base import Page, PageQuery
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.caller import Caller, Principal
+from relay.db import paging
 from relay.db.engine.database import Tx, UniqueViolation
 from relay.db.identity import device_key as rows
 from relay.db.identity import session as session_rows
@@ -47,7 +48,6 @@ from relay.domain.identity.guesses import Guesses, is_known, remember
 from relay.domain.identity.rows import account as accounts
 from relay.domain.identity.rows.account import AccountRow
 from relay.domain.identity.session import Made
-from relay.http import paging
 from relay.http.limiter import Attempts
 
 _CHALLENGES = Attempts("challenge.address", 300, 600)

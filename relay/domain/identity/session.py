@@ -22,6 +22,7 @@ from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.base.ids import new_account_id, new_id
 from relay.caller import Caller, Principal, account_name
 from relay.capacity import quota
+from relay.db import paging
 from relay.db.engine.database import Tx
 from relay.db.identity import session as rows
 from relay.db.identity.session import SessionRow
@@ -29,7 +30,6 @@ from relay.domain.identity import audit
 from relay.domain.identity.guesses import remember
 from relay.domain.identity.rows import account as accounts
 from relay.domain.identity.rows.account import AccountRow
-from relay.http import paging
 from relay.node import Node
 
 USER_CAPS = ("admin", "read", "write")

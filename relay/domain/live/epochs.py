@@ -16,11 +16,11 @@ from relay.caller import View
 from relay.db.engine.database import Tx
 from relay.db.live import lane as rows
 from relay.db.live.lane import LaneRow
+from relay.domain.history import content
 from relay.domain.live import frontier
 from relay.memory.lanes import Desk, LaneKey, Source, Stand
 from relay.node import Node
 from relay.objects.store import FrameAt
-from relay.service.history import content
 
 R = TypeVar("R")
 PORTION = 32 * MIB

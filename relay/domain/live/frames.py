@@ -22,10 +22,10 @@ from relay.db.live import frame as rows
 from relay.db.live.lane import LaneRow
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
+from relay.domain.history.live_update_format import Asked
 from relay.domain.live.branch_base import row_to_wire
 from relay.domain.live.rules import Frontier
 from relay.events.peers import Frame
-from relay.service.history.live_update_format import Asked
 
 
 class _Body(msgspec.Struct):

@@ -19,11 +19,11 @@ from relay.db.live import replica as replicas
 from relay.db.live.lane import LaneRow
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
+from relay.domain.history import content
 from relay.domain.live.branch_base import Base, Lacking, look_up
 from relay.domain.live.rules import Frontier
 from relay.memory.lanes import Desk, LaneKey, Source
 from relay.node import Node
-from relay.service.history import content
 
 R = TypeVar("R")
 NOTHING = Base()

@@ -30,13 +30,13 @@ from relay.db.engine.database import Tx
 from relay.db.live import lane as rows
 from relay.db.live.lane import LaneRow
 from relay.db.ref import RefRow
+from relay.domain.history import content
 from relay.domain.live import frames, frontier
 from relay.domain.live.branch_base import Base, Lacking, below
 from relay.domain.live.rules import Frontier
 from relay.memory import trees
 from relay.memory.lanes import LaneKey, Source
 from relay.node import Node
-from relay.service.history import content
 
 R = TypeVar("R")
 ATTEMPTS = 5  # to land while other processes change the same files

@@ -32,6 +32,8 @@ from relay.db.live import replica as replica_rows
 from relay.db.live.lane import LaneRow
 from relay.db.live.replica import KeyRow, ReplicaRow
 from relay.db.ref import RefRow
+from relay.domain.history import content, live_updates
+from relay.domain.history.live_update_format import Asked
 from relay.domain.live import branch_base, frames, frontier, lane_work
 from relay.domain.live import checkpoint as checkpoints
 from relay.domain.live import replica as replicas
@@ -41,8 +43,6 @@ from relay.domain.live.rules import Batch, Frontier
 from relay.domain.protection import protection
 from relay.domain.storage import chunked
 from relay.memory.lanes import LaneKey, Source
-from relay.service.history import content, live_updates
-from relay.service.history.live_update_format import Asked
 
 VERIFIED_AT_ONCE = 4  # updates verified without a thread, whose start costs as much
 ATTEMPTS = 5  # to decide while other processes or seals change the lanes

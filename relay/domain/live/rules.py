@@ -23,9 +23,9 @@ from localstore.core.model.live import LaneMoved, UpdateAnswer
 from localstore.core.names import MANIFEST
 from localstore.core.storage.chunks import RAISED, kind_of_bytes
 from relay.db.live.lane import LaneRow
+from relay.domain.history.live_update_format import Asked
 from relay.domain.live.lane_work import Workbench
 from relay.memory.lanes import LaneKey
-from relay.service.history.live_update_format import Asked
 
 
 @lru_cache(maxsize=256)

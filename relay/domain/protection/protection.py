@@ -20,9 +20,9 @@ from localstore.core.model.collaboration.protection import (
     refusal,
 )
 from relay.caller import View
+from relay.db import paging
 from relay.db.engine.database import Tx
 from relay.domain.protection.rows import protection as rows
-from relay.http import paging
 
 Act = Literal["write", "create", "move", "delete", "merge"]
 

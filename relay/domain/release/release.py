@@ -25,6 +25,7 @@ from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import View
+from relay.db import paging
 from relay.db.engine.database import Tx
 from relay.domain.release.rows import publication as publications
 from relay.domain.release.rows import release as rows
@@ -32,7 +33,6 @@ from relay.domain.release.rows.publication import PublicationRow
 from relay.domain.release.rows.release import AssetRow, ReleaseRow
 from relay.domain.storage import file
 from relay.domain.storage.pack import require_plaintext
-from relay.http import paging
 from relay.http.routing import Reply, Upload
 
 # Browsers must save an asset and never execute it, whatever media type its uploader gave.

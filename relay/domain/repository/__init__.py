@@ -1,1 +1,1 @@
-"""Repositories as pages: what a link shows to people who have nothing installed."""
+"""Repositories: made, found, forked, deleted; refs, path rules, audit; and their pages."""

@@ -13,10 +13,10 @@ from localstore.core.model.collaboration.audit import AuditEntry
 from relay.base.actors import actor as actor_of
 from relay.base.clock import rfc3339
 from relay.caller import View
+from relay.db import paging
 from relay.db.engine.database import Row
 from relay.domain.repository.rows import audit as rows
 from relay.domain.repository.rows.path import CHANGES_OF
-from relay.http import paging
 
 # Members of data that name the subject.
 _NAMES = ("name", "account_id", "id", "version", "branch", "pattern")

@@ -12,13 +12,13 @@ from localstore.core.model.collaboration.issue import Comment
 from localstore.core.model.collaboration.proposal import Proposal
 from localstore.core.model.collaboration.thread import Thread, ThreadQuery
 from localstore.core.model.history import BlameRange, ChangedFile, Compare, CompareQuery
+from relay.domain.history import blame as blames
+from relay.domain.history import compare
+from relay.domain.proposal import thread as threads
 from relay.domain.repository import code
 from relay.domain.repository.code import Position
 from relay.domain.repository.place import Place
 from relay.domain.repository.talk import Text, text
-from relay.service.history import blame as blames
-from relay.service.history import compare
-from relay.service.proposal import thread as threads
 
 THREADS = 100  # of one page
 SIGN_IN = "Sign in to see it."

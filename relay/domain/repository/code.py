@@ -10,10 +10,10 @@ from localstore.core.errors import NotFound, PathInvalid
 from localstore.core.limits import BLOB_INLINE
 from localstore.core.model.history import SealSummary, TreeFile
 from localstore.core.model.ref import Ref
+from relay.domain.history import history, sealed
 from relay.domain.repository import ref as refs
 from relay.domain.repository.place import Place
 from relay.render.plain import plain_lines
-from relay.service.history import history, sealed
 
 BRANCHES = 100  # that the choice of a branch offers
 SEALS = 30  # of a page of history

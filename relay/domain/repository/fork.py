@@ -13,6 +13,7 @@ from localstore.core.model.repo import ForkCreate, ForkPrivate, ParentRepo, Repo
 from relay.base.clock import now_ms
 from relay.base.ids import new_branch_id, new_id, new_repo_id
 from relay.caller import View, account_name
+from relay.db import paging
 from relay.db import ref as refs
 from relay.db import seal as seals
 from relay.db.collaboration import fork as rows
@@ -21,10 +22,9 @@ from relay.db.repo import RepoRow
 from relay.domain.access import through
 from relay.domain.attention import social
 from relay.domain.forking import holding
+from relay.domain.history import sealed
 from relay.domain.live import branch_base
 from relay.domain.repository import repo as repos
-from relay.http import paging
-from relay.service.history import sealed
 
 
 async def page(view: View, query: PageQuery) -> Page[Repo]:

@@ -29,6 +29,8 @@ from relay.domain.catalog import dependency, dependents
 from relay.domain.catalog import listing as listings
 from relay.domain.checks import run
 from relay.domain.discussion import issue
+from relay.domain.history import history
+from relay.domain.proposal import proposal
 from relay.domain.protection import protection
 from relay.domain.release import release as releases
 from relay.domain.repository import changes, code, talk
@@ -37,8 +39,6 @@ from relay.domain.repository.code import Position
 from relay.domain.repository.place import PREFIXES, Place, address_of, find
 from relay.http.routing import REPOSITORIES, Reply, route
 from relay.pages import HTML, moved, show, visit
-from relay.service.history import history
-from relay.service.proposal import proposal
 
 Tab = Literal["overview", "code", "issues", "workflows", "releases", "security", "insights"]
 ROWS = 30  # of a page of a list

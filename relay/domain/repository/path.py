@@ -13,10 +13,10 @@ from relay.base.actors import actor
 from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_id
 from relay.caller import View
+from relay.db import paging
 from relay.db import repo as repos
 from relay.db.engine.database import Row, Tx
 from relay.domain.repository.rows import path as rows
-from relay.http import paging
 
 
 async def page(view: View, query: PageQuery) -> Page[PathRule]:

@@ -17,13 +17,13 @@ from relay.db import ref as rows
 from relay.db import repo as repos
 from relay.db import seal as seals
 from relay.db.engine.database import Tx, UniqueViolation
+from relay.db.paging import Cursor, page_size
 from relay.db.ref import RefRow
 from relay.domain.forking import holding
+from relay.domain.history import live_updates, sealed
 from relay.domain.live import branch_base, frontier, landing
+from relay.domain.proposal import branches
 from relay.domain.protection import protection
-from relay.http.paging import Cursor, page_size
-from relay.service.history import live_updates, sealed
-from relay.service.proposal import branches
 
 NO_KEY = "relay00"  # replaces the device key of a session without one, also in names of conflict copies
 FREE = "free_branches"  # the job that deletes the rows of a deleted branch

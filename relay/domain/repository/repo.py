@@ -30,6 +30,7 @@ from relay.base.clock import now_ms, rfc3339
 from relay.base.ids import new_branch_id, new_id, new_repo_id
 from relay.caller import Caller, View, account_name, repo_name
 from relay.capacity import quota
+from relay.db import paging
 from relay.db import ref as refs
 from relay.db import repo as rows
 from relay.db.engine.database import Row, Tx, UniqueViolation
@@ -38,9 +39,8 @@ from relay.domain.access import organisation as organisations
 from relay.domain.access import through
 from relay.domain.attention import social
 from relay.domain.forking.parent import parent_of
-from relay.http import paging
+from relay.domain.proposal import elsewhere
 from relay.node import Node
-from relay.service.proposal import elsewhere
 
 ALIAS_MS = limits.ALIAS * 1000
 

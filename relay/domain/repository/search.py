@@ -7,9 +7,9 @@ from localstore.core.model.repo import Repo
 from relay.base.clock import now_ms
 from relay.caller import Caller
 from relay.db import repo as rows
+from relay.db.paging import Cursor, page_size
 from relay.domain.attention import social
 from relay.domain.repository.repo import shown_row
-from relay.http.paging import Cursor, page_size
 
 WEEK, MONTH = 7 * 24 * 3_600_000, 30 * 24 * 3_600_000
 _TOP = 2**62

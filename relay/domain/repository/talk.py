@@ -13,9 +13,9 @@ from localstore.core.model.collaboration.review import Review
 from localstore.core.numbers import whole_number
 from relay.domain.checks import check
 from relay.domain.discussion import comment, issue
+from relay.domain.proposal import proposal, review
 from relay.domain.protection.protection import WAITS
 from relay.domain.repository.place import Place
-from relay.service.proposal import proposal, review
 
 COMMENTS, REVIEWS = 100, 50  # of one page
 

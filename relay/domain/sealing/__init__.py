@@ -1,0 +1,1 @@
+"""Sealing a branch: prepare fixes the bytes, finalize takes the signature."""

@@ -24,8 +24,8 @@ from relay.db.engine.database import Tx
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
 from relay.db.seal import SealDraft
+from relay.domain.history import content
 from relay.domain.storage import chunked
-from relay.service.history import content
 
 
 class Wish(Protocol):

@@ -35,6 +35,8 @@ from relay.db.live.lane import LaneRow
 from relay.db.live.replica import KeyRow
 from relay.db.ref import RefRow
 from relay.db.seal import PrepareRow, Purpose, SealDraft, SealRow
+from relay.domain.history import live_updates
+from relay.domain.history.wire import to_wire
 from relay.domain.live import epochs, frontier
 from relay.domain.live import replica as replicas
 from relay.domain.live.epochs import Texts
@@ -51,8 +53,6 @@ from relay.domain.sealing.payload import (
     require_seals,
 )
 from relay.memory import trees
-from relay.service.history import live_updates
-from relay.service.history.wire import to_wire
 
 KEEP_PREPARED = 24 * 3600 * 1000  # milliseconds for which finalize of several seals can be repeated
 PREPARED_AT_ONCE = 4  # by one device for one branch: each holds all changes, and a request makes it again

@@ -37,6 +37,8 @@ from relay.db import seal as rows
 from relay.db.engine.database import Tx
 from relay.db.ref import RefRow
 from relay.db.seal import SealDraft
+from relay.domain.history import content
+from relay.domain.history.wire import to_wire
 from relay.domain.live import frontier, landing
 from relay.domain.live.epochs import Texts
 from relay.domain.live.rules import file_cap, over_cap
@@ -52,8 +54,6 @@ from relay.domain.sealing.payload import (
     require_seals,
 )
 from relay.memory import trees
-from relay.service.history import content
-from relay.service.history.wire import to_wire
 
 DIRECTORIES_AT_ONCE = 256 * limits.MIB  # written by the seals of one request: they are held in memory
 _NONE: Mapping[str, bytes] = MappingProxyType({})

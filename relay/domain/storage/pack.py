@@ -50,7 +50,10 @@ async def have(view: View, digests: Sequence[bytes]) -> HaveAnswer:
 
 
 async def store(view: View, upload: Upload) -> PackStored:
-    """Store a pack. Its objects become reachable only if all of it verifies and matches the signature."""
+    """Store every object of a pack, or none
+
+    Its objects become reachable only if all of it verifies and matches the signature.
+    """
     require_plaintext(view)
     if upload.length is None:
         raise BadRequest("a pack is sent with a Content-Length")

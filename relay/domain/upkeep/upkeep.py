@@ -17,15 +17,15 @@ from relay.db import job as jobs
 from relay.db.engine.database import Database, Row, Statement
 from relay.db.live import event as events
 from relay.domain.forking import holding
+from relay.domain.history import live_updates
 from relay.domain.identity.audit import OPERATOR
 from relay.domain.live import checkpoint
+from relay.domain.merging import trial
+from relay.domain.proposal import branches, elsewhere, placing, versions
 from relay.domain.repository.ref import FREE
 from relay.domain.upkeep.rows import upkeep as rows
 from relay.events.jobs import SECOND, Pace
 from relay.node import Node
-from relay.service.history import live_updates
-from relay.service.merging import trial
-from relay.service.proposal import branches, elsewhere, placing, versions
 
 JOBS_KEPT = 7 * 24 * 3600_000  # milliseconds that a finished job, or the error of a failed one, can be read
 PURGED_AT_ONCE = 20

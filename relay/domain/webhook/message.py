@@ -20,11 +20,11 @@ from relay.db.collaboration import review as reviews
 from relay.db.engine.database import Row, Tx
 from relay.domain.checks.rows import run as runs
 from relay.domain.checks.wire import to_wire as run_to_wire
+from relay.domain.proposal.wire import review as review_to_wire
 from relay.domain.release import release
 from relay.domain.release.rows import release as releases
 from relay.domain.webhook.rows import webhook as rows
 from relay.events.log import Logged
-from relay.service.proposal.wire import review as review_to_wire
 
 MESSAGE_CHARS = 2000  # of a seal's message
 

@@ -27,11 +27,11 @@ from localstore.core.model.collaboration.webhook import (
 from relay.base.clock import now_ms, rfc3339, rfc3339_or_none
 from relay.base.ids import new_id
 from relay.caller import View, account_name
+from relay.db import paging
 from relay.db.engine.database import Row, Tx
 from relay.domain.webhook import delivery, message
 from relay.domain.webhook.rows import webhook as rows
 from relay.domain.webhook.rows.webhook import DeliveryRow, WebhookRow
-from relay.http import paging
 from relay.outbound.client import OutboundForbidden
 
 SECRET_BYTES = 32

@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from relay import routes
+from relay import domain
 from relay.http.routing import TABLE
 
-routes.load()
+domain.load()
 OURS = [
     route
     for route in TABLE

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from sqlalchemy.sql import ClauseElement
 
-from relay.db import blame as blames
 from relay.db import history, repo
 from relay.db.engine.sqlite import compiled
 from relay.db.identity import device_key, gate
 from relay.db.live import lane
+from relay.domain.history.rows import blame as blames
 from tests.databases import POSTGRES
 from tests.relay.conftest import Relay
 

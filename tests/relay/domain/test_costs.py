@@ -23,10 +23,10 @@ from localstore.core.model.seal import SealChange, TreeDelta
 from localstore.core.tree import change
 from relay.db.live.lane import LaneRow
 from relay.db.schema import tables
+from relay.domain.history import sealed
 from relay.domain.live import epochs
 from relay.domain.live.lane_work import Bench
 from relay.domain.sealing import seal, trees
-from relay.service.history import sealed
 from tests.relay.domain.live.live_world import Device, World, world
 from tests.relay.domain.live.test_landing import finalize, land, prepare
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from relay import routes
+from relay import domain
 from relay.base.flags import DEFAULTS
 from relay.domain.repository.place import PREFIXES
 from relay.http.router import Router
@@ -19,7 +19,7 @@ ALL = "TR_REPOS_ENABLED"  # the other flags of repositories mean nothing without
 OF_REPOS = ("TR_REPO_", "TR_FORK_ENABLED")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 QUIET = {"TR_RATE_LIMITS": "off", "RUST_LOG": "off"}
-routes.load()
+domain.load()
 FLAGS = sorted({route.flag for route in TABLE if route.flag})
 
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from localstore.core.limits import MIB
-from relay import routes
+from relay import domain
 from relay.http import openapi
 from scripts.fuzz import api as fuzz_api
 from tests import buckets, databases
@@ -17,7 +17,7 @@ from tests.relay.watching import documented
 
 SEED, EXAMPLES = 20261121, rounds(2, 3)
 ROUTES = rounds(8, 1)  # every eighth in the suite; the other tests check each answer against the document
-routes.load()
+domain.load()
 NAMES = [
     (method, path, operation["operationId"])
     for path, methods in openapi.document()["paths"].items()

@@ -111,9 +111,9 @@ def test_the_openapi_document_is_valid_and_whole(client):
 
 
 def _loaded():
-    from relay import routes
+    from relay import domain
 
-    routes.load()
+    domain.load()
     return TABLE
 
 

@@ -12,12 +12,12 @@ from msgspec import inspect
 from localstore.core.model.auth import TokenRequest
 from localstore.core.model.catalog.advisory import Affected, Event, Package, Range
 from localstore.core.model.seal import SealChange
-from relay import routes
+from relay import domain
 from relay.http.routing import TABLE
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, create
 
-routes.load()
+domain.load()
 # Read by clients in answers too, so that an older one has to take what a newer relay adds; a change of a seal
 # is a list without names. RFC 6749 (3.2) has members of a request for a token ignored.
 TOLERANT = {SealChange, Affected, Event, Package, Range, TokenRequest}

@@ -11,8 +11,8 @@ from localstore.core.encoding import b64u, unb64u
 from localstore.core.errors import QuotaExceeded
 from localstore.core.model.sync import Refused
 from relay.db.storage import usage as rows
+from relay.domain.history import live_updates
 from relay.domain.upkeep.verification import usage
-from relay.service.history import live_updates
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, ok
 from tests.relay.live.copies import Copies, Copy

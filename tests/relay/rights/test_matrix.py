@@ -16,7 +16,7 @@ from sqlalchemy import insert
 
 from localstore.core import limits
 from localstore.core.rights import CALLERS, OPERATIONS, Who
-from relay import routes
+from relay import domain
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.http.routing import TABLE, Route
@@ -25,7 +25,7 @@ from tests.depth import played
 from tests.relay.conftest import Account, Relay
 from tests.relay.histories import Repository, ok
 
-routes.load()
+domain.load()
 STATES = ("public", "private", "archived", "archived private", "suspended")
 OURS = [one for one in TABLE if one.about_repo]
 ACCOUNTS = [one for one in TABLE if one.operation.about in ("account", "browser")]

@@ -12,8 +12,8 @@ from blake3 import blake3
 
 from localstore.core.encoding import b64u, unb64u
 from localstore.core.storage import chunks
+from relay.domain.history import proof
 from relay.objects.store import ObjectStore
-from relay.service.history import proof
 from tests.relay.chunked_files import Large, cut, send
 from tests.relay.conftest import Relay
 from tests.relay.histories import Repository, create, ok

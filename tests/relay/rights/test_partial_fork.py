@@ -14,7 +14,7 @@ from sqlalchemy import insert, select, update
 
 from localstore.core import limits, tree
 from localstore.core.tree import TreeEntry
-from relay import routes
+from relay import domain
 from relay.base.clock import now_ms
 from relay.db.schema import tables
 from relay.domain.storage.collect import collect
@@ -28,7 +28,7 @@ from tests.relay.rights.hiding import tried
 from tests.relay.rights.observing import audited, tree_key
 from tests.relay.rights.parted import Fork
 
-routes.load()
+domain.load()
 READS = [
     route
     for route in TABLE

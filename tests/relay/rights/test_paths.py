@@ -21,7 +21,7 @@ from localstore.core.model.sync import PROTOCOL
 from localstore.core.tree import TreeEntry, root_digest
 from localstore.core.tree.proof import proven
 from localstore.sync import verify
-from relay import routes
+from relay import domain
 from relay.http.routing import TABLE, Route
 from tests.patience import PATIENCE, until
 from tests.relay.conftest import Relay
@@ -30,7 +30,7 @@ from tests.relay.mutations import READS as ASKING
 from tests.relay.rights.hiding import Hidden, tried
 from tests.relay.rights.observing import audited, socket_of, tree_key
 
-routes.load()
+domain.load()
 READS = [
     route
     for route in TABLE

@@ -6,11 +6,11 @@ import pytest
 
 from localstore.core.rights import CALLERS, OPERATIONS, Operation, elsewhere, repositories
 from localstore.core.rights.operation import RANK
-from relay import routes
+from relay import domain
 from relay.base import edition
 from relay.http.routing import TABLE, route
 
-routes.load()
+domain.load()
 
 ALL = list(OPERATIONS.values())
 

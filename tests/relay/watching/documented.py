@@ -7,7 +7,7 @@ import re
 
 import httpx
 
-from relay import routes
+from relay import domain
 from relay.http import openapi
 
 ANYWHERE = {405, 413, 431, 500, 503}
@@ -30,7 +30,7 @@ def check(answer: httpx.Response) -> None:
 @functools.cache
 def _described() -> list[tuple[re.Pattern[str], str, dict[str, dict[str, dict[str, object]]]]]:
     """Pattern of paths, template and methods, those with the fewest parameters first."""
-    routes.load()
+    domain.load()
     found = openapi.document()["paths"]
     last = {route.path.replace("...}", "}") for route in openapi.TABLE if "...}" in route.path}
     made = []

@@ -1,0 +1,1 @@
+"""Sealed history as people read it: lists, trees, files, blame, comparisons, archives."""

@@ -1,0 +1,89 @@
+"""A whole tree as one gzip tarball: the same bytes for the same seal, streamed in bounded memory. It is made
+in steps, a turn for each; the process beside the relay writes the members and compresses them."""
+
+from __future__ import annotations
+
+import contextlib
+import tarfile
+from collections.abc import AsyncGenerator, AsyncIterator
+
+from localstore.core.limits import MIB
+from localstore.core.tree import TreeEntry
+from relay.caller import View
+from relay.db.seal import SealRow
+from relay.domain.history import sealed
+from relay.domain.history.history import caching, tag
+from relay.http.routing import Reply
+from relay.memory import tarred
+from relay.memory.tarred import Packed, Part
+
+STEP_BYTES, STEP_PARTS = 1 * MIB, 256  # that one turn goes through
+SHORT = 12  # digits of the seal id in the folder's name
+FORM = 2  # of the compressed bytes: a download goes on where it stopped only if they are the same
+
+
+async def archive(view: View, sha: str) -> Reply:
+    """The whole tree at a seal as one gzip tarball"""
+    sealed.require_plaintext(view)
+    found = await sealed.seal(view, sha)
+    view.node.streams.require(view.payer)
+    name = f"{view.repo.name}-{found.id[:SHORT]}"
+    return Reply(
+        stream=_archive(view, found, name),
+        content_type="application/gzip",
+        etag=tag(view, f"{found.id}-{name}-{FORM}"),
+        headers={
+            "cache-control": caching(view),
+            "content-disposition": f'attachment; filename="{name}.tar.gz"',
+        },
+    )
+
+
+async def _archive(view: View, found: SealRow, folder: str) -> AsyncIterator[bytes]:
+    seconds = found.created_at // 1000
+    first = tarred.header(folder, 0, seconds, directory=True)
+    made = tarred.compressed(first, Packed(b"", 0, 0))
+    yield tarred.HEAD + made.data
+    async with contextlib.aclosing(_parts(view, found.root, folder)) as parts:
+        while (step := await _step(view, parts, seconds, made)) is not None:
+            made = step
+            yield made.data
+    yield tarred.closed(made)
+
+
+async def _step(view: View, parts: AsyncIterator[Part], seconds: int, before: Packed) -> Packed | None:
+    """The next parts, as many as one turn goes through; None at the end."""
+    async with view.node.streams.turn(view.payer) as step:
+        taken: list[Part] = []
+        size = 0
+        async for part in parts:
+            taken.append(part)
+            size += len(part.data)
+            if size >= STEP_BYTES or len(taken) >= STEP_PARTS:
+                break
+        step.count(len(taken), size)
+        if not taken:
+            return None
+        size += len(taken) * tarfile.BLOCKSIZE * 2
+        done = before._replace(data=b"")
+        return await view.node.workers.go_on(view.payer, size, tarred.packed, taken, seconds, done)
+
+
+async def _parts(view: View, root: bytes, folder: str) -> AsyncGenerator[Part, None]:
+    batch: list[tuple[str, TreeEntry]] = []
+    weight = 0
+    async for path, file in sealed.files(view, root):
+        if batch and (weight + file.size > sealed.BATCH_BYTES or len(batch) >= sealed.BATCH_FILES):
+            async for part in _members(view, batch, folder):
+                yield part
+            batch, weight = [], 0
+        batch.append((path, file))
+        weight += file.size
+    async for part in _members(view, batch, folder):
+        yield part
+
+
+async def _members(view: View, batch: list[tuple[str, TreeEntry]], folder: str) -> AsyncIterator[Part]:
+    async for piece in sealed.contents(view, [file for _, file in batch]):
+        path, file = batch[piece.at]
+        yield Part(f"{folder}/{path}" if piece.first else None, file.size, piece.data, piece.last)

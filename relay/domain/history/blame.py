@@ -1,0 +1,393 @@
+"""Blame: which seal each line comes from. Computed on request, cached, and continued from cached versions.
+
+The owners of a version's lines follow from those of its parents' versions, as in git: lines that a merge took
+from a parent keep their owners, the first parent first, then those of the seals that were merged. A squash
+counts as a merge: the seals that it was made of tell who wrote what. A file that was moved unchanged keeps
+its owners.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+import msgspec
+
+from localstore.core.diff import blame as kernel
+from localstore.core.errors import NotFound, NotText, TooLarge
+from localstore.core.limits import BLAME_LINES, BLAME_VERSIONS, DIFF_BYTES, MIB
+from localstore.core.model.history import Blame, BlameRange
+from localstore.core.seal import LISTED
+from localstore.core.storage.file_kind import kind_of
+from localstore.core.tree import TreeEntry
+from relay.caller import View
+from relay.db import seal as seals
+from relay.db.engine.database import Row
+from relay.db.seal import SealRow
+from relay.domain.history import renames, sealed
+from relay.domain.history.history import seals as seal_rows
+from relay.domain.history.rows import blame as rows
+from relay.domain.history.wire import to_wire
+from relay.memory import texts as heavy
+from relay.memory.texts import Owners
+
+KEEP_EVERY = 64  # versions between cached owners of a long history
+AT_ONCE, AT_ONCE_BYTES = 32, 8 * MIB  # versions whose text is read together
+FIRST_STEPS = 64  # seals searched for versions at first
+READ = (*LISTED, "squash")  # strategies whose sources own lines; a rebased seal owns its own
+DEEPEST = 50  # nested histories that are followed at once
+
+
+@dataclass(slots=True, frozen=True)
+class _Version:
+    seal_id: str
+    digest: bytes
+    size: int
+
+
+@dataclass(slots=True)
+class _Spent:
+    """Work that one request has done."""
+
+    versions: int = 0
+    lines: int = 0
+
+    def enough(self) -> bool:
+        return self.versions >= BLAME_VERSIONS or self.lines >= BLAME_LINES
+
+
+@dataclass(slots=True)
+class _Work:
+    """The progress on one path. `owners`: by the seal of the version, for some versions. `unkept`: steps
+    since owners were last cached in the database. `first_parent`: merges own what they brought."""
+
+    view: View
+    path: str
+    spent: _Spent
+    first_parent: bool
+    owners: dict[str, Owners] = field(default_factory=dict)
+    unkept: int = 0
+    depth: int = 0
+
+
+class _TooDeep(Exception):
+    """Raised when the owners of this file are needed first and the nesting is too deep to find them from
+    here."""
+
+    def __init__(self, path: str, seal_id: str, file: TreeEntry) -> None:
+        super().__init__(path)
+        self.wanted = (path, seal_id, file)
+
+
+async def blame(view: View, seal_id: str, path: str, *, first_parent: bool = False) -> Blame:
+    found = await sealed.seal(view, seal_id)
+    file = await sealed.entry(view, found.root, path)
+    _require_text(file, path)
+    owners = await _resolve(view, path, found.id, file, first_parent=first_parent)
+    ranges = kernel.ranges(owners)
+    async with view.read() as tx:
+        named = await seal_rows(tx, view, sorted({owner for _, _, owner in ranges}))
+    by_id = {row.id: to_wire(row) for row in named}
+    return Blame(
+        path=path,
+        seal_id=found.id,
+        lines=len(owners),
+        ranges=[
+            BlameRange(
+                start=start + 1,
+                end=end,
+                seal_id=owner,
+                who=by_id[owner].provenance.who,
+                device_key_id=by_id[owner].provenance.device_key_id,
+                sealed_at=by_id[owner].created_at,
+                message=by_id[owner].message,
+            )
+            for start, end, owner in ranges
+        ],
+    )
+
+
+def _require_text(file: TreeEntry, path: str) -> None:
+    if file.kind != "text":
+        raise NotText(f"{path} is bytes; blame reads text")
+    if file.size > DIFF_BYTES:
+        raise TooLarge(f"{path} has {file.size} bytes; blame goes up to {DIFF_BYTES}")
+
+
+async def _resolve(view: View, path: str, seal_id: str, file: TreeEntry, *, first_parent: bool) -> Owners:
+    """Owners of the file at the seal. A history nested too deep by renames or merges is resolved from its
+    deep end, and intermediate results are cached."""
+    waiting = [(path, seal_id, file)]
+    spent = _Spent()
+    while True:
+        try:
+            owners = await _owners(_Work(view, waiting[-1][0], spent, first_parent), *waiting[-1][1:])
+        except _TooDeep as deep:
+            waiting.append(deep.wanted)
+            if len(waiting) > BLAME_VERSIONS // DEEPEST:
+                raise _too_long(path) from None
+            continue
+        waiting.pop()
+        if not waiting:
+            return owners
+
+
+async def _owners(work: _Work, seal_id: str, file: TreeEntry) -> Owners:
+    """Owners of the file at the seal: those of the last version along its first parents."""
+    work.depth += 1
+    try:
+        return await _owners_below(work, seal_id, file)
+    finally:
+        work.depth -= 1
+
+
+async def _owners_below(work: _Work, seal_id: str, file: TreeEntry) -> Owners:
+    versions, start = await _versions(work, seal_id)
+    if not versions or versions[0].digest != file.digest:
+        raise NotFound  # the tree and its changes disagree: nothing that could be told of this file
+    if start != 0 and work.depth > DEEPEST:
+        raise _TooDeep(work.path, seal_id, file)
+    older = versions[start] if start is not None else None
+    ahead = versions[:start][::-1]  # oldest first
+    while ahead:
+        if work.spent.enough():
+            await _keep(work, older)
+            raise _too_long(work.path)
+        batch = _together(ahead)
+        await _go_on(work, batch, older)
+        ahead, older = ahead[len(batch) :], batch[-1]
+        if work.unkept >= KEEP_EVERY or not ahead:
+            await _keep(work, older)
+    return work.owners[versions[0].seal_id]
+
+
+def _too_long(path: str) -> TooLarge:
+    return TooLarge(f"{path} has too long a history for one answer; ask again to go on")
+
+
+async def _versions(work: _Work, seal_id: str) -> tuple[list[_Version], int | None]:
+    """Versions of the path along first parents, newest first, back to where it was absent or not text, or to
+    the newest version with known owners, and the index of that. Searches further down step by step, so that a
+    history is not walked to its end for each name and each merged branch."""
+    versions: list[_Version] = []
+    head, steps = seal_id, FIRST_STEPS
+    while True:
+        async with work.view.read() as tx:
+            found = await tx.all(rows.VERSIONS, head=head, path=work.path, steps=steps)
+        below = None
+        if found and found[-1][1] == steps:
+            below = found.pop()[0]
+        elif found:
+            found[-1:] = await _first(work, found[-1])
+        if work.view.repo.partial:
+            found = await _had(work, found)
+        fresh = list(takewhile(_is_text, found))
+        page = [_Version(one, bytes(digest), size) for one, _, _, digest, size in fresh]
+        known = await _known(work, page)
+        versions += page
+        if known is not None:
+            return versions, len(versions) - len(page) + known
+        if below is None or len(fresh) < len(found) or (found and not await _there(work, below)):
+            return versions, None
+        head, steps = below, steps * 2
+
+
+async def _first(work: _Work, end: Row) -> list[Row]:
+    """The row of the root seal of a history; it changed everything that its tree holds."""
+    found = await sealed.seal(work.view, end[0])
+    file = (await sealed.entries(work.view, found.root, [work.path])).get(work.path)
+    return [(*end[:2], file.kind, file.digest, file.size)] if file is not None else []
+
+
+async def _had(work: _Work, found: list[Row]) -> list[Row]:
+    """The rows up to one whose file the repository lacks (what seals changed is recorded for all who have
+    them), which is as that of a removed file."""
+    for at, one in enumerate(found):
+        if not await _there(work, one[0]):
+            return [*found[:at], (*one[:2], None, None, None)]
+    return found
+
+
+def _is_text(row: Row) -> bool:
+    _, _, kind, _, size = row
+    return bool(kind == "text" and size <= DIFF_BYTES)
+
+
+async def _known(work: _Work, versions: list[_Version]) -> int | None:
+    """The index of the newest version with known owners."""
+    start = next((at for at, one in enumerate(versions) if one.seal_id in work.owners), None)
+    if start == 0 or not versions:
+        return start
+    kept = await _kept(work, versions[:start])  # newer ones may be cached
+    return start if kept is None else kept
+
+
+async def _there(work: _Work, seal_id: str) -> bool:
+    """Whether the path is a file of the seal's tree."""
+    found = await sealed.seal(work.view, seal_id)
+    return work.path in await sealed.entries(work.view, found.root, [work.path])
+
+
+def _together(ahead: Sequence[_Version]) -> Sequence[_Version]:
+    """The first of these, as many as are read at once."""
+    size, count = 0, 0
+    for version in ahead[:AT_ONCE]:
+        size += version.size
+        if count and size > AT_ONCE_BYTES:
+            break
+        count += 1
+    return ahead[:count]
+
+
+async def _go_on(work: _Work, batch: Sequence[_Version], older: _Version | None) -> None:
+    """Find the owners of the newest version of a batch, from those of the version before it."""
+    async with work.view.read() as tx:
+        ids = [one.seal_id for one in batch]
+        parents = await seals.parents(tx, ids)
+        merged = await seals.held_sources(tx, work.view.repo.id, ids, READ)
+    if work.first_parent:
+        parents, merged = {one: parents[one][:1] for one in ids}, {one: [] for one in ids}
+    texts = await _texts(work, {one.digest for one in (*batch, *([older] if older else []))})
+    plain: list[_Version] = []  # those with one parent, which has the version before
+    for version in batch:
+        work.spent.versions, work.unkept = work.spent.versions + 1, work.unkept + 1
+        above, sides = parents[version.seal_id], merged[version.seal_id]
+        if len(above) == 1 and not sides and (plain or older):
+            plain.append(version)
+            continue
+        older = await _carry(work, plain, older, texts)
+        plain = []
+        owners = await _branched(work, version, above, sides, older, texts)
+        work.spent.lines += len(owners)
+        work.owners[version.seal_id] = owners
+        older = version
+    await _carry(work, plain, older, texts)
+
+
+async def _carry(
+    work: _Work, plain: Sequence[_Version], older: _Version | None, texts: Mapping[bytes, bytes]
+) -> _Version | None:
+    """Carry owners from version to version up to the newest."""
+    if older is None or not plain:
+        return older
+    ways = [(one.seal_id, texts[one.digest]) for one in plain]
+    owners = work.owners[older.seal_id]
+    view, text = work.view, texts[older.digest]
+    size = len(text) + sum(len(following) for _, following in ways)
+    owners, gone_through = await view.node.workers.run(view.payer, size, heavy.carried, owners, text, ways)
+    work.owners[plain[-1].seal_id] = owners
+    work.spent.lines += gone_through
+    return plain[-1]
+
+
+async def _branched(
+    work: _Work,
+    version: _Version,
+    parent_ids: list[str],
+    merged: list[str],
+    older: _Version | None,
+    texts: Mapping[bytes, bytes],
+) -> Owners:
+    """Owners of a version that a merge brought, or of the first version of its file."""
+    async with work.view.read() as tx:
+        parents = await seal_rows(tx, work.view, parent_ids) if parent_ids else []
+        sides = await seal_rows(tx, work.view, merged) if merged else []
+    others = await _merged(work, [*parents[1:], *sides])
+    for parent_id, file in others:
+        if file.digest == version.digest:
+            return await _owners(work, parent_id, file)  # taken over whole
+    if older is None and parents and not others:
+        moved = await _moved(work, version, parents[0])
+        if moved is not None:
+            owners, text = moved
+            if text is None:
+                return owners
+            new = texts[version.digest]
+            return await _inherited(work, version.seal_id, new, [(owners, text)])
+    before = [(work.owners[older.seal_id], texts[older.digest])] if older else []
+    for parent_id, file in others:
+        text = (await _texts(work, {file.digest}))[file.digest]
+        before.append((await _owners(work, parent_id, file), text))
+    return await _inherited(work, version.seal_id, texts[version.digest], before)
+
+
+async def _merged(work: _Work, others: list[SealRow]) -> list[tuple[str, TreeEntry]]:
+    """The file at the seals that a merge brought, where it is text there."""
+    found = []
+    for row in others:
+        file = (await sealed.entries(work.view, row.root, [work.path])).get(work.path)
+        if file is not None and file.kind == "text" and file.size <= DIFF_BYTES:
+            found.append((row.id, file))
+    return found
+
+
+async def _moved(work: _Work, version: _Version, parent: SealRow) -> tuple[Owners, bytes | None] | None:
+    """Owners and text of the file that this seal moved here, before the move; None if it moved none. Without
+    the text if that is unchanged."""
+    async with work.view.read() as tx:
+        gone = [row[0] for row in await tx.all(rows.REMOVED, seal_id=version.seal_id)]
+        own = (await seal_rows(tx, work.view, [version.seal_id]))[0]
+    if not gone or not version.size:
+        return None
+    found = await renames.source(work.view, own, parent, work.path)
+    if found is None or found[1].kind != "text":
+        return None
+    path, file = found
+    below = _Work(work.view, path, work.spent, work.first_parent, depth=work.depth)
+    owners = await _owners(below, parent.id, file)
+    if file.digest == version.digest:
+        return owners, None
+    return owners, (await _texts(below, {file.digest}))[file.digest]
+
+
+async def _inherited(
+    work: _Work, seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]
+) -> Owners:
+    size = len(text) + sum(len(old) for _, old in before)
+    view = work.view
+    return await view.node.workers.run(view.payer, size, heavy.inherit, seal_id, text, before)
+
+
+async def _texts(work: _Work, digests: set[bytes]) -> dict[bytes, bytes]:
+    found = await work.view.node.objects.read_many(sorted(digests), work.view.repo.id)
+    if any(kind_of(data) != "text" for data in found.values()):
+        raise NotText(f"{work.path} is bytes; blame reads text")
+    return found
+
+
+# --- what is kept
+
+
+async def _kept(work: _Work, versions: list[_Version]) -> int | None:
+    """Load the newest cached owners among these versions. Cached owners were computed by callers who see
+    every path of the file's history."""
+    if work.view.policy is not None:
+        return None
+    ids = [one.seal_id for one in versions]
+    where = {"repo_id": work.view.repo.id, "path": work.path, "first_parent": work.first_parent}
+    async with work.view.read() as tx:
+        kept = {row[0] for row in await tx.all(rows.CACHED_AMONG, ids=ids, **where)}
+        start = next((at for at, one in enumerate(ids) if one in kept), None)
+        if start is None:
+            return None
+        raw = await tx.value(rows.CACHED, seal_id=ids[start], **where)
+    runs = msgspec.msgpack.decode(raw, type=list[tuple[int, str]])
+    work.owners[ids[start]] = [owner for count, owner in runs for _ in range(count)]
+    return start
+
+
+async def _keep(work: _Work, version: _Version | None) -> None:
+    work.unkept = 0
+    if version is None or work.view.policy is not None:
+        return
+    runs = [(end - start, owner) for start, end, owner in kernel.ranges(work.owners[version.seal_id])]
+    async with work.view.node.db.write() as tx:
+        await tx.run(
+            rows.KEEP,
+            repo_id=work.view.repo.id,
+            seal_id=version.seal_id,
+            path=work.path,
+            first_parent=work.first_parent,
+            owners=msgspec.msgpack.encode(runs),
+        )

@@ -1,0 +1,230 @@
+"""Comparison of seals: changes of the head since the merge base, or since the base itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from localstore.core.errors import Invalid
+from localstore.core.limits import (
+    COMPARE_FILES,
+    COMPARE_PATCH_BYTES,
+    COMPARE_TEXT_BYTES,
+    DIFF_BYTES,
+    MIB,
+    PATCH_BYTES,
+)
+from localstore.core.model.history import ChangedFile, Compare, CompareQuery
+from localstore.core.tree.read import Change
+from relay.caller import View
+from relay.db import seal as seals
+from relay.db.engine.database import Tx
+from relay.db.paging import Cursor
+from relay.domain.history import merge_base, renames, sealed
+from relay.domain.history.ancestry import Relation, relation
+from relay.http.buffers import BEGUN_PATIENCE
+from relay.memory import texts as heavy
+from relay.memory.compared import Files, Pair
+from relay.memory.texts import Patch, Sides
+
+TURN_BYTES = 1 * MIB  # texts that are compared before others have their turn, if they are of several files
+NOT_COMPARED = Patch(0, 0, "")
+
+
+async def compare(view: View, query: CompareQuery) -> Compare:
+    """Changes of head since the merge base
+
+    Names are branches, tags or seal ids. A branch without a seal is not found.
+    """
+    base, head = query.base, query.head
+    at = 0
+    if query.cursor is not None:
+        base, head, at = _continued(query)
+    if base is None:
+        return await _brought(view, head, query.limit, at)
+    async with view.read(snapshot=True) as tx:
+        base_id, base_root = await _end(view, tx, base)
+        head_id, head_root = await _end(view, tx, head)
+        found: Relation = await relation(tx, base_id, head_id)
+        bases = await _bases(tx, found, base_id, head_id)
+        start = base_root if query.direct or base_id in bases else None
+        if bases and start is None:
+            start = (await sealed.seal(view, bases[0], tx)).root
+    page = await _page(view, start, head_root, query.limit, at)
+    return Compare(
+        base=base_id,
+        head=head_id,
+        merge_base=bases[0] if bases else None,
+        merge_bases=bases,
+        ahead=found.ahead,
+        behind=found.behind,
+        files=page.files,
+        next_cursor=_cursor(base_id, head_id, page),
+    )
+
+
+def _continued(query: CompareQuery) -> tuple[str | None, str, int]:
+    """The seals and the index in the cursor. Raises Invalid for a cursor of another question."""
+    base, head, index = Cursor.read(query.cursor, "", "", 0)
+    at = int(index)
+    if at < 0 or bool(base) != (query.base is not None):
+        raise Invalid("this cursor does not belong to this list; start again without it", pointer="/cursor")
+    return base or None, head, at
+
+
+def _cursor(base: str | None, head: str, page: Files) -> str | None:
+    return None if page.after is None else Cursor.write(base or "", head, page.after)
+
+
+async def _bases(tx: Tx, found: Relation, base: str, head: str) -> list[str]:
+    """The nearest common ancestors. The walk of parents finds the only one, unless merge seals are
+    involved."""
+    if found.merge_base in (base, head):
+        return [found.merge_base]
+    return (await merge_base.merge_bases(tx, base, head)).bases
+
+
+async def _brought(view: View, head: str, limit: int, at: int) -> Compare:
+    async with view.read(snapshot=True) as tx:
+        head_id, head_root = await _end(view, tx, head)
+        parents = (await seals.parents(tx, [head_id]))[head_id]
+        above = await sealed.seal(view, parents[0], tx) if parents else None
+    page = await _page(view, above.root if above else None, head_root, limit, at)
+    parent = above.id if above else None
+    return Compare(
+        base=parent,
+        head=head_id,
+        merge_base=parent,
+        ahead=1,
+        behind=0,
+        files=page.files,
+        next_cursor=_cursor(None, head_id, page),
+    )
+
+
+async def _end(view: View, tx: Tx, name: str) -> tuple[str, bytes]:
+    row = await sealed.seal(view, (await sealed.head(view, tx, name)) or "", tx)
+    return row.id, row.root
+
+
+async def _page(view: View, start: bytes | None, head: bytes, limit: int, at: int) -> Files:
+    """The changed files from the index `at` on, as many as one answer holds."""
+    sealed.require_plaintext(view)
+    if limit == 0:
+        return Files([], None)
+    view.node.streams.require(view.payer)
+    number = view.policy.number if view.policy is not None else None
+    key = (view.repo.id, number, start, head)
+    comparisons = view.node.comparisons
+    async with comparisons.turn(key):
+        page = comparisons.pages.get((key, at))
+        if page is None or limit < len(page.files):
+            pairs = comparisons.pairs.get(key)
+            if pairs is None:
+                pairs = await _pairs(view, await sealed.changes_in_turn(view, start, head))
+                comparisons.pairs.put(key, pairs)
+            page = await _files(view, pairs, at, limit)
+            if limit == COMPARE_FILES:
+                comparisons.pages.put((key, at), page)
+    async with view.node.streams.turn(view.payer) as step:
+        step.count(len(page.files), page.weigh())  # also one that was kept: it is encoded for each reader
+    return page
+
+
+async def _pairs(view: View, changes: Mapping[str, Change]) -> list[Pair]:
+    """The changed files, a moved file as one pair."""
+    moves = {move.new: move for move in await renames.find(view, changes)}
+    sources = {move.old for move in moves.values()}
+    pairs: list[Pair] = []
+    for path, (old, new) in changes.items():
+        if path in moves:
+            source = moves[path].old
+            pairs.append(Pair(source, changes[source][0], path, new, moves[path].similarity))
+        elif path not in sources:
+            pairs.append(Pair(path if old else None, old, path if new else None, new))
+    return pairs
+
+
+async def _files(view: View, pairs: list[Pair], at: int, limit: int) -> Files:
+    """A page from `at` on. It ends early where the texts or the patches of a page are used up, and has one
+    file at least."""
+    left, unread = COMPARE_PATCH_BYTES, COMPARE_TEXT_BYTES
+    shown: list[ChangedFile] = []
+    end = min(len(pairs), at + limit)
+    while at < end and (left > 0 or not shown):
+        part = _together(pairs[at:end], unread)
+        if not part and shown:
+            break
+        part = part or pairs[at : at + 1]
+        patches = await _patches(view, part, left)
+        for pair, patch in zip(part, patches, strict=False):
+            if shown and len(patch.patch) > left:
+                left = 0
+                break
+            left -= len(patch.patch)
+            unread -= _weight(pair)
+            shown.append(_file(pair, patch))
+            at += 1
+    return Files(shown, at if at < len(pairs) else None)
+
+
+def _together(pairs: list[Pair], unread: int) -> list[Pair]:
+    """The first of these, as many as are compared in one turn and within the bytes that are left to read."""
+    room = min(unread, TURN_BYTES)
+    for count, pair in enumerate(pairs):
+        room -= _weight(pair)
+        if room < 0 and (count or unread < COMPARE_TEXT_BYTES):
+            return pairs[:count]
+    return pairs
+
+
+def _comparable(pair: Pair) -> bool:
+    sides = (pair.old, pair.new)
+    return not pair.binary and all(side is None or side.size <= DIFF_BYTES for side in sides)
+
+
+def _weight(pair: Pair) -> int:
+    return pair.weight if _comparable(pair) else 0
+
+
+async def _patches(view: View, pairs: list[Pair], characters: int) -> list[Patch]:
+    """The patches of the first pairs, until they have so many characters; an empty one where texts are not
+    compared."""
+    texts = [pair for pair in pairs if _comparable(pair)]
+    if not texts:
+        return [NOT_COMPARED] * len(pairs)
+    size = sum(pair.weight for pair in texts)
+    held = await view.lease.wait(size, BEGUN_PATIENCE)
+    try:
+        digests = sorted({side.digest for pair in texts for side in (pair.old, pair.new) if side is not None})
+        read = await view.node.objects.read_many(digests, view.repo.id)
+        sides = [_sides(pair, read) for pair in texts]
+        made = iter(await view.node.workers.run(view.payer, size, heavy.patches, sides, characters))
+    finally:
+        view.lease.give_back(held)
+    found: list[Patch] = []
+    for pair in pairs:
+        patch = next(made, None) if _comparable(pair) else NOT_COMPARED
+        if patch is None:
+            break
+        found.append(patch)
+    return found
+
+
+def _sides(pair: Pair, read: Mapping[bytes, bytes]) -> Sides:
+    old = None if pair.old is None else read[pair.old.digest]
+    new = None if pair.new is None else read[pair.new.digest]
+    return Sides(pair.old_path, old, pair.path, new, pair.similarity)
+
+
+def _file(pair: Pair, patch: Patch) -> ChangedFile:
+    whole = _comparable(pair) and len(patch.patch) <= PATCH_BYTES
+    return ChangedFile(
+        path=pair.path or pair.old_path or "",
+        old_path=pair.old_path if pair.status == "renamed" else None,
+        similarity=pair.similarity,
+        status=pair.status,  # type: ignore[arg-type]  # one of the four above
+        binary=pair.binary,
+        additions=patch.added,
+        deletions=patch.removed,
+        patch=patch.patch if whole else None,
+    )

@@ -1,0 +1,102 @@
+"""The history of one file under all its names, as `git log --follow`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+from localstore.core.encoding import is_hex_digest
+from localstore.core.errors import Invalid, NotFound
+from localstore.core.model.base import Page
+from localstore.core.model.history import CommitsQuery, SealSummary
+from localstore.core.tree import check_path
+from relay.caller import View
+from relay.db import seal as seals
+from relay.db.paging import Cursor, page_size
+from relay.domain.history import history, renames, sealed
+from relay.domain.history.wire import to_wire
+
+NAMES_MAX = 100  # of one file that a page goes through
+
+
+class _Way(NamedTuple):
+    """The position of the walk: `skip` candidates from the seal `at` back, following the file at `path`."""
+
+    at: str
+    skip: int
+    path: str
+
+
+async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
+    """Seals that changed the file of the query, newest first, from a ref or seal back. Where a seal moved the
+    file, the walk continues with the old path from the seal before."""
+    if not query.path:
+        raise Invalid("following needs the path of one file", pointer="/path")
+    check_path(query.path)
+    if query.ref is not None and query.sha is not None:
+        raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
+    size = page_size(query.limit)
+    way = await _start(view, query.sha or query.ref, query.path, query.cursor)
+    found: list[str] = []
+    for _ in range(NAMES_MAX):
+        if way is None or len(found) >= size:
+            break
+        way = await _further(view, way, size, found, first_parent=query.first_parent)
+    async with view.read() as tx:
+        listed = await history.seals(tx, view, found)
+    return Page(
+        items=[history.summary(to_wire(row)) for row in listed],
+        next_cursor=Cursor.write(*way) if way else None,
+    )
+
+
+async def _start(view: View, name: str | None, path: str, cursor: str | None) -> _Way | None:
+    """None for a branch without a seal."""
+    if cursor is not None:
+        at, skip, then = cast("tuple[str, int, str]", Cursor.read(cursor, "", 0, ""))
+        if not is_hex_digest(at) or not 0 <= skip < history.PAGE_SKIP_MAX:
+            raise Invalid(
+                "this cursor does not belong to this list; start again without it", pointer="/cursor"
+            )
+        check_path(then)
+        return _Way(at, skip, then)
+    async with view.read() as tx:
+        head = await sealed.head(view, tx, name or view.repo.default_branch)
+    return _Way(head, 0, path) if head is not None else None
+
+
+async def _further(view: View, way: _Way, size: int, found: list[str], *, first_parent: bool) -> _Way | None:
+    """Add seals under the current name, at most `size` in total. Returns where to continue, None at the
+    end."""
+    ids, behind = await history.touching(
+        view, way.at, way.path, way.skip, size - len(found), first_parent=first_parent
+    )
+    for seal_id in ids:
+        found.append(seal_id)
+        before = await _before(view, seal_id, way.path, first_parent=first_parent)
+        if before is not None:
+            return before
+    return way._replace(skip=behind) if behind is not None else None
+
+
+async def _before(view: View, seal_id: str, path: str, *, first_parent: bool) -> _Way | None:
+    """Where to continue if the seal moved the file from another path. A merge moved no file that one of its
+    sides has: the walk comes to the seal that did."""
+    async with view.read() as tx:
+        parents = (await seals.parents(tx, [seal_id]))[seal_id]
+        sources = await seals.held_sources(tx, view.repo.id, [seal_id])
+        sides = [] if first_parent else [*parents[1:], *sources[seal_id]]
+        rows = {row.id: row for row in await history.seals(tx, view, [seal_id, *parents[:1], *sides])}
+    for side in sides:
+        if side in rows and path in await sealed.entries(view, rows[side].root, [path]):
+            return None
+    if not parents or parents[0] not in rows:
+        return None
+    parent = rows[parents[0]]
+    try:
+        there = await sealed.entries(view, parent.root, [path])
+    except NotFound:
+        return None
+    if path in there:
+        return None
+    source = await renames.source(view, rows[seal_id], parent, path)
+    return _Way(parent.id, 0, source[0]) if source is not None else None

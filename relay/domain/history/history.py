@@ -1,0 +1,433 @@
+"""Reading sealed history: the walk of seals, one seal, trees and files."""
+
+from __future__ import annotations
+
+import base64
+from typing import cast
+
+import msgspec
+
+from localstore.core import seal as kernel
+from localstore.core.encoding import b64u, is_hex_digest
+from localstore.core.errors import Invalid, NotFound, SvcError
+from localstore.core.identity import keys
+from localstore.core.limits import BLOB_INLINE
+from localstore.core.model.base import Page
+from localstore.core.model.history import (
+    Blob,
+    CommitsQuery,
+    LogQuery,
+    Seal,
+    SealLine,
+    SealSummary,
+    Tree,
+    TreeFile,
+)
+from localstore.core.tree import TreeEntry, check_path
+from localstore.core.tree.directory import join
+from relay.caller import View
+from relay.db import history as walks
+from relay.db import seal as rows
+from relay.db.engine.database import LIST_CHUNK, Tx
+from relay.db.paging import Cursor, page_size
+from relay.db.seal import SealRow
+from relay.domain.history import sealed
+from relay.domain.history.merge_base import only_in_head
+from relay.domain.history.wire import to_wire
+from relay.domain.storage import chunked
+from relay.http.routing import Reply
+
+PAGE_SKIP_MAX = 2**53
+WRONG_CURSOR = "this cursor does not belong to this list; start again without it"
+PUBLIC_SECONDS = 60  # for which a cache may serve public bytes without asking again
+BEGINNINGS = 1024  # root seals and merges whose trees one page of a path's log may read
+SEARCHED = (1024, 16_384, walks.ALL_STEPS)  # first parents that a search for a path goes back by
+LOOKED_AT = 64  # candidates whose merges are read together
+_SNIFFED = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+RAW_POLICY = "default-src 'none'; sandbox"
+
+
+# --- the walk
+
+
+async def commits(
+    view: View,
+    ref: str | None,
+    sha: str | None,
+    path: str | None,
+    cursor: str | None,
+    limit: int | None,
+    *,
+    first_parent: bool = False,
+) -> Page[SealSummary]:
+    """Seals from a ref or seal back, each before all that it came from; with `path` those that changed it or
+    something below. `first_parent`: without what was merged."""
+    if ref is not None and sha is not None:
+        raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
+    if sha is not None and not is_hex_digest(sha):
+        raise NotFound
+    found, next_cursor = await _page(
+        view, sha if sha is not None else ref, path, cursor, limit, first_parent=first_parent
+    )
+    return Page(items=[summary(to_wire(row)) for row in found], next_cursor=next_cursor)
+
+
+async def apart(view: View, query: CommitsQuery) -> Page[SealSummary]:
+    """Seals from the ref or seal of the query back, but for all that `without` came from. The cursor names
+    both ends, so that pages fit together while refs move."""
+    if query.ref is not None and query.sha is not None:
+        raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
+    size = page_size(query.limit)
+    head_then, base_then, skip = cast("tuple[str, str, int]", Cursor.read(query.cursor, "", "", 0))
+    if not 0 <= skip < PAGE_SKIP_MAX or any(at and not is_hex_digest(at) for at in (head_then, base_then)):
+        raise Invalid(WRONG_CURSOR, pointer="/cursor")
+    start = query.sha if query.sha is not None else query.ref
+    async with view.read(snapshot=True) as tx:
+        head = head_then or await sealed.head(view, tx, view.repo.default_branch if start is None else start)
+        base = base_then or await sealed.head(view, tx, query.without or "")
+        if head is None:
+            return Page(items=[], next_cursor=None)
+        for one in (head, base):
+            if one is not None:
+                await _require(tx, view, one)
+        if base is None:
+            ids = await walk(tx, view, head, skip, size + 1, first_parent=query.first_parent)
+        else:
+            alone = await only_in_head(tx, view.repo.id, base, head, first_parent=query.first_parent)
+            ids = alone[skip : skip + size + 1]
+        found = await seals(tx, view, ids[:size])
+    more = Cursor.write(head, base or "", skip + size) if len(ids) > size else None
+    return Page(items=[summary(to_wire(row)) for row in found], next_cursor=more)
+
+
+async def beginning(view: View, prefix: str, limit: int | None) -> Page[SealSummary]:
+    """Seals whose ids begin with `prefix`, at most one page. Only seals that a branch or tag leads to, so
+    that seals of deleted branches cannot be found by guessing."""
+    span = {"repo_id": view.repo.id, "low": prefix, "high": f"{prefix}g"}
+    async with view.read(snapshot=True) as tx:
+        oldest: int | None = await tx.value(walks.OLDEST, **span)
+        if oldest is None:
+            return Page(items=[], next_cursor=None)
+        reached = walks.REACHED[view.node.db.dialect]
+        found = await tx.all(reached, **span, since=oldest, limit=page_size(limit))
+        listed = await seals(tx, view, [row[0] for row in found])
+    return Page(items=[summary(to_wire(row)) for row in listed], next_cursor=None)
+
+
+async def log(view: View, query: LogQuery) -> Page[Seal]:
+    """The same walk; each seal with the result of verifying its signature."""
+    found, next_cursor = await _page(
+        view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
+    )
+    return Page(items=[_verified(view, row) for row in found], next_cursor=next_cursor)
+
+
+async def lines(view: View, query: LogQuery) -> Page[SealLine]:
+    """The same walk, ids and messages only."""
+    found, next_cursor = await _page(
+        view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
+    )
+    return Page(items=[SealLine(id=row.id, message=row.message) for row in found], next_cursor=next_cursor)
+
+
+async def seal(view: View, seal_id: str) -> Seal:
+    """One seal with its provenance, signature and key"""
+    return _verified(view, await sealed.seal(view, seal_id))
+
+
+async def _page(
+    view: View,
+    start: str | None,
+    path: str | None,
+    cursor: str | None,
+    limit: int | None,
+    *,
+    first_parent: bool,
+) -> tuple[list[SealRow], str | None]:
+    """A page of the walk. The cursor names the seal where the walk began, so that pages fit together while
+    refs move."""
+    size = page_size(limit)
+    if path:
+        check_path(path)
+    at, skip = _position(cursor)
+    async with view.read(snapshot=True) as tx:
+        head = at or await sealed.head(view, tx, view.repo.default_branch if start is None else start)
+        if head is None:
+            return [], None
+        if not path:
+            ids = await walk(tx, view, head, skip, size + 1, first_parent=first_parent)
+            found = await seals(tx, view, ids[:size])
+            return found, Cursor.write(head, skip + size) if len(ids) > size else None
+    ids, behind = await touching(view, head, path, skip, size, first_parent=first_parent)
+    async with view.read() as tx:
+        found = await seals(tx, view, ids)
+    return found, Cursor.write(head, behind) if behind is not None else None
+
+
+def _position(cursor: str | None) -> tuple[str, int]:
+    at, skip = cast("tuple[str, int]", Cursor.read(cursor, "", 0))
+    if not 0 <= skip < PAGE_SKIP_MAX or (at and not is_hex_digest(at)):
+        raise Invalid(WRONG_CURSOR, pointer="/cursor")
+    return at, skip
+
+
+async def walk(
+    tx: Tx, view: View, head: str, skip: int, limit: int, *, first_parent: bool = False
+) -> list[str]:
+    """Ids `skip` … `skip + limit` of the walk from `head`. Raises NotFound unless it is a seal of the
+    repository."""
+    await _require(tx, view, head)
+    start = {"head": head, "repo_id": view.repo.id}
+    steps = min(skip + limit, walks.ALL_STEPS)
+    if first_parent:
+        return [row[0] for row in await tx.all(walks.LINE, **start, skip=skip, steps=steps - 1)]
+    # As many first parents are as many seals: nothing older than the last of them is on the page.
+    down, last = (await tx.all(walks.LINE_END, **start, steps=steps))[0]
+    since = last if down == steps else 0
+    statement = walks.WALK[view.node.db.dialect]
+    return [row[0] for row in await tx.all(statement, **start, limit=limit, skip=skip, since=since)]
+
+
+async def _require(tx: Tx, view: View, head: str) -> None:
+    """Raise NotFound unless this is a seal of the repository."""
+    if await tx.value(walks.HELD, head=head, repo_id=view.repo.id) is None:
+        raise NotFound
+
+
+async def touching(
+    view: View, head: str, path: str, skip: int, size: int, *, first_parent: bool = False
+) -> tuple[list[str], int | None]:
+    """At most `size` ids of the walk from `head` that changed the path, after skipping `skip` candidates, and
+    where to continue (None at the end). A root seal changed everything in its tree; a merge only what is in
+    none of the trees that it joined. There may be fewer than `size` if very many root seals hold only other
+    files, or very many merges brought nothing of their own."""
+    span = {"path": path, "below": f"{path}/", "behind": f"{path}0"}  # "0" is the character behind "/"
+    limit = size + BEGINNINGS
+    start = {"head": head, "repo_id": view.repo.id}
+    async with view.read() as tx:
+        await _require(tx, view, head)
+    if view.policy is not None and not view.policy.may_see_below(path):
+        return [], None  # as of a path that never was
+    found: list[str] = []
+    looked_at = 0
+    for steps in SEARCHED:
+        async with view.read() as tx:
+            down, last = (await tx.all(walks.LINE_END, **start, steps=steps))[0]
+            since = last if down == steps else 0
+            asked = {**start, **span, "limit": limit, "skip": skip}
+            if first_parent:
+                candidates = await tx.all(walks.LINE_PATH, **asked, steps=steps)
+            else:
+                candidates = await tx.all(walks.WALK_PATH[view.node.db.dialect], **asked, since=since)
+        for first in range(looked_at, len(candidates), LOOKED_AT):
+            part = candidates[first : first + LOOKED_AT]
+            sides = {} if first_parent else await _sides(view, path, [row[0] for row in part])
+            for at, (seal_id, generation, root) in enumerate(part, skip + first):
+                if not await _touched(view, seal_id, generation, bytes(root), span):
+                    continue
+                if await _taken(view, bytes(root), sides.get(seal_id, []), path):
+                    continue
+                if len(found) == size:
+                    return found, at
+                found.append(seal_id)
+        looked_at = len(candidates)
+        if not since or looked_at == limit:
+            break
+    if view.repo.partial and not found and len(candidates) == limit:
+        # a page says nothing of what is hidden
+        return await touching(view, head, path, skip + limit, size, first_parent=first_parent)
+    return found, skip + limit if len(candidates) == limit else None
+
+
+async def _sides(view: View, path: str, ids: list[str]) -> dict[str, list[bytes]]:
+    """Of those of these seals that joined histories, the roots of the trees beside the first parent's. None
+    where part of the path is hidden: what a merge took of that is not told."""
+    if view.repo.partial or (view.policy is not None and not view.policy.sees_all_below(path)):
+        return {}
+    async with view.read() as tx:
+        above = await rows.parents(tx, ids)
+        sources = await rows.held_sources(tx, view.repo.id, ids)
+        joined = {one: [*above[one][1:], *sources[one]] for one in ids}
+        named = sorted({side for one in joined.values() for side in one})
+        roots: dict[str, bytes] = {}
+        for first in range(0, len(named), LIST_CHUNK):
+            part = named[first : first + LIST_CHUNK]
+            roots |= {
+                row[0]: bytes(row[2]) for row in await tx.all(rows.HEADS, repo_id=view.repo.id, ids=part)
+            }
+    return {one: [roots[side] for side in sides if side in roots] for one, sides in joined.items() if sides}
+
+
+async def _taken(view: View, root: bytes, sides: list[bytes], path: str) -> bool:
+    """Whether one of the trees that a merge joined has at the path what the merge has there."""
+    if not sides:
+        return False
+    has = await sealed.at(view, root, path)
+    for side in sides:
+        if await sealed.at(view, side, path) == has:
+            return True
+    return False
+
+
+async def _touched(view: View, seal_id: str, generation: int, root: bytes, span: dict[str, str]) -> bool:
+    """Whether a candidate changed anything at or below the path that the caller sees."""
+    if generation == walks.FIRST:
+        return await sealed.holds(view, root, span["path"])
+    whole = view.policy is None or view.policy.sees_all_below(span["path"])
+    if whole and not view.repo.partial:
+        return True
+    async with view.read() as tx:
+        changed = [row[0] for row in await tx.all(walks.CHANGED, seal_id=seal_id, **span)]
+    seen = [path for path in changed if view.sees(path)]
+    return bool(seen) and (not view.repo.partial or await _has_any(view, seal_id, root, seen))
+
+
+async def _has_any(view: View, seal_id: str, root: bytes, paths: list[str]) -> bool:
+    """Whether one of these paths is a file of the tree that the repository has of the seal, or of its first
+    parent. What a seal changed is recorded for all repositories that have it."""
+    if await sealed.entries(view, root, paths):
+        return True
+    async with view.read() as tx:
+        above = (await rows.parents(tx, [seal_id]))[seal_id]
+        before = await rows.root_of(tx, view.repo.id, above[0])
+    return before is not None and bool(await sealed.entries(view, before, paths))
+
+
+async def seals(tx: Tx, view: View, ids: list[str]) -> list[SealRow]:
+    """Seals in the order of their ids."""
+    found = {row[0]: rows.row(row) for row in await tx.all(rows.MANY, repo_id=view.repo.id, ids=ids)}
+    return [found[one] for one in ids if one in found]
+
+
+def summary(full: Seal) -> SealSummary:
+    return SealSummary(**{name: getattr(full, name) for name in SealSummary.__struct_fields__})
+
+
+def _verified(view: View, row: SealRow) -> Seal:
+    return msgspec.structs.replace(to_wire(row, view.repo.id), verified=verify(row))
+
+
+def verify(row: SealRow) -> bool:
+    """Whether the id is the digest of the payload, the payload agrees with the row, and its key signed it
+    before the key was revoked."""
+    try:
+        payload = kernel.decode(row.payload)
+        kernel.verify(row.payload, row.signature, row.key_ed25519)
+    except SvcError:
+        return False
+    return (
+        kernel.seal_id(row.payload) == row.id
+        and payload.content_digest == row.signed_root.hex()
+        and payload.provenance.account_id == row.account_id
+        and payload.provenance.device_key_id == row.device_key_id == keys.key_id(row.key_ed25519)
+        and (row.key_revoked_at is None or row.created_at <= row.key_revoked_at)
+    )
+
+
+# --- trees and files
+
+
+async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
+    """A directory of the tree at a seal, or every file below it."""
+    found = await sealed.seal(view, sha)
+    key_id, key = await sealed.tree_key(view, found)
+    whole = sealed.shows_all(view)
+    path = path.strip("/")
+    if path:
+        check_path(path)
+    if recursive:
+        listed = [wire_entry(full, file) async for full, file in sealed.files(view, found.root, path)]
+    else:
+        listed = [
+            TreeFile(path=join(path, one.name), kind=one.kind, blake3=one.digest.hex(), size=one.size)
+            for one in await sealed.children(view, found.root, path)
+        ]
+    return Tree(
+        sha=found.id,
+        content_digest=found.signed_root.hex(),
+        path=path,
+        recursive=recursive,
+        filtered=not whole,
+        entries=listed,
+        tree_key=b64u(key) if whole else None,
+        tree_key_id=key_id if whole else None,
+    )
+
+
+def wire_entry(path: str, file: TreeEntry) -> TreeFile:
+    return TreeFile(path=path, kind=file.kind, blake3=file.digest.hex(), size=file.size)
+
+
+async def blob(view: View, sha: str, path: str) -> Blob:
+    """A file at a seal with its content
+
+    The content is left out over the inline limit.
+    """
+    found = await sealed.seal(view, sha)
+    file = await sealed.entry(view, found.root, path)
+    text = file.kind == "text"
+    content = None
+    if file.size <= BLOB_INLINE:
+        await view.lease.wait(2 * file.size)  # as bytes and as text
+        data = await sealed.content(view, file)
+        content = data.decode("utf-8") if text else base64.b64encode(data).decode("ascii")
+    return Blob(
+        path=path,
+        kind=file.kind,
+        blake3=file.digest.hex(),
+        size=file.size,
+        encoding="utf-8" if text else "base64",
+        content=content,
+        truncated=content is None,
+    )
+
+
+async def raw(view: View, sha: str, path: str) -> Reply:
+    """The bytes of a file at a seal
+
+    With a media type that no browser executes.
+    """
+    found = await sealed.seal(view, sha)
+    file = await sealed.entry(view, found.root, path)
+    headers = {
+        "cache-control": caching(view),
+        "x-content-type-options": "nosniff",
+        "content-security-policy": RAW_POLICY,
+    }
+    if file.kind == "chunked":
+        return chunked.reply(view, file.digest, file.size, headers)
+    await view.lease.wait(file.size)
+    data = await sealed.content(view, file)
+    return Reply(
+        body=data,
+        content_type="text/plain; charset=utf-8" if file.kind == "text" else sniff(data),
+        etag=f'"{file.digest.hex()}"',
+        headers=headers,
+    )
+
+
+def sniff(data: bytes) -> str:
+    """A media type from a short list that is safe to display, else application/octet-stream."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((media for magic, media in _SNIFFED if data.startswith(magic)), "application/octet-stream")
+
+
+def caching(view: View) -> str:
+    """Cache-Control for what a seal id names. The bytes never change, but access does: a cache revalidates
+    after PUBLIC_SECONDS, or always if they are private, and gets a 304. With a path policy the answer depends
+    on the caller and is not shared."""
+    open_to_all = view.repo.public and view.repo.policy is None
+    return f"public, max-age={PUBLIC_SECONDS}" if open_to_all else "private, no-cache"
+
+
+def tag(view: View, name: str) -> str:
+    """An etag of what `name` says, as this caller sees it: who sees other paths has another one."""
+    if view.repo.policy is None:
+        return f'"{name}"'
+    return f'"{name}-{view.repo.policy}-{"whole" if view.policy is None else "filtered"}"'

@@ -1,0 +1,252 @@
+"""A slice of the walk of seals with the files they added, as one tar stream.
+
+`manifest.jsonl` comes first, one seal on each line as `Seal`, with more members:
+
+    first line: `tree`, its whole tree as a list of `TreeFile`, and `tree_key` and `tree_key_id`,
+        which a later line has where they change
+    later lines: `changes`, arrays (path, kind or null, digest, size) against the tree of the line above
+
+Then `blobs/<blake3>`, each once, in the order in which the lines first name them. A slice with `skip` leaves
+out the files of the seal before it in the walk, which its reader has already. A slice may end before `limit`;
+its link says where the next one continues.
+
+It is made in steps, a turn for each, as archives are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import tempfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import IO
+
+import msgspec
+
+from localstore.core import seal as kernel
+from localstore.core.encoding import b64u, is_hex_digest
+from localstore.core.errors import NotFound
+from localstore.core.limits import HISTORY_PACK_DEFAULT, HISTORY_PACK_LINES, MIB
+from localstore.core.model.seal import SealChange
+from localstore.core.tree import TreeEntry
+from relay.base.threads import apart
+from relay.caller import View
+from relay.db.seal import SealRow
+from relay.domain.history import sealed
+from relay.domain.history.history import seals, walk, wire_entry
+from relay.domain.history.wire import to_wire
+from relay.http.routing import Reply
+from relay.memory.tarred import end, header, padding
+from relay.memory.trees import MANY
+
+PIECE = 256 * 1024
+STEP_BYTES, STEP_FILES = 1 * MIB, 1000  # that one turn goes through
+LEASED, BLOB_BYTES = 10_000, 400  # files to send that are counted together, and bytes in memory of one
+_ENCODER = msgspec.json.Encoder()
+
+
+@dataclass(slots=True)
+class _Manifest:
+    """The lines, spooled to disk if they are many, and the digests of the files to send after them."""
+
+    file: IO[bytes]
+    lines: int = 0
+    listed: int = 0
+    size: int = 0
+    blobs: dict[bytes, TreeEntry] = field(default_factory=dict)
+    pending: list[bytes] = field(default_factory=list)
+    held: int = 0
+    leased: int = LEASED
+
+    async def lease(self, view: View) -> None:
+        """Reserve the memory of some more files."""
+        await view.lease.wait(LEASED * BLOB_BYTES)
+        self.leased += LEASED
+
+    async def write(self, data: bytes) -> None:
+        self.pending.append(data)
+        self.held += len(data)
+        self.size += len(data)
+        if self.held >= PIECE:
+            await self.flush()
+
+    async def flush(self) -> None:
+        data, self.pending, self.held = b"".join(self.pending), [], 0
+        await apart(self.file.write, data)
+
+
+async def history_pack(view: View, start: str | None, limit: int | None, skip: int | None) -> Reply:
+    """`start`: a seal id, else the head of the default branch."""
+    sealed.require_plaintext(view)
+    view.node.streams.require(view.payer)
+    size, skip = _slice(limit, skip)
+    if start is not None and not is_hex_digest(start):
+        raise NotFound
+    async with view.read(snapshot=True) as tx:
+        head = start or await sealed.head(view, tx, view.repo.default_branch)
+        if head is None:
+            raise NotFound
+        before = min(skip, 1)  # the seal before the slice, whose files the reader has already
+        ids = await walk(tx, view, head, skip - before, before + size + 1)
+        rows = await seals(tx, view, ids[: before + size])
+    manifest = await _manifest(view, rows[before:], rows[0] if before and rows else None)
+    more = len(ids) > before + manifest.lines
+    length = 512 + manifest.size + len(padding(manifest.size))
+    length += sum(len(_head(file)) + file.size + len(padding(file.size)) for file in manifest.blobs.values())
+    headers = {"link": _next(view, head, size, skip + manifest.lines)} if more else {}
+    return Reply(
+        stream=_stream(view, manifest, length),
+        length=length + len(end(length)),
+        content_type="application/x-tar",
+        headers=headers,
+    )
+
+
+def _slice(limit: int | None, skip: int | None) -> tuple[int, int]:
+    return HISTORY_PACK_DEFAULT if limit is None else limit, skip or 0
+
+
+def _next(view: View, head: str, limit: int, skip: int) -> str:
+    path = f"/api/v1/repos/{view.repo.id}/history-pack"
+    return f'<{path}?from={head}&limit={limit}&skip={skip}>; rel="next"'
+
+
+async def _manifest(view: View, rows: list[SealRow], before: SealRow | None) -> _Manifest:
+    manifest = _Manifest(tempfile.SpooledTemporaryFile(max_size=MIB))  # noqa: SIM115 - closed by the stream
+    try:
+        if rows:
+            await _first_line(view, manifest, rows[0], before)
+        enough = manifest.size + HISTORY_PACK_LINES
+        for older, row in itertools.pairwise(rows):
+            if manifest.size > enough:
+                break  # side branches with large trees take turns in the walk: each line may change all files
+            await _line(view, manifest, row, older)
+        await manifest.flush()
+    except BaseException:
+        manifest.file.close()
+        raise
+    return manifest
+
+
+async def _first_line(view: View, manifest: _Manifest, row: SealRow, before: SealRow | None) -> None:
+    whole = _said(view)
+    if sealed.shows_all(view):
+        whole |= await _key(view, row)
+    await manifest.write(_open(view, row, whole) + b',"tree":[')
+    async with contextlib.aclosing(sealed.files(view, row.root)) as files:
+        while await _listed(view, manifest, files, named=before is None):
+            pass
+    await manifest.write(b"]}\n")
+    manifest.lines += 1
+    if before is not None:
+        found = await sealed.changes_in_turn(view, before.root, row.root)
+        sent = {old.digest for old, _ in found.values() if old is not None}
+        for _, new in found.values():
+            _name(manifest, new if new is not None and new.digest not in sent else None)
+
+
+async def _listed(
+    view: View, manifest: _Manifest, files: AsyncIterator[tuple[str, TreeEntry]], named: bool
+) -> bool:
+    """Write the next files of the whole tree, as many as one turn goes through. `named`: they are sent too.
+    Returns whether there were any."""
+    count = 0
+    async with view.node.streams.turn(view.payer) as step:
+        async for path, file in files:
+            comma = b"," if manifest.listed else b""
+            await manifest.write(comma + _ENCODER.encode(wire_entry(path, file)))
+            manifest.listed += 1
+            if named:
+                manifest.blobs.setdefault(file.digest, file)
+            count += 1
+            if count >= STEP_FILES:
+                break
+        step.count(count)
+    while len(manifest.blobs) >= manifest.leased:
+        await manifest.lease(view)
+    return count > 0
+
+
+async def _line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -> None:
+    found = await sealed.changes_in_turn(view, above.root, row.root)
+    brought = {path: file for path, (_, file) in found.items()}
+    for file in brought.values():
+        _name(manifest, file)
+    while len(manifest.blobs) >= manifest.leased:
+        await manifest.lease(view)
+    listed = await apart(_changes, brought) if len(brought) > MANY else _changes(brought)
+    said = _said(view)
+    if sealed.shows_all(view) and _key_id(row) != _key_id(above):
+        said |= await _key(view, row)
+    await manifest.write(_open(view, row, said) + b',"changes":' + listed + b"}\n")
+    manifest.lines += 1
+
+
+def _key_id(row: SealRow) -> str:
+    return kernel.decode(row.payload).tree_key_id
+
+
+async def _key(view: View, row: SealRow) -> dict[str, object]:
+    key_id, key = await sealed.tree_key(view, row)
+    return {"tree_key": b64u(key), "tree_key_id": key_id}
+
+
+def _said(view: View) -> dict[str, object]:
+    return {"filtered": not sealed.shows_all(view)}
+
+
+def _changes(brought: dict[str, TreeEntry | None]) -> bytes:
+    listed = [
+        SealChange(path=path, kind=file.kind, digest=file.digest.hex(), size=file.size)
+        if file
+        else SealChange(path=path, kind=None)
+        for path, file in brought.items()
+    ]
+    return msgspec.json.encode(listed)
+
+
+def _name(manifest: _Manifest, file: TreeEntry | None) -> None:
+    if file is not None:
+        manifest.blobs.setdefault(file.digest, file)
+
+
+def _head(file: TreeEntry) -> bytes:
+    return header(f"blobs/{file.digest.hex()}", file.size)
+
+
+def _open(view: View, row: SealRow, more: dict[str, object]) -> bytes:
+    """The members of the seal and `more`, without the closing brace."""
+    return _ENCODER.encode(to_wire(row, view.repo.id))[:-1] + b"," + _ENCODER.encode(more)[1:-1]
+
+
+async def _stream(view: View, manifest: _Manifest, length: int) -> AsyncIterator[bytes]:
+    try:
+        yield header("manifest.jsonl", manifest.size)
+        manifest.file.seek(0)
+        while data := await apart(manifest.file.read, PIECE):
+            yield data
+        yield padding(manifest.size)
+        files = list(manifest.blobs.values())
+        async with contextlib.aclosing(sealed.contents(view, files)) as pieces:
+            while data := await _some(view, files, pieces):
+                yield data
+        yield end(length)
+    finally:
+        manifest.file.close()
+
+
+async def _some(view: View, files: list[TreeEntry], pieces: AsyncIterator[sealed.Piece]) -> bytes:
+    """The next members, as many as one turn goes through; b"" at the end."""
+    parts: list[bytes] = []
+    size = 0
+    async with view.node.streams.turn(view.payer) as step:
+        async for piece in pieces:
+            file = files[piece.at]
+            before = _head(file) if piece.first else b""
+            parts.append(before + piece.data + (padding(file.size) if piece.last else b""))
+            size += len(piece.data)
+            if size >= STEP_BYTES or len(parts) >= sealed.BATCH_FILES:
+                break
+        step.count(2 * len(parts), size)  # twice: their headers are written here
+    return b"".join(parts)

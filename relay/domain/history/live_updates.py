@@ -1,0 +1,253 @@
+"""The live updates behind a seal: stored as they are accepted, assigned to the seal, read by the role write.
+
+Readers of a seal see the sealed state. What was typed and removed again before sealing is visible only to
+those who could see it while it was live.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from localstore.core.limits import MIB
+from localstore.core.model.base import Actor, Page
+from localstore.core.model.history import PathUpdates, SealUpdate
+from localstore.core.model.live import UpdateAnswer
+from relay.base.clock import now_ms, rfc3339
+from relay.caller import View, repo_name
+from relay.capacity import quota
+from relay.db.engine.database import Tx
+from relay.db.live import live_batch as rows
+from relay.db.paging import Cursor, page_size
+from relay.db.ref import RefRow
+from relay.domain.history import live_update_format as forms
+from relay.domain.history import sealed
+from relay.domain.history.live_update_format import Asked, Author, Change, Edit
+from relay.node import Node
+
+ROWS_AT_ONCE = 4  # of at most about a batch's bytes each
+PAGE_BYTES = 2 * MIB  # of operations, after which a page ends
+TALLY_BYTES = 300  # that one path of a tally takes in memory
+TURN = 16  # rows after which the event loop serves others
+MANY = 32  # rows of one seal that are worth joining
+JOINED_BYTES, JOINED_ROWS = 128 * 1024, 500  # of a joined row, and rows read for it
+JOIN_AFTER = 60_000  # milliseconds: a push is over by then
+KIND = "live_record"
+
+
+class Range(NamedTuple):
+    branch_id: str
+    after_seq: int
+    upto_seq: int
+
+
+class _Tally:
+    """How often one device changed one path, with the first and last time."""
+
+    __slots__ = ("count", "first", "last")
+
+    def __init__(self, at: int) -> None:
+        self.count, self.first, self.last = 0, at, at
+
+    def add(self, at: int) -> None:
+        self.count += 1
+        self.first, self.last = min(self.first, at), max(self.last, at)
+
+
+async def keep(
+    tx: Tx,
+    view: View,
+    branch_id: str,
+    device_key_id: str,
+    replica: int,
+    before: int,
+    asked: list[Asked],
+    answers: list[UpdateAnswer],
+) -> None:
+    """Keep what the updates of one request changed on the branch, whose number was `before`, and count it.
+    Raises QuotaExceeded when the repository's owner has too much then; deleting is never refused."""
+    changes, edits = forms.taken(asked, answers, before, now_ms())
+    if changes:
+        author = Author(view.me.account_id, device_key_id, replica, changes)
+        named, signed = forms.pack_changes([author]), forms.pack_edits(edits)
+        row = {"branch_id": branch_id, "seq": changes[-1].seq, "changes": named, "edits": signed}
+        await tx.many(rows.INSERT, [row])
+        deletes = all(update.kind == "delete" for update, _ in asked)
+        limits = None if deletes else view.node.config.quota
+        await quota.count(tx, view.repo.id, 0, _weight(named, signed), limits)
+
+
+async def drop_unsealed(tx: Tx, ref: RefRow) -> None:
+    """The branch is deleted: what no seal took in goes."""
+    size = await tx.value(rows.UNSEALED_BYTES, branch_id=ref.id, sealed=ref.sealed_seq)
+    if size:
+        await tx.run(rows.DROP_UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
+        await quota.count(tx, ref.repo_id, 0, -int(size), None)
+
+
+async def sealed_up_to(tx: Tx, node: Node, ref: RefRow, seal_id: str, at: int) -> None:
+    """Assign the updates since the previous seal, up to number `at`, to this seal."""
+    found = Range(ref.id, min(ref.sealed_seq, at), at)
+    await tx.many(rows.SEALED, [{"seal_id": seal_id, **found._asdict()}])
+    if await tx.value(rows.COUNT, **found._asdict()) > MANY:
+        data = {"seal_id": seal_id, "repo_id": ref.repo_id}
+        await node.jobs.add(tx, KIND, data, key=f"{KIND}:{seal_id}", run_at=now_ms() + JOIN_AFTER)
+
+
+async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) -> Page[SealUpdate]:
+    """The updates that the seal took in, in order. A page of long ones ends early."""
+    view.require_whole()
+    size = page_size(limit)
+    (after,) = (int(part) for part in Cursor.read(cursor, 0))
+    found: list[tuple[Author, Change, Edit | None]] = []
+    async with view.read() as tx:
+        taken = await _range(tx, view, seal_id)
+        if taken is None:
+            return Page(items=[], next_cursor=None)
+        at = max(after, taken.after_seq)
+        weight, more = 0, True
+        while more and len(found) <= size and weight < PAGE_BYTES:
+            held = await tx.all(rows.SOME, **taken._replace(after_seq=at)._asdict(), limit=ROWS_AT_ONCE)
+            more = len(held) == ROWS_AT_ONCE
+            for seq, changes, edits in held:
+                view.lease.reserve(len(changes) + len(edits or b""))
+                at, weight = seq, weight + len(edits or b"")
+                found += [
+                    one for one in await asyncio.to_thread(_listed, changes, edits) if one[1].seq > after
+                ]
+        left = more or len(found) > size
+        found = found[:size]
+        people = await _actors(tx, {author.account_id for author, _, _ in found})
+    items = [_to_wire(taken.branch_id, people, *one) for one in found]
+    return Page(items=items, next_cursor=Cursor.write(items[-1].seq) if left and items else None)
+
+
+async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | None) -> Page[PathUpdates]:
+    """Who changed which path from which device, how often, and the first and last time; by path."""
+    view.require_whole()
+    size = page_size(limit)
+    after = Cursor.read(cursor, "", "", "")
+    tallies: dict[tuple[str, ...], _Tally] = {}
+    async with view.read() as tx:
+        taken = await _range(tx, view, seal_id)
+        if taken is None:
+            return Page(items=[], next_cursor=None)
+        met = 0
+        async for (changes,) in tx.stream(rows.CHANGES, **taken._asdict()):
+            known = len(tallies)
+            for author in forms.changes_of(changes):
+                for change in author.changes:
+                    key = (change.path, author.account_id, author.device_key_id)
+                    if key > after:
+                        tallies.setdefault(key, _Tally(change.at)).add(change.at)
+            view.lease.reserve((len(tallies) - known) * TALLY_BYTES)
+            met += 1
+            if met % TURN == 0:
+                await asyncio.sleep(0)
+        ordered = sorted(tallies)
+        shown = ordered[:size]
+        people = await _actors(tx, {account for _, account, _ in shown})
+    items = [
+        PathUpdates(
+            path=path,
+            who=people[account],
+            device_key_id=device,
+            updates=tallies[path, account, device].count,
+            first_at=rfc3339(tallies[path, account, device].first),
+            last_at=rfc3339(tallies[path, account, device].last),
+        )
+        for path, account, device in shown
+    ]
+    return Page(items=items, next_cursor=Cursor.write(*shown[-1]) if len(ordered) > size else None)
+
+
+async def join(node: Node, data: Mapping[str, Any]) -> None:
+    """Merge the many rows of one seal into few. Repeatable, and invisible to readers."""
+    repo_id, seal_id = data["repo_id"], data["seal_id"]
+    async with node.db.read() as tx:
+        found = await tx.one(rows.RANGE_OF, seal_id=seal_id, repo_id=repo_id)
+    if found is None:
+        return
+    taken = Range(*found)
+    while True:
+        async with node.db.write(repo_name(repo_id)) as tx:
+            held = await tx.all(rows.SOME, **taken._asdict(), limit=JOINED_ROWS)
+            if not held:
+                return
+            weight, many = 0, 0
+            while many < len(held) and weight < JOINED_BYTES:
+                weight += _weight(*held[many][1:])
+                many += 1
+            part = held[:many]
+            if many > 1:
+                changes, edits = await asyncio.to_thread(_joined, part)
+                await tx.run(rows.DROP, branch_id=taken.branch_id, seqs=[row[0] for row in part])
+                await tx.run(
+                    rows.INSERT, branch_id=taken.branch_id, seq=part[-1][0], changes=changes, edits=edits
+                )
+                await quota.count(tx, repo_id, 0, _weight(changes, edits) - weight, None)
+        taken = taken._replace(after_seq=part[-1][0])
+
+
+def _weight(changes: bytes, edits: bytes | None) -> int:
+    return len(changes) + len(edits or b"")
+
+
+def _joined(part: list[Any]) -> tuple[bytes, bytes | None]:
+    authors: list[Author] = []
+    for _, changes, _ in part:
+        for one in forms.changes_of(changes):
+            if authors and _same(authors[-1], one):
+                authors[-1].changes.extend(one.changes)
+            else:
+                authors.append(one)
+    edits = [edit for _, _, held in part for edit in forms.edits_of(held)]
+    return forms.pack_changes(authors), forms.pack_edits(edits)
+
+
+def _same(one: Author, other: Author) -> bool:
+    return (one.account_id, one.device_key_id, one.replica) == (
+        other.account_id,
+        other.device_key_id,
+        other.replica,
+    )
+
+
+async def _range(tx: Tx, view: View, seal_id: str) -> Range | None:
+    """The updates of the seal; None for seals of explicit trees and for older ones without stored updates.
+    Raises NotFound for an unknown seal."""
+    await sealed.seal(view, seal_id, tx)
+    found = await tx.one(rows.RANGE_OF, seal_id=seal_id, repo_id=view.repo.id)
+    return Range(*found) if found else None
+
+
+def _listed(changes: bytes, edits: bytes | None) -> list[tuple[Author, Change, Edit | None]]:
+    signed = {edit.seq: edit for edit in forms.edits_of(edits)}
+    return [
+        (author, change, signed.get(change.seq))
+        for author in forms.changes_of(changes)
+        for change in author.changes
+    ]
+
+
+async def _actors(tx: Tx, ids: set[str]) -> dict[str, Actor]:
+    found = await tx.all(rows.ACCOUNTS, ids=sorted(ids)) if ids else []
+    gone = {id: Actor(id=id, kind="guest") for id in ids}  # accounts of guests are deleted
+    return gone | {id: Actor(id=id, handle=handle, kind=kind) for id, handle, kind in found}
+
+
+def _to_wire(
+    branch_id: str, people: Mapping[str, Actor], author: Author, change: Change, edit: Edit | None
+) -> SealUpdate:
+    return SealUpdate(
+        seq=change.seq,
+        at=rfc3339(change.at),
+        who=people[author.account_id],
+        device_key_id=author.device_key_id,
+        branch_id=branch_id,
+        replica=author.replica,
+        path=change.path,
+        kind=change.kind,
+        update=edit.update(change.path) if edit else None,
+    )

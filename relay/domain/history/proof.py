@@ -1,0 +1,129 @@
+"""What a filtered view sees of a sealed tree: proven to it, and by digest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection
+
+from localstore.core import tree
+from localstore.core.encoding import digest as digest_of
+from localstore.core.errors import NotFound
+from localstore.core.storage import chunks as kernel
+from localstore.core.tree.build import parent_of, with_ancestors
+from localstore.core.tree.directory import Kind, join
+from localstore.core.tree.proof import framed
+from relay.caller import View
+from relay.domain.history import history, sealed
+from relay.domain.storage import chunked
+from relay.domain.storage.chunked import BYTES
+from relay.http.buffers import BEGUN_PATIENCE
+from relay.http.routing import Reply
+from relay.memory import trees
+from relay.memory.named import Key, Named
+
+AT_ONCE = 256  # directories read together
+NAMED_MOST = 500_000  # files of a tree whose digests are kept between requests
+NAMED_AT_ONCE, NAMED_BYTES = 10_000, 130  # digests for which memory is reserved together; bytes of one
+
+
+async def proof(view: View, sha: str) -> Reply:
+    """The directories of a seal that the caller sees, with which its tree is verified
+
+    They are filtered, with their salts (`core.tree.proof`). A whole view gets all of them, as far as the
+    repository has them.
+    """
+    found = await sealed.seal(view, sha)
+    sealed.require_plaintext(view)
+    visible = await _visible(view, found.root)
+    _, key = await sealed.tree_key(view, found)
+    load = view.node.objects.read_many
+    known: dict[bytes, bytes] = {}
+
+    async def stream() -> AsyncIterator[bytes]:
+        level = {"": found.root} if found.root != tree.EMPTY_ROOT else {}
+        while level:
+            below: dict[str, bytes] = {}
+            paths = sorted(level)
+            for start in range(0, len(paths), AT_ONCE):
+                lot = paths[start : start + AT_ONCE]
+                raws = await view.node.objects.read_many([level[path] for path in lot])
+                for path in lot:
+                    directory = tree.decode(raws[level[path]])
+                    as_signed = await trees.drive(tree.signed_children(directory, known), load)
+                    shown = tree.filtered(as_signed, path, key, visible)
+                    names = {one.name for one in shown.children if one.kind == "dir"}
+                    below |= {
+                        join(path, one.name): one.digest for one in directory.children if one.name in names
+                    }
+                    yield framed(tree.encode(shown))
+                await asyncio.sleep(0)  # others have a turn: this may go on for many directories
+            level = below
+
+    headers = {"cache-control": history.caching(view)}
+    return Reply(stream=stream(), content_type=BYTES, headers=headers)
+
+
+async def _visible(view: View, root: bytes) -> Callable[[str, Kind], bool]:
+    """Whether the caller sees a path of this tree. A directory without files of which it has entries as
+    digests alone is seen by whole views: whoever seals the next tree computes it from all of them."""
+    if view.policy is None:
+        return lambda path, kind: True
+    files = {path async for path, _ in sealed.files(view, root)}
+    directories = with_ancestors(map(parent_of, files)) if files else {""}
+    return lambda path, kind: path in directories if kind == "dir" else path in files
+
+
+async def require_named(view: View, at: str | None, digests: Collection[bytes]) -> None:
+    """NotFound, for a caller from whom paths are hidden, unless the tree of the seal `at` names all of these
+    where the caller sees it: files, and the manifests and chunks of large ones. Raises FilteredView without a
+    seal."""
+    if view.policy is None:
+        return
+    if at is None:
+        view.require_whole()
+        return
+    found = await sealed.seal(view, at)
+    key = (view.repo.id, view.policy.number, found.root)
+    named = view.node.named.get(key)
+    if named is None:
+        named, left = await _walked(view, key, digests)
+    else:
+        left = {one for one in digests if one not in named}
+    if len(digests) == 1:
+        named.ask_first(*digests)
+    for large in list(named.large) if left else ():
+        raw = await chunked.manifest(view, large.hex())
+        listed = await asyncio.to_thread(kernel.decode, raw)
+        those = left & {digest_of(raw), *(bytes.fromhex(chunk.blake3) for chunk in listed.chunks)}
+        if those:
+            named.ask_first(large)
+            left -= those
+        if not left:
+            return
+    if left:
+        raise NotFound
+
+
+async def _walked(view: View, key: Key, digests: Collection[bytes]) -> tuple[Named, set[bytes]]:
+    """What the caller's view of a tree names, kept for the next request unless the tree is very large, and
+    those of the digests that are none of its files."""
+    left, large = set(digests), set()
+    kept: list[bytes] | None = []
+    held = 0
+    async for _, file in sealed.files(view, key[2]):
+        left.discard(file.digest)
+        if file.kind == "chunked":
+            large.add(file.digest)
+        if kept is None:
+            continue
+        if len(kept) == NAMED_MOST:
+            kept = None
+        elif len(kept) % NAMED_AT_ONCE == 0:
+            held += await view.lease.wait(NAMED_AT_ONCE * NAMED_BYTES, BEGUN_PATIENCE)
+        if kept is not None:
+            kept.append(file.digest)
+    named = await asyncio.to_thread(Named, kept or (), sorted(large))
+    if kept is not None:
+        view.node.named.put(key, named)
+    view.lease.give_back(held)
+    return named, left

@@ -1,0 +1,50 @@
+"""Detects moved files among changes, within a bound on the work; beyond it they count as deleted and
+added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from localstore.core.diff import renames as kernel
+from localstore.core.diff.renames import File, Rename
+from localstore.core.tree import TreeEntry
+from localstore.core.tree.read import Change
+from relay.caller import View
+from relay.db.seal import SealRow
+from relay.domain.history import sealed
+from relay.memory import texts as heavy
+
+Changes = Mapping[str, Change]
+
+
+async def find(view: View, changes: Changes) -> list[Rename]:
+    """The moves among changes of a tree (path → before, after)."""
+    removed = {path: _file(old) for path, (old, new) in changes.items() if old is not None and new is None}
+    added = {path: _file(new) for path, (old, new) in changes.items() if old is None and new is not None}
+    if not removed or not added:
+        return []
+    moved = kernel.exact(removed, added)
+    left = kernel.candidates(removed, added, moved)
+    if not left:
+        return moved
+    digests = {file.digest for side in left for file in side.values()}
+    texts = await view.node.objects.read_many(sorted(digests), view.repo.id)
+    size = sum(file.size for side in left for file in side.values())
+    return moved + await view.node.workers.run(view.payer, size, heavy.moves, left, texts)
+
+
+async def source(view: View, row: SealRow, parent: SealRow, path: str) -> tuple[str, TreeEntry] | None:
+    """Path and file in the first parent, if the seal `row` moved the file at `path`; else None."""
+    changes = await sealed.changes(view, parent.root, row.root)
+    before, after = changes.get(path, (None, None))
+    if before is not None or after is None:
+        return None
+    for rename in await find(view, changes):
+        was = changes[rename.old][0]
+        if rename.new == path and was is not None:
+            return rename.old, was
+    return None
+
+
+def _file(side: TreeEntry) -> File:
+    return File(side.digest, side.size, side.kind == "text")

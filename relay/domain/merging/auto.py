@@ -1,0 +1,233 @@
+"""Merges that are signed now and land later: when the last condition of a proposal holds and nothing moved.
+
+The signed merge is kept with the caller. Whatever may fulfil a condition is an event; a follower
+queues a job for each repository that such events are about, in the transaction that moves its cursor. The job
+lands what it can, as the caller, with everything that a merge checks read again in the transaction. So a
+process that dies between condition and landing leaves the event or the job to the next one.
+
+A merge that is still blocked stays. One that can never land as it was signed is dropped, and its signer's
+inbox says that the proposal waits to be merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from localstore.core import limits
+from localstore.core.errors import NotFound, RateLimited, SvcError, Unauthorized, Unavailable
+from localstore.core.model.collaboration.merge import MergeFinalizeRequest, NotMergeable
+from localstore.core.model.collaboration.proposal import Draft, Proposal
+from localstore.core.model.seal import PrepareExpired
+from localstore.core.rights import OPERATIONS
+from relay.base.clock import now_ms
+from relay.caller import Principal, View, repo_name
+from relay.db import repo as repos
+from relay.db import seal as seals
+from relay.db.engine.database import Row, Tx
+from relay.db.identity import gate
+from relay.domain.live import landing
+from relay.domain.merging import merge
+from relay.domain.proposal import auto, mergeable, states
+from relay.domain.proposal.rows import auto_merge as rows
+from relay.domain.proposal.rows.auto_merge import AutoRow
+from relay.domain.sealing import seal
+from relay.events import log
+from relay.events.jobs import SECOND, Pace
+from relay.events.log import Logged
+from relay.node import Node
+
+JOB = NAME = "auto_merge"
+KINDS = (
+    "check.disable",
+    "check.enable",
+    "proposal.ready",
+    "protection.clear",
+    "protection.set",
+    "review.create",
+    "review.dismiss",
+    "run.cancel",
+    "run.create",
+    "run.rerun",
+    "run.update",
+    *sorted(log.ACCESS),
+    "account.disable",
+    "device_key.revoke",
+)
+KEPT = limits.AUTO_MERGE_DAYS * 24 * 3600 * SECOND
+_BODY = msgspec.json.Decoder(MergeFinalizeRequest)
+_PRINCIPAL = msgspec.json.Decoder(Principal)
+
+
+def register(node: Node) -> None:
+    """Before the node's jobs and followers start."""
+
+    async def act(data: dict[str, Any]) -> None:
+        await land_all(node, data["repo_id"])
+
+    async def follow(tx: Tx, events: Sequence[Logged]) -> None:
+        for repo_id in await _concerned(tx, events):
+            await node.jobs.add(tx, JOB, {"repo_id": repo_id})
+
+    node.jobs.register(JOB, act, Pace(slots=2, deadline=120 * SECOND))
+    node.followers.register(NAME, follow, KINDS)
+
+
+async def enable(view: View, number: str, body: MergeFinalizeRequest) -> Proposal:
+    """Keep the signed merge of a proposal until nothing blocks it
+
+    A job then lands it, at once if nothing blocks it now. Repeatable. Raises BaseMoved, HeadMoved,
+    NotMergeable, PrepareExpired.
+    """
+    seal.require_prepare_id(body.prepare_id)
+    async with view.write() as tx:
+        row = await states.find(tx, view, number)
+        of = {"of_repo": view.repo.id, "of_number": row.number}
+        found = await tx.one(rows.ONE, **of)
+        if found is not None and rows.row(found).prepare_id == body.prepare_id:
+            return await merge.to_wire(tx, view, number)
+        about, prepared = await merge.prepared_for(tx, view, body.prepare_id, "merge", row.number)
+        mergeable.require_open(row)
+        base, head = await mergeable.branches_of(tx, view, row)
+        mergeable.require_base(row, base, prepared.branch_id)
+        mergeable.require_heads(row, base, head, prepared.expected_head, about.theirs)
+        await merge.signed(tx, view, base, body.prepare_id, body.device_key_id, body.signatures)
+        await auto.forget(tx, view.repo.id, row.number)
+        ends = now_ms() + KEPT
+        purpose = {"new_purpose": "auto", "new_expires_at": ends}
+        await tx.run(seals.REPURPOSE, prepare_id=body.prepare_id, **purpose)
+        await tx.run(
+            rows.INSERT,
+            repo_id=view.repo.id,
+            number=row.number,
+            prepare_id=body.prepare_id,
+            account_id=view.me.account_id,
+            principal=msgspec.json.encode(view.me).decode(),
+            body=msgspec.json.encode(body).decode(),
+            strategy=about.way,
+            created_at=now_ms(),
+        )
+        await view.node.hub.announce(
+            tx, view.repo.id, "proposal.auto_merge", number=row.number, strategy=about.way
+        )
+        await view.node.jobs.add(tx, JOB, {"repo_id": view.repo.id})
+        await view.node.jobs.add(tx, JOB, {"repo_id": view.repo.id}, run_at=ends + SECOND)
+        return await merge.to_wire(tx, view, number)
+
+
+async def disable(view: View, number: str) -> Proposal:
+    """Drop the signed merge of a proposal that waits
+
+    Without one, nothing changes.
+    """
+    async with view.write() as tx:
+        row = await states.find(tx, view, number)
+        if await auto.forget(tx, view.repo.id, row.number) is not None:
+            await view.node.hub.announce(tx, view.repo.id, "proposal.auto_off", number=row.number)
+        return await merge.to_wire(tx, view, number)
+
+
+async def land_all(node: Node, repo_id: str) -> None:
+    """Land what can land, and drop what never can. Raises Unavailable or RateLimited: try again later."""
+    async with node.db.read() as tx:
+        numbers = [row[0] for row in await tx.all(rows.OF_REPO, of_repo=repo_id)]
+    for number in numbers:
+        await _try(node, repo_id, number)
+
+
+async def _try(node: Node, repo_id: str, number: int) -> None:
+    of = {"of_repo": repo_id, "of_number": number}
+    async with node.db.read() as tx:
+        found = await tx.one(rows.ONE, **of)
+    if found is None:
+        return
+    kept = rows.row(found)
+    try:
+        view = await _view(node, repo_id, kept)
+        await landing.carry_out(view, partial(_landed, view, kept))
+    except (Unavailable, RateLimited):
+        raise
+    except SvcError as refusal:
+        if _waits(refusal):
+            return
+        async with node.db.write(repo_name(repo_id)) as tx:
+            now = await tx.one(rows.ONE, **of)
+            if now is not None and rows.row(now).prepare_id == kept.prepare_id:
+                await auto.drop(tx, node.hub, repo_id, number, refusal.code)
+
+
+async def _landed(view: View, kept: AutoRow, worked: landing.Worked | None) -> None:
+    """Land it, unless it was turned off, or another one took its place."""
+    async with view.write() as tx:
+        found = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=kept.number)
+        if found is None or rows.row(found).prepare_id != kept.prepare_id:
+            return
+        prepared = await seal.prepared_for("auto", tx, kept.prepare_id)
+        if prepared.expires_at <= now_ms():  # whatever else it waits for
+            raise PrepareExpired("the time of this signed merge is over; merge it again")
+        purpose = {"new_purpose": "merge", "new_expires_at": prepared.expires_at}
+        await tx.run(seals.REPURPOSE, prepare_id=kept.prepare_id, **purpose)
+        await tx.run(rows.DROP, of_repo=view.repo.id, of_number=kept.number)
+        await merge.merge_in(tx, view, str(kept.number), _BODY.decode(kept.body), worked)
+        kept_until = {"new_purpose": "merge", "new_expires_at": now_ms() + seal.KEEP_PREPARED}
+        await tx.run(seals.REPURPOSE, prepare_id=kept.prepare_id, **kept_until)
+
+
+@dataclass(slots=True)
+class _Signer(View):
+    """Who signed, with the rights of now. The device key stands for them: the session of then may have
+    expired, but the signature is the key's."""
+
+    key_id: str = ""
+
+    async def recheck(self, tx: Tx, repo_id: str = "") -> Row:
+        """The repository's row as the signer sees it in this transaction; nulls if it is hidden or missing.
+        Raises Unauthorized if the key was revoked or its account disabled."""
+        found = await tx.one(
+            gate.LIVE_BY_KEY, repo_id=repo_id, credential=self.key_id, account=self.me.account_id
+        )
+        if found is None:
+            raise Unauthorized("the key that signed the merge was revoked", reason="ended")
+        return found
+
+
+async def _view(node: Node, repo_id: str, kept: AutoRow) -> View:
+    """The repository as the signer sees it now. Raises Unauthorized, NotFound, Forbidden,
+    RepositoryArchived."""
+    view = _Signer(
+        key_id=_BODY.decode(kept.body).device_key_id,
+        node=node,
+        principal=_PRINCIPAL.decode(kept.principal),
+        address="",
+        operation=OPERATIONS["proposal.auto_merge"],
+    )
+    async with node.db.read() as tx:
+        found = await view.recheck(tx, repo_id)
+    if found[0] is None:
+        raise NotFound
+    view.repo, view.role = repos.row(found), view.role_of(found)
+    view.require_allowed()
+    return view
+
+
+def _waits(refusal: SvcError) -> bool:
+    """Whether what blocks the merge may change by itself."""
+    if isinstance(refusal, Draft):
+        return True
+    return isinstance(refusal, NotMergeable) and refusal.extra.get("blocked_by") != ["closed"]
+
+
+async def _concerned(tx: Tx, events: Sequence[Logged]) -> list[str]:
+    """The repositories of these events, and of accounts named by them, in which a merge waits."""
+    repo_ids = sorted({one.repo_id for one in events if one.repo_id is not None})
+    accounts = sorted({one.account_id for one in events if one.account_id is not None})
+    found = set()
+    if repo_ids:
+        found |= {row[0] for row in await tx.all(rows.OF_REPOS, repos=repo_ids)}
+    if accounts:
+        found |= {row[0] for row in await tx.all(rows.OF_ACCOUNTS, accounts=accounts)}
+    return sorted(found)

@@ -1,0 +1,237 @@
+"""The second half of a merge: what was prepared and is signed lands, all of it in one transaction or nothing.
+
+Beside the seals that are: the base's live edits carried over, the state of the proposal, what was based on
+its branch, the issues that it closes, and, if asked for, the deletion of its branch.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import msgspec
+
+from localstore.core import seal as seals
+from localstore.core.encoding import unb64u
+from localstore.core.errors import Invalid, NotFound
+from localstore.core.model import history as shapes
+from localstore.core.model.collaboration.merge import (
+    BaseMoved,
+    MergeFinalizeRequest,
+    MergeRequest,
+    UpdateFinalizeRequest,
+)
+from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.model.ref import StaleHead
+from relay.caller import View
+from relay.db import ref as refs
+from relay.db import seal as rows
+from relay.db.collaboration import proposal as proposals
+from relay.db.collaboration.proposal import ProposalRow
+from relay.db.engine.database import Tx
+from relay.db.live.replica import KeyRow
+from relay.db.ref import RefRow
+from relay.db.seal import PrepareRow, SealDraft
+from relay.domain.checks import check
+from relay.domain.discussion import issue
+from relay.domain.forking import holding
+from relay.domain.history.wire import to_wire as seal_to_wire
+from relay.domain.live import frontier, landing
+from relay.domain.merging.subjects import About, Act
+from relay.domain.proposal import branches, mergeable, states, wire
+from relay.domain.protection import protection
+from relay.domain.repository import ref as branch_service
+from relay.domain.sealing import heard, seal, trees
+from relay.domain.sealing.payload import record, require_bytes, require_same_capability
+
+_DRAFTS = msgspec.msgpack.Decoder(list[SealDraft])
+
+
+async def merge(view: View, number: str, body: MergeFinalizeRequest) -> Proposal:
+    """Land the signed merge of a proposal
+
+    Repeatable. Raises BaseMoved, HeadMoved, Draft, NotMergeable, PrepareExpired.
+    """
+    seal.require_prepare_id(body.prepare_id)
+    return await landing.carry_out(view, partial(_merged, view, number, body))
+
+
+async def update(view: View, number: str, body: UpdateFinalizeRequest) -> Proposal:
+    """Land the signed merge of the base into the branch of a proposal
+
+    Repeatable. Raises BaseMoved, HeadMoved, NotMergeable, PrepareExpired.
+    """
+    seal.require_prepare_id(body.prepare_id)
+    return await landing.carry_out(view, partial(_updated, view, number, body))
+
+
+async def guarded(view: View, body: MergeRequest) -> shapes.Seal:
+    """Guarded two-parent merge
+
+    Repeatable. BaseMoved, PrepareExpired; Draft or NotMergeable where a proposal of the same seal says
+    so.
+    """
+    seal.require_prepare_id(body.preview_id)
+    return await landing.carry_out(view, partial(_guarded, view, body))
+
+
+async def _merged(
+    view: View, number: str, body: MergeFinalizeRequest, worked: landing.Worked | None
+) -> Proposal:
+    async with view.write() as tx:
+        return await merge_in(tx, view, number, body, worked)
+
+
+async def merge_in(
+    tx: Tx, view: View, number: str, body: MergeFinalizeRequest, worked: landing.Worked | None
+) -> Proposal:
+    """The merge, in the caller's transaction."""
+    row = await states.find(tx, view, number)
+    if await _landed(tx, view, body.prepare_id, body.device_key_id, "merge", row.number) is not None:
+        return await to_wire(tx, view, number)
+    about, prepared = await prepared_for(tx, view, body.prepare_id, "merge", row.number)
+    await mergeable.require_mergeable(tx, view, row)
+    base, head = await mergeable.branches_of(tx, view, row)
+    mergeable.require_base(row, base, prepared.branch_id)
+    mergeable.require_heads(row, base, head, prepared.expected_head, about.theirs)
+    key, drafts = await signed(tx, view, base, body.prepare_id, body.device_key_id, body.signatures)
+    await _land(tx, view, base, drafts, body.signatures, key, prepared, worked)
+    await _settle(tx, view, row, about, head, drafts[-1].id)
+    if body.delete_branch and row.head_repo_id is None:
+        await branch_service.drop_if_sealed(tx, view, head)
+    return await to_wire(tx, view, number)
+
+
+async def _updated(
+    view: View, number: str, body: UpdateFinalizeRequest, worked: landing.Worked | None
+) -> Proposal:
+    async with view.write() as tx:
+        row = await states.find(tx, view, number)
+        if await _landed(tx, view, body.prepare_id, body.device_key_id, "update", row.number) is not None:
+            return await to_wire(tx, view, number)
+        about, prepared = await prepared_for(tx, view, body.prepare_id, "update", row.number)
+        mergeable.require_open(row)
+        base, head = await mergeable.branches_of(tx, view, row)
+        await protection.check(tx, view, head.name, "write")
+        mergeable.require_heads(row, base, head, about.theirs, prepared.expected_head)
+        key, drafts = await signed(tx, view, head, body.prepare_id, body.device_key_id, body.signatures)
+        await _land(tx, view, head, drafts, body.signatures, key, prepared, worked)
+        return await to_wire(tx, view, number)
+
+
+async def _guarded(view: View, body: MergeRequest, worked: landing.Worked | None) -> shapes.Seal:
+    async with view.write() as tx:
+        known = await _landed(tx, view, body.preview_id, body.device_key_id, "preview", 0)
+        if known is not None:
+            return known
+        about, prepared = await prepared_for(tx, view, body.preview_id, "preview", 0)
+        found = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
+        if found is None:
+            raise NotFound
+        base = refs.row(found)
+        if base.head != prepared.expected_head:
+            raise BaseMoved(f"{base.name} moved since the preview; preview the merge again", base=base.head)
+        matching = await mergeable.proposals_of(tx, view, base, about.theirs)
+        if not matching:
+            unmet = await check.unmet(tx, view.repo.id, [about.theirs])
+            alone = protection.Standing(checks=not unmet[about.theirs])
+            await protection.check(tx, view, base.name, "merge", alone)
+        for row in matching:
+            await mergeable.require_mergeable(tx, view, row)
+        signatures = [body.signature]
+        key, drafts = await signed(tx, view, base, body.preview_id, body.device_key_id, signatures)
+        await _land(tx, view, base, drafts, signatures, key, prepared, worked)
+        for row in matching:
+            _, head = await mergeable.branches_of(tx, view, row)
+            await _settle(tx, view, row, about, head, drafts[-1].id)
+        (made,) = await seal.find(tx, view.repo.id, [drafts[-1].id])
+        return seal_to_wire(made)
+
+
+async def _landed(
+    tx: Tx, view: View, prepare_id: str, device_key_id: str, act: Act, number: int
+) -> shapes.Seal | None:
+    """The seal, if this was finalized before by the same caller."""
+    known = await seal.find(tx, view.repo.id, [prepare_id])
+    if not known:
+        return None
+    await seal.require_landed_by("merge", tx, known[0])
+    seal.require_same(view, known[0], device_key_id)
+    await prepared_for(tx, view, prepare_id, act, number)
+    return seal_to_wire(known[0])
+
+
+async def prepared_for(
+    tx: Tx, view: View, prepare_id: str, act: Act, number: int
+) -> tuple[About, PrepareRow]:
+    """What was prepared for this act on this proposal. What was prepared for another is as unknown as what
+    nobody prepared."""
+    prepared = await seal.prepared_for("merge", tx, prepare_id)
+    about = About.read(prepared.subject)
+    if (about.act, about.number) != (act, number) or prepared.account_id != view.me.account_id:
+        raise NotFound
+    return about, prepared
+
+
+async def signed(
+    tx: Tx, view: View, onto: RefRow, prepare_id: str, device_key_id: str, signatures: list[str]
+) -> tuple[KeyRow, list[SealDraft]]:
+    """The caller's key, and the seals that it signed."""
+    prepared = await seal.take_prepared("merge", tx, view, onto, prepare_id, device_key_id)
+    key = await seal.signing_key(tx, view, device_key_id)
+    drafts = _DRAFTS.decode(prepared.seals)
+    if len(drafts) != len(signatures):
+        raise Invalid(f"{len(drafts)} seals were prepared, {len(signatures)} signatures came")
+    require_same_capability(view, drafts[0])
+    for made, signature in zip(drafts, signatures, strict=True):
+        trees.require_parents(view, made.parents)
+        seals.verify(made.payload, unb64u(signature, 64), key.ed25519)
+    return key, drafts
+
+
+async def _land(
+    tx: Tx,
+    view: View,
+    onto: RefRow,
+    drafts: list[SealDraft],
+    signatures: list[str],
+    key: KeyRow,
+    prepared: PrepareRow,
+    worked: landing.Worked | None,
+) -> None:
+    """Record the seals, move the branch once, and carry its live edits over."""
+    await frontier.lock(tx, onto.id)
+    last = drafts[-1]
+    above = {parent for made in drafts for parent in made.parents}
+    named = {digest for made in drafts for _, kind, digest, _ in made.changes if kind}
+    await holding.adopt(tx, view.node, view.repo.id, sorted(above), named)
+    try:
+        await seal.move(tx, view, onto, prepared.expected_head, last.id, "merge it again")
+    except StaleHead as moved:
+        raise BaseMoved(moved.detail or "the branch moved; merge it again", base=onto.head) from None
+    before = await rows.root_of(tx, view.repo.id, onto.head) if onto.head else None
+    await landing.land(tx, view, onto, before, last.root, key.id, worked)
+    for made, signature in zip(drafts, signatures, strict=True):
+        await require_bytes(tx, view, made)
+        await record(tx, view, onto, made, unb64u(signature, 64), key)
+    await heard.announce(tx, view, onto, last.id, prepared.expected_head)
+
+
+async def _settle(tx: Tx, view: View, row: ProposalRow, about: About, head: RefRow, merged: str) -> None:
+    """What merging means for the proposal, for issues, and for what was based on its branch."""
+    of = {"of_repo": view.repo.id, "of_number": row.number}
+    await tx.run(proposals.SET_MERGED, **of, seal=merged)
+    await states.put(tx, view, row.number, "merged", "proposal.merge", seal=merged, strategy=about.way)
+    for _, closed in await tx.all(proposals.CLOSES, of_repo=view.repo.id, numbers=[row.number]):
+        await issue.close(tx, view, closed, by=row.number)
+    base = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=row.base_id)
+    if base is None or row.head_repo_id is not None:
+        return
+    onto = refs.row(base)
+    for number, head_id in await tx.all(proposals.OPEN_OF_BASE, branch_id=head.id):
+        same = await tx.one(proposals.SAME, of_repo=view.repo.id, head_id=head_id, base_id=onto.id)
+        if head_id != onto.id and same is None:
+            await branches.retarget(tx, view, await states.find(tx, view, number), onto)
+
+
+async def to_wire(tx: Tx, view: View, number: str) -> Proposal:
+    return (await wire.proposals(tx, view, [await states.find(tx, view, number)]))[0]

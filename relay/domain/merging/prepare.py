@@ -1,0 +1,321 @@
+"""The first half of a merge: fix the trees and the bytes to sign. Nothing of it holds up a writer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from localstore.core import seal as seals
+from localstore.core.encoding import b64u
+from localstore.core.errors import Invalid
+from localstore.core.model.collaboration.merge import (
+    BaseMoved,
+    MergePrepareRequest,
+    MergeSeal,
+    NotMergeable,
+    PreparedMerge,
+    Preview,
+    PreviewRequest,
+    UpdatePrepareRequest,
+    Way,
+)
+from localstore.core.model.ref import NoBranch
+from localstore.core.model.seal import SealChange
+from localstore.core.seal import MergeOrigin
+from relay.base.clock import now_ms, rfc3339
+from relay.caller import View
+from relay.db import ref as refs
+from relay.db.engine.database import Tx
+from relay.db.live.replica import KeyRow
+from relay.db.ref import RefRow
+from relay.db.seal import SealDraft
+from relay.domain.history import sealed
+from relay.domain.live.epochs import Texts
+from relay.domain.merging.subjects import About
+from relay.domain.merging.work import Ready, Sides, Worked, Working, outside, require_few, sides
+from relay.domain.proposal import mergeable, states
+from relay.domain.protection import protection
+from relay.domain.sealing import seal
+from relay.domain.sealing.payload import check_message, draft
+from relay.domain.sealing.trees import Chain, Said, require_budget
+
+THREE = "--squash, --rebase or --merge"
+
+
+@dataclass(slots=True, frozen=True)
+class _Task:
+    """`onto`: the branch that gets the seals; `number`: of the proposal, None without one."""
+
+    way: Way
+    onto: RefRow
+    key: KeyRow
+    sides: Sides
+    number: int | None
+    message: str
+    way_out: str
+
+
+async def merge(view: View, number: str, body: MergePrepareRequest) -> PreparedMerge:
+    """Compute the merge of a proposal and fix the bytes to sign
+
+    Raises BaseMoved, HeadMoved, Draft, MergeConflict, NotMergeable.
+    """
+    if body.message is not None:
+        check_message(body.message)
+        if body.strategy == "rebase":
+            raise Invalid("a rebase keeps the messages of its seals; omit the message", pointer="/message")
+    return await outside(view.node, view.me.account_id, partial(_merge, view, number, body))
+
+
+async def _merge(view: View, number: str, body: MergePrepareRequest, ready: Ready) -> PreparedMerge:
+    async with view.read(snapshot=True) as tx:
+        row = await states.find(tx, view, number)
+        if body.auto:
+            mergeable.require_open(row)
+        else:
+            await mergeable.require_mergeable(tx, view, row)
+        base, head = await mergeable.branches_of(tx, view, row)
+        mergeable.require_heads(row, base, head, body.expected_base, body.expected_head)
+        key = await seal.signing_key(tx, view, body.device_key_id)
+        both = await sides(tx, mergeable.head_of(base), mergeable.head_of(head))
+        if both.theirs in both.bases:
+            raise NotMergeable(
+                f"{base.name} has everything of #{row.number}; close it: svc pr close {row.number}",
+                blocked_by=["nothing_to_merge"],
+            )
+        if body.strategy is None and both.ours not in both.bases:
+            raise BaseMoved(
+                f"{base.name} has seals that {head.name} lacks; choose how to merge: {THREE}", base=base.head
+            )
+        if body.strategy == "merge":
+            _require_enabled(view, row.number)
+        titles = {"merge": f"Merge #{row.number}: {row.title}"}
+        way: Way = body.strategy or "fast_forward"
+        message = body.message or titles.get(way, f"{row.title} (#{row.number})")
+        out = f"to join them: svc pr checkout {row.number}, then svc merge {base.name}, svc resolve, svc push"
+        task = _Task(way, base, key, both, row.number, message, out)
+        chain, drafts, worked, texts = await _drafts(tx, view, task, ready)
+        merged = worked.merged
+    about = About("merge", row.number, both.theirs, way)
+    return await _stored(view, task, about, chain, drafts, texts, merged)
+
+
+async def update(view: View, number: str, body: UpdatePrepareRequest) -> PreparedMerge:
+    """Compute the merge of the base into the branch of a proposal"""
+    if body.message is not None:
+        check_message(body.message)
+    return await outside(view.node, view.me.account_id, partial(_update, view, number, body))
+
+
+async def _update(view: View, number: str, body: UpdatePrepareRequest, ready: Ready) -> PreparedMerge:
+    async with view.read(snapshot=True) as tx:
+        row = await states.find(tx, view, number)
+        mergeable.require_open(row)
+        if row.head_repo_id is not None:
+            raise NotMergeable(
+                f"the branch of #{row.number} is in another repository; bring {row.base} into it there",
+                blocked_by=["head_elsewhere"],
+            )
+        base, head = await mergeable.branches_of(tx, view, row)
+        await protection.check(tx, view, head.name, "write")
+        mergeable.require_heads(row, base, head, body.expected_base, body.expected_head)
+        key = await seal.signing_key(tx, view, body.device_key_id)
+        both = await sides(tx, mergeable.head_of(head), mergeable.head_of(base))
+        if both.theirs in both.bases:
+            raise NotMergeable(
+                f"{head.name} has everything of {base.name}, so there is nothing to bring",
+                blocked_by=["up_to_date"],
+            )
+        message = body.message or f"Merge {base.name} into {head.name}"
+        out = f"to join them: svc pr checkout {row.number}, then svc merge {base.name}, svc resolve, svc push"
+        task = _Task("update", head, key, both, row.number, message, out)
+        chain, drafts, worked, texts = await _drafts(tx, view, task, ready)
+        merged = worked.merged
+    about = About("update", row.number, both.theirs, "update")
+    return await _stored(view, task, about, chain, drafts, texts, merged)
+
+
+async def preview(view: View, body: PreviewRequest) -> Preview:
+    """Preview of the guarded two-parent merge
+
+    A seal into a branch, as a seal with two parents that the session's own key will sign.
+    """
+    if body.message is not None:
+        check_message(body.message)
+    return await outside(view.node, view.me.account_id, partial(_preview, view, body))
+
+
+async def _preview(view: View, body: PreviewRequest, ready: Ready) -> Preview:
+    async with view.read(snapshot=True) as tx:
+        found = await tx.one(refs.ONE, repo_id=view.repo.id, type="branch", name=body.base)
+        if found is None:
+            raise NoBranch(body.base, view.repo.default_branch)
+        base = refs.row(found)
+        theirs = await sealed.head(view, tx, body.head)
+        if base.head is None or theirs is None:
+            raise NotMergeable("a branch without a seal is not merged", ["no_seal"])
+        both = await sides(tx, base.head, theirs)
+        if theirs in both.bases:
+            raise NotMergeable(f"{base.name} has everything of {body.head}", ["up_to_date"])
+        blocked = await mergeable.blocked_of(tx, view, base, theirs)
+        key = await seal.signing_key(tx, view, view.me.device_key_id or "")
+        message = body.message or f"Merge {body.head} into {base.name}"
+        task = _Task("merge", base, key, both, None, message, "")
+        chain = Chain(view, tx)
+        work = Working.onto(chain, ready)
+        bases = [await work.root(one) for one in both.bases]
+        ours, root = await work.root(both.ours), await work.root(theirs)
+        outcome = await work.outcome(bases, ours, root, apart=True)
+        drafts = []
+        if not outcome.conflicts:
+            worked = Worked(outcome.changes, [], {})
+            drafts = [await _seal(task, chain, work, ours, [both.ours, theirs], worked, [theirs])]
+            await require_budget(chain, drafts[0].root)
+    files = sorted(outcome.changes)
+    shown = Preview(
+        preview_id="",
+        base_seal=both.ours,
+        head_seal=theirs,
+        mergeable=not outcome.conflicts,
+        conflicts=outcome.conflicts,
+        files=files,
+        bytes=None,
+        blocked_by=blocked,
+        expires_at=rfc3339(now_ms()),
+    )
+    if not drafts:
+        return shown
+    about = About("preview", 0, theirs, "merge")
+    plan = seal.Plan("merge", base, key, drafts, subject=about.text())
+    expires = await seal.store(view, plan, Texts(), chain.written)
+    return Preview(
+        preview_id=drafts[0].id,
+        base_seal=both.ours,
+        head_seal=theirs,
+        mergeable=True,
+        conflicts=[],
+        files=files,
+        bytes=b64u(drafts[0].payload),
+        blocked_by=blocked,
+        expires_at=rfc3339(expires),
+    )
+
+
+def _require_enabled(view: View, number: int) -> None:
+    if not view.node.config.flags.on("TR_REPO_MERGE_ENABLED"):
+        raise NotMergeable(
+            "this server makes no seals with two parents (TR_REPO_MERGE_ENABLED is off); "
+            f"run: svc pr merge {number} --squash",
+            blocked_by=["merge_disabled"],
+        )
+
+
+async def _drafts(
+    tx: Tx, view: View, task: _Task, ready: Ready
+) -> tuple[Chain, list[SealDraft], Worked, dict[bytes, bytes]]:
+    chain = Chain(view, tx)
+    # The trees between rebased seals are in this chain alone.
+    work = Working.onto(chain, ready if task.way != "rebase" else None)
+    both = task.sides
+    ours, theirs = await work.root(both.ours), await work.root(both.theirs)
+    if task.way == "rebase":
+        drafts, worked = await _rebased(task, chain, work, ours)
+    elif task.way == "fast_forward":
+        # The branch's own seals stay in the history where they continue the base's.
+        parent = both.theirs if both.joined else both.ours
+        changes = await work.changes(ours, theirs)
+        worked = Worked({} if both.joined else changes, [])
+        start = theirs if both.joined else ours
+        drafts = [await _seal(task, chain, work, start, [parent], worked, [both.theirs])]
+    else:
+        bases = [await work.root(one) for one in both.bases]
+        worked = await work.merge(bases, ours, theirs, task.way_out, apart=task.way == "merge")
+        parents = [both.ours, both.theirs] if task.way == "merge" else [both.ours]
+        drafts = [await _seal(task, chain, work, ours, parents, worked, [both.theirs])]
+    await require_budget(chain, drafts[-1].root)
+    return chain, drafts, worked, work.texts
+
+
+async def _rebased(task: _Task, chain: Chain, work: Working, root: bytes) -> tuple[list[SealDraft], Worked]:
+    """Each seal of the branch again, with its own message; those that would change nothing are left out."""
+    require_few(task.sides.line)
+    drafts: list[SealDraft] = []
+    merged: set[str] = set()
+    parent = task.sides.ours
+    found = {one.id: one for one in await seal.find(chain.tx, task.onto.repo_id, task.sides.line)}
+    for name in task.sides.line:
+        row, payload = found[name], seals.decode(found[name].payload)
+        before = await work.root(payload.parents[0]) if payload.parents else None
+        worked = await work.merge([before], root, row.root, task.way_out)
+        if not worked.changes:
+            continue
+        said = Said(row.message, task.key.id, payload.provenance.author)
+        made = await _seal(task, chain, work, root, [parent], worked, [name], said)
+        drafts.append(made)
+        merged.update(worked.merged)
+        parent, root = made.id, made.root
+    if not drafts:
+        raise NotMergeable(
+            f"{task.onto.name} has the change of every seal of #{task.number}; "
+            f"close it: svc pr close {task.number}",
+            blocked_by=["nothing_to_merge"],
+        )
+    return drafts, Worked({}, sorted(merged))
+
+
+async def _seal(
+    task: _Task,
+    chain: Chain,
+    work: Working,
+    root: bytes,
+    parents: list[str],
+    worked: Worked,
+    sources: list[str],
+    said: Said | None = None,
+) -> SealDraft:
+    made = await work.update(chain, root, worked.changes)  # without changes too: the key may be another one
+    origin = MergeOrigin("merge" if task.way == "update" else task.way, sources, task.number)
+    said = said or Said(task.message, task.key.id)
+    return draft(chain.view, task.onto.name, parents, made, said, worked.changes, merge=origin)
+
+
+async def _stored(
+    view: View,
+    task: _Task,
+    about: About,
+    chain: Chain,
+    drafts: list[SealDraft],
+    texts: dict[bytes, bytes],
+    merged: list[str],
+) -> PreparedMerge:
+    plan = seal.Plan("merge", task.onto, task.key, drafts, subject=about.text())
+    expires = await seal.store(view, plan, Texts(), chain.written, files=texts)
+    bases, update = task.sides.bases, task.way == "update"
+    return PreparedMerge(
+        prepare_id=drafts[-1].id,
+        strategy=task.way,
+        base_seal=task.sides.theirs if update else task.sides.ours,
+        head_seal=task.sides.ours if update else task.sides.theirs,
+        merge_base=bases[0] if bases else None,
+        merge_bases=bases,
+        seals=[_to_wire(one) for one in drafts],
+        merged=merged,
+        expires_at=rfc3339(expires),
+        tree_key=b64u(view.repo.tree_key),
+        tree_key_id=view.repo.tree_key_id,
+    )
+
+
+def _to_wire(made: SealDraft) -> MergeSeal:
+    merge = seals.decode(made.payload).provenance.merge
+    return MergeSeal(
+        bytes=b64u(made.payload),
+        digest=made.id,
+        content_digest=made.root.hex(),
+        message=made.message,
+        changes=[
+            SealChange(path=path, kind=kind, digest=digest.hex(), size=size)
+            for path, kind, digest, size in made.changes
+        ],
+        source=merge.sources[0] if merge is not None else "",
+    )

@@ -1,0 +1,58 @@
+"""Merges of proposals, of a base into a proposal's branch, and of two refs."""
+
+from __future__ import annotations
+
+from localstore.core.limits import MIB
+from localstore.core.model.collaboration import merge, proposal
+from relay.domain.merging import auto, prepare, trial
+from relay.domain.merging import merge as finalize
+from relay.http.routing import REPOSITORIES, behind
+
+serves = behind("TR_REPO_SEALING")
+
+# Reading a proposal tries its merge; proposals themselves know nothing of merges.
+serves(proposal.GET, operation="proposal.get", name="proposal.get_proposal", flag=REPOSITORIES)(trial.get)
+
+serves(
+    merge.PREPARE,
+    operation="proposal.merge_prepare",
+    name="merge.prepare_merge",
+    errors=(409, 413),
+)(prepare.merge)
+serves(
+    merge.FINALIZE,
+    operation="proposal.merge_finalize",
+    name="merge.finalize_merge",
+    max_body=MIB,
+    errors=(409, 410),
+)(finalize.merge)
+serves(
+    merge.AUTO,
+    operation="proposal.auto_merge",
+    name="merge.enable_auto_merge",
+    max_body=MIB,
+    errors=(409, 410),
+)(auto.enable)
+serves(merge.AUTO_OFF, operation="proposal.auto_merge", name="merge.disable_auto_merge")(auto.disable)
+serves(
+    merge.UPDATE_PREPARE,
+    operation="proposal.update_branch",
+    name="merge.prepare_update",
+    errors=(409, 413),
+)(prepare.update)
+serves(
+    merge.UPDATE_FINALIZE,
+    operation="proposal.update_branch",
+    name="merge.finalize_update",
+    errors=(409, 410),
+)(finalize.update)
+serves(
+    merge.PREVIEW,
+    operation="merge.preview",
+    name="merge.preview",
+    flag="TR_REPO_MERGE_ENABLED",
+    errors=(409, 413),
+)(prepare.preview)
+serves(
+    merge.MERGE, operation="merge.merge", name="merge.merge", flag="TR_REPO_MERGE_ENABLED", errors=(409, 410)
+)(finalize.guarded)

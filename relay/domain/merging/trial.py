@@ -1,0 +1,89 @@
+"""Trial merges: whether an open proposal whose base has moved on would conflict, and in which files.
+
+What a trial came to is kept for its head and its base. It is worked out by the first who asks for the
+proposal, on the budget of who asks: that reads the trees of both. After the commit that moved the base a job
+does it for branches of this repository; what a stranger proposes, from a fork, costs nothing until somebody
+looks.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from localstore.core import limits
+from localstore.core.errors import NotFound, RateLimited, TooLarge
+from localstore.core.merge.three_way import require_bases
+from localstore.core.model.collaboration.proposal import Proposal
+from localstore.core.model.seal import PayloadMissing
+from relay.caller import View, repo_name
+from relay.domain.history.merge_base import merge_bases
+from relay.domain.merging.work import Working, worked_out
+from relay.domain.proposal import proposal, states, versions
+from relay.domain.proposal.rows import merge_trial as rows
+from relay.node import Node
+
+AT_ONCE, EACH = 20, 5  # proposals of one base that its move tries: the newest, and of each proposer
+
+
+async def get(view: View, number: str) -> Proposal:
+    """One proposal
+
+    Its merge is tried.
+    """
+    async with view.read() as tx:
+        row = await states.find(tx, view, number)
+    if row.state == "open":
+        if not row.settled:
+            await versions.settle(view.node, view.repo.id, row.number)
+        await settle(view.node, view.repo.id, row.number, f"trials {view.payer}")
+    return await proposal.get(view, number)
+
+
+async def settle(node: Node, repo_id: str, number: int, who: str, untried: Any = rows.UNTRIED) -> None:
+    """Try the merge of this proposal if it was not tried, on the budget of `who`. `untried`: the statement
+    that finds it. It may be called at any time, outside a transaction."""
+    async with node.db.read() as tx:
+        found = await tx.one(untried, of_repo=repo_id, of_number=number)
+    if found is not None:
+        _, head, base = found
+        await _try(node, repo_id, number, head, base, who)
+
+
+async def version_job(node: Node, repo_id: str, number: int) -> None:
+    """Try the merge of a new version, on the budget of the repository; one that comes from a fork is left to
+    who asks for it. It may run twice."""
+    await settle(node, repo_id, number, f"trials {repo_id}", rows.UNTRIED_OWN)
+
+
+async def job(node: Node, data: dict[str, Any]) -> None:
+    """The job: proposals for a branch that has moved, each as its branches stand when it is its turn. It may
+    run twice."""
+    of = {"branch_id": data["branch_id"], "limit": AT_ONCE, "each": EACH}
+    async with node.db.read() as tx:
+        found = await tx.all(rows.UNTRIED_OF_BASE, **of)
+    for number, *_ in found:
+        await settle(node, data["repo_id"], number, f"trials {data['repo_id']}")
+
+
+async def _try(node: Node, repo_id: str, number: int, head: str, base: str, who: str) -> None:
+    """Keep what the merge comes to, unless a branch has moved meanwhile. Nothing is kept for what is too much
+    to be merged, or a merge base that cannot be read."""
+    try:
+        async with node.db.read(snapshot=True) as tx:
+            work = Working(node, tx, repo_id, who, partial(node.objects.read_many, tx=tx))
+            bases = (await merge_bases(tx, base, head)).bases
+            require_bases(bases)
+            roots = tuple([await work.root(one) for one in bases])
+            key = (repo_id, roots, await work.root(base), await work.root(head), False)
+        found = await worked_out(node, who, key)
+    except (TooLarge, NotFound, RateLimited, PayloadMissing):
+        return
+    kept = msgspec.json.encode(sorted(found.merged.conflicts)[: limits.CONFLICTS_KEPT]).decode()
+    async with node.db.write(repo_name(repo_id)) as tx:
+        if await tx.one(rows.UNTRIED, of_repo=repo_id, of_number=number) != (number, head, base):
+            return
+        values = {"repo_id": repo_id, "number": number, "head": head, "base": base, "conflicts": kept}
+        await tx.run(rows.PUT, **values)

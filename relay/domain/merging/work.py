@@ -1,0 +1,299 @@
+"""What a merge makes of trees: three-way, over the nearest common seals, without the repository's lock."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+import msgspec
+from blake3 import blake3
+
+from localstore.core import limits, tree
+from localstore.core.errors import NotFound, TooLarge
+from localstore.core.merge.moves import NONE, Moves, Ways, searches
+from localstore.core.merge.three_way import (
+    Merged,
+    Plan,
+    Texts,
+    agreed,
+    finish,
+    plan,
+    require_bases,
+)
+from localstore.core.model.collaboration.merge import MergeConflict
+from localstore.core.tree import TreeEntry
+from localstore.core.tree.read import Change
+from relay.base.batches import batches
+from relay.db import seal as rows
+from relay.db.engine.database import Tx
+from relay.domain.history import content
+from relay.domain.history.merge_base import merge_bases
+from relay.domain.sealing.trees import Chain
+from relay.memory import texts as heavy
+from relay.memory import trees
+from relay.memory.outcomes import Joined, Key, Outcome
+from relay.node import Node
+
+MANY = 2000  # changed paths; to go through them takes about 10 ms, in which nobody else is answered
+TURN_BYTES = (
+    4 * limits.MIB
+)  # texts that are joined before others have their turn, if they are of several files
+CHILDREN_KEPT = 200_000  # of directories that a merge keeps for its tree: about 40 MB
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(slots=True, frozen=True)
+class Sides:
+    """Two seals to merge. `bases`: their nearest common ancestors; `line`: the seals of theirs that ours
+    lacks, along first parents, the oldest first; `joined`: the line begins at ours."""
+
+    ours: str
+    theirs: str
+    bases: list[str]
+    line: list[str]
+    joined: bool
+
+
+@dataclass(slots=True)
+class Worked:
+    """`changes` to ours; `merged`: paths of joined texts, `texts`: their bytes by digest."""
+
+    changes: Mapping[str, TreeEntry | None]
+    merged: list[str]
+    texts: dict[bytes, bytes] = field(default_factory=dict)
+
+
+async def sides(tx: Tx, ours: str, theirs: str) -> Sides:
+    found = await merge_bases(tx, ours, theirs)
+    require_bases(found.bases)
+    line: list[str] = []
+    at: str | None = theirs
+    while at is not None and at not in found.common:
+        line.append(at)
+        above = (await rows.parents(tx, [at]))[at]
+        at = above[0] if above else None
+    return Sides(ours, theirs, found.bases, line[::-1], at == ours)
+
+
+Load = Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]]
+Ready = dict[Key, Outcome]
+
+
+class ToWorkOut(Exception):
+    """Raised inside a transaction for a merge that is to be worked out outside of it."""
+
+    def __init__(self, key: Key) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+async def outside(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]) -> T:
+    """The result of `attempt`, which opens a transaction. What it lacks is worked out between two attempts,
+    on the budget of `who`: a merge may wait for its turn and its budget for seconds, and who reads meanwhile
+    would wait for the transaction."""
+    ready: Ready = {}
+    while True:
+        try:
+            return await attempt(ready)
+        except ToWorkOut as lacking:
+            ready[lacking.key] = await worked_out(node, who, lacking.key)
+
+
+async def worked_out(node: Node, who: str, key: Key) -> Outcome:
+    """What a merge comes to, outside of any transaction. Who asks for it meanwhile waits for it. Raises
+    TooLarge, NotFound, RateLimited."""
+    async with node.outcomes.turn(key):
+        if (found := node.outcomes.get(key)) is None:
+            repo_id, bases, ours, theirs, apart = key
+            work = Working(node, None, repo_id, who, partial(node.objects.read_many, repo_id=None))
+            found = await work.outcome_of(list(bases), ours, theirs, apart)
+    return found
+
+
+class Working:
+    """Merges one after the other, of directories that `load` answers. What is joined is kept for the next;
+    the directories and texts that a merge read serve its own tree. The node keeps directories and outcomes
+    for other merges. The work on texts counts on the budget of `who`. `ready`: for a transaction, what was
+    worked out before it; anything else raises ToWorkOut. None: it is worked out."""
+
+    def __init__(
+        self, node: Node, tx: Tx | None, repo_id: str, who: str, load: Load, ready: Ready | None = None
+    ) -> None:
+        self._node, self._tx, self._repo_id, self._who, self._load = node, tx, repo_id, who, load
+        self._ready = ready
+        self.texts: dict[bytes, bytes] = {}
+        self._compared: dict[bytes, bytes] = {}
+        self._known: tree.Known = {}
+        self._alike: Mapping[str, bytes] = {}
+        self._theirs = tree.EMPTY_ROOT
+
+    @classmethod
+    def onto(cls, chain: Chain, ready: Ready | None = None) -> Working:
+        """For the caller, onto a chain of trees."""
+        view = chain.view
+        return cls(view.node, chain.tx, view.repo.id, view.me.account_id, chain.load, ready)
+
+    async def root(self, seal: str) -> bytes:
+        if self._tx is None:
+            raise NotFound
+        found = await rows.root_of(self._tx, self._repo_id, seal)
+        if found is None:
+            raise NotFound
+        return found
+
+    async def merge(
+        self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, way_out: str, apart: bool = False
+    ) -> Worked:
+        """The changes that bring `theirs` into `ours` (roots). `apart`: only of files that one side changed.
+        MergeConflict."""
+        found = await self.outcome(bases, ours, theirs, apart)
+        if found.conflicts:
+            raise MergeConflict(found.conflicts, way_out)
+        return Worked(found.changes, found.merged, found.texts)
+
+    async def outcome(
+        self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool = False
+    ) -> Merged:
+        """As `merge`, with the conflicts. What was found lately is taken from memory."""
+        key = (self._repo_id, tuple(bases), ours, theirs, apart)
+        found = (self._ready or {}).get(key) or self._node.outcomes.get(key)
+        if found is None and self._ready is not None:
+            raise ToWorkOut(key)
+        if found is None:
+            merged = (await self.outcome_of(bases, ours, theirs, apart)).merged
+        else:
+            merged, self._alike, self._theirs = found.merged, found.alike, theirs
+            self._known = self._node.directories.among({theirs, *found.alike.values()})
+        self.texts |= merged.texts
+        return merged
+
+    async def outcome_of(
+        self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool
+    ) -> Outcome:
+        """The same, worked out, and kept for others."""
+        found = Outcome(await self._worked_out(bases, ours, theirs, apart), self._alike)
+        self._node.outcomes.put((self._repo_id, tuple(bases), ours, theirs, apart), found)
+        return found
+
+    async def _worked_out(
+        self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool
+    ) -> Merged:
+        merges = []
+        self._known, self._alike, self._compared, self._theirs = {}, {}, {}, theirs
+        for base in bases or [None]:
+            mine, other = await self._diffs(base, ours, theirs)
+            moves = NONE if apart else await self._moves(mine, other)
+            paths = len(mine) + len(other)
+            planned = await _carried_out(paths, plan, mine, other, moves)
+            if apart and planned.both:
+                merges.append(Merged(planned.taken, {}, [], sorted(planned.both)))
+                continue
+            merges.append(await _carried_out(paths, finish, planned, await self._joined(planned)))
+        if sum(len(one.children) for one in self._known.values()) > CHILDREN_KEPT:
+            self._known, self._alike = {}, {}
+        return agreed(merges)
+
+    async def update(self, chain: Chain, root: bytes, changes: Mapping[str, TreeEntry | None]) -> bytes:
+        """The root of the tree at `root` with these changes, which `outcome` found last. Digests of theirs
+        are of use only under the same key."""
+        top = self._known.get(self._theirs)
+        same = top is not None and tree.salted_with(top, self._theirs, chain.view.repo.tree_key)
+        return await chain.update(root, dict(changes), self._known, self._alike if same else {})
+
+    async def changes(self, ours: bytes, theirs: bytes) -> dict[str, TreeEntry | None]:
+        """What makes ours theirs."""
+        found = await trees.drive(tree.diff(ours, theirs), self._load)
+        return {path: new for path, (_, new) in found.items()}
+
+    async def _diffs(
+        self, base: bytes | None, ours: bytes, theirs: bytes
+    ) -> tuple[dict[str, Change], dict[str, Change]]:
+        """What each side changed. Directories of theirs are remembered, since the merged tree has many of
+        them."""
+        steps, kept = tree.diffs(base, [ours, theirs], self._known), self._node.directories
+        mine, other = await trees.drive(steps, self._load, known=self._known, kept=kept)
+        kept.learn(self._known)
+        self._alike = {**self._alike, **other.directories}
+        return mine.changes, other.changes
+
+    async def _moves(self, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Moves:
+        """The files that a side moved; what was moved and edited is found by comparing texts."""
+        found: list[Ways] = []
+        for search in await _carried_out(len(ours) + len(theirs), searches, ours, theirs):
+            key = blake3(msgspec.msgpack.encode(search)).digest() if search.wanted else None
+            known = None if key is None else self._node.found_moves.get(key)
+            if known is not None:
+                found.append(dict(known))
+                continue
+            texts = await self._texts(search.digests())
+            self._compared.update(texts)
+            ways = search.exact
+            if key is not None:
+                size = sum(map(len, texts.values()))
+                ways = await self._node.workers.run(self._who, size, heavy.moved, search, texts)
+                self._node.found_moves.put(key, ways)
+            found.append(ways)
+        return Moves(*found)
+
+    async def _joined(self, planned: Plan) -> Mapping[str, bytes | None]:
+        joins = self._node.joins
+        keys = {path: _joined(one) for path, one in planned.texts.items()}
+        before = {path: kept[0] for path, key in keys.items() if (kept := joins.get(key)) is not None}
+        rest = Plan(texts={path: one for path, one in planned.texts.items() if path not in before})
+        texts = await self._texts(rest.digests())
+        found: dict[str, bytes | None] = {}
+        for part in batches(rest.texts.items(), TURN_BYTES, _weight):
+            sides = [_texts_of(one, texts) for _, one in part]
+            size = sum(len(text) for side in sides for text in side)
+            joined = await self._node.workers.run(self._who, size, heavy.joined, sides)
+            for (path, _), text in zip(part, joined, strict=True):
+                found[path] = text
+                joins.put(keys[path], (text,))
+        return {**before, **found}
+
+    async def _texts(self, wanted: Mapping[bytes, int]) -> Mapping[bytes, bytes]:
+        """Texts by digest. Raises TooLarge."""
+        if not wanted:
+            return {}
+        if sum(wanted.values()) > limits.LOADED_TEXTS:
+            raise TooLarge(
+                f"the texts that both sides changed have more than {limits.LOADED_TEXTS} bytes "
+                "together; merge fewer seals at once"
+            )
+        kept = (self.texts, self._compared)
+        here = {one: texts[one] for texts in kept for one in wanted if one in texts}
+        rest = [one for one in wanted if one not in here]
+        return {**await content.read(self._node, self._tx, self._repo_id, rest, cache=True), **here}
+
+
+def _joined(one: Texts) -> Joined:
+    return (None if one.base is None else one.base.digest, one.ours.digest, one.theirs.digest)
+
+
+def _weight(item: tuple[str, Texts]) -> int:
+    one = item[1]
+    return sum(side.size for side in (one.base, one.ours, one.theirs) if side is not None)
+
+
+def _texts_of(one: Texts, texts: Mapping[bytes, bytes]) -> tuple[bytes, bytes, bytes]:
+    base = texts[one.base.digest] if one.base is not None else b""
+    return base, texts[one.ours.digest], texts[one.theirs.digest]
+
+
+async def _carried_out(paths: int, call: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
+    """Call a function that goes through so many paths; through many on a thread."""
+    if paths > MANY:
+        return await asyncio.to_thread(call, *args, **more)
+    return call(*args, **more)
+
+
+def require_few(line: Sequence[str]) -> None:
+    if len(line) > limits.SEALS_PER_REQUEST:
+        raise TooLarge(
+            f"a rebase takes at most {limits.SEALS_PER_REQUEST} seals, and this branch has {len(line)}; "
+            "merge it with --squash"
+        )

@@ -1,0 +1,39 @@
+"""The end of a signed merge that waits: what was signed no longer fits, or somebody turned it off."""
+
+from __future__ import annotations
+
+from relay.caller import View
+from relay.db import seal as seals
+from relay.db.engine.database import Author, Tx
+from relay.domain.proposal.rows import auto_merge as rows
+from relay.events.hub import Hub
+
+DROPPED = "proposal.auto_drop"
+NODE = Author()  # so that whoever caused it hears of it too
+
+
+async def drop(tx: Tx, hub: Hub, repo_id: str, number: int, reason: str) -> None:
+    """Forget the merge, and ask its signer again through the inbox."""
+    found = await forget(tx, repo_id, number)
+    if found is not None:
+        await hub.announce(
+            tx, repo_id, DROPPED, number=number, author=NODE, account_id=found.account_id, reason=reason
+        )
+
+
+async def forget(tx: Tx, repo_id: str, number: int) -> rows.AutoRow | None:
+    """Delete the merge and what was prepared for it, if there is one."""
+    of = {"of_repo": repo_id, "of_number": number}
+    found = await tx.one(rows.ONE, **of)
+    if found is None:
+        return None
+    kept = rows.row(found)
+    await tx.run(rows.DROP, **of)
+    await tx.run(seals.DROP_PREPARED, prepare_id=kept.prepare_id)
+    return kept
+
+
+async def base_moved(tx: Tx, view: View, branch_id: str) -> None:
+    """The head of this branch is another one: no merge into it that was signed before fits."""
+    for (number,) in await tx.all(rows.OF_BASE, of_repo=view.repo.id, branch_id=branch_id):
+        await drop(tx, view.node.hub, view.repo.id, number, "base_moved")

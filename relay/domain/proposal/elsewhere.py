@@ -1,0 +1,148 @@
+"""Heads in another repository: a fork, or what this one was forked from.
+
+The base has its own rows for the seals that are proposed, from the version on that brings them
+(`forking.holding`); so a proposal can be read, and merged, by whoever sees the base, and stays when the fork
+goes. What happens to the branch is noted by a job, in a transaction that names both repositories.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from localstore.core.errors import Forbidden, Invalid, Unavailable
+from localstore.core.model.repo import FilteredView
+from localstore.core.rights import RANK
+from relay.base.clock import now_ms
+from relay.caller import View, repo_name
+from relay.db import ref as refs
+from relay.db import repo as repos
+from relay.db.collaboration import fork as rows
+from relay.db.collaboration import issue as subjects
+from relay.db.collaboration import proposal as proposals
+from relay.db.collaboration.proposal import ProposalRow
+from relay.db.engine.database import Author, Tx
+from relay.db.ref import RefRow
+from relay.db.repo import RepoRow
+from relay.domain.forking import holding
+from relay.domain.proposal import auto, states, versions
+from relay.node import Node
+
+JOB = "fork_head"
+ATTEMPTS = 5  # to take what a branch has, while it moves
+
+
+@dataclass(slots=True, frozen=True)
+class Head:
+    """A living branch with a seal, of another repository."""
+
+    repo: RepoRow
+    ref: RefRow
+    seal: str
+
+
+async def find(tx: Tx, view: View, typed: str) -> Head | None:
+    """The branch that OWNER:BRANCH, or OWNER/NAME:BRANCH, names; None for one of this repository. Invalid for
+    what is not there, or hidden, in one sentence; Forbidden for a branch that is not the caller's to
+    propose."""
+    owner, _, name = typed.rpartition(":")
+    owner, _, repo = owner.partition("/")
+    me = view.principal.account_id if view.principal else ""
+    found = await tx.all(
+        rows.RELATIVES, of_repo=view.repo.id, owner=owner.removeprefix("@").lower(), account=me
+    )
+    listed = [row for row in found if not repo or repos.row(row).name == repo.lower()]
+    if any(repos.row(row).id == view.repo.id for row in listed):
+        return None
+    for row in listed:
+        there, role = repos.row(row), view.role_of(row)
+        branch = await tx.one(refs.ONE, repo_id=there.id, type="branch", name=name)
+        if branch is None:
+            continue
+        ref = refs.row(branch)
+        if ref.head is None:
+            break
+        if RANK[role] < RANK["write"] and not view.has("write"):
+            raise Forbidden(
+                f"a branch is proposed by whoever may write to it, and you may not write to {there.full_name}"
+            )
+        if there.policy is not None:
+            raise FilteredView(f"{there.full_name} has private paths, which a proposal elsewhere would show")
+        for part, other in ((there, view.repo), (view.repo, there)):
+            if part.partial:
+                raise FilteredView(
+                    f"{part.full_name} was forked by somebody who does not see all paths, so that its seals "
+                    f"and those of {other.full_name} cannot be merged; push the change to a branch of "
+                    f"{other.full_name}, or send its writers a patch: svc diff"
+                )
+        return Head(there, ref, ref.head)
+    raise Invalid(
+        f"{owner} has no fork of {view.repo.full_name} with a branch {name} that has a seal",
+        pointer="/head",
+        reason="unknown_branch",
+        branch=name,
+    )
+
+
+async def branch_of(tx: Tx, view: View, row: ProposalRow) -> RefRow | None:
+    """The living head branch of a proposal, wherever it is; None if it is gone, or its repository is."""
+    if row.head_repo_id is None:
+        found = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=row.head_id)
+    else:
+        found = await tx.one(rows.LIVING, branch_id=row.head_id)
+        found = None if found is None or found[-1] is not None else found[:-1]
+    return None if found is None else refs.row(found)
+
+
+async def recheck_later(tx: Tx, node: Node, repo_id: str, number: int, by: str) -> None:
+    """Look at the head of this proposal after the commit: it moved, or is gone."""
+    await node.jobs.add(tx, JOB, {"repo_id": repo_id, "number": number, "by": by})
+
+
+async def repository_gone(tx: Tx, view: View) -> None:
+    """This repository was deleted: what its branches propose elsewhere is closed."""
+    for repo_id, number in await tx.all(proposals.OPEN_FROM_REPO, of_repo=view.repo.id):
+        await recheck_later(tx, view.node, repo_id, number, view.me.account_id)
+
+
+async def follow(node: Node, data: dict[str, Any]) -> None:
+    """The job: a new version where the branch moved, closed where it is gone. It may run twice."""
+    repo_id, number, by = data["repo_id"], data["number"], data["by"]
+    for _ in range(ATTEMPTS):
+        async with node.db.read() as tx:
+            row = await _open(tx, repo_id, number)
+            head = await _head(tx, row) if row else None
+        if row is None or row.head_repo_id is None or head == row.head_seal:
+            return
+        taken = await holding.gather(node, row.head_repo_id, repo_id, [head]) if head else None
+        async with node.db.write(repo_name(repo_id), repo_name(row.head_repo_id)) as tx:
+            tx.author = Author(by)
+            row = await _open(tx, repo_id, number)
+            if row is None or head == row.head_seal:
+                return  # another run of this job was here
+            if await _head(tx, row) != head:
+                continue
+            if taken is None or head is None:
+                closed = {"reason": "head_deleted"}
+                await states.put_in(tx, node, repo_id, number, "closed", "proposal.close", **closed)
+                return
+            await holding.borrow(tx, node, repo_id, taken)
+            n = row.version + 1
+            await auto.drop(tx, node.hub, repo_id, number, "head_moved")
+            await versions.put(tx, node, (repo_id, number), n, head, row.base_now or row.version_base, by)
+            await tx.run(subjects.TOUCH, of_repo=repo_id, of_number=number, now=now_ms())
+            await node.hub.announce(tx, repo_id, "proposal.push", number=number, version=n, head=head)
+            return
+    raise Unavailable("the branch moves too fast; trying again later")
+
+
+async def _open(tx: Tx, repo_id: str, number: int) -> ProposalRow | None:
+    found = await tx.one(proposals.ONE, of_repo=repo_id, of_number=number)
+    row = proposals.row(found) if found else None
+    return row if row is not None and row.state == "open" else None
+
+
+async def _head(tx: Tx, row: ProposalRow) -> str | None:
+    """None where the branch is gone, or its repository, or that has private paths since."""
+    found = await tx.one(rows.LIVING, branch_id=row.head_id)
+    return None if found is None or found[-1] is not None else refs.row(found[:-1]).head

@@ -1,0 +1,103 @@
+"""Whether a proposal may be merged now: asked when a merge is prepared, and again in the transaction that
+lands it."""
+
+from __future__ import annotations
+
+from localstore.core.model.collaboration.merge import BaseMoved, NotMergeable
+from localstore.core.model.collaboration.proposal import Draft, ProposalBranchGone, ProposalMerged
+from localstore.core.model.collaboration.protection import matching
+from localstore.core.model.collaboration.review import HeadMoved
+from relay.caller import View
+from relay.db import ref as refs
+from relay.db.collaboration import proposal as proposals
+from relay.db.collaboration.proposal import ProposalRow
+from relay.db.engine.database import Tx
+from relay.db.ref import RefRow
+from relay.domain.checks import check
+from relay.domain.proposal import elsewhere, states, verdict, wire
+from relay.domain.protection import protection
+
+
+def require_open(row: ProposalRow) -> None:
+    if row.state == "merged":
+        raise ProposalMerged(f"#{row.number} is merged already; see: svc pr view {row.number}")
+    if row.state != "open":
+        raise NotMergeable(
+            f"#{row.number} is closed; open it again: svc pr reopen {row.number}", blocked_by=["closed"]
+        )
+
+
+async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
+    """Raise ProposalMerged, Draft, NotMergeable."""
+    require_open(row)
+    if row.draft:
+        raise Draft(f"#{row.number} is a draft; when it is ready, run: svc pr ready {row.number}")
+    (shown,) = await wire.proposals(tx, view, [row])
+    unmet = await check.unmet(tx, view.repo.id, [row.head_seal])
+    come_to = verdict.standing(shown.reviews, not unmet[row.head_seal], shown.threads.open)
+    await protection.check(tx, view, row.base, "merge", come_to)
+    if shown.blocked_by:
+        reasons = "; ".join(protection.WAITS[code] for code in shown.blocked_by)
+        raise NotMergeable(
+            f"#{row.number} cannot be merged yet: {reasons}",
+            blocked_by=shown.blocked_by,
+        )
+
+
+async def proposals_of(tx: Tx, view: View, base: RefRow, head: str) -> list[ProposalRow]:
+    """Open proposals of this very seal for this branch."""
+    of = {"of_repo": view.repo.id, "branch_id": base.id, "seal": head}
+    numbers = sorted(number for (number,) in await tx.all(proposals.OPEN_OF_SEAL, **of))
+    return [await states.find(tx, view, number) for number in numbers]
+
+
+async def blocked_of(tx: Tx, view: View, base: RefRow, head: str) -> list[str]:
+    """What a merge of this seal into this branch waits for; a merge that nobody proposed has no approval."""
+    if found := await proposals_of(tx, view, base, head):
+        shown = await wire.proposals(tx, view, found)
+        return sorted({code for one in shown for code in one.blocked_by})
+    rules = matching(await protection.of_repo(tx, view.repo.id), base.name)
+    unmet = await check.unmet(tx, view.repo.id, [head])
+    return protection.blockers(rules, protection.Standing(checks=not unmet[head]))
+
+
+async def branches_of(tx: Tx, view: View, row: ProposalRow) -> tuple[RefRow, RefRow]:
+    """(base, head), both living, with seals; the head may be of another repository. ProposalBranchGone;
+    HeadMoved while the newest seal of such a head is not a version yet."""
+    base = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=row.base_id)
+    head = await elsewhere.branch_of(tx, view, row)
+    if head is not None and row.head_repo_id is not None and head.head not in (None, row.head_seal):
+        raise HeadMoved(row.number, head_of(head))
+    found = refs.row(base) if base else None
+    return _with_seal(found, row.base), _with_seal(head, row.head)
+
+
+def _with_seal(ref: RefRow | None, name: str) -> RefRow:
+    if ref is None or ref.head is None:
+        raise ProposalBranchGone(f"branch {name} was deleted, so nothing can be merged")
+    return ref
+
+
+def head_of(ref: RefRow) -> str:
+    """The head of a branch that `branches_of` answered."""
+    assert ref.head is not None  # noqa: S101 - it refuses one without
+    return ref.head
+
+
+def require_base(row: ProposalRow, base: RefRow, prepared_onto: str) -> None:
+    """Raise BaseMoved if the proposal was retargeted since the merge was prepared."""
+    if base.id != prepared_onto:
+        raise BaseMoved(f"#{row.number} has another base now; merge it again", base=base.head)
+
+
+def require_heads(
+    row: ProposalRow, base: RefRow, head: RefRow, wanted_base: str | None, wanted_head: str | None
+) -> None:
+    """BaseMoved or HeadMoved unless the branches stand where the caller saw them. None: anywhere."""
+    if wanted_head is not None and head.head != wanted_head:
+        raise HeadMoved(row.number, head_of(head))
+    if wanted_base is not None and base.head != wanted_base:
+        raise BaseMoved(
+            f"{base.name} moved to {head_of(base)[:12]} while #{row.number} was being merged; merge it again",
+            base=base.head,
+        )

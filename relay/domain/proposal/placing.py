@@ -1,0 +1,265 @@
+"""Where the lines of threads are in the newest version.
+
+Worked out after the commit that moved the head, by a job or by whoever reads first, because it reads files:
+from the seal where the lines were found last along its descendants, or, where the new head is none of them (a
+rebase), at once. Files are followed through renames as blame does it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from localstore.core import tree
+from localstore.core.diff import anchors, renames
+from localstore.core.diff.anchors import Span
+from localstore.core.diff.renames import File
+from localstore.core.encoding import digest
+from localstore.core.errors import NotFound
+from localstore.core.limits import DIFF_BYTES, MIB
+from localstore.core.tree import TreeEntry
+from localstore.core.tree.read import Change
+from relay.caller import repo_name
+from relay.db import seal as seals
+from relay.db.collaboration import proposal as proposals
+from relay.domain.discussion.rows import thread as rows
+from relay.domain.discussion.rows.thread import ThreadRow
+from relay.domain.proposal import versions
+from relay.memory import texts as heavy
+from relay.memory import trees
+from relay.node import Node
+
+AT_ONCE = 200  # threads that are carried together
+STEPS = 64  # seals between two heads that are walked one by one
+SEARCHED = 4 * MIB  # of changed files in which lost lines are looked for
+_PLACE = ("at_seal", "at_path", "at_from", "at_to", "at_first", "at_last", "how", "carried_to")
+
+
+async def settle(node: Node, repo_id: str, number: int) -> None:
+    """Carry the open threads of a proposal to its newest version. It may be called at any time, outside a
+    transaction."""
+    await versions.settle(node, repo_id, number)
+    of = {"of_repo": repo_id, "of_number": number}
+    while True:
+        async with node.db.read() as tx:
+            row = await tx.one(proposals.ONE, **of)
+            if row is None:
+                return
+            newest = proposals.row(row)
+            ends = {"head": newest.head_seal, "base": newest.merge_base or ""}
+            found = [rows.row(one) for one in await tx.all(rows.TO_CARRY, **of, **ends, limit=AT_ONCE)]
+        if not found:
+            return
+        made = []
+        for side, end in (("new", ends["head"]), ("old", ends["base"])):
+            made += await carried(node, repo_id, [one for one in found if one.side == side], end)
+        async with node.db.write(repo_name(repo_id)) as tx:
+            was = {one.id: one.carried_to for one in found}
+            for one in made:
+                values = {f"new_{name}": getattr(one, name) for name in _PLACE}
+                await tx.run(rows.CARRIED, **of, thread=one.id, was=was[one.id], **values)
+        if len(found) < AT_ONCE:
+            return
+
+
+async def settle_job(node: Node, data: dict[str, Any]) -> None:
+    await settle(node, data["repo_id"], data["number"])
+
+
+async def carried(node: Node, repo_id: str, threads: Sequence[ThreadRow], end: str) -> list[ThreadRow]:
+    """The threads with their places in the seal `end`; "": in none."""
+    made: list[ThreadRow] = []
+    for start in {one.at_seal for one in threads}:
+        group = [one for one in threads if one.at_seal == start]
+        line = await _line(node, start, end) if end else []
+        here = {one.id: one for one in group}
+        for before, after in zip([start, *line], line, strict=False):
+            moving = [one for one in here.values() if one.at_seal == before]
+            for one in await _step(node, repo_id, moving, before, after):
+                here[one.id] = one
+        if lost := [one for one in here.values() if end and one.at_seal != end]:
+            for before in {one.at_seal for one in lost}:
+                again = [one for one in lost if one.at_seal == before]
+                here |= {one.id: one for one in await _step(node, repo_id, again, before, end)}
+        made += [replace(one, carried_to=end, how=_how(one)) for one in here.values()]
+    return made
+
+
+def placed(thread: ThreadRow, text: bytes, path: str, span: Span, seal: str) -> ThreadRow:
+    """The thread with its lines at these bytes of `text`."""
+    first, last = anchors.lines_of(text, span)
+    same = span.start < span.end or thread.quote == digest(b"")
+    same = same and digest(anchors.content(text, first, last)) == thread.quote
+    return replace(
+        thread,
+        at_seal=seal,
+        at_path=path,
+        at_from=span.start,
+        at_to=span.end,
+        at_first=first,
+        at_last=last,
+        how="same" if same else "edited",
+    )
+
+
+def _how(one: ThreadRow) -> Any:
+    here = (one.at_path, one.at_first, one.at_last) == (one.path, one.first_line, one.last_line)
+    return "moved" if one.how in ("same", "moved") and not here else "same" if one.how == "moved" else one.how
+
+
+async def _line(node: Node, start: str, end: str) -> list[str]:
+    """The seals after `start` up to `end` along first parents; `end` alone where that leads elsewhere or
+    far."""
+    found = [end]
+    if start == end:
+        return []
+    async with node.db.read() as tx:
+        while len(found) < STEPS:
+            above = await tx.value(rows.FIRST_PARENT, seal=found[-1])
+            if above == start:
+                return found[::-1]
+            if above is None:
+                break
+            found.append(above)
+    return [end]
+
+
+class _Files:
+    """Files of two trees, and what differs between them."""
+
+    def __init__(self, node: Node, repo_id: str, before: bytes, after: bytes) -> None:
+        self.node, self.repo_id = node, repo_id
+        self.before, self.after = before, after
+        self._changes: Mapping[str, Change] | None = None
+
+    async def changes(self) -> Mapping[str, Change]:
+        if self._changes is None:
+            diff = tree.diff(self.before, self.after)
+            self._changes = await trees.drive(diff, self.node.objects.read_many)
+        return self._changes
+
+    async def lookup(self, root: bytes, paths: Iterable[str]) -> dict[str, TreeEntry]:
+        wanted = sorted(set(paths))
+        return await trees.drive(tree.lookup(root, wanted), self.node.objects.read_many, len(wanted))
+
+    async def read(self, file: TreeEntry) -> bytes:
+        return await self.node.objects.read(file.digest, self.repo_id)
+
+    async def renamed(self) -> dict[str, str]:
+        """Old path → new path of the files that moved."""
+        changes = await self.changes()
+        removed = {path: _file(old) for path, (old, new) in changes.items() if old and not new}
+        added = {path: _file(new) for path, (old, new) in changes.items() if new and not old}
+        if not removed or not added:
+            return {}
+        moved = renames.exact(removed, added)
+        left = renames.candidates(removed, added, moved)
+        if left:
+            digests = {file.digest for side in left for file in side.values()}
+            texts = await self.node.objects.read_many(sorted(digests), self.repo_id)
+            size = sum(file.size for side in left for file in side.values())
+            moved = moved + await self.node.workers.run(self.repo_id, size, heavy.moves, left, texts)
+        return {one.old: one.new for one in moved}
+
+    async def searched(self, but: str) -> dict[str, bytes]:
+        """Texts that are new or changed, smallest first, as many as are worth a search."""
+        found: dict[str, bytes] = {}
+        room = SEARCHED
+        sides = [(path, new) for path, (_, new) in (await self.changes()).items() if new and path != but]
+        for path, file in sorted(sides, key=lambda one: (one[1].size, one[0])):
+            room -= file.size
+            if room < 0:
+                break
+            if file.kind == "text":
+                found[path] = await self.read(file)
+        return found
+
+
+async def _step(
+    node: Node, repo_id: str, threads: Sequence[ThreadRow], before: str, after: str
+) -> list[ThreadRow]:
+    """From one seal to another; who is not found there is left out."""
+    if not threads:
+        return []
+    async with node.db.read() as tx:
+        roots = [await seals.root_of(tx, repo_id, one) for one in (before, after)]
+    if roots[0] is None or roots[1] is None:
+        return []
+    files = _Files(node, repo_id, roots[0], roots[1])
+    made: list[ThreadRow] = []
+    try:
+        paths = {one.at_path for one in threads}
+        old, new = await files.lookup(files.before, paths), await files.lookup(files.after, paths)
+        gone = [path for path in paths if path not in new]
+        ways = await files.renamed() if gone else {}
+        if moved := [ways[path] for path in gone if path in ways]:
+            new |= await files.lookup(files.after, moved)
+        for path in sorted(paths):
+            group = [one for one in threads if one.at_path == path]
+            way = ways.get(path, path)
+            made += await _in_file(files, group, old.get(path), way, new.get(way), after)
+    except NotFound:  # bytes that were never here, or are not any more
+        return made
+    return made
+
+
+async def _in_file(
+    files: _Files,
+    threads: Sequence[ThreadRow],
+    old: TreeEntry | None,
+    path: str,
+    new: TreeEntry | None,
+    seal: str,
+) -> list[ThreadRow]:
+    if old is None or old.kind != "text" or old.size > DIFF_BYTES:
+        return []
+    if old == new:
+        return [replace(one, at_seal=seal, at_path=path) for one in threads]
+    before = await files.read(old)
+    after = None
+    made: list[ThreadRow] = []
+    if new is not None and new.kind == "text" and new.size <= DIFF_BYTES:
+        after = await files.read(new)
+        made = await asyncio.to_thread(_followed, before, after, threads, path, seal)
+    away = [one for one in threads if after is None] + [
+        one for one in made if one.at_from == one.at_to and one.quote != digest(b"")
+    ]
+    known = {one.id: one for one in threads}
+    for one in away:
+        was = known[one.id]
+        found = await _in_another(files, was, before, path, seal)
+        if found is not None:
+            made = [other for other in made if other.id != one.id] + [found]
+    return made
+
+
+def _followed(
+    before: bytes, after: bytes, threads: Sequence[ThreadRow], path: str, seal: str
+) -> list[ThreadRow]:
+    spans = [Span(one.at_from, one.at_to) for one in threads]
+    made = []
+    for one, old, span in zip(threads, spans, anchors.follow(before, after, spans), strict=True):
+        lost = before[old.start : old.end]
+        other = anchors.elsewhere(before, after, span, lost)
+        made.append(placed(one, after, path, other or span, seal))
+    return made
+
+
+async def _in_another(
+    files: _Files, thread: ThreadRow, before: bytes, path: str, seal: str
+) -> ThreadRow | None:
+    """In the one other changed file that has these lines."""
+    lost = before[thread.at_from : thread.at_to]
+    found = []
+    for other, text in (await files.searched(path)).items():
+        span = anchors.elsewhere(b"", text, Span(0, 0), lost)
+        if span is not None:
+            found.append(placed(thread, text, other, span, seal))
+    return found[0] if len(found) == 1 else None
+
+
+def _file(side: TreeEntry | None) -> File:
+    assert side is not None  # noqa: S101 - the callers left out what has no such side
+    return File(side.digest, side.size, side.kind == "text")

@@ -1,0 +1,325 @@
+"""Rules of proposals: what can be proposed, who may change what, and what a list shows."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from operator import itemgetter
+from typing import Any
+
+from localstore.core import limits
+from localstore.core.errors import Conflict, Invalid, Unavailable
+from localstore.core.model.base import Page
+from localstore.core.model.collaboration.proposal import (
+    NothingProposed,
+    Proposal,
+    ProposalCreate,
+    ProposalExists,
+    ProposalMerged,
+    ProposalPatch,
+    ProposalQuery,
+)
+from relay.base.clock import now_ms
+from relay.caller import View, account_name, repo_name
+from relay.db import ref as refs
+from relay.db.collaboration import issue as subjects
+from relay.db.collaboration import proposal as rows
+from relay.db.collaboration.proposal import ProposalRow
+from relay.db.engine.database import Row, Tx
+from relay.db.paging import Cursor, page_size
+from relay.db.ref import RefRow
+from relay.domain.attention.mentions import added
+from relay.domain.discussion import posting, subject
+from relay.domain.forking import holding
+from relay.domain.forking.holding import Taken
+from relay.domain.history.ancestry import relation
+from relay.domain.proposal import branches, elsewhere, review, states, versions, wire
+from relay.domain.proposal.elsewhere import Head
+
+_CLOSES = re.compile(
+    r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):? {1,3}#([1-9][0-9]{0,8})\b", re.IGNORECASE | re.ASCII
+)
+_SAME = "a proposal goes from one branch to another; head and base are the same"
+_PEOPLE = ("author", "assignee", "reviewer", "involves")
+
+
+async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
+    """Proposals, newest first
+
+    In a fixed number of statements.
+    """
+    size = page_size(query.limit)
+    async with view.read(snapshot=query.state == "all") as tx:
+        wanted = await subject.filters(tx, view, query, _PEOPLE)
+        if wanted is None:
+            return Page(items=[])
+        for name in ("head", "base", "draft"):
+            if (value := getattr(query, name)) is not None:
+                wanted[name] = value
+        found = await _found(tx, view, wanted, query.cursor, size + 1)
+        items = await wire.proposals(tx, view, list(map(rows.row, found[:size])))
+    more = len(found) > size
+    return Page(items=items, next_cursor=Cursor.write(found[size - 1][0]) if more else None)
+
+
+async def _found(tx: Tx, view: View, wanted: dict[str, Any], cursor: str | None, limit: int) -> list[Row]:
+    """Rows of a page. The index of a filter has the state before the number, so that filters without a state
+    take a statement for each state; only the index of words has it behind."""
+    parted = wanted and not wanted.keys() & {"state", *subjects.SEARCHES}
+    found: list[Row] = []
+    for some in [{**wanted, "state": state} for state in rows.STATES] if parted else [wanted]:
+        lead = await subject.leading(tx, view, some, rows.LEADERS, rows.amount)
+        keyset = rows.page(frozenset(some), lead)
+        values = {**some, "of_repo": view.repo.id, "limit": limit}
+        if cursor is None:
+            found += await tx.all(keyset.first, **values)
+        else:
+            (after,) = Cursor.read(cursor, *keyset.blank)
+            found += await tx.all(keyset.next, **values, after_number=after)
+    return sorted(found, key=itemgetter(0), reverse=True)[:limit] if parted else found
+
+
+async def get(view: View, number: str) -> Proposal:
+    async with view.read() as tx:
+        row = await states.find(tx, view, number)
+        if row.settled:
+            return await _shown(tx, view, row)
+    await versions.settle(view.node, view.repo.id, row.number)
+    async with view.read() as tx:
+        return await _shown(tx, view, await states.find(tx, view, number))
+
+
+async def create(view: View, body: ProposalCreate) -> Proposal:
+    """Propose a branch for another
+
+    The head has seals that the base has not. Labels, assignees and reviewers need the rights to set them;
+    an author may ask for reviews.
+    """
+    posting.require_short(body.body, "/body")
+    if body.head == body.base:
+        raise Invalid(_SAME, pointer="/base")
+    for _ in range(elsewhere.ATTEMPTS):
+        async with view.read(snapshot=True) as tx:
+            other = await elsewhere.find(tx, view, body.head) if ":" in body.head else None
+            await _require_news(tx, view, body, other)
+        if other is None:
+            return await _created(view, body)
+        taken = await holding.gather(view.node, other.repo.id, view.repo.id, [other.seal])
+        with suppress(_Moved):
+            return await _created(view, body, other, taken)
+    raise Unavailable(f"{body.head} moves too fast to be proposed; try again")
+
+
+async def _created(
+    view: View, body: ProposalCreate, other: Head | None = None, taken: Taken | None = None
+) -> Proposal:
+    """With a head in another repository, whose seals are `taken`; _Moved if it moved since."""
+    names = [account_name(view.me.account_id), *([repo_name(other.repo.id)] if other else [])]
+    async with view.write(*names) as tx:
+        if body.labels:
+            subject.require(view, "issue.label")
+        if body.assignees:
+            subject.require(view, "issue.assign")
+        await posting.require_room(tx, view)
+        if other is None or taken is None:
+            head, head_seal = await _branch(tx, view, _local(body.head), "/head")
+        else:
+            again = await elsewhere.find(tx, view, body.head)
+            if again is None or (again.repo.id, again.seal) != (other.repo.id, other.seal):
+                raise _Moved
+            head, head_seal = again.ref, again.seal
+            await holding.borrow(tx, view.node, view.repo.id, taken)
+        base, base_seal = await _branch(tx, view, body.base, "/base")
+        await _require_first(tx, view, head.id, base)
+        made = await subject.insert(tx, view, rows.PROPOSAL, body.title, body.body)
+        await tx.run(
+            rows.INSERT,
+            repo_id=view.repo.id,
+            number=made.number,
+            state="open",
+            draft=body.draft,
+            head_repo_id=other.repo.id if other else None,
+            head_id=head.id,
+            head=head.name,
+            base_id=base.id,
+            base=base.name,
+            version=1,
+            head_seal=head_seal,
+            merged_seal=None,
+        )
+        await versions.add(tx, view, made.number, 1, head_seal, base_seal)
+        await _note_closes(tx, view, made.number, body.body)
+        await subject.label(tx, view, made, body.labels)
+        await subject.assign(tx, view, made, body.assignees)
+        await review.request(tx, view, made, body.reviewers)
+        return await _shown(tx, view, await states.find(tx, view, made.number))
+
+
+class _Moved(Exception):
+    """The branch of another repository moved since its seals were read."""
+
+
+def _local(head: str) -> str:
+    """The branch that OWNER:BRANCH names where OWNER has this very repository."""
+    return head.rpartition(":")[2]
+
+
+async def update(view: View, number: str, patch: ProposalPatch) -> Proposal:
+    """Edit, close, reopen, retarget, label or assign a proposal, or ask for reviews
+
+    The text and base are the author's and the moderators', the state and whom to ask also of those who
+    triage, the draft flag also of those who write, labels and assignees are for those who triage.
+    """
+    if patch.body is not None:
+        posting.require_short(patch.body, "/body")
+    async with view.write() as tx:
+        old = await states.find(tx, view, number)
+        view.require_author(old.author_id)
+        _require_rights(view, old.author_id, patch)
+        if old.state == "merged" and (patch.state, patch.draft, patch.base) != (None, None, None):
+            raise ProposalMerged(f"#{old.number} is merged, and stays so")
+        await _edit(tx, view, old, patch)
+        if patch.base is not None and patch.base != old.base:
+            await _retarget(tx, view, old, patch.base)
+        if patch.state is not None and patch.state != old.state:
+            await _set_state(tx, view, number, patch.state)
+        if patch.draft is not None and patch.draft != old.draft:
+            await tx.run(rows.SET_DRAFT, of_repo=view.repo.id, of_number=old.number, is_draft=patch.draft)
+            kind = "proposal.draft" if patch.draft else "proposal.ready"
+            await subject.touch(tx, view, kind, old.number)
+        now = states.subject_of(await states.find(tx, view, number))
+        await subject.unlabel(tx, view, now, patch.remove_labels)
+        await subject.label(tx, view, now, patch.add_labels)
+        await subject.unassign(tx, view, now, patch.remove_assignees)
+        await subject.assign(tx, view, now, patch.add_assignees)
+        await review.unrequest(tx, view, now, patch.remove_reviewers)
+        await review.request(tx, view, now, patch.add_reviewers)
+        return await _shown(tx, view, await states.find(tx, view, number))
+
+
+async def add_label(view: View, number: str, name: str, create: bool) -> Proposal:
+    """`create`: make the label if the repository lacks it."""
+    async with view.write() as tx:
+        old = states.subject_of(await states.find(tx, view, number))
+        await subject.add_named_label(tx, view, old, name, create)
+        return await _shown(tx, view, await states.find(tx, view, number))
+
+
+async def remove_label(view: View, number: str, name: str) -> Proposal:
+    """Take a label off a proposal"""
+    async with view.write() as tx:
+        old = states.subject_of(await states.find(tx, view, number))
+        await subject.unlabel(tx, view, old, [name])
+        return await _shown(tx, view, await states.find(tx, view, number))
+
+
+async def _shown(tx: Tx, view: View, row: ProposalRow) -> Proposal:
+    return (await wire.proposals(tx, view, [row]))[0]
+
+
+def _require_rights(view: View, author: str, patch: ProposalPatch) -> None:
+    asked = {
+        "proposal.edit": patch.title is not None or patch.body is not None or patch.base is not None,
+        "proposal.close": patch.state == "closed",
+        "proposal.reopen": patch.state == "open",
+        "proposal.ready": patch.draft is not None,
+        "proposal.reviewers": bool(patch.add_reviewers or patch.remove_reviewers),
+        "issue.label": bool(patch.add_labels or patch.remove_labels),
+        "issue.assign": bool(patch.add_assignees or patch.remove_assignees),
+    }
+    for operation, is_asked in asked.items():
+        if is_asked:
+            subject.require(view, operation, author)
+
+
+async def _edit(tx: Tx, view: View, old: ProposalRow, patch: ProposalPatch) -> None:
+    if patch.title is None and patch.body is None:
+        return
+    title = patch.title or old.title
+    body = old.body if patch.body is None else patch.body
+    await tx.run(
+        subjects.EDIT,
+        of_repo=view.repo.id,
+        of_number=old.number,
+        new_title=title,
+        new_body=body,
+        new_state=old.state,
+        new_state_reason=None,
+        new_closed_at=old.closed_at,
+        now=now_ms(),
+    )
+    await subject.edited(tx, view, states.subject_of(old), title, body)
+    await tx.run(rows.DROP_CLOSING, of_repo=view.repo.id, of_number=old.number)
+    await _note_closes(tx, view, old.number, body)
+    await subject.announce(tx, view, "proposal.edit", old.number, **added(old.body, body))
+
+
+async def _note_closes(tx: Tx, view: View, number: int, body: str) -> None:
+    """`closes #12` in the text, as people write it elsewhere."""
+    issues = sorted({int(one) for one in _CLOSES.findall(body)} - {number})[: limits.CLOSES]
+    await tx.many(rows.CLOSING, [{"repo_id": view.repo.id, "number": number, "issue": one} for one in issues])
+
+
+async def _retarget(tx: Tx, view: View, old: ProposalRow, name: str) -> None:
+    base, _ = await _branch(tx, view, name, "/base")
+    if base.id == old.head_id:
+        raise Invalid(_SAME, pointer="/base")
+    if old.state == "open":
+        await _require_first(tx, view, old.head_id, base)
+    await branches.retarget(tx, view, old, base)
+
+
+async def _set_state(tx: Tx, view: View, number: str, state: str) -> None:
+    row = await states.find(tx, view, number)
+    if state == "closed":
+        await states.put(tx, view, row.number, "closed", "proposal.close")
+        return
+    await branches.revive(tx, view, row)
+    row = await states.find(tx, view, number)
+    same = await tx.value(rows.SAME, of_repo=view.repo.id, head_id=row.head_id, base_id=row.base_id)
+    if same is not None:
+        raise _exists(same, row.head, row.base)
+    await states.put(tx, view, row.number, "open", "proposal.reopen")
+
+
+async def _require_news(tx: Tx, view: View, body: ProposalCreate, other: Head | None) -> None:
+    """Raise NothingProposed if the base has all seals of the head."""
+    head_seal = other.seal if other else (await _branch(tx, view, _local(body.head), "/head"))[1]
+    _, base_seal = await _branch(tx, view, body.base, "/base")
+    if other is None and _local(body.head) == body.base:
+        raise Invalid(_SAME, pointer="/base")
+    if (await relation(tx, base_seal, head_seal)).ahead == 0:
+        raise NothingProposed(
+            f"{body.base} has every seal of {body.head}, so there is nothing to propose; "
+            f"push to {body.head} first: svc push"
+        )
+
+
+async def _branch(tx: Tx, view: View, name: str, pointer: str) -> tuple[RefRow, str]:
+    """A living branch and its head. Invalid for one that is missing or has no seal."""
+    row = await tx.one(refs.ONE, repo_id=view.repo.id, type="branch", name=name)
+    if row is None:
+        raise Invalid(
+            f"{view.repo.full_name} has no branch {name}",
+            pointer=pointer,
+            reason="unknown_branch",
+            branch=name,
+        )
+    ref = refs.row(row)
+    if ref.head is None:
+        raise Invalid(
+            f"branch {name} has no seal yet; push to it first: svc push", pointer=pointer, reason="no_seal"
+        )
+    return ref, ref.head
+
+
+async def _require_first(tx: Tx, view: View, head_id: str, base: RefRow) -> None:
+    same = await tx.one(rows.SAME, of_repo=view.repo.id, head_id=head_id, base_id=base.id)
+    if same is not None:
+        raise _exists(same[0], "this branch", base.name)
+
+
+def _exists(number: int, head: str, base: str) -> Conflict:
+    return ProposalExists(
+        f"#{number} proposes {head} for {base} already; see: svc pr view {number}", number=number
+    )

@@ -1,0 +1,130 @@
+"""Suggestions of threads become one seal of the head branch: worked out here, signed by the device that
+asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localstore.core import tree
+from localstore.core.diff.suggestions import Suggested, applied, message
+from localstore.core.encoding import b64u, digest
+from localstore.core.errors import Conflict, NotFound, TooLarge
+from localstore.core.limits import TEXT_FILE, in_words
+from localstore.core.model.collaboration.merge import NotMergeable
+from localstore.core.model.collaboration.review import HeadMoved
+from localstore.core.model.collaboration.thread import SuggestionMoved, SuggestionsPrepareRequest
+from localstore.core.model.seal import PreparedSeal, PreparedSeals
+from localstore.core.tree import TreeEntry
+from relay.base.clock import rfc3339
+from relay.caller import View
+from relay.db import seal as seals
+from relay.db.engine.database import Tx
+from relay.domain.discussion import sight
+from relay.domain.discussion.rows.thread import ThreadRow
+from relay.domain.history import content, sealed
+from relay.domain.live.epochs import Texts
+from relay.domain.proposal import mergeable, placing, states
+from relay.domain.proposal.applied import SUBJECT
+from relay.domain.protection import protection
+from relay.domain.sealing import seal
+from relay.domain.sealing.payload import check_message, draft
+from relay.domain.sealing.trees import Chain, Said, require_budget
+from relay.memory import trees
+
+
+async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> PreparedSeals:
+    """Fix the bytes of one seal of suggestions, to be signed and landed by seals/finalize
+
+    Raises SuggestionMoved where the lines are not those that were commented on, SuggestionsOverlap,
+    HeadMoved, BranchProtected.
+    """
+    if body.message is not None:
+        check_message(body.message)
+    sealed.require_plaintext(view)
+    async with view.read() as tx:
+        n = (await states.find(tx, view, number)).number
+    await placing.settle(view.node, view.repo.id, n)
+    async with view.read(snapshot=True) as tx:
+        row = await states.find(tx, view, number)
+        mergeable.require_open(row)
+        if row.head_repo_id is not None:
+            raise NotMergeable(
+                f"the branch of #{row.number} is in another repository; make these changes there",
+                blocked_by=["head_elsewhere"],
+            )
+        _, head = await mergeable.branches_of(tx, view, row)
+        tip = mergeable.head_of(head)
+        if body.expected_head not in (None, tip):
+            raise HeadMoved(row.number, tip)
+        key = await seal.signing_key(tx, view, body.device_key_id)
+        await protection.check(tx, view, head.name, "write")
+        threads = await _threads(tx, view, row.number, body.threads, tip)
+        root = await seals.root_of(tx, view.repo.id, tip)
+        chain = Chain(view, tx)
+        changes, texts = await _changed(chain, root, threads)
+        made_root = await chain.update(root, changes)
+        authors = [
+            one.author_handle or one.author_id for one in threads if one.author_id != view.me.account_id
+        ]
+        said = Said(message(row.number, len(threads), authors, body.message), key.id)
+        made = draft(view, head.name, [tip], made_root, said, changes)
+        await require_budget(chain, made.root)
+    subject = " ".join([SUBJECT, str(row.number), *(one.id for one in threads)])
+    plan = seal.Plan("seals", head, key, [made], subject=subject)
+    expires = await seal.store(view, plan, Texts(), chain.written, files=texts)
+    shown = PreparedSeal(bytes=b64u(made.payload), digest=made.id, content_digest=made.root.hex())
+    return PreparedSeals(
+        prepare_id=made.id,
+        seals=[shown],
+        expires_at=rfc3339(expires),
+        tree_key=b64u(view.repo.tree_key),
+        tree_key_id=view.repo.tree_key_id,
+    )
+
+
+async def _threads(tx: Tx, view: View, number: int, ids: Sequence[str], tip: str) -> list[ThreadRow]:
+    """The threads in the order in which they were asked for. NotFound for what the caller does not see."""
+    found = [await sight.find(tx, view, number, one) for one in dict.fromkeys(ids)]
+    for one in found:
+        if one.suggestion is None or one.draft:
+            raise Conflict(f"thread {one.id} suggests no other lines, or waits for a review")
+        if one.applied_seal is not None:
+            raise Conflict(f"the suggestion of thread {one.id} is in {one.applied_seal[:12]} already")
+    moved = [one.id for one in found if one.at_seal != tip or one.how == "edited"]
+    if moved:
+        raise SuggestionMoved(
+            f"the lines of {', '.join(moved[:5])} were edited since; nothing was applied; "
+            f"see: svc pr threads {number}",
+            moved,
+        )
+    return found
+
+
+async def _changed(
+    chain: Chain, root: bytes | None, threads: Sequence[ThreadRow]
+) -> tuple[dict[str, TreeEntry | None], dict[bytes, bytes]]:
+    """The entries of the changed files, and their texts by digest."""
+    view, tx = chain.view, chain.tx
+    paths = sorted({one.at_path for one in threads})
+    entries = await trees.drive(tree.lookup(root, paths), chain.load, len(paths))
+    changes: dict[str, TreeEntry | None] = {}
+    texts: dict[bytes, bytes] = {}
+    for path in paths:
+        old = entries.get(path)
+        if old is None or old.kind != "text" or not view.sees(path):
+            raise NotFound
+        text = (await content.read(view.node, tx, view.repo.id, [old.digest]))[old.digest]
+        wanted = [
+            Suggested(one.at_first, one.at_last, one.suggestion or "")
+            for one in threads
+            if one.at_path == path
+        ]
+        new = applied(text, wanted)
+        if len(new) > TEXT_FILE:
+            raise TooLarge(f"{path}: a text file holds at most {in_words(TEXT_FILE)}")
+        if new != text:
+            texts[digest(new)] = new
+            changes[path] = TreeEntry("text", digest(new), len(new))
+    if not changes:
+        raise Conflict("the lines are as suggested already, so there is nothing to seal")
+    return changes, texts

@@ -1,0 +1,284 @@
+"""Rules of threads: what can be commented on, who sees it, and what resolving means.
+
+A thread is about a path: whoever does not see that path, now or where its lines moved to, sees no thread, and
+no count tells of it. What waits for a review is seen by its author."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from localstore.core import limits
+from localstore.core.diff import anchors
+from localstore.core.encoding import digest
+from localstore.core.errors import Conflict, Invalid, NotFound
+from localstore.core.limits import DIFF_BYTES
+from localstore.core.model.base import Page
+from localstore.core.model.collaboration.issue import Comment
+from localstore.core.model.collaboration.thread import (
+    Place,
+    Suggestion,
+    Thread,
+    ThreadComment,
+    ThreadCreate,
+    ThreadPatch,
+    ThreadQuery,
+)
+from relay.base.actors import actor
+from relay.base.clock import now_ms, rfc3339
+from relay.base.ids import new_id
+from relay.caller import View, account_name
+from relay.db.collaboration.proposal import ProposalRow
+from relay.db.engine.database import Tx
+from relay.db.paging import Cursor, page_size
+from relay.domain.discussion import comment as posts
+from relay.domain.discussion import posting, sight, subject
+from relay.domain.discussion.rows import comment as comments
+from relay.domain.discussion.rows import thread as rows
+from relay.domain.discussion.rows.thread import ThreadRow
+from relay.domain.history import sealed
+from relay.domain.proposal import live_places, placing, states, versions
+
+LINE_MAX = 1000  # seals of a branch, back from its head, whose lines can be commented on
+
+
+async def page(view: View, number: str, query: ThreadQuery) -> Page[Thread]:
+    """Threads on lines of a proposal, the oldest first
+
+    Each with its comments.
+    """
+    async with view.read() as tx:
+        n = (await states.find(tx, view, number)).number
+    await placing.settle(view.node, view.repo.id, n)
+    size = page_size(query.limit)
+    of: dict[str, Any] = {"of_repo": view.repo.id, "of_number": n, "me": sight.me(view)}
+    wanted: dict[str, Any] = {} if query.state == "all" else {"state": query.state}
+    if query.path is not None:
+        wanted["path"] = query.path
+    filters = frozenset(wanted) | ({"draft"} if query.draft == "1" else set())
+    keyset = rows.page(filters, paths=view.policy is not None)
+    async with view.read() as tx:
+        values = {**of, **wanted, "limit": size + 1 if view.policy is None else limits.THREADS}
+        if query.cursor is None:
+            found = await tx.all(keyset.first, **values)
+        else:
+            after = dict(zip(keyset.names, Cursor.read(query.cursor, *keyset.blank), strict=True))
+            found = await tx.all(keyset.next, **values, **after)
+        if view.policy is not None:
+            found = [one for one in found if view.sees(one[1]) and view.sees(one[2])]
+        shown, more = found[:size], len(found) > size
+        if view.policy is None:
+            threads = [rows.row(one) for one in shown]
+        else:
+            some = await tx.all(rows.SOME, **of, among=[one[0] for one in shown])
+            threads = sorted(map(rows.row, some), key=lambda one: (one.created_at, one.id))
+        items = await _to_wire(tx, view, n, threads)
+        newest = await states.find(tx, view, number)
+    if query.live == "1":
+        now = await live_places.of(view, newest, threads)
+        items = [replace(one, live=now.get(one.id)) for one in items]
+    return Page(items=items, next_cursor=Cursor.write(*keyset.key(shown[-1])) if more else None)
+
+
+async def create(view: View, number: str, body: ThreadCreate) -> Thread:
+    """Comment on lines of a proposal, or suggest other lines
+
+    The lines are those of a version of the proposal, wherever they are by now. Raises Invalid for lines or a
+    seal that it has not; a path that is hidden has none.
+    """
+    posting.require_short(body.body, "/body")
+    if body.suggestion is not None:
+        posting.require_short(body.suggestion, "/suggestion")
+        if body.side == "old":
+            raise Invalid("a suggestion replaces lines of the new side", pointer="/suggestion")
+    if body.end < body.start:
+        raise Invalid("the last line stands before the first", pointer="/end")
+    async with view.read() as tx:
+        n = (await states.find(tx, view, number)).number
+    await versions.settle(view.node, view.repo.id, n)
+    async with view.read() as tx:
+        newest = await states.find(tx, view, number)
+        at = await _seal(tx, view, newest, body)
+    made = await _begun(view, body, at)
+    end = newest.head_seal if body.side == "new" else newest.merge_base or ""
+    (made,) = await placing.carried(view.node, view.repo.id, [made], end)
+    me = view.me.account_id
+    async with view.write(account_name(me)) as tx:
+        row = await states.find(tx, view, number)
+        if not view.sees(body.path):
+            raise _no_text(body.path, at)
+        of = {"of_repo": view.repo.id, "of_number": row.number}
+        await _require_room(tx, row, await tx.value(rows.COUNT, **of), limits.THREADS, "threads")
+        await _require_room(
+            tx, row, await tx.value(rows.COUNT_OPEN, **of), limits.OPEN_THREADS, "open threads"
+        )
+        await posting.require_room(tx, view)
+        values = {name: getattr(made, name) for name in rows.COLUMNS}
+        await tx.run(rows.INSERT, repo_id=view.repo.id, number=row.number, **values)
+        await _post(tx, view, row, made, body.body, body.draft, "thread.create")
+        return await _one(tx, view, row.number, made.id)
+
+
+async def comment(view: View, number: str, thread: str, body: ThreadComment) -> Comment:
+    """Answer in a thread
+
+    To a thread that waits for a review it waits as well.
+    """
+    posting.require_short(body.body, "/body")
+    async with view.write(account_name(view.me.account_id)) as tx:
+        row = await states.find(tx, view, number)
+        found = await sight.find(tx, view, row.number, thread)
+        if await tx.value(comments.COUNT_OF_THREAD, thread=found.id) >= limits.THREAD_COMMENTS:
+            raise Conflict(f"a thread has at most {limits.THREAD_COMMENTS} comments; begin another one")
+        await posting.require_room(tx, view)
+        draft = body.draft or found.draft
+        made = await _post(tx, view, row, found, body.body, draft, "thread.comment")
+        await tx.run(rows.TOUCH, of_repo=view.repo.id, of_number=row.number, thread=found.id, now=now_ms())
+        return await posts.one_to_wire(tx, view, row.number, made)
+
+
+async def update(view: View, number: str, thread: str, patch: ThreadPatch) -> Thread:
+    """Resolve a thread, or open it again
+
+    For who began it, who wrote the proposal, and who may write.
+    """
+    async with view.write() as tx:
+        row = await states.find(tx, view, number)
+        found = await sight.find(tx, view, row.number, thread)
+        mine = view.me.account_id == row.author_id
+        view.require_author(row.author_id if mine else found.author_id)
+        if found.draft:
+            raise Conflict("this thread waits for your review, and goes out with it")
+        if found.state != patch.state:
+            of = {"of_repo": view.repo.id, "of_number": row.number, "thread": found.id}
+            await tx.run(rows.SET_STATE, **of, new_state=patch.state, now=now_ms())
+            kind = "thread.resolve" if patch.state == "resolved" else "thread.reopen"
+            await sight.announce(tx, view, kind, row.number, found)
+        return await _one(tx, view, row.number, found.id)
+
+
+async def _seal(tx: Tx, view: View, newest: ProposalRow, body: ThreadCreate) -> str:
+    """The seal whose lines are meant: that of the version that was looked at, or its merge base."""
+    of = {"of_repo": view.repo.id, "of_number": newest.number}
+    known = await tx.one(rows.VERSION_OF, **of, head=body.seal_id)
+    if known is None and not await _on_line(tx, newest, body.seal_id):
+        raise Invalid(
+            f"#{newest.number} has no version {body.seal_id[:12]}",
+            pointer="/seal_id",
+        )
+    if body.side == "new":
+        return body.seal_id
+    base = newest.merge_base if known is None else known[0]
+    if base is None:
+        raise Invalid("the branches have no common seal, so there is no old side", pointer="/side")
+    return str(base)
+
+
+async def _on_line(tx: Tx, newest: ProposalRow, wanted: str) -> bool:
+    """Whether the seal lies between the merge base and the newest head."""
+    at: str | None = newest.head_seal
+    for _ in range(LINE_MAX):
+        if at is None or at == newest.merge_base:
+            return False
+        if at == wanted:
+            return True
+        at = await tx.value(rows.FIRST_PARENT, seal=at)
+    return False
+
+
+async def _begun(view: View, body: ThreadCreate, at: str) -> ThreadRow:
+    """The thread as it begins, in the seal `at`."""
+    sealed.require_plaintext(view)
+    try:
+        root = (await sealed.seal(view, at)).root
+        file = await sealed.entry(view, root, body.path)
+        if file.kind != "text" or file.size > DIFF_BYTES:
+            raise NotFound
+        text = await sealed.content(view, file)
+    except (NotFound, Invalid):
+        raise _no_text(body.path, at) from None
+    span = anchors.of_lines(text, body.start, body.end)
+    if span is None:
+        last = anchors.lines_of(text, anchors.Span(len(text), len(text)))[1] if text else 0
+        raise Invalid(f"{body.path} has {last} lines in {at[:12]}", pointer="/end")
+    now = now_ms()
+    return ThreadRow(
+        id=new_id(),
+        author_id=view.me.account_id,
+        path=body.path,
+        side=body.side,
+        first_line=body.start,
+        last_line=body.end,
+        seal_id=body.seal_id,
+        quote=digest(text[span.start : span.end]),
+        state="open",
+        draft=body.draft,
+        suggestion=body.suggestion,
+        applied_seal=None,
+        at_seal=at,
+        at_path=body.path,
+        at_from=span.start,
+        at_to=span.end,
+        at_first=body.start,
+        at_last=body.end,
+        how="same",
+        carried_to=at,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _no_text(path: str, at: str) -> Invalid:
+    return Invalid(f"{at[:12]} has no {path}, or it is not text whose lines can be shown", pointer="/path")
+
+
+async def _require_room(tx: Tx, row: ProposalRow, count: int, most: int, what: str) -> None:
+    if count >= most:
+        raise Conflict(f"#{row.number} has {most} {what}, and no proposal has more")
+
+
+async def _post(
+    tx: Tx, view: View, row: ProposalRow, thread: ThreadRow, body: str, draft: bool, kind: str
+) -> str:
+    """A comment of the thread; one that waits is nobody's business yet."""
+    made = await posts.insert(tx, view, row.number, body, thread=thread.id, draft=draft)
+    if not draft:
+        await subject.take_part(tx, view, states.subject_of(row))
+        await sight.announce(tx, view, kind, row.number, thread, id=made)
+    return made
+
+
+async def _one(tx: Tx, view: View, number: int, thread: str) -> Thread:
+    return (await _to_wire(tx, view, number, [await sight.find(tx, view, number, thread)]))[0]
+
+
+async def _to_wire(tx: Tx, view: View, number: int, found: Sequence[ThreadRow]) -> list[Thread]:
+    said = await posts.of_threads(tx, view, number, [one.id for one in found])
+    return [_thread(one, said.get(one.id, ())) for one in found]
+
+
+def _thread(one: ThreadRow, said: Iterable[Comment]) -> Thread:
+    place = None
+    if one.at_seal == one.carried_to:
+        place = Place(seal_id=one.at_seal, path=one.at_path, start=one.at_first, end=one.at_last, how=one.how)
+    suggestion = None
+    if one.suggestion is not None:
+        suggestion = Suggestion(text=one.suggestion, applied_seal=one.applied_seal)
+    return Thread(
+        id=one.id,
+        author=actor(one.author_id, one.author_handle, one.author_kind),
+        path=one.path,
+        side=one.side,
+        start=one.first_line,
+        end=one.last_line,
+        seal_id=one.seal_id,
+        state=one.state,
+        comments=list(said),
+        suggestion=suggestion,
+        place=place,
+        draft=bool(one.draft),
+        created_at=rfc3339(one.created_at),
+        updated_at=rfc3339(one.updated_at),
+    )

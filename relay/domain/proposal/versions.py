@@ -1,0 +1,143 @@
+"""Versions of a proposal: one for each head, and for each base that it is proposed for.
+
+A row is written with its cause. Its merge base and change id are worked out after the commit, by a job, or by
+whoever needs them first: that reads the files of both trees.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from localstore.core import tree
+from localstore.core.diff.change_id import FileChange, change_id, file_id
+from localstore.core.errors import NotFound
+from localstore.core.limits import DIFF_BYTES, VERSION_TEXT_BYTES
+from localstore.core.model.base import Page, PageQuery
+from localstore.core.model.collaboration.proposal import Version
+from localstore.core.tree import TreeEntry
+from localstore.core.tree.read import Change
+from relay.base.actors import actor
+from relay.base.clock import now_ms, rfc3339
+from relay.caller import View, repo_name
+from relay.db import paging
+from relay.db import seal as seals
+from relay.db.collaboration import proposal as rows
+from relay.db.engine.database import Row, Tx
+from relay.domain.discussion import subject
+from relay.domain.history.merge_base import merge_bases
+from relay.memory import trees
+from relay.node import Node
+
+JOB = "version"
+AT_ONCE = 20  # versions that one call settles
+
+
+async def page(view: View, number: str, query: PageQuery) -> Page[Version]:
+    """Versions of a proposal, oldest first"""
+    n = subject.parsed(number)
+    async with view.read() as tx:
+        if await tx.one(rows.ONE, of_repo=view.repo.id, of_number=n) is None:
+            raise NotFound
+    await settle(view.node, view.repo.id, n)
+    async with view.read() as tx:
+        return await paging.page(
+            tx, rows.VERSIONS, query, lambda row: _to_wire(view, row), of_repo=view.repo.id, of_number=n
+        )
+
+
+async def add(tx: Tx, view: View, number: int, n: int, head: str, base: str) -> None:
+    """Version `n` by the caller, the newest of the proposal from now on."""
+    await put(tx, view.node, (view.repo.id, number), n, head, base, view.me.account_id)
+
+
+async def put(tx: Tx, node: Node, of: tuple[str, int], n: int, head: str, base: str, by: str) -> None:
+    """The same in a repository by its id, of an account by its id."""
+    repo_id, number = of
+    await tx.run(
+        rows.INSERT_VERSION,
+        repo_id=repo_id,
+        number=number,
+        n=n,
+        head=head,
+        base=base,
+        settled=False,
+        merge_base=None,
+        change_id=None,
+        by_id=by,
+        created_at=now_ms(),
+    )
+    await tx.run(rows.SET_VERSION, of_repo=repo_id, of_number=number, new_n=n, new_seal=head)
+    await node.jobs.add(tx, JOB, {"repo_id": repo_id, "number": number})
+
+
+async def settle(node: Node, repo_id: str, number: int) -> None:
+    """Work out what is not known yet of the versions of a proposal. It may be called at any time, outside a
+    transaction; after it, reviews are fresh or stale as the change says."""
+    of = {"of_repo": repo_id, "of_number": number}
+    while True:
+        async with node.db.read() as tx:
+            found = await tx.all(rows.UNSETTLED, **of, limit=AT_ONCE)
+        for n, head, base, kind in found:
+            merge_base, change = await _worked_out(node, repo_id, head, base, kind != "private_e2ee")
+            values = {"of_n": n, "new_merge_base": merge_base, "new_change_id": change}
+            async with node.db.write(repo_name(repo_id)) as tx:
+                await tx.run(rows.SETTLE, **of, **values)
+        if len(found) < AT_ONCE:
+            return
+
+
+async def _worked_out(
+    node: Node, repo_id: str, head: str, base: str, plain: bool
+) -> tuple[str | None, str | None]:
+    """The merge base, None for unrelated histories; the change id, None where no file can be read."""
+    async with node.db.read(snapshot=True) as tx:
+        bases = (await merge_bases(tx, base, head)).bases
+        merge_base = bases[0] if bases else None
+        start = await seals.root_of(tx, repo_id, merge_base) if merge_base else None
+        end = await seals.root_of(tx, repo_id, head)
+    if not plain or end is None:
+        return merge_base, None
+    try:
+        changes = await trees.drive(tree.diff(start, end), node.objects.read_many)
+        return merge_base, await _change_id(node, repo_id, changes)
+    except NotFound:
+        return merge_base, None
+
+
+async def _change_id(node: Node, repo_id: str, changes: dict[str, Change]) -> str:
+    """One file after the other is in memory. Texts count by their lines, up to what a comparison reads."""
+    left, ids = VERSION_TEXT_BYTES, []
+    for path, (old, new) in sorted(changes.items()):
+        sides = [side for side in (old, new) if side is not None]
+        weight = sum(side.size for side in sides)
+        by_lines = weight <= left and all(one.kind == "text" and one.size <= DIFF_BYTES for one in sides)
+        left -= weight if by_lines else 0
+        change = FileChange(
+            path if old else None,
+            path if new else None,
+            await _bytes(node, repo_id, old, by_lines),
+            await _bytes(node, repo_id, new, by_lines),
+            whole=not by_lines,
+        )
+        ids.append(await asyncio.to_thread(file_id, change) if by_lines else file_id(change))
+    return change_id(ids)
+
+
+async def _bytes(node: Node, repo_id: str, side: TreeEntry | None, content: bool) -> bytes | None:
+    if side is None:
+        return None
+    return await node.objects.read(side.digest, repo_id) if content else side.digest
+
+
+def _to_wire(view: View, row: Row) -> Version:
+    """A change id would let a reader test guesses about what is hidden."""
+    n, head, base, merge_base, change, _, who, handle, kind, created = row
+    return Version(
+        n=n,
+        head=head,
+        base=base,
+        merge_base=merge_base,
+        change_id=change if view.policy is None else None,
+        by=actor(who, handle, kind),
+        at=rfc3339(created),
+    )

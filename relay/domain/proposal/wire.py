@@ -1,0 +1,166 @@
+"""Proposals and reviews as they are sent, in a fixed number of statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from localstore.core import limits
+from localstore.core.model.collaboration.proposal import AutoMerge, HeadRepo, Proposal, Reviewer
+from localstore.core.model.collaboration.protection import matching
+from localstore.core.model.collaboration.review import Review
+from relay.base.actors import actor
+from relay.base.clock import rfc3339, rfc3339_or_none
+from relay.caller import View
+from relay.db.collaboration import fork as forks
+from relay.db.collaboration import proposal as rows
+from relay.db.collaboration import review as reviews
+from relay.db.collaboration.proposal import ProposalRow
+from relay.db.collaboration.review import ReviewRow
+from relay.db.engine.database import Row, Tx
+from relay.domain.checks import check
+from relay.domain.discussion import reaction_counts as reaction
+from relay.domain.discussion import sight, subject
+from relay.domain.proposal import verdict
+from relay.domain.proposal.rows import auto_merge as autos
+from relay.domain.proposal.rows import merge_trial as trials
+from relay.domain.protection import protection
+
+
+async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Proposal]:
+    numbers = [row.number for row in found]
+    if not numbers:
+        return []
+    of = {"of_repo": view.repo.id, "numbers": numbers}
+    labels = await subject.labels_of(tx, view, numbers)
+    assignees = await subject.assignees_of(tx, view, numbers)
+    reactions = await reaction.on_issues(tx, view, numbers)
+    standing: dict[int, list[Review]] = {}
+    for n, *one in await tx.all(reviews.STANDING, **of):
+        standing.setdefault(n, []).append(review(reviews.row(one)))
+    asked = _reviewers(await tx.all(reviews.REVIEWERS, **of), standing)
+    closes = _by_number(await tx.all(rows.CLOSES, **of))
+    depends = _by_number(await tx.all(rows.DEPENDS, **of))
+    others = await _others(tx, view, found)
+    heads = list({row.head_seal for row in found})
+    checked = await check.rollups(tx, view.repo.id, heads)
+    rules = await protection.of_repo(tx, view.repo.id)
+    unmet = await check.unmet(tx, view.repo.id, heads)
+    waiting = {one[0]: one[1:] for one in await tx.all(autos.SHOWN, **of)}
+    talk = await sight.counts(tx, view, numbers)
+    tried = {n: one for n, *one in await tx.all(trials.SHOWN, **of)}
+    made = []
+    for row in found:
+        n, stand = row.number, standing.get(row.number, [])
+        blocked: list[str] = []
+        if row.state == "open":
+            come_to = verdict.standing(stand, not unmet[row.head_seal], talk[n].open)
+            blocked = verdict.blocked_by(matching(rules, row.base), come_to)
+        base_now = row.base_now if row.state == "open" else None
+        conflicts = _conflicts(view, row, base_now, tried.get(n))
+        made.append(
+            Proposal(
+                number=n,
+                title=row.title,
+                body=row.body,
+                state=row.state,  # type: ignore[arg-type]  # the column holds nothing else
+                draft=bool(row.draft),  # a number where the database has no such type
+                author=actor(row.author_id, row.author_handle, row.author_kind),
+                head=row.head,
+                base=row.base,
+                head_repo=others.get(row.head_repo_id),
+                head_seal=row.head_seal,
+                base_seal=base_now or row.version_base,
+                merge_base=row.merge_base,
+                version=row.version,
+                assignees=assignees.get(n, []),
+                labels=labels.get(n, []),
+                reactions=reactions[n],
+                comments=row.comments,
+                reviewers=asked.get(n, []),
+                reviews=stand,
+                checks=checked[row.head_seal],
+                threads=talk[n],
+                merge_state=verdict.merge_state(
+                    row.state, row.draft, blocked, row.merge_base, base_now, conflicts
+                ),
+                blocked_by=blocked,
+                depends_on=depends.get(n, []),
+                closes=closes.get(n, []),
+                created_at=rfc3339(row.created_at),
+                updated_at=rfc3339(row.updated_at),
+                closed_at=rfc3339_or_none(row.closed_at),
+                merged_seal=row.merged_seal,
+                auto_merge=_auto(waiting.get(n)),
+                cross_repository=row.head_repo_id is not None,
+                conflicts=(conflicts or [])[: limits.CONFLICTS_SHOWN],
+                mergeable=verdict.mergeable(row.merge_base, base_now, conflicts),
+            )
+        )
+    return made
+
+
+def _conflicts(
+    view: View, row: ProposalRow, base_now: str | None, tried: Sequence[str] | None
+) -> list[str] | None:
+    """The files that the caller sees of those in which a merge would conflict; None if it was not tried."""
+    if tried is None or tried[:2] != [row.head_seal, base_now]:
+        return None
+    paths: list[str] = msgspec.json.decode(tried[2])
+    return [path for path in paths if view.sees(path)]
+
+
+def _auto(found: Sequence[Any] | None) -> AutoMerge | None:
+    if found is None:
+        return None
+    who, handle, kind, strategy, created_at = found
+    return AutoMerge(by=actor(who, handle, kind), strategy=strategy, created_at=rfc3339(created_at))
+
+
+async def _others(tx: Tx, view: View, found: Sequence[ProposalRow]) -> dict[str | None, HeadRepo]:
+    """Repositories of head branches, by the column that names them: those that the caller sees."""
+    here: dict[str | None, HeadRepo] = {None: HeadRepo(id=view.repo.id, full_name=view.repo.full_name)}
+    if ids := list({row.head_repo_id for row in found if row.head_repo_id is not None}):
+        me = view.principal.account_id if view.principal else ""
+        for repo_id, owner, name in await tx.all(forks.NAMED, ids=ids, account=me):
+            here[repo_id] = HeadRepo(id=repo_id, full_name=f"{owner}/{name}")
+    return here
+
+
+def review(row: ReviewRow) -> Review:
+    return Review(
+        id=row.id,
+        reviewer=actor(row.account_id, row.handle, row.kind),
+        verdict=row.verdict,
+        body=row.body,
+        seal_id=row.seal_id,
+        version=row.version,
+        created_at=rfc3339(row.created_at),
+        stale=bool(row.stale),
+        counts=bool(row.counts),
+        dismissed_at=rfc3339_or_none(row.dismissed_at),
+    )
+
+
+def _reviewers(found: Iterable[Row], standing: dict[int, list[Review]]) -> dict[int, list[Reviewer]]:
+    """Who is asked again counts as asked, whatever was said before."""
+    by_id = {one.id: one for stand in standing.values() for one in stand}
+    made: dict[int, list[Reviewer]] = {}
+    for n, who, handle, kind, requested, review_id in found:
+        person, said = actor(who, handle, kind), by_id.get(review_id)
+        if requested or said is None:
+            one = Reviewer(who=person, state="requested")
+        else:
+            state = "approved" if said.verdict == "approve" else "changes_requested"
+            one = Reviewer(who=person, state=state, seal_id=said.seal_id, stale=said.stale)  # type: ignore[arg-type]
+        made.setdefault(n, []).append(one)
+    return made
+
+
+def _by_number(found: Iterable[Row]) -> dict[int, list[int]]:
+    made: dict[int, list[int]] = {}
+    for n, other in found:
+        made.setdefault(n, []).append(other)
+    return made

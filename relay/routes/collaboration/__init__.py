@@ -1,1 +1,0 @@
-"""Routes of what people do together."""

@@ -1,0 +1,113 @@
+"""Archives, slices of history, pages of comparisons: made in turns, on the budget of who reads."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from localstore.core.errors import RateLimited
+from localstore.core.limits import COMPARE_FILES
+from localstore.core.model.history import CompareQuery
+from relay.caller import View
+from relay.domain.history.archive import archive
+from relay.domain.history.compare import compare
+from relay.domain.history.history_pack import history_pack
+from relay.http.routing import Reply
+from relay.memory.fair import WORK
+from tests.relay.domain.live.live_world import World, world
+from tests.relay.domain.live.test_landing import finalize, prepare
+from tests.relay.domain.test_costs import flat, single
+
+FILES = 700
+Asked = Callable[[View, str], Awaitable[Reply]]
+
+
+async def slice_of_history(view: View, seal_id: str) -> Reply:
+    return await history_pack(view, seal_id, None, None)
+
+
+@pytest.fixture
+async def w(tmp_path: Path) -> AsyncIterator[World]:
+    async with world(tmp_path) as made:
+        made.node.limiter.enabled = True
+        made.node.limiter._clock = lambda: 0.0  # no budget comes back
+        yield made
+
+
+async def read(reply: Reply) -> bytes:
+    assert reply.stream is not None
+    return b"".join([part async for part in reply.stream])
+
+
+def left(view: View) -> float:
+    """The budget of who reads, in seconds of the processor."""
+    budget = view.node.limiter._filled(f"texts {view.payer}", WORK).tokens
+    assert isinstance(budget, float)
+    return budget
+
+
+async def test_an_archive_is_packed_in_the_process_beside_the_relay(w: World) -> None:
+    a = await w.device()
+    head = await flat(a, FILES)
+    assert not w.node.workers.started
+    raw = gzip.decompress(await read(await archive(a.view, head)))
+    assert w.node.workers.started
+    with tarfile.open(fileobj=io.BytesIO(raw)) as packed:
+        assert sum(member.isfile() for member in packed) == FILES
+    assert len(raw) % tarfile.RECORDSIZE == 0
+
+
+@pytest.mark.parametrize("asked", [archive, slice_of_history])
+async def test_it_counts_on_the_budget_of_who_reads(w: World, asked: Asked) -> None:
+    a, b = await w.device(), await w.device(await w.account())
+    head = await flat(a, FILES)
+    before = left(a.view)
+    await read(await asked(a.view, head))
+    assert left(a.view) < before
+    w.node.share.spent(a.view.payer, 10 * WORK.burst)
+    with pytest.raises(RateLimited):
+        await asked(a.view, head)
+    assert await read(await asked(b.view, head))
+
+
+async def test_an_archive_that_has_begun_goes_on_when_the_budget_is_used_up(w: World) -> None:
+    a = await w.device()
+    head = await flat(a, FILES)
+    reply = await archive(a.view, head)
+    assert reply.stream is not None
+    parts = [await anext(reply.stream)]
+    w.node.share.spent(a.view.payer, left(a.view))
+    parts += [part async for part in reply.stream]
+    assert gzip.decompress(b"".join(parts))
+
+
+async def test_the_walk_over_changed_directories_counts_too(w: World) -> None:
+    """Two large directories are gone through for each line, however little has changed."""
+    a = await w.device()
+    made = await finalize(a, await prepare(a, await flat(a, 3000), *await single(w, 3)))
+    before = left(a.view)
+    await read(await history_pack(a.view, made.items[-1].id, 1, 0))
+    one = before - left(a.view)
+    await read(await history_pack(a.view, made.items[-1].id, 4, 0))
+    assert before - one - left(a.view) > one
+
+
+async def test_a_page_of_a_comparison_counts_again_for_each_who_reads_it(w: World) -> None:
+    a, b = await w.device(), await w.device(await w.account())
+    first = await flat(a, FILES)
+    made = await finalize(a, await prepare(a, first, *await single(w, FILES)))
+    asked = CompareQuery(base=first, head=made.items[-1].id)
+    page = await compare(a.view, asked)
+    assert len(page.files) == COMPARE_FILES
+    for view in (a.view, b.view):
+        before = left(view)
+        assert await compare(view, asked) == page
+        assert left(view) < before
+    w.node.share.spent(a.view.payer, 10 * WORK.burst)
+    with pytest.raises(RateLimited):
+        await compare(a.view, asked)

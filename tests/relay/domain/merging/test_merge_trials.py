@@ -1,0 +1,360 @@
+"""What a proposal says about its merge before anybody merges it: whether it conflicts, and where."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from relay.caller import View
+from relay.db.schema import tables
+from relay.domain.merging import trial, work
+from relay.domain.merging.work import Working
+from relay.domain.proposal import branches, proposal, versions
+from relay.memory import texts
+from relay.memory.outcomes import Outcomes
+from relay.memory.trees import Directories
+from tests.relay.conftest import Relay
+from tests.relay.domain.merging.test_merge import refused
+from tests.relay.histories import Repository, ok, own
+from tests.relay.merges import apart, finalize, prepare, propose, put
+
+MINE, THEIRS = {"page": put(5, b"mine")}, {"page": put(5, b"theirs")}
+
+
+@pytest.fixture
+def repo(account: Any, client: Any) -> Repository:
+    return own(account, client)
+
+
+def stands(repo: Repository, n: int) -> tuple[str, list[str]]:
+    shown = repo.get(f"/proposals/{n}")
+    listed = next(one for one in repo.get("/proposals", state="all")["items"] if one["number"] == n)
+    assert (listed["merge_state"], listed["conflicts"]) == (shown["merge_state"], shown["conflicts"])
+    return shown["merge_state"], shown["conflicts"]
+
+
+async def idle(*_: object) -> None:
+    """In place of trials that a test runs itself."""
+
+
+def base_of(relay: Relay, repo: Repository, n: int) -> str:
+    async def act() -> Any:
+        async with relay.node.db.read() as tx:
+            one = tables["proposal"]
+            return await tx.value(select(one.c.base_id).where(one.c.repo_id == repo.id, one.c.number == n))
+
+    return str(relay.run(act()))
+
+
+def test_conflicts_are_told_with_their_files(repo: Repository) -> None:
+    n = apart(repo, {**MINE, "other": b"1\n"}, {**THEIRS, "other": b"2\n"})
+    assert stands(repo, n) == ("conflicts", ["other", "page"])
+    assert refused(prepare(repo, n, "squash"), 409, "merge_conflict")["files"] == ["other", "page"]
+
+
+def test_what_can_be_merged_is_behind(repo: Repository) -> None:
+    n = apart(repo, {"page": put(2, b"mine")}, {"page": put(8, b"theirs")})
+    assert stands(repo, n) == ("behind", [])
+
+
+def test_mergeable_is_whether_it_conflicts(repo: Repository) -> None:
+    """Whatever else stands in its way; null where that was not tried, and where nothing is left to merge."""
+    n = apart(repo, MINE, THEIRS)
+    assert repo.get(f"/proposals/{n}")["mergeable"] is False
+    repo.seal({"page": put(5, b"mine")}, branch="topic")
+    ok(repo.http.patch(f"{repo.url}/proposals/{n}", json={"draft": True}))
+    shown = repo.get(f"/proposals/{n}")
+    assert (shown["merge_state"], shown["mergeable"]) == ("draft", True)
+    ok(repo.http.patch(f"{repo.url}/proposals/{n}", json={"state": "closed"}))
+    assert repo.get(f"/proposals/{n}")["mergeable"] is None
+
+
+def test_each_move_of_a_branch_is_another_merge(repo: Repository) -> None:
+    n = apart(repo, MINE, THEIRS)
+    assert stands(repo, n)[0] == "conflicts"
+    repo.seal({"page": put(5, b"mine")}, branch="topic")
+    assert stands(repo, n) == ("behind", [])
+    repo.seal({"page": put(5, b"again")})
+    assert stands(repo, n) == ("conflicts", ["page"])
+    repo.seal({"page": put(5, b"again")}, branch="topic")
+    assert stands(repo, n) == ("behind", [])
+
+
+def test_conflicts_outrank_a_draft_and_what_blocks(repo: Repository) -> None:
+    n = apart(repo, MINE, THEIRS)
+    ok(repo.http.put(f"{repo.url}/protections/main", json={"require_review": True}))
+    ok(repo.http.patch(f"{repo.url}/proposals/{n}", json={"draft": True}))
+    assert stands(repo, n) == ("conflicts", ["page"])
+    assert repo.get(f"/proposals/{n}")["blocked_by"] == ["review_required"]
+    repo.seal({"page": put(5, b"mine")}, branch="topic")
+    assert stands(repo, n) == ("draft", [])
+    ok(repo.http.patch(f"{repo.url}/proposals/{n}", json={"draft": False}))
+    assert stands(repo, n) == ("blocked", [])
+    ok(repo.http.patch(f"{repo.url}/proposals/{n}", json={"state": "closed"}))
+    assert stands(repo, n) == ("unknown", [])
+
+
+def test_hidden_files_are_not_named(repo: Repository, relay: Relay) -> None:
+    n = apart(repo, {**MINE, "secret/a": b"1\n"}, {**THEIRS, "secret/a": b"2\n"})
+    ok(repo.http.patch(repo.url, json={"visibility": "public"}))
+    ok(repo.http.put(f"{repo.url}/paths", json={"path": "secret", "visibility": "private"}))
+    assert stands(repo, n) == ("conflicts", ["page", "secret/a"])
+    with relay.client(relay.account(None)) as stranger:
+        shown = ok(stranger.get(f"{repo.url}/proposals/{n}"))
+        assert (shown["merge_state"], shown["conflicts"]) == ("conflicts", ["page"])
+        repo.seal(MINE, branch="topic")
+        repo.get(f"/proposals/{n}")
+        shown = ok(stranger.get(f"{repo.url}/proposals/{n}"))
+        assert (shown["merge_state"], shown["conflicts"]) == ("behind", [])
+
+
+def test_a_list_says_unknown_until_the_merge_was_tried(repo: Repository) -> None:
+    (first,) = repo.seal({"page": put(1, b"one")})
+    repo.branch("topic", first)
+    repo.seal({"page": put(5, b"theirs")}, branch="topic")
+    n = propose(repo)
+    repo.seal({"page": put(5, b"mine")})
+    (listed,) = repo.get("/proposals")["items"]
+    assert listed["merge_state"] in ("unknown", "conflicts")  # the job may have been here
+    assert stands(repo, n)[0] == "conflicts"
+
+
+def test_the_move_of_the_base_tries_its_proposals(repo: Repository, relay: Relay) -> None:
+    (first,) = repo.seal({"page": put(1, b"one")})
+    repo.branch("topic", first)
+    repo.seal({"page": put(5, b"theirs")}, branch="topic")
+    n = propose(repo)
+    assert stands(repo, n) == ("clean", [])
+    repo.seal({"page": put(5, b"mine")})
+    branch = {"repo_id": repo.id, "branch_id": base_of(relay, repo, n)}
+    relay.run(trial.job(relay.node, branch))
+    (listed,) = repo.get("/proposals")["items"]
+    assert (listed["merge_state"], listed["conflicts"]) == ("conflicts", ["page"])
+
+
+def test_a_proposal_whose_merge_a_job_tries_between_its_reads(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first,) = repo.seal({"page": put(1, b"one")})
+    repo.branch("topic", first)
+    repo.seal({"page": put(5, b"theirs")}, branch="topic")
+    n = propose(repo)
+    assert stands(repo, n) == ("clean", [])
+    monkeypatch.setitem(relay.node.jobs._handlers, branches.TRIALS, idle)
+    repo.seal({"page": put(5, b"mine")})
+    branch = {"repo_id": repo.id, "branch_id": base_of(relay, repo, n)}
+    read = proposal.get
+
+    async def read_around_the_job(view: View, number: str) -> Any:
+        await trial.job(relay.node, branch)
+        shown = await read(view, number)
+        await trial.job(relay.node, branch)
+        return shown
+
+    monkeypatch.setattr(proposal, "get", read_around_the_job)
+    shown = repo.get(f"/proposals/{n}")
+    assert (shown["merge_state"], shown["conflicts"]) == ("conflicts", ["page"])
+
+
+def test_a_trial_of_former_heads_replaces_no_newer_one(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(relay.node.jobs._handlers, branches.TRIALS, idle)
+    monkeypatch.setitem(relay.node.jobs._handlers, versions.JOB, idle)  # it would try the merge as well
+    n = apart(repo, {"page": put(2, b"mine")}, {"page": put(8, b"theirs")})
+    outcome, moved = Working.outcome_of, []
+
+    async def overtaken(self: Any, *of: Any) -> Any:
+        found = await outcome(self, *of)
+        if not moved:
+            moved.append(True)
+            await asyncio.to_thread(repo.seal, {"page": put(8, b"mine too")})
+            await trial.settle(relay.node, repo.id, n, "trials")
+        return found
+
+    monkeypatch.setattr(Working, "outcome_of", overtaken)
+    relay.run(versions.settle(relay.node, repo.id, n))
+    relay.run(trial.settle(relay.node, repo.id, n, "trials"))
+    assert moved
+    monkeypatch.setattr(trial, "settle", idle)
+    assert stands(repo, n) == ("conflicts", ["page"])
+
+
+@pytest.mark.parametrize("strategy", ["squash", "merge"])
+def test_a_merge_comes_to_the_same_whether_it_was_tried_or_not(
+    repo: Repository, relay: Relay, strategy: str
+) -> None:
+    both = strategy == "squash"  # a seal with two parents takes only what one side changed
+    theirs = {"c/d": b"3\n", "a/b/more": b"2\n"} | ({"page": put(8, b"theirs")} if both else {})
+    n = apart(repo, {"page": put(2, b"mine"), "a/b/kept": b"1\n"}, theirs)
+    found = []
+    for trees, outcomes in [(True, True), (False, False), (True, False), (False, True)]:
+        if trees:
+            relay.node.directories = Directories()
+        if outcomes:
+            relay.node.outcomes = Outcomes()
+        made = ok(prepare(repo, n, strategy))
+        (seal,) = made["seals"]
+        found.append((seal["content_digest"], seal["changes"], made["merged"]))
+    assert all(one == found[0] for one in found)
+    assert made["merged"] == (["page"] if both else [])
+    done = ok(finalize(repo, n, made))
+    page = put(8, b"theirs", put(2, b"mine")) if both else put(2, b"mine")
+    expected = {"page": page, "a/b/kept": b"1\n", "a/b/more": b"2\n", "c/d": b"3\n"}
+    assert {
+        path: repo.http.get(f"{repo.url}/raw/{done['merged_seal']}/{path}").content for path in expected
+    } == expected
+
+
+def test_a_merge_that_was_tried_is_not_worked_out_again(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n = apart(repo, {"page": put(2, b"mine")}, {"page": put(8, b"theirs")})
+    assert stands(repo, n) == ("behind", [])
+
+    def worked_out(*_: object) -> None:
+        raise AssertionError("the trial found this already")
+
+    monkeypatch.setattr(work, "plan", worked_out)
+    assert ok(prepare(repo, n, "squash"))["merged"] == ["page"]
+
+
+def test_the_job_tries_each_proposal_as_its_base_stands_then(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(relay.node.jobs._handlers, branches.TRIALS, idle)
+    (first,) = repo.seal({"page": put(1, b"one")})
+    for name in ("topic", "other"):
+        repo.branch(name, first)
+        repo.seal({"page": put(5, name.encode())}, branch=name)
+    numbers = [propose(repo, name) for name in ("topic", "other")]
+    assert [stands(repo, n)[0] for n in numbers] == ["clean", "clean"]
+    repo.seal({"page": put(5, b"mine")})
+    tried, work_out = [], trial._try
+
+    async def moving(node: Any, repo_id: str, number: int, head: str, base: str, who: str) -> None:
+        tried.append((number, base))
+        await work_out(node, repo_id, number, head, base, who)
+        if len(tried) == 1:
+            await asyncio.to_thread(repo.seal, {"new": b"1\n"})
+
+    monkeypatch.setattr(trial, "_try", moving)
+    before = repo.head()
+    branch = {"repo_id": repo.id, "branch_id": base_of(relay, repo, numbers[0])}
+    relay.run(trial.job(relay.node, branch))
+    assert tried == [(numbers[1], before), (numbers[0], repo.head())]
+
+
+def test_texts_that_were_joined_are_not_joined_again(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n = apart(repo, {"page": put(2, b"mine")}, {"page": put(8, b"theirs")})
+    assert stands(repo, n) == ("behind", [])
+    repo.seal({"another": b"1\n"})
+
+    def joined(*_: object) -> None:
+        raise AssertionError("these texts were joined before")
+
+    monkeypatch.setattr(texts, "merge_lines", joined)
+    assert stands(repo, n) == ("behind", [])
+
+
+@pytest.mark.parametrize("way", ["squash", None])
+def test_no_transaction_is_open_while_texts_are_joined(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch, way: str | None
+) -> None:
+    """Joining waits for its turn and its budget, and a relay reads with few connections."""
+    read, run = relay.node.db.read, relay.node.workers.run
+    reading: list[Any] = []
+    joined: list[bool] = []
+
+    @contextlib.asynccontextmanager
+    async def counted(*how: Any, **named: Any) -> Any:
+        async with read(*how, **named) as tx:
+            reading.append(asyncio.current_task())
+            try:
+                yield tx
+            finally:
+                reading.remove(asyncio.current_task())
+
+    async def watched(who: str, size: int, call: Any, *arguments: Any) -> Any:
+        if call is texts.joined:
+            joined.append(asyncio.current_task() in reading)
+        return await run(who, size, call, *arguments)
+
+    for job in (branches.TRIALS, versions.JOB):
+        monkeypatch.setitem(relay.node.jobs._handlers, job, idle)
+    mine, theirs = (f"{side} {way} {repo.id}".encode() for side in ("mine", "theirs"))  # joined nowhere yet
+    n = apart(repo, {"page": put(2, mine)}, {"page": put(8, theirs)})
+    monkeypatch.setattr(relay.node.db, "read", counted)
+    monkeypatch.setattr(relay.node.workers, "run", watched)
+    if way is None:
+        assert stands(repo, n) == ("behind", [])
+    else:
+        assert ok(prepare(repo, n, way))["merged"] == ["page"]
+    assert joined == [False]
+
+
+def test_who_asks_for_a_merge_that_is_worked_out_waits_for_it(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for job in (branches.TRIALS, versions.JOB):
+        monkeypatch.setitem(relay.node.jobs._handlers, job, idle)
+    n = apart(repo, {"page": put(2, b"mine")}, {"page": put(8, b"theirs")})
+    relay.run(versions.settle(relay.node, repo.id, n))
+    work_out, times = Working.outcome_of, []
+
+    async def counted(self: Any, *of: Any) -> Any:
+        times.append(of)
+        return await work_out(self, *of)
+
+    async def both() -> None:
+        await asyncio.gather(*(trial.settle(relay.node, repo.id, n, f"trials {who}") for who in "abc"))
+
+    monkeypatch.setattr(Working, "outcome_of", counted)
+    relay.run(both())
+    assert len(times) == 1
+    assert stands(repo, n) == ("behind", [])
+
+
+@pytest.mark.parametrize("many", [0, 1000])
+def test_many_changed_paths_are_gone_through_on_a_thread(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    threads, plan = set(), work.plan
+
+    def planned(*args: Any) -> Any:
+        threads.add(threading.get_ident())
+        return plan(*args)
+
+    async def own() -> int:
+        return threading.get_ident()
+
+    monkeypatch.setattr(work, "MANY", many)
+    monkeypatch.setattr(work, "plan", planned)
+    n = apart(repo, {"page": put(2, b"mine")}, {"page": put(8, b"theirs")})
+    assert ok(prepare(repo, n, "squash"))["merged"] == ["page"]
+    assert (relay.run(own()) in threads) is (many > 0)
+
+
+def test_the_move_of_a_base_tries_the_newest_of_each_proposer(
+    repo: Repository, relay: Relay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(relay.node.jobs._handlers, branches.TRIALS, idle)
+    monkeypatch.setattr(trial, "EACH", 2)
+    (first,) = repo.seal({"page": put(1, b"one")})
+    numbers = []
+    for name in ("oldest", "middle", "newest"):
+        repo.branch(name, first)
+        repo.seal({"page": put(5, name.encode())}, branch=name)
+        numbers.append(propose(repo, name))
+        assert stands(repo, numbers[-1])[0] == "clean"
+    repo.seal({"page": put(5, b"mine")})
+    relay.run(trial.job(relay.node, {"repo_id": repo.id, "branch_id": base_of(relay, repo, numbers[0])}))
+    listed = {one["number"]: one["merge_state"] for one in repo.get("/proposals")["items"]}
+    assert [listed[n] for n in numbers] == ["unknown", "conflicts", "conflicts"]
