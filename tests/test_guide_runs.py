@@ -153,7 +153,7 @@ def script_token(host: Host, at: str) -> str:
 
 def test_sign_in(hosts: tuple[Host, Host, str]) -> None:
     first, second, address = hosts
-    scripts, signed_in = (console(text) for _, text in blocks("sign-in"))
+    scripts, keys, signed_in = (console(text) for _, text in blocks("sign-in"))
     with served(first, address) as at:
         token = script_token(first, at)
         (first.folder / "project").mkdir()
@@ -161,6 +161,10 @@ def test_sign_in(hosts: tuple[Host, Host, str]) -> None:
         second.shell([ACTIVATE, f"svc login --server {at} --device-key --handle bob"])
         code = second.shell([ACTIVATE, "svc auth device add --jq .code 2>/dev/null"]).strip()
         first.shell([ACTIVATE, f"svc login --server {at} --device-key --handle bob --pair {code}"])
+        for line in keys:
+            listed = json.loads(second.shell([ACTIVATE, "svc auth key list --json id"]))
+            ask = " --yes" if "revoke" in line.typed else ""
+            play(second, ".", line._replace(typed=line.typed + ask), ID=listed[0]["id"] if listed else "")
         for line in signed_in:
             noun, sign = ("token", "current") if "token" in line.typed else ("device", "this")
             listed = json.loads(second.shell([ACTIVATE, f"svc auth {noun} list --json id,{sign}"]))
@@ -313,7 +317,7 @@ def test_no_block_of_these_pages_is_left_out() -> None:
     assert counted == {
         "two-devices": ["console"] * 4,
         "relay": ["console", "sh", "sh", "sh", "nginx", "console", "console", "sh", "sh"],
-        "sign-in": ["console"] * 2,
+        "sign-in": ["console"] * 3,
         "scripting": ["console", "console", "console", "console", "yaml", "console"],
         "git": ["console", "console", "yaml", "sh"],
     }

@@ -10,6 +10,7 @@ import fcntl
 import os
 import struct
 import termios
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -50,9 +51,12 @@ class Inotify:
         self.fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self.fd < 0:
             raise _refused(ctypes.get_errno(), "max_user_instances")
+        # A user has few queues: one that nobody refers to any more ends by itself.
+        self._closing = weakref.finalize(self, os.close, self.fd)
+        self._closing.atexit = False
 
     def close(self) -> None:
-        os.close(self.fd)
+        self._closing()
 
     def add(self, directory: int, mask: int = ALL) -> int | None:
         """Watch an open directory. Returns the watch's number, None if the directory is gone or not
