@@ -34,7 +34,7 @@ Machine = Annotated[str, typer.Argument(metavar="ID", help="The machine's id")]
 @answers(COLUMNS, Instance)
 def launch(
     ctx: Ctx,
-    gpu: Annotated[str, typer.Option("--gpu", metavar="GPU", help="RTX 4090, A6000, H100, or another one")],
+    gpu: Annotated[str, typer.Argument(help="RTX 4090, A6000, H100, or another one")],
     mode: Annotated[Mode, typer.Option("--mode", help="What the machine is for")] = "inference",
     region: Annotated[str | None, typer.Option("--region", metavar="REGION", help="Where it runs")] = None,
 ) -> None:
@@ -43,8 +43,8 @@ def launch(
     Asks before it starts, with what an hour costs. A server without billing or a provider says what it lacks.
 
     Examples:
-    svc cloud launch --gpu "RTX 4090" -R alice/app
-    svc cloud launch --gpu H100 --mode fine-tuning --region eu
+    svc cloud launch "RTX 4090" -R alice/app
+    svc cloud launch H100 --mode fine-tuning --region eu
     """
     body = checked(LaunchContextCreate(gpu=gpu, mode=mode, region=region))
     repo = ctx.repo
@@ -67,7 +67,7 @@ def list_instances(ctx: Ctx, limit: Limit = 30) -> None:
         ctx.api.items(endpoints.LIST, limit=limit),
         COLUMNS,
         Instance,
-        empty="no machines; launch one: svc cloud launch --gpu GPU -R OWNER/NAME",
+        empty="no machines; launch one: svc cloud launch GPU -R OWNER/NAME",
     )
 
 
