@@ -72,17 +72,17 @@ _FILTERS: dict[str, ColumnElement[bool]] = {"open": member_invite.c.done == fals
 @cache
 def page(filters: frozenset[str]) -> Keyset:
     """Invitations of an account, newest first."""
-    return _newest(_ROWS, filters)
+    return _filter_newest_first(_ROWS, filters)
 
 
 @cache
 def answers(filters: frozenset[str]) -> Keyset:
     """Declined invitations of an inviter who is a member of the organisation, newest first."""
-    return _newest(_ANSWERS, filters)
+    return _filter_newest_first(_ANSWERS, filters)
 
 
-def _newest(found: Select[Any], filters: frozenset[str]) -> Keyset:
-    chosen = found.where(*(_FILTERS[name] for name in sorted(filters)))
+def _filter_newest_first(invites: Select[Any], filters: frozenset[str]) -> Keyset:
+    chosen = invites.where(*(_FILTERS[name] for name in sorted(filters)))
     return Keyset(chosen, "-updated_at", "-repo_id", "-number")
 
 
