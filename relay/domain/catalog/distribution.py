@@ -35,13 +35,15 @@ async def release(caller: Caller) -> ClientRelease:
     if folder is None:
         raise NotFound
     try:
-        found = await asyncio.to_thread(_read, folder / "release.json")
+        client_release = await asyncio.to_thread(_read, folder / "release.json")
     except FileNotFoundError:
         raise NotFound from None
     except (OSError, ValueError, msgspec.MsgspecError):
         raise Unavailable("the list of builds on this node cannot be read; tell its operator") from None
     at = f"{caller.node.config.public_url}/cli/download/"
-    return replace(found, artifacts=[replace(one, url=at + one.name) for one in found.artifacts])
+    return replace(
+        client_release, artifacts=[replace(build, url=at + build.name) for build in client_release.artifacts]
+    )
 
 
 async def download(caller: Caller, name: str) -> Reply:
@@ -49,7 +51,7 @@ async def download(caller: Caller, name: str) -> Reply:
 
     The client compares its SHA-256, which is the ETag too.
     """
-    build = next((one for one in (await release(caller)).artifacts if one.name == name), None)
+    build = next((each for each in (await release(caller)).artifacts if each.name == name), None)
     folder = caller.node.config.client_builds
     if build is None or folder is None:
         raise NotFound
@@ -74,12 +76,12 @@ async def download(caller: Caller, name: str) -> Reply:
 
 
 async def script(caller: Caller, name: str) -> Reply:
-    """An installer, which knows the builds and their digests."""
-    found = await release(caller)
+    """The installer `name`, with the builds and their digests filled in."""
+    client_release = await release(caller)
     text = await asyncio.to_thread((_SCRIPTS / name).read_text, "utf-8")
-    table = "\n".join(_row(one) for one in found.artifacts)
+    table = "\n".join(_row(build) for build in client_release.artifacts)
     text = text.replace("@ORIGIN@", caller.node.config.public_url)
-    text = text.replace("@VERSION@", found.version).replace("@BUILDS@", table)
+    text = text.replace("@VERSION@", client_release.version).replace("@BUILDS@", table)
     return Reply(text.encode(), content_type=_TYPES[name], headers=ASKED_AGAIN)
 
 
