@@ -40,13 +40,13 @@ async def create(view: View, body: LabelCreate) -> Label:
 
 async def add(tx: Tx, view: View, body: LabelCreate) -> Label:
     """Create a label in a transaction about the repository."""
-    made = Label(name=body.name, color=_color(body.color), description=body.description)
+    label = Label(name=body.name, color=_color(body.color), description=body.description)
     view.require_room(await tx.value(rows.COUNT, of_repo=view.repo.id), LABELS, "labels")
-    if (there := await find(tx, view, made.name)) is not None:
-        raise LabelExists(f"{view.repo.full_name} already has a label {there.name}")
-    await tx.run(rows.INSERT, repo_id=view.repo.id, folded=made.name.casefold(), **asdict(made))
-    await view.node.hub.announce(tx, view.repo.id, "label.create", name=made.name)
-    return made
+    if (existing := await find(tx, view, label.name)) is not None:
+        raise LabelExists(f"{view.repo.full_name} already has a label {existing.name}")
+    await tx.run(rows.INSERT, repo_id=view.repo.id, folded=label.name.casefold(), **asdict(label))
+    await view.node.hub.announce(tx, view.repo.id, "label.create", name=label.name)
+    return label
 
 
 async def update(view: View, name: str, patch: LabelPatch) -> Label:
@@ -65,8 +65,8 @@ async def update(view: View, name: str, patch: LabelPatch) -> Label:
         )
         folded, was = now.name.casefold(), old.name.casefold()
         if folded != was:
-            if (there := await find(tx, view, now.name)) is not None:
-                raise LabelExists(f"{view.repo.full_name} already has a label {there.name}")
+            if (existing := await find(tx, view, now.name)) is not None:
+                raise LabelExists(f"{view.repo.full_name} already has a label {existing.name}")
             await tx.run(issues.LABEL_RENAMED, of_repo=view.repo.id, label=was, new_folded=folded)
         await _edit(tx, view, was, now)
         await view.node.hub.announce(tx, view.repo.id, "label.edit", name=now.name)
@@ -96,19 +96,19 @@ async def clone(view: View, body: LabelClone) -> LabelsCloned:
         if source is None:
             raise Invalid(f"there is no repository {body.source} that you can read", pointer="/source")
         of = repos.row(source).id
-        here = {row[3]: _label(row) for row in await tx.all(rows.ALL, of_repo=view.repo.id)}
-        there = {row[3]: _label(row) for row in await tx.all(rows.ALL, of_repo=of)}
-        fresh = [folded for folded in there if folded not in here]
-        other = [folded for folded in there if folded in here and here[folded] != there[folded]]
-        view.require_room(len(here), LABELS, "labels", new=len(fresh))
-        new = [{"repo_id": view.repo.id, "folded": one, **asdict(there[one])} for one in fresh]
+        ours = {row[3]: _label(row) for row in await tx.all(rows.ALL, of_repo=view.repo.id)}
+        theirs = {row[3]: _label(row) for row in await tx.all(rows.ALL, of_repo=of)}
+        fresh = [folded for folded in theirs if folded not in ours]
+        other = [folded for folded in theirs if folded in ours and ours[folded] != theirs[folded]]
+        view.require_room(len(ours), LABELS, "labels", new=len(fresh))
+        new = [{"repo_id": view.repo.id, "folded": name, **asdict(theirs[name])} for name in fresh]
         await view.count_created(tx, "labels", len(new))
         await tx.many(rows.INSERT, new)
         for folded in other if body.force else []:
-            await _edit(tx, view, folded, there[folded])
+            await _edit(tx, view, folded, theirs[folded])
         await view.node.hub.announce(tx, view.repo.id, "label.clone", source=of)
     changed = len(other) if body.force else 0
-    return LabelsCloned(created=len(fresh), changed=changed, left=len(there) - len(fresh) - changed)
+    return LabelsCloned(created=len(fresh), changed=changed, left=len(theirs) - len(fresh) - changed)
 
 
 async def find(tx: Tx, view: View, name: str) -> Label | None:
