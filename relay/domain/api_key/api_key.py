@@ -42,7 +42,7 @@ _NEW = Attempts("api_key.account", 60, 3600)
 
 async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[ApiKey]:
     """The caller's API keys, newest first; revoked ones stay for 90 days"""
-    account = _own(caller, user_id)
+    account = _require_own(caller, user_id)
     async with caller.read() as tx:
         return await paging.page(
             tx, rows.PAGE, query, lambda row: _to_wire(api_key_row(row)), of_account=account
@@ -51,7 +51,7 @@ async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[ApiKey]:
 
 async def create(caller: Caller, user_id: str, body: ApiKeyCreate) -> ApiKeySecret:
     """Create an API key; its secret is shown only once"""
-    account, now = _own(caller, user_id), now_ms()
+    account, now = _require_own(caller, user_id), now_ms()
     expires_at = None if body.expires_at is None else int(body.expires_at.timestamp() * 1000)
     if expires_at is not None and expires_at <= now:
         raise Invalid("a key ends in the future, or never", pointer="/expires_at")
@@ -84,14 +84,14 @@ async def create(caller: Caller, user_id: str, body: ApiKeyCreate) -> ApiKeySecr
 
 async def get(caller: Caller, user_id: str, key_id: str) -> ApiKey:
     """One API key of the caller"""
-    account = _own(caller, user_id)
+    account = _require_own(caller, user_id)
     async with caller.read() as tx:
         return _to_wire(await _find(tx, account, key_id))
 
 
 async def revoke(caller: Caller, user_id: str, key_id: str) -> None:
     """Revoke an API key for ever; a repeated request changes nothing"""
-    account = _own(caller, user_id)
+    account = _require_own(caller, user_id)
     async with caller.write() as tx:
         key = await _find(tx, account, key_id)
         if key.revoked_at is None:
@@ -101,7 +101,7 @@ async def revoke(caller: Caller, user_id: str, key_id: str) -> None:
 
 async def rotate(caller: Caller, user_id: str, key_id: str, body: ApiKeyRotate) -> ApiKeySecret:
     """Give an API key a new secret; the one before stays valid for the overlap"""
-    account, now, secret = _own(caller, user_id), now_ms(), _secret()
+    account, now, secret = _require_own(caller, user_id), now_ms(), _secret()
     _NEW.count(caller.node.limiter, account)
     async with caller.write() as tx:
         key = await _find(tx, account, key_id)
@@ -141,7 +141,7 @@ async def validate(caller: Caller, body: ApiKeyCheck) -> ApiKeyVerdict:
     )
 
 
-def _own(caller: Caller, user_id: str) -> str:
+def _require_own(caller: Caller, user_id: str) -> str:
     """The caller's account id. Raises NotFound if `user_id` is another one."""
     if user_id != caller.me.account_id:
         raise NotFound

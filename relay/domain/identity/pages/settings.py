@@ -55,8 +55,8 @@ async def create_token(caller: Caller, request: Request, body: TokenForm) -> Rep
         label = body.label[:LABEL_CHARS]
         return visit.too_late(HERE, label=label, days=str(body.days), access=body.access)
     try:
-        wanted = checked(ScriptTokenRequest(label=body.label, days=body.days, access=body.access))
-        return await _settings(caller, made=await tokens.create(caller, wanted))
+        request_body = checked(ScriptTokenRequest(label=body.label, days=body.days, access=body.access))
+        return await _settings(caller, token=await tokens.create(caller, request_body))
     except SvcError as error:
         return await _settings(caller, body, error)
 
@@ -78,7 +78,7 @@ async def _settings(
     body: TokenForm | None = None,
     error: SvcError | None = None,
     *,
-    made: ScriptToken | None = None,
+    token: ScriptToken | None = None,
     again: bool = False,
     cursor: str | None = None,
 ) -> Reply:
@@ -91,7 +91,7 @@ async def _settings(
         problem=error.detail if error else "",
         note=visit.SENT_TOO_LATE if again else "",
         form=body or TokenForm(),
-        made=made,
+        made=token,
         sessions=listed.items,
         next_cursor=listed.next_cursor,
     )
