@@ -68,9 +68,11 @@ async def _read_texts(tx: Tx, events: Sequence[Logged]) -> dict[str, list[str]]:
 async def _notify_all(
     tx: Tx, statement: Any, about: dict[str, Any], group: list[Logged], meant: Callable[[Rule], bool]
 ) -> None:
-    loud = [event for event in group if meant(RULES[event.kind])]
-    among = [[event for event in loud if _is_for_readers(event) == everybody] for everybody in (True, False)]
-    for events in sorted(filter(None, among), key=lambda events: events[-1].id):
+    relevant = [event for event in group if meant(RULES[event.kind])]
+    groups = [
+        [event for event in relevant if _is_for_readers(event) == everybody] for everybody in (True, False)
+    ]
+    for events in sorted(filter(None, groups), key=lambda events: events[-1].id):
         for event in _latest_for_everybody(events):
             await tx.run(statement, **about, **_event_values(event))
 

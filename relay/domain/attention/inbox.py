@@ -50,11 +50,11 @@ async def page(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
         for keyset, to_wire in lists:
             of = {**values, **(filters if keyset is mine else {})}
             if query.cursor is None:
-                some = await tx.all(keyset.first, **of)
+                page_rows = await tx.all(keyset.first, **of)
             else:
                 after = dict(zip(keyset.names, Cursor.read(query.cursor, *keyset.blank), strict=True))
-                some = await tx.all(keyset.next, **of, **after)
-            entries += [(keyset.key(row), to_wire(row)) for row in some]
+                page_rows = await tx.all(keyset.next, **of, **after)
+            entries += [(keyset.key(row), to_wire(row)) for row in page_rows]
     entries.sort(key=itemgetter(0), reverse=True)
     more = len(entries) > size
     items = [item for _, item in entries[:size]]

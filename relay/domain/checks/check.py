@@ -30,18 +30,18 @@ async def enable(view: View, name: str) -> Check:
 
     It need not have reported before.
     """
-    named = validation.checked(RunQuery(name=name)).name or name
+    checked_name = validation.checked(RunQuery(name=name)).name or name
     async with view.write() as tx:
-        of_check = {"of_repo": view.repo.id, "of_check": named.casefold()}
+        of_check = {"of_repo": view.repo.id, "of_check": checked_name.casefold()}
         old = await tx.one(rows.ONE, **of_check)
         if old is None or not old[2]:
             used = await tx.value(rows.COUNT_ENABLED, of_repo=view.repo.id)
             view.require_room(used, limits.CHECKS_ENABLED, "enabled checks")
             if old is None:
-                await _add(tx, view, named, True)
+                await _add(tx, view, checked_name, True)
             else:
-                await tx.run(rows.SET, **of_check, new_name=named, new_enabled=True)
-        await view.node.hub.announce(tx, view.repo.id, "check.enable", name=named)
+                await tx.run(rows.SET, **of_check, new_name=checked_name, new_enabled=True)
+        await view.node.hub.announce(tx, view.repo.id, "check.enable", name=checked_name)
         row = await tx.one(rows.ONE, **of_check)
         if row is None:
             raise NotFound
@@ -94,14 +94,14 @@ async def rollups(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, Rollu
     if not seals:
         return {}
     enabled = len(await tx.all(rows.ENABLED, of_repo=repo_id))
-    counted = {row[0]: row[1:] for row in await tx.all(rows.ROLLUPS, of_repo=repo_id, seals=list(seals))}
+    totals = {row[0]: row[1:] for row in await tx.all(rows.ROLLUPS, of_repo=repo_id, seals=list(seals))}
     reported: dict[str, int] = {}
     if enabled:
         counts = await tx.all(rows.REPORTED_ON, of_repo=repo_id, seals=list(seals))
         reported = dict(map(tuple, counts))
     answer = {}
     for seal in seals:
-        total, passed, failed, pending = counted.get(seal, (0, 0, 0, 0))
+        total, passed, failed, pending = totals.get(seal, (0, 0, 0, 0))
         awaited = enabled - reported.get(seal, 0)
         answer[seal] = Rollup(total=total + awaited, passed=passed, failed=failed, pending=pending + awaited)
     return answer

@@ -118,14 +118,14 @@ async def close(tx: Tx, view: View, number: int, by: int) -> None:
 async def add_label(view: View, number: str, name: str, create: bool) -> Issue:
     """`create`: make the label if the repository lacks it."""
     async with view.write() as tx:
-        await subject.add_named_label(tx, view, _subject(await find(tx, view, number)), name, create)
+        await subject.add_named_label(tx, view, _row_to_subject(await find(tx, view, number)), name, create)
         return await one_to_wire(tx, view, await find(tx, view, number))
 
 
 async def remove_label(view: View, number: str, name: str) -> Issue:
     """Take a label off an issue"""
     async with view.write() as tx:
-        await subject.unlabel(tx, view, _subject(await find(tx, view, number)), [name])
+        await subject.unlabel(tx, view, _row_to_subject(await find(tx, view, number)), [name])
         return await one_to_wire(tx, view, await find(tx, view, number))
 
 
@@ -141,7 +141,7 @@ async def one_to_wire(tx: Tx, view: View, row: Row) -> Issue:
     return (await _to_wire(tx, view, [row]))[0]
 
 
-def _subject(row: Row) -> Subject:
+def _row_to_subject(row: Row) -> Subject:
     return Subject(row[0], rows.ISSUE, row[3], row[5], row[8])
 
 

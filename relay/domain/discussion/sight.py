@@ -25,7 +25,7 @@ def me(view: View) -> str:
 async def find(tx: Tx, view: View, number: int, thread: str) -> ThreadRow:
     """The row of a thread. Raises NotFound for a missing one, somebody else's draft, and a hidden path."""
     row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=number, thread=thread, me=me(view))
-    if row is None or not _sees(view, thread_row := rows.row(row)):
+    if row is None or not _is_visible(view, thread_row := rows.row(row)):
         raise NotFound
     return thread_row
 
@@ -58,14 +58,14 @@ async def audience(tx: Tx, view: View, thread: ThreadRow) -> Audience:
 
 async def announce(tx: Tx, view: View, kind: str, number: int, thread: ThreadRow, **data: Any) -> None:
     """Write the event for those who see the thread. For others the proposal does not change."""
-    heard = await audience(tx, view, thread)
-    if heard == "reader":
+    hearers = await audience(tx, view, thread)
+    if hearers == "reader":
         await subject.touch(tx, view, kind, number, thread=thread.id, **data)
         return
     await view.node.hub.announce(
-        tx, view.repo.id, kind, number=number, audience=heard, thread=thread.id, **data
+        tx, view.repo.id, kind, number=number, audience=hearers, thread=thread.id, **data
     )
 
 
-def _sees(view: View, thread: ThreadRow) -> bool:
+def _is_visible(view: View, thread: ThreadRow) -> bool:
     return view.sees(thread.path) and view.sees(thread.at_path)

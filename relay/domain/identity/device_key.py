@@ -70,12 +70,12 @@ async def register(caller: Caller, proof: DeviceKeyProof) -> DeviceKey:
     Raises Gone, SignatureInvalid or DeviceKeyExists.
     """
     me = caller.me
-    taken, challenge = await _take_challenge(caller, Purpose.REGISTER, proof)
-    if (taken.account, taken.session_id) != (me.account_id, me.session_id):
+    challenge_row, challenge = await _take_challenge(caller, Purpose.REGISTER, proof)
+    if (challenge_row.account, challenge_row.session_id) != (me.account_id, me.session_id):
         raise _no_challenge()
     challenge.check(_decode_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
     async with caller.write() as tx:
-        return to_wire(await _store_key(tx, caller, me.account_id, taken, proof, lasting_caps(me)))
+        return to_wire(await _store_key(tx, caller, me.account_id, challenge_row, proof, lasting_caps(me)))
 
 
 async def page(caller: Caller, query: PageQuery) -> Page[DeviceKey]:
@@ -118,19 +118,19 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
     because the handle is mistyped."""
     _require_allowed(caller)
     pair = pairing.hash_of(proof.pair)
-    taken, challenge = await _take_challenge(caller, Purpose.LOGIN, proof)
+    challenge_row, challenge = await _take_challenge(caller, Purpose.LOGIN, proof)
     challenge.check(_decode_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
     async with caller.read() as tx:
-        account, key = await _find_account_and_key(tx, taken)
-        known_network = await is_known(tx, caller, taken.account)
+        account, key = await _find_account_and_key(tx, challenge_row)
+        known_network = await is_known(tx, caller, challenge_row.account)
     paired = account is not None and key is None and pair is not None
     if account is None:
         if pair is not None:
-            raise _no_account(taken.account)
+            raise _no_account(challenge_row.account)
         _require_sign_up(caller)
         _ACCOUNTS.count(caller.node.limiter, caller.network)
     elif paired:
-        _PAIRING_TRIES.count(caller, taken.account, known_network)
+        _PAIRING_TRIES.count(caller, challenge_row.account, known_network)
     elif key is not None and not key.caps:
         raise Forbidden(
             "this device key came with a script token and signs beside such a token only; sign in with "
@@ -141,27 +141,27 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
         caller.node,
         account_id,
         "device",
-        taken.name or "device",
+        challenge_row.name or "device",
         now_ms() + limits.CLI_SESSION * 1000,
-        bound_key=taken.ed25519,
+        bound_key=challenge_row.ed25519,
         caps=key.caps.split() if key else sessions.USER_CAPS,
     )
-    async with caller.write(f"handle {taken.account}") as tx:
-        account, key = await _find_account_and_key(tx, taken)
+    async with caller.write(f"handle {challenge_row.account}") as tx:
+        account, key = await _find_account_and_key(tx, challenge_row)
         if account is None:
-            account = await account_rules.create_counted(tx, caller, taken.account, account_id)
-            await audit.record(tx, account_id, "account.create", account_id, handle=taken.account)
+            account = await account_rules.create_counted(tx, caller, challenge_row.account, account_id)
+            await audit.record(tx, account_id, "account.create", account_id, handle=challenge_row.account)
         elif account.id != account_id or (key is None and not await pairing.use(tx, account, pair)):
-            raise _handle_taken(taken.account)
+            raise _handle_taken(challenge_row.account)
         if key is None:
-            await _store_key(tx, caller, account.id, taken, proof, sessions.USER_CAPS)
+            await _store_key(tx, caller, account.id, challenge_row, proof, sessions.USER_CAPS)
         else:
             await tx.run(rows.TOUCH, key_id=key.id, used_at=now_ms())
         await plan.write(tx)
         await remember(tx, caller, account.id)
         await audit.record(tx, account.id, "session.start", plan.id, how="device_key", address=caller.address)
     if paired:
-        _PAIRING_TRIES.give_back(caller, taken.account, known_network)
+        _PAIRING_TRIES.give_back(caller, challenge_row.account, known_network)
     return Made(plan.id, account.id, account.handle, plan.token, "", plan.expires_at)
 
 
@@ -252,17 +252,17 @@ async def _take_challenge(
         row = await tx.one(rows.TAKE_CHALLENGE, id=b64u(challenge_id), purpose=purpose.name.lower())
     if row is None:
         raise _no_challenge()
-    taken = rows.challenge_row(row)
-    if taken.expires_at <= now_ms():
+    challenge_row = rows.challenge_row(row)
+    if challenge_row.expires_at <= now_ms():
         raise _no_challenge()
-    return taken, device_grant.Challenge(
+    return challenge_row, device_grant.Challenge(
         purpose=purpose,
         origin=caller.node.config.public_url,
-        account=taken.account,
+        account=challenge_row.account,
         challenge_id=challenge_id,
-        ed25519=taken.ed25519,
-        x25519=taken.x25519,
-        secret=taken.secret,
+        ed25519=challenge_row.ed25519,
+        x25519=challenge_row.x25519,
+        secret=challenge_row.secret,
     )
 
 
@@ -270,19 +270,19 @@ async def _store_key(
     tx: Tx,
     caller: Caller,
     account_id: str,
-    taken: ChallengeRow,
+    challenge_row: ChallengeRow,
     proof: DeviceKeyProof,
     caps: Iterable[str],
 ) -> DeviceKeyRow:
     registration = _decode_bytes(proof.registration, SIGNATURE_BYTES, "/registration")
-    verify_registration(caller.node.config.public_url, account_id, taken.ed25519, registration)
+    verify_registration(caller.node.config.public_url, account_id, challenge_row.ed25519, registration)
     now = now_ms()
     key = DeviceKeyRow(
-        id=key_id(taken.ed25519),
+        id=key_id(challenge_row.ed25519),
         account_id=account_id,
-        ed25519=taken.ed25519,
-        x25519=taken.x25519,
-        name=taken.name,
+        ed25519=challenge_row.ed25519,
+        x25519=challenge_row.x25519,
+        name=challenge_row.name,
         registration=registration,
         caps=" ".join(sorted(caps)),
         created_at=now,
@@ -299,12 +299,14 @@ async def _store_key(
     return key
 
 
-async def _find_account_and_key(tx: Tx, taken: ChallengeRow) -> tuple[AccountRow | None, DeviceKeyRow | None]:
+async def _find_account_and_key(
+    tx: Tx, challenge_row: ChallengeRow
+) -> tuple[AccountRow | None, DeviceKeyRow | None]:
     """The account of the handle, and the key if it belongs to that account. Raises Unauthorized for a revoked
     key."""
-    account_row = await tx.one(accounts.BY_HANDLE, handle=taken.account)
+    account_row = await tx.one(accounts.BY_HANDLE, handle=challenge_row.account)
     account = accounts.row(account_row) if account_row else None
-    key_row = await tx.one(rows.ONE, id=key_id(taken.ed25519))
+    key_row = await tx.one(rows.ONE, id=key_id(challenge_row.ed25519))
     key = rows.row(key_row) if key_row else None
     if key is not None and key.revoked_at is not None:
         raise Unauthorized("this device key was revoked; make a new one: svc login --new-key")

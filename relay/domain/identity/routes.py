@@ -67,7 +67,7 @@ async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
     """A new access token for the refresh cookie, or for {refresh_token} in the body; each works once"""
     config = caller.node.config
     if raw:
-        session = await sessions.refresh(caller, _in_body(raw))
+        session = await sessions.refresh(caller, _parse_body(raw))
         grant = msgspec.structs.replace(session.grant(), refresh_token=session.refresh)
         return Reply(grant)
     token = cookies.value(request, cookies.refresh_name(config))
@@ -119,7 +119,7 @@ async def logout(caller: Caller, request: Request) -> Reply:
     """End this session and the terminals that were signed in from it"""
     if cookies.sent_by_browser(request):
         cookies.require_own_page(caller.node.config, request)
-        if caller.principal is None and _from_a_form(request):  # the page's access token may have expired
+        if caller.principal is None and _is_from_form(request):  # the page's access token may have expired
             return Reply(status=307, headers={"location": auth.LOGOUT_BY_REFRESH.path})
     return await _sign_out(caller, request)
 
@@ -154,17 +154,17 @@ async def _sign_out(caller: Caller, request: Request) -> Reply:
         token = cookies.value(request, cookies.refresh_name(config))
     await sessions.sign_out(caller, token)
     gone = cookies.cleared(config)
-    if _from_a_form(request):
+    if _is_from_form(request):
         return Reply(status=303, headers={"location": "/auth/login"}, cookies=gone)
     return Reply(status=204, cookies=gone)
 
 
-def _from_a_form(request: Request) -> bool:
+def _is_from_form(request: Request) -> bool:
     """Whether a form of our pages sent this, and a person waits for the next page."""
     return (request.headers.get("content-type") or "").startswith(FORM)
 
 
-def _in_body(raw: bytes) -> str:
+def _parse_body(raw: bytes) -> str:
     try:
         return msgspec.json.decode(raw, type=RefreshRequest).refresh_token
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

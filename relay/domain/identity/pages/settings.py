@@ -55,8 +55,8 @@ async def create_token(caller: Caller, request: Request, body: TokenForm) -> Rep
         label = body.label[:LABEL_CHARS]
         return visit.too_late(HERE, label=label, days=str(body.days), access=body.access)
     try:
-        request_body = checked(ScriptTokenRequest(label=body.label, days=body.days, access=body.access))
-        return await _settings(caller, token=await tokens.create(caller, request_body))
+        token_request = checked(ScriptTokenRequest(label=body.label, days=body.days, access=body.access))
+        return await _settings(caller, token=await tokens.create(caller, token_request))
     except SvcError as error:
         return await _settings(caller, body, error)
 
@@ -82,7 +82,7 @@ async def _settings(
     again: bool = False,
     cursor: str | None = None,
 ) -> Reply:
-    listed = await sessions.page(caller, PageQuery(cursor=cursor))
+    session_page = await sessions.page(caller, PageQuery(cursor=cursor))
     return page(
         caller,
         "tokens.html",
@@ -92,6 +92,6 @@ async def _settings(
         note=visit.SENT_TOO_LATE if again else "",
         form=body or TokenForm(),
         made=token,
-        sessions=listed.items,
-        next_cursor=listed.next_cursor,
+        sessions=session_page.items,
+        next_cursor=session_page.next_cursor,
     )
