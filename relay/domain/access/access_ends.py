@@ -20,7 +20,7 @@ KINDS = tuple(sorted(log.ACCESS))
 
 
 async def follow(tx: Tx, events: Sequence[Logged]) -> None:
-    """Delete what accounts without write access have prepared in these repositories, and the stars and
+    """Delete the prepared seals of accounts without write access to these repositories, and the stars and
     watches of accounts that no longer see them."""
     for repo_id in sorted({event.repo_id for event in events if event.repo_id is not None}):
         await tx.run(seals.DROP_UNFINISHABLE, repo_id=repo_id)

@@ -31,9 +31,9 @@ async def page(view: View, query: PageQuery) -> Page[Collaborator]:
 async def set_role(view: View, handle: str, body: RoleChange) -> Collaborator:
     """Change a collaborator's role, or the role of an open invitation"""
     async with view.write() as tx:
-        who, invited = await _found(tx, view, handle)
+        who, invited = await _find_account(tx, view, handle)
         values = {"of_repo": view.repo.id, "who": who}
-        had = await _require_given(tx, view, who)
+        had = await _require_own_role(tx, view, who)
         if invited is not None:
             await tx.run(rows.SET_INVITED_ROLE, of_id=invited[0], new_role=body.role)
             await view.node.hub.announce(
@@ -49,16 +49,16 @@ async def set_role(view: View, handle: str, body: RoleChange) -> Collaborator:
         await view.node.hub.announce(
             tx, view.repo.id, "access.change", audience="owner", account=who, role=role
         )
-        found = await tx.one(rows.COLLABORATOR, **values)
-        if found is None:
+        row = await tx.one(rows.COLLABORATOR, **values)
+        if row is None:
             raise NotFound
-        return _to_wire(found)
+        return _to_wire(row)
 
 
 async def remove(view: View, handle: str) -> None:
     """Remove a collaborator or an invitation; anybody may remove themselves"""
     async with view.write() as tx:
-        who, invited = await _found(tx, view, handle)
+        who, invited = await _find_account(tx, view, handle)
         view.require_author(who)
         if invited is not None:
             await tx.run(rows.END_INVITE, of_id=invited[0], new_state="cancelled")
@@ -66,7 +66,7 @@ async def remove(view: View, handle: str) -> None:
                 tx, view.repo.id, "invite.cancel", audience="owner", invite=invited[0], account=who
             )
             return
-        await _require_given(tx, view, who, remove=True)
+        await _require_own_role(tx, view, who, remove=True)
         await tx.run(rows.REMOVE, of_repo=view.repo.id, who=who)
         role = await through.given(tx, view.repo.id, who)
         about: dict[str, Any] = {"audience": "owner", "account": who}
@@ -76,9 +76,9 @@ async def remove(view: View, handle: str) -> None:
             await view.node.hub.announce(tx, view.repo.id, "access.change", **about, role=role)
 
 
-async def _found(tx: Tx, view: View, handle: str) -> tuple[str, Row | None]:
-    """The account, and its open invitation if it has no role yet. Raises NotFound if it has neither; whoever
-    may not change others is not told who is invited."""
+async def _find_account(tx: Tx, view: View, handle: str) -> tuple[str, Row | None]:
+    """The account id, and the row of its open invitation if it has no role. Raises NotFound if it has
+    neither; only who may change others learns who is invited."""
     if handle.removeprefix("@").lower() in ("me", view.me.handle):
         who = view.me.account_id
     else:
@@ -94,23 +94,23 @@ async def _found(tx: Tx, view: View, handle: str) -> tuple[str, Row | None]:
     return who, invited
 
 
-async def _require_given(tx: Tx, view: View, who: str, remove: bool = False) -> Row | None:
-    """The row of the collaborator, if there is one. Raises ThroughOrganisation for an admin of the
-    organisation, and where a role is to be removed that all its members have."""
-    found = await tx.one(rows.COLLABORATOR, of_repo=view.repo.id, who=who)
-    if found is None or found[5] is None:
-        return found
-    if found[3] == "owner":
+async def _require_own_role(tx: Tx, view: View, who: str, remove: bool = False) -> Row | None:
+    """The row of the collaborator, None if there is none. Raises ThroughOrganisation for an admin of the
+    organisation and, with `remove`, for a role that all its members have."""
+    row = await tx.one(rows.COLLABORATOR, of_repo=view.repo.id, who=who)
+    if row is None or row[5] is None:
+        return row
+    if row[3] == "owner":
         raise ThroughOrganisation(
-            f"@{found[1]} is an admin of {found[5]}, which owns {view.repo.full_name}; that is changed with: "
-            f"svc org member role {found[5]} {found[1]} member"
+            f"@{row[1]} is an admin of {row[5]}, which owns {view.repo.full_name}; that is changed with: "
+            f"svc org member role {row[5]} {row[1]} member"
         )
-    if remove and found[6] is None:
+    if remove and row[6] is None:
         raise ThroughOrganisation(
-            f"@{found[1]} has the role {found[3]} as every member of {found[5]}; that is changed with: "
-            f"svc org edit {found[5]} --base-role none"
+            f"@{row[1]} has the role {row[3]} as every member of {row[5]}; that is changed with: "
+            f"svc org edit {row[5]} --base-role none"
         )
-    return found
+    return row
 
 
 def _to_wire(row: Row) -> Collaborator:

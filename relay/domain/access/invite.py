@@ -52,8 +52,8 @@ async def create(view: View, body: InviteCreate) -> Invite:
     async with view.write(account_name(view.me.account_id)) as tx:
         now = now_ms()
         who, handle = await account_of(tx, body.handle, "/handle")
-        found = await tx.one(repos.ONE, id=view.repo.id, account=who)
-        role = None if found is None else repos.role(found)
+        repo_row = await tx.one(repos.ONE, id=view.repo.id, account=who)
+        role = None if repo_row is None else repos.role(repo_row)
         if role == "owner":
             raise AlreadyCollaborator(
                 f"@{handle} owns {view.repo.full_name} and may do everything there; "
@@ -78,10 +78,10 @@ async def create(view: View, body: InviteCreate) -> Invite:
                 limit=limits.INVITES_A_DAY,
             )
         await require_room(tx, view.repo.id)
-        made = new_id()
+        invite_id = new_id()
         await tx.run(
             rows.ADD_INVITE,
-            id=made,
+            id=invite_id,
             repo_id=view.repo.id,
             account_id=who,
             inviter_id=view.me.account_id,
@@ -91,23 +91,23 @@ async def create(view: View, body: InviteCreate) -> Invite:
             valid_until=now + OFFER_MS,
         )
         await view.node.hub.announce(
-            tx, view.repo.id, "invite.create", audience="owner", invite=made, account=who, role=body.role
+            tx, view.repo.id, "invite.create", audience="owner", invite=invite_id, account=who, role=body.role
         )
-        return await _shown(tx, made)
+        return await _read_invite(tx, invite_id)
 
 
 async def cancel(view: View, invite: str) -> Invite:
     """Cancel an invitation"""
     async with view.write() as tx:
-        found = await tx.one(rows.INVITE, id=invite, now=now_ms())
-        if found is None or found[1] != view.repo.id:
+        row = await tx.one(rows.INVITE, id=invite, now=now_ms())
+        if row is None or row[1] != view.repo.id:
             raise NotFound
-        require_pending(found[10], "invitation")
+        require_pending(row[10], "invitation")
         await tx.run(rows.END_INVITE, of_id=invite, new_state="cancelled")
         await view.node.hub.announce(
-            tx, view.repo.id, "invite.cancel", audience="owner", invite=invite, account=found[4]
+            tx, view.repo.id, "invite.cancel", audience="owner", invite=invite, account=row[4]
         )
-        return await _shown(tx, invite)
+        return await _read_invite(tx, invite)
 
 
 async def accept(caller: Caller, invite: str) -> Invite:
@@ -118,10 +118,10 @@ async def accept(caller: Caller, invite: str) -> Invite:
     repo_id = await _repo_of(caller, invite)
     async with caller.write(repo_name(repo_id)) as tx:
         await caller.recheck(tx)
-        found = await _mine(tx, caller, invite)
+        row = await _find_my_invite(tx, caller, invite)
         await tx.run(rows.END_INVITE, of_id=invite, new_state="accepted")
-        await add_collaborator(tx, caller, repo_id, caller.me.account_id, found[14])
-        return await _shown(tx, invite)
+        await add_collaborator(tx, caller, repo_id, caller.me.account_id, row[14])
+        return await _read_invite(tx, invite)
 
 
 async def decline(caller: Caller, invite: str) -> Invite:
@@ -129,7 +129,7 @@ async def decline(caller: Caller, invite: str) -> Invite:
     repo_id = await _repo_of(caller, invite)
     async with caller.write(repo_name(repo_id)) as tx:
         await caller.recheck(tx)
-        found = await _mine(tx, caller, invite)
+        row = await _find_my_invite(tx, caller, invite)
         await tx.run(rows.END_INVITE, of_id=invite, new_state="declined")
         await caller.node.hub.announce(
             tx,
@@ -138,32 +138,32 @@ async def decline(caller: Caller, invite: str) -> Invite:
             audience="owner",
             invite=invite,
             account=caller.me.account_id,
-            told=found[7],
+            told=row[7],
         )
-        return await _shown(tx, invite)
+        return await _read_invite(tx, invite)
 
 
 async def _repo_of(caller: Caller, invite: str) -> str:
-    found = await caller.node.db.lookup(rows.INVITE, id=invite, now=now_ms())
-    if found is None or found[4] != caller.me.account_id:
+    row = await caller.node.db.lookup(rows.INVITE, id=invite, now=now_ms())
+    if row is None or row[4] != caller.me.account_id:
         raise NotFound
-    return str(found[1])
+    return str(row[1])
 
 
-async def _mine(tx: Tx, caller: Caller, invite: str) -> Row:
-    """The caller's invitation, which waits for an answer."""
-    found = await tx.one(rows.INVITE, id=invite, now=now_ms())
-    if found is None or found[4] != caller.me.account_id:
+async def _find_my_invite(tx: Tx, caller: Caller, invite: str) -> Row:
+    """The row of an open invitation of the caller. Raises NotFound, AlreadyDecided or InviteExpired."""
+    row = await tx.one(rows.INVITE, id=invite, now=now_ms())
+    if row is None or row[4] != caller.me.account_id:
         raise NotFound
-    require_pending(found[10], "invitation")
-    return found
+    require_pending(row[10], "invitation")
+    return row
 
 
-async def _shown(tx: Tx, invite: str) -> Invite:
-    found = await tx.one(rows.INVITE, id=invite, now=now_ms())
-    if found is None:
+async def _read_invite(tx: Tx, invite: str) -> Invite:
+    row = await tx.one(rows.INVITE, id=invite, now=now_ms())
+    if row is None:
         raise NotFound
-    return _to_wire(found)
+    return _to_wire(row)
 
 
 def _to_wire(row: Row) -> Invite:

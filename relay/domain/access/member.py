@@ -43,14 +43,14 @@ async def invites(caller: Caller, org: str, query: PageQuery) -> Page[MemberInvi
     """Open invitations to an organisation, for its admins"""
     async with caller.read() as tx:
         org_id = (await admin_of(tx, caller, org))[0]
-        return await paging.page(tx, rows.INVITES, query, _offer, of_org=org_id, now=now_ms())
+        return await paging.page(tx, rows.INVITES, query, _invite_to_wire, of_org=org_id, now=now_ms())
 
 
 async def my_invites(caller: Caller, query: PageQuery) -> Page[MemberInvite]:
     """Open invitations of the caller to organisations"""
     who = caller.me.account_id
     async with caller.read() as tx:
-        return await paging.page(tx, rows.MY_INVITES, query, _offer, who=who, now=now_ms())
+        return await paging.page(tx, rows.MY_INVITES, query, _invite_to_wire, who=who, now=now_ms())
 
 
 async def invite(caller: Caller, org: str, body: MemberInviteCreate) -> MemberInvite:
@@ -73,15 +73,15 @@ async def invite(caller: Caller, org: str, body: MemberInviteCreate) -> MemberIn
             raise InvitePending(
                 f"@{handle} is invited already; to change the role: svc org member role {org} {handle} ROLE"
             )
-        there = await tx.value(rows.COUNT, of_org=org_id)
-        there += await tx.value(rows.OPEN_INVITES, of_org=org_id, now=now)
-        if there >= limits.MEMBERS:
+        used = await tx.value(rows.COUNT, of_org=org_id)
+        used += await tx.value(rows.OPEN_INVITES, of_org=org_id, now=now)
+        if used >= limits.MEMBERS:
             raise Conflict(f"an organisation has at most {limits.MEMBERS} members; remove one first")
         await caller.count_created(tx, "invitations")
-        made = new_id()
+        invite_id = new_id()
         await tx.run(
             rows.ADD_INVITE,
-            id=made,
+            id=invite_id,
             org_id=org_id,
             account_id=who,
             inviter_id=caller.me.account_id,
@@ -94,7 +94,7 @@ async def invite(caller: Caller, org: str, body: MemberInviteCreate) -> MemberIn
             answered_at=None,
         )
         await _record(tx, caller, "member.invite", org_id, who, role=body.role)
-        return await _shown(tx, made)
+        return await _read_invite(tx, invite_id)
 
 
 async def accept(caller: Caller, invite: str) -> MemberInvite:
@@ -105,17 +105,17 @@ async def accept(caller: Caller, invite: str) -> MemberInvite:
     org_id = await _org_of(caller, invite)
 
     async def act(tx: Tx) -> MemberInvite:
-        found = await _mine(tx, caller, invite)
-        me, role = caller.me.account_id, found[9]
+        row = await _find_my_invite(tx, caller, invite)
+        me, role = caller.me.account_id, row[9]
         await tx.run(rows.END_INVITE, of_id=invite, new_state="accepted")
         if await tx.one(rows.MEMBER, of_org=org_id, who=me) is not None:
-            raise AlreadyMember(f"you are a member of {found[2]} already")
+            raise AlreadyMember(f"you are a member of {row[2]} already")
         await tx.run(rows.ADD, org_id=org_id, account_id=me, role=role, created_at=now_ms())
         if role == "admin":
             await _require_room_for_admin(tx, org_id, me)
         await through.raise_all(tx, org_id, me)
         await _record(tx, caller, "member.join", org_id, me, role=role)
-        return await _shown(tx, invite)
+        return await _read_invite(tx, invite)
 
     return await through.write_all(caller, org_id, act)
 
@@ -125,10 +125,10 @@ async def decline(caller: Caller, invite: str) -> MemberInvite:
     org_id = await _org_of(caller, invite)
     async with caller.write(account_name(org_id)) as tx:
         await caller.recheck(tx)
-        await _mine(tx, caller, invite)
+        await _find_my_invite(tx, caller, invite)
         await tx.run(rows.DECLINE_INVITE, of_id=invite, now=now_ms())
         await _record(tx, caller, "member.decline", org_id, caller.me.account_id)
-        return await _shown(tx, invite)
+        return await _read_invite(tx, invite)
 
 
 async def set_role(caller: Caller, org: str, handle: str, body: MemberChange) -> Member:
@@ -141,13 +141,13 @@ async def set_role(caller: Caller, org: str, handle: str, body: MemberChange) ->
 
     async def act(tx: Tx) -> Member:
         await admin_again(tx, caller, org_id, org)
-        who, found, invited = await _found(tx, caller, org_id, handle)
+        who, membership, invited = await _find_member(tx, caller, org_id, handle)
         if invited is not None:
             await tx.run(rows.SET_INVITED_ROLE, of_id=invited[0], new_role=body.role)
             await _record(tx, caller, "member.change", org_id, who, role=body.role)
             account = actor(*invited[3:6])
             return Member(account=account, role=body.role, created_at=rfc3339(invited[11]), state="pending")
-        if found is not None and found[3] != body.role:
+        if membership is not None and membership[3] != body.role:
             await tx.run(rows.SET_ROLE, of_org=org_id, who=who, new_role=body.role)
             if body.role == "admin":
                 await _require_room_for_admin(tx, org_id, who)
@@ -177,7 +177,7 @@ async def remove(caller: Caller, org: str, handle: str) -> None:
             raise NotFound
         if not _is_me(caller, handle):
             await admin_again(tx, caller, org_id, org)
-        who, _, invited = await _found(tx, caller, org_id, handle)
+        who, _, invited = await _find_member(tx, caller, org_id, handle)
         if invited is not None:
             await tx.run(rows.END_INVITE, of_id=invited[0], new_state="cancelled")
             await _record(tx, caller, "member.cancel", org_id, who)
@@ -194,19 +194,22 @@ def _is_me(caller: Caller, handle: str) -> bool:
     return handle.removeprefix("@").lower() in ("me", caller.me.handle)
 
 
-async def _found(tx: Tx, caller: Caller, org_id: str, handle: str) -> tuple[str, Row | None, Row | None]:
-    """The account, and its membership or its open invitation. Raises NotFound if it has neither."""
+async def _find_member(
+    tx: Tx, caller: Caller, org_id: str, handle: str
+) -> tuple[str, Row | None, Row | None]:
+    """The account id, and the row of its membership or of its open invitation. Raises NotFound if it has
+    neither."""
     if _is_me(caller, handle):
         who = caller.me.account_id
     else:
         who, _ = await account_of(tx, handle, "/handle")
-    found = await tx.one(rows.MEMBER, of_org=org_id, who=who)
+    membership = await tx.one(rows.MEMBER, of_org=org_id, who=who)
     invited = None
-    if found is None:
+    if membership is None:
         invited = await tx.one(rows.OPEN_INVITE, of_org=org_id, who=who, now=now_ms())
         if invited is None:
             raise NotFound
-    return who, found, invited
+    return who, membership, invited
 
 
 async def _require_an_admin(tx: Tx, org_id: str, org: str) -> None:
@@ -224,34 +227,34 @@ async def _require_room_for_admin(tx: Tx, org_id: str, who: str) -> None:
 
 
 async def _org_of(caller: Caller, invite: str) -> str:
-    found = await caller.node.db.lookup(rows.INVITE, id=invite, now=now_ms())
-    if found is None or found[3] != caller.me.account_id:
+    row = await caller.node.db.lookup(rows.INVITE, id=invite, now=now_ms())
+    if row is None or row[3] != caller.me.account_id:
         raise NotFound
-    return str(found[1])
+    return str(row[1])
 
 
-async def _mine(tx: Tx, caller: Caller, invite: str) -> Row:
-    """The caller's invitation, which waits for an answer."""
-    found = await tx.one(rows.INVITE, id=invite, now=now_ms())
-    if found is None or found[3] != caller.me.account_id:
+async def _find_my_invite(tx: Tx, caller: Caller, invite: str) -> Row:
+    """The row of an open invitation of the caller. Raises NotFound, AlreadyDecided or InviteExpired."""
+    row = await tx.one(rows.INVITE, id=invite, now=now_ms())
+    if row is None or row[3] != caller.me.account_id:
         raise NotFound
-    require_pending(found[10], "invitation")
-    return found
+    require_pending(row[10], "invitation")
+    return row
 
 
 async def _record(tx: Tx, caller: Caller, kind: str, org_id: str, who: str, role: str | None = None) -> None:
-    named = {} if role is None else {"role": role}
-    await audit.record(tx, caller.me.account_id, kind, who, account_id=org_id, **named)
+    data = {} if role is None else {"role": role}
+    await audit.record(tx, caller.me.account_id, kind, who, account_id=org_id, **data)
 
 
-async def _shown(tx: Tx, invite: str) -> MemberInvite:
-    found = await tx.one(rows.INVITE, id=invite, now=now_ms())
-    if found is None:
+async def _read_invite(tx: Tx, invite: str) -> MemberInvite:
+    row = await tx.one(rows.INVITE, id=invite, now=now_ms())
+    if row is None:
         raise NotFound
-    return _offer(found)
+    return _invite_to_wire(row)
 
 
-def _offer(row: Row) -> MemberInvite:
+def _invite_to_wire(row: Row) -> MemberInvite:
     return MemberInvite(
         id=row[0],
         organisation=OrganisationName(id=row[1], handle=row[2]),

@@ -39,13 +39,13 @@ async def create(caller: Caller, body: OrganisationCreate) -> Organisation:
         await caller.recheck(tx)
         await require_few(tx, me.account_id)
         await caller.count_created(tx, "organisations")
-        made = await accounts.create(tx, handle, new_account_id(), kind="org")
+        account = await accounts.create(tx, handle, new_account_id(), kind="org")
         now = now_ms()
-        await tx.run(rows.ADD, org_id=made.id, account_id=me.account_id, role="admin", created_at=now)
+        await tx.run(rows.ADD, org_id=account.id, account_id=me.account_id, role="admin", created_at=now)
         await audit.record(
-            tx, me.account_id, "organisation.create", made.id, account_id=made.id, handle=handle
+            tx, me.account_id, "organisation.create", account.id, account_id=account.id, handle=handle
         )
-        return await _shown(tx, caller, made.id)
+        return await _read_organisation(tx, caller, account.id)
 
 
 async def get(caller: Caller, org: str) -> Organisation:
@@ -69,7 +69,7 @@ async def update(caller: Caller, org: str, body: OrganisationChange) -> Organisa
         if body.base_role is not None:
             await set_base(tx, org_id, body.base_role)
             await audit.record(tx, *about, account_id=org_id, base_role=body.base_role)
-        return await _shown(tx, caller, org_id)
+        return await _read_organisation(tx, caller, org_id)
 
     handles = () if handle is None else (f"handle {handle}", f"handle {former}")
     return await write_all(caller, org_id, act, *handles)
@@ -105,25 +105,26 @@ async def delete(caller: Caller, org: str) -> None:
 
 
 async def member_of(tx: Tx, caller: Caller, org: str) -> Row:
-    """The organisation as one of its members sees it: id, handle, role, members, created, base role.
-    NotFound for everybody else."""
+    """The row of an organisation for a member: id, handle, role, members, created, base role. Raises NotFound
+    if the caller is not a member."""
     handle = org.removeprefix("@").lower()
-    found = await tx.one(rows.BY_HANDLE, handle=handle, who=caller.me.account_id)
-    if found is None:
+    row = await tx.one(rows.BY_HANDLE, handle=handle, who=caller.me.account_id)
+    if row is None:
         raise NotFound
-    return found
+    return row
 
 
 async def admin_of(tx: Tx, caller: Caller, org: str) -> Row:
-    """The same for one of its admins; Forbidden for another member."""
-    found = await member_of(tx, caller, org)
-    if found[2] != "admin":
-        raise Forbidden(f"this needs an admin of {found[1]}; to see them: svc org member list {found[1]}")
-    return found
+    """The row of an organisation for an admin, as `member_of`. Raises Forbidden for other members."""
+    row = await member_of(tx, caller, org)
+    if row[2] != "admin":
+        raise Forbidden(f"this needs an admin of {row[1]}; to see them: svc org member list {row[1]}")
+    return row
 
 
 async def admin_again(tx: Tx, caller: Caller, org_id: str, org: str) -> None:
-    """`admin_of` in the transaction of an effect, of the same organisation."""
+    """Check in the transaction of an effect that the caller is an admin and `org` still names this
+    organisation. Raises NotFound or Forbidden."""
     if (await admin_of(tx, caller, org))[0] != org_id:
         raise NotFound
 
@@ -134,11 +135,11 @@ async def require_few(tx: Tx, who: str, new: int = 1) -> None:
         raise Conflict(f"an account is an admin of at most {limits.ORGANISATIONS} organisations")
 
 
-async def _shown(tx: Tx, caller: Caller, org_id: str) -> Organisation:
-    found = await tx.one(rows.BY_ID, of_org=org_id, who=caller.me.account_id)
-    if found is None:
+async def _read_organisation(tx: Tx, caller: Caller, org_id: str) -> Organisation:
+    row = await tx.one(rows.BY_ID, of_org=org_id, who=caller.me.account_id)
+    if row is None:
         raise NotFound
-    return _to_wire(found)
+    return _to_wire(row)
 
 
 def _to_wire(row: Row) -> Organisation:

@@ -34,12 +34,12 @@ _ASKED = Attempts("access_request", limits.ACCESS_REQUESTS_A_DAY, 24 * 3600)
 
 
 def register(node: Node) -> None:
-    """Name who carries requests out; before the node's jobs start."""
+    """Register the job that stores requests. Call it before the node's jobs start."""
 
-    async def keep(data: dict[str, Any]) -> None:
-        await _keep(node, data)
+    async def store(data: dict[str, Any]) -> None:
+        await _store_request(node, data)
 
-    node.jobs.register(KIND, keep)
+    node.jobs.register(KIND, store)
 
 
 async def create(caller: Caller, body: AccessRequestCreate) -> AccessRequested:
@@ -51,14 +51,14 @@ async def create(caller: Caller, body: AccessRequestCreate) -> AccessRequested:
     _ASKED.count(caller.node.limiter, me.account_id)
     owner, _, name = body.repo.lower().partition("/")
     place = {"owner": owner.removeprefix("@"), "name": name}
-    wanted = {**place, "role": body.role, "note": body.note}
+    request = {**place, "role": body.role, "note": body.note}
     async with caller.write() as tx:
         await caller.recheck(tx)
-        seen = await tx.one(repos.BY_NAME, **place, account=me.account_id)
-        held = None if seen is None else repos.role(seen)
+        repo_row = await tx.one(repos.BY_NAME, **place, account=me.account_id)
+        held = None if repo_row is None else repos.role(repo_row)
         if RANK[held] >= RANK[body.role]:
             raise AlreadyCollaborator(f"you have the role {held} in {body.repo} already")
-        await caller.node.jobs.add(tx, KIND, {**wanted, "account": me.account_id})
+        await caller.node.jobs.add(tx, KIND, {**request, "account": me.account_id})
     return AccessRequested()
 
 
@@ -74,51 +74,51 @@ async def grant(caller: Caller, request_id: str, body: AccessGrant) -> AccessReq
     The account gets the role it asked for, or `role`; the owner decides.
     """
     async with caller.write(repo_name(await _repo_of(caller, request_id))) as tx:
-        found = await _mine(tx, caller, request_id)
-        who, role, repo_id = found[1], body.role or found[4], found[8]
+        row = await _find_open_request(tx, caller, request_id)
+        who, role, repo_id = row[1], body.role or row[4], row[8]
         await tx.run(rows.END_REQUEST, of_id=request_id, new_state="granted")
         collaborator = await tx.one(rows.COLLABORATOR, of_repo=repo_id, who=who)
         if collaborator is None:
-            await add_collaborator(tx, caller, repo_id, who, role, asked=True)
+            await add_collaborator(tx, caller, repo_id, who, role, on_request=True)
         elif body.role is not None or RANK[role] > RANK[collaborator[3]]:  # less only if the owner says so
             await tx.run(rows.SET_ROLE, of_repo=repo_id, who=who, new_role=role)
             await caller.node.hub.announce(
                 tx, repo_id, "access.change", audience="owner", account=who, role=role, asked=True
             )
-        return _to_wire((*found[:6], "granted", *found[7:]))
+        return _to_wire((*row[:6], "granted", *row[7:]))
 
 
 async def decline(caller: Caller, request_id: str) -> AccessRequest:
     """Decline a request"""
     async with caller.write(repo_name(await _repo_of(caller, request_id))) as tx:
-        found = await _mine(tx, caller, request_id)
+        row = await _find_open_request(tx, caller, request_id)
         await tx.run(rows.END_REQUEST, of_id=request_id, new_state="declined")
         await caller.node.hub.announce(
-            tx, found[8], "access.decline", audience="owner", request=request_id, account=found[1]
+            tx, row[8], "access.decline", audience="owner", request=request_id, account=row[1]
         )
-        return _to_wire((*found[:6], "declined", *found[7:]))
+        return _to_wire((*row[:6], "declined", *row[7:]))
 
 
-async def _keep(node: Node, data: dict[str, Any]) -> None:
-    """Write the request down, if there is such a repository and the account has no such role in it."""
+async def _store_request(node: Node, data: dict[str, Any]) -> None:
+    """Store the request if the repository exists, has room for it, and the account's role is lower."""
     who = {"account": data["account"]}
-    found = await node.db.lookup(repos.ANY_BY_NAME, owner=data["owner"], name=data["name"], **who)
-    if found is None:
+    repo_row = await node.db.lookup(repos.ANY_BY_NAME, owner=data["owner"], name=data["name"], **who)
+    if repo_row is None:
         return
-    repo = repos.row(found)
+    repo = repos.row(repo_row)
     async with node.db.write(repo_name(repo.id)) as tx:
-        now = await tx.one(repos.ONE, id=repo.id, **who)
-        if now is None or repos.row(now).state not in ("active", "archived"):
+        current = await tx.one(repos.ONE, id=repo.id, **who)
+        if current is None or repos.row(current).state not in ("active", "archived"):
             return
-        if RANK[repos.role(now)] >= RANK[data["role"]]:
+        if RANK[repos.role(current)] >= RANK[data["role"]]:
             return
         if await tx.value(rows.OPEN_REQUESTS, of_repo=repo.id) >= limits.OPEN_ACCESS_REQUESTS:
             return
         await tx.run(rows.DROP_REQUEST, of_repo=repo.id, who=data["account"])
-        made = new_id()
+        request_id = new_id()
         await tx.run(
             rows.ADD_REQUEST,
-            id=made,
+            id=request_id,
             repo_id=repo.id,
             account_id=data["account"],
             role=data["role"],
@@ -132,34 +132,36 @@ async def _keep(node: Node, data: dict[str, Any]) -> None:
             "access.request",
             audience="owner",
             author=Author(data["account"]),
-            request=made,
+            request=request_id,
             account=data["account"],
-            account_id=repos.row(now).owner_id,  # whose inbox it reaches
+            account_id=repos.row(current).owner_id,  # whose inbox it reaches
             role=data["role"],
         )
 
 
 async def _repo_of(caller: Caller, request: str) -> str:
-    """The repository of a request that the caller decides on: NotFound for everybody but its owner."""
-    found = await caller.node.db.lookup(rows.REQUEST, id=request)
-    if found is None:
+    """The id of the repository that a request is about. Raises NotFound unless the caller owns it."""
+    row = await caller.node.db.lookup(rows.REQUEST, id=request)
+    if row is None:
         raise NotFound
-    owned = await caller.node.db.lookup(repos.VISIBLE, id=found[8], account=caller.me.account_id)
+    owned = await caller.node.db.lookup(repos.VISIBLE, id=row[8], account=caller.me.account_id)
     if owned is None or caller.role_of(owned) != "owner":
         raise NotFound
-    return str(found[8])
+    return str(row[8])
 
 
-async def _mine(tx: Tx, caller: Caller, request: str) -> Row:
-    found = await tx.one(rows.REQUEST, id=request)
-    if found is None:
+async def _find_open_request(tx: Tx, caller: Caller, request: str) -> Row:
+    """The row of a request. Raises NotFound unless the caller owns the repository, AlreadyDecided if it is
+    not open."""
+    row = await tx.one(rows.REQUEST, id=request)
+    if row is None:
         raise NotFound
-    owned = await caller.recheck(tx, found[8])
+    owned = await caller.recheck(tx, row[8])
     if owned[0] is None or caller.role_of(owned) != "owner":
         raise NotFound
-    if found[6] != "pending":
-        raise AlreadyDecided(f"this request was {found[6]} before")
-    return found
+    if row[6] != "pending":
+        raise AlreadyDecided(f"this request was {row[6]} before")
+    return row
 
 
 def _to_wire(row: Row | tuple[Any, ...]) -> AccessRequest:

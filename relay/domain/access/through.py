@@ -28,13 +28,14 @@ class _Moved(Exception):
 
 
 async def write_all(caller: Caller, org_id: str, act: Callable[[Tx], Awaitable[T]], *names: str) -> T:
-    """`act` in a transaction that locks the organisation, all its repositories, and `names`."""
+    """Run `act` in a transaction that locks the organisation, all its repositories, and `names`. Raises
+    Conflict if the organisation gets repositories in every one of TRIES attempts."""
     for _ in range(TRIES):
         async with caller.read() as tx:
-            known = {str(row[0]) for row in await tx.all(rows.OWNED, of_org=org_id)}
+            locked = {str(row[0]) for row in await tx.all(rows.OWNED, of_org=org_id)}
         with contextlib.suppress(_Moved):
-            async with caller.write(account_name(org_id), *map(repo_name, known), *names) as tx:
-                if not {str(row[0]) for row in await tx.all(rows.OWNED, of_org=org_id)} <= known:
+            async with caller.write(account_name(org_id), *map(repo_name, locked), *names) as tx:
+                if not {str(row[0]) for row in await tx.all(rows.OWNED, of_org=org_id)} <= locked:
                     raise _Moved
                 await caller.recheck(tx)
                 return await act(tx)
@@ -42,10 +43,10 @@ async def write_all(caller: Caller, org_id: str, act: Callable[[Tx], Awaitable[T
 
 
 async def raise_all(tx: Tx, org_id: str, who: str) -> None:
-    """The account becomes an admin or a member: what it has by that in every repository."""
+    """Give a new admin or member the roles of that position in all repositories of the organisation."""
     values = {"of_org": org_id, "who": who}
     before = {row[0]: row[1] for row in await tx.all(roles.ROLES, **values)}
-    await _run(tx, roles.RAISE, **values, now=now_ms())
+    await _run_all(tx, roles.RAISE, **values, now=now_ms())
     for repo_id, role, *_ in await tx.all(roles.ROLES, **values):
         if role != before.get(repo_id):
             kind = "access.change" if repo_id in before else "access.grant"
@@ -53,12 +54,11 @@ async def raise_all(tx: Tx, org_id: str, who: str) -> None:
 
 
 async def lower_all(tx: Tx, org_id: str, who: str) -> None:
-    """The account is not an admin any more: it keeps the roles that were given to it, and what all members
-    have."""
+    """Take the roles of an admin from a member, who keeps roles of its own and the base role."""
     values = {"of_org": org_id, "who": who}
     before = [row for row in await tx.all(roles.ROLES, **values) if row[2] is not None]
-    await _run(tx, roles.LOWER, **values)
-    await _run(tx, roles.RAISE, **values, now=now_ms())
+    await _run_all(tx, roles.LOWER, **values)
+    await _run_all(tx, roles.RAISE, **values, now=now_ms())
     after = {row[0]: row[1] for row in await tx.all(roles.ROLES, **values)}
     for repo_id, *_ in before:
         kind = "access.change" if repo_id in after else "access.remove"
@@ -66,20 +66,21 @@ async def lower_all(tx: Tx, org_id: str, who: str) -> None:
 
 
 async def set_base(tx: Tx, org_id: str, role: str) -> None:
-    """What all members of the organisation have in everything that it owns; none: what is given to them."""
-    there = await tx.value(rows.COUNT, of_org=org_id) * await tx.value(rows.OWNED_COUNT, of_org=org_id)
-    if role != "none" and there > limits.BASE_ROLES:
+    """Set the base role of an organisation; "none" removes it. Raises Conflict if members times repositories
+    are too many."""
+    rows_needed = await tx.value(rows.COUNT, of_org=org_id) * await tx.value(rows.OWNED_COUNT, of_org=org_id)
+    if role != "none" and rows_needed > limits.BASE_ROLES:
         raise Conflict(
             f"members times repositories are more than {limits.BASE_ROLES} here, too many for a role of all "
             "members; give roles in its repositories instead"
         )
     before = {(row[0], row[1]): row[2:] for row in await tx.all(roles.HELD, of_org=org_id)}
-    await _run(tx, roles.LOWER_ALL, of_org=org_id)
+    await _run_all(tx, roles.LOWER_ALL, of_org=org_id)
     if role == "none":
         await tx.run(rows.DROP_BASE, of_org=org_id)
     else:
         await tx.run(rows.SET_BASE, org_id=org_id, role=role)
-    await _run(tx, roles.RAISE_ALL, of_org=org_id, now=now_ms())
+    await _run_all(tx, roles.RAISE_ALL, of_org=org_id, now=now_ms())
     after = {(row[0], row[1]): row[2:] for row in await tx.all(roles.HELD, of_org=org_id)}
     for repo_id, who in sorted(before.keys() | after.keys()):
         had, given = before.get((repo_id, who)) or (after[repo_id, who][1],) * 2
@@ -90,33 +91,33 @@ async def set_base(tx: Tx, org_id: str, role: str) -> None:
 
 
 async def given(tx: Tx, repo_id: str, who: str) -> str | None:
-    """What was given to an account in a repository has changed: its row of collaborators says it, or is gone.
-    What it has as a member outranks that. Returns the role that it has now."""
+    """Work out the role of an account again, after its row of collaborators was changed or deleted. Its role
+    as a member counts if it is higher. Returns the role that it has now."""
     values = {"of_repo": repo_id, "who": who}
     await tx.run(roles.NOT_BY_ORG, **values)
-    await _run(tx, roles.LIFT, **values, now=now_ms())
-    found = await tx.one(access.COLLABORATOR, **values)
-    return found[3] if found else None
+    await _run_all(tx, roles.LIFT, **values, now=now_ms())
+    row = await tx.one(access.COLLABORATOR, **values)
+    return row[3] if row else None
 
 
 async def drop_all(tx: Tx, org_id: str, who: str) -> None:
-    """The account is not a member any more: it loses every role, invitation and request in the organisation's
-    repositories, those that were given to it too."""
+    """Remove every role, invitation and request of a former member in the organisation's repositories,
+    including roles of its own."""
     values = {"of_org": org_id, "who": who}
     before = await tx.all(roles.ROLES, **values)
-    await _run(tx, roles.DROP, **values)
+    await _run_all(tx, roles.DROP, **values)
     for repo_id, *_ in before:
         await _announce(tx, repo_id, "access.remove", who, None)
 
 
 async def enter(tx: Tx, repo_id: str) -> None:
-    """The repository has a new owner: if that is an organisation, its members get their roles."""
-    await _run(tx, roles.ENTER, of_repo=repo_id, now=now_ms())
+    """Give the members of the repository's new owner their roles, if it is an organisation."""
+    await _run_all(tx, roles.ENTER, of_repo=repo_id, now=now_ms())
 
 
 async def leave(tx: Tx, repo_id: str) -> None:
-    """The repository gets another owner. Whoever was given a role keeps it."""
-    await _run(tx, roles.LEAVE, of_repo=repo_id)
+    """Remove the roles by the organisation that gives the repository away; roles of their own stay."""
+    await _run_all(tx, roles.LEAVE, of_repo=repo_id)
 
 
 async def is_admin(tx: Tx, org_id: str, who: str) -> bool:
@@ -128,9 +129,9 @@ async def acts_for(tx: Tx, owner_id: str, who: str) -> bool:
     return owner_id == who or await is_admin(tx, owner_id, who)
 
 
-async def _run(tx: Tx, statements: Sequence[Any], **values: Any) -> None:
-    for one in statements:
-        await tx.run(one, **values)
+async def _run_all(tx: Tx, statements: Sequence[Any], **values: Any) -> None:
+    for statement in statements:
+        await tx.run(statement, **values)
 
 
 async def _announce(tx: Tx, repo_id: str, kind: str, who: str, role: str | None) -> None:

@@ -50,11 +50,11 @@ async def create(view: View, body: TransferCreate) -> Transfer:
         if who == view.repo.owner_id:
             raise Conflict(f"@{handle} owns {view.repo.full_name} already")
         await tx.run(rows.EXPIRE_TRANSFER, of_repo=view.repo.id, now=now)
-        made = new_id()
+        transfer_id = new_id()
         try:
             await tx.run(
                 rows.ADD_TRANSFER,
-                id=made,
+                id=transfer_id,
                 repo_id=view.repo.id,
                 sender_id=view.me.account_id,
                 account_id=who,
@@ -67,9 +67,9 @@ async def create(view: View, body: TransferCreate) -> Transfer:
                 f"{view.repo.full_name} has an open transfer; see: svc repo transfer-list"
             ) from None
         await view.node.hub.announce(
-            tx, view.repo.id, "transfer.create", audience="owner", transfer=made, account=who
+            tx, view.repo.id, "transfer.create", audience="owner", transfer=transfer_id, account=who
         )
-        return await _shown(tx, made)
+        return await _read_transfer(tx, transfer_id)
 
 
 async def accept(caller: Caller, transfer: str) -> Transfer:
@@ -78,19 +78,19 @@ async def accept(caller: Caller, transfer: str) -> Transfer:
     Or their organisation does. A person who was the owner keeps the role admin. The old address leads here
     for 90 days; webhooks are switched off. NameTaken, QuotaExceeded: the transfer stays open.
     """
-    known = await _known(caller, transfer)
+    before = await _find_my_transfer(caller, transfer)
     async with caller.write(
-        repo_name(known[1]), account_name(known[4]), account_name(known[13])
+        repo_name(before[1]), account_name(before[4]), account_name(before[13])
     ) as tx:  # whose names are taken and reserved, and whose quotas count
         await caller.recheck(tx)
-        found = await _open(tx, transfer)
-        if not await acts_for(tx, found[4], caller.me.account_id):
+        row = await _find_pending(tx, transfer)
+        if not await acts_for(tx, row[4], caller.me.account_id):
             raise NotFound
-        row = await tx.one(repos.ONE, id=found[1], account=caller.me.account_id)
-        if row is None or found[5] is None or found[13] != known[13]:
+        repo_row = await tx.one(repos.ONE, id=row[1], account=caller.me.account_id)
+        if repo_row is None or row[5] is None or row[13] != before[13]:
             raise NotFound
-        old = repos.row(row)
-        await _move(tx, caller, old, found[4], found[5])
+        old = repos.row(repo_row)
+        await _change_owner(tx, caller, old, row[4], row[5])
         await tx.run(rows.END_TRANSFER, of_id=transfer, new_state="accepted")
         await caller.node.hub.announce(
             tx,
@@ -98,10 +98,10 @@ async def accept(caller: Caller, transfer: str) -> Transfer:
             "repo.transfer",
             audience="reader",
             transfer=transfer,
-            account=found[4],
+            account=row[4],
             sender=old.owner_id,
         )
-        return await _shown(tx, transfer)
+        return await _read_transfer(tx, transfer)
 
 
 async def decline(caller: Caller, transfer: str) -> Transfer:
@@ -109,7 +109,7 @@ async def decline(caller: Caller, transfer: str) -> Transfer:
 
     For the new owner, who does not want it.
     """
-    return await _end(caller, transfer, (4,), "declined", "transfer.decline")
+    return await _end_transfer(caller, transfer, (4,), "declined", "transfer.decline")
 
 
 async def cancel(caller: Caller, transfer: str) -> Transfer:
@@ -117,26 +117,29 @@ async def cancel(caller: Caller, transfer: str) -> Transfer:
 
     For whoever offered the repository, or owns it.
     """
-    return await _end(caller, transfer, (7, 13), "cancelled", "transfer.cancel")
+    return await _end_transfer(caller, transfer, (7, 13), "cancelled", "transfer.cancel")
 
 
-async def _end(caller: Caller, transfer: str, whose: tuple[int, ...], state: str, kind: str) -> Transfer:
-    known = await _known(caller, transfer)
-    owners = [account_name(known[one]) for one in whose]  # who is an admin of these stays so meanwhile
-    async with caller.write(repo_name(known[1]), *owners) as tx:
+async def _end_transfer(
+    caller: Caller, transfer: str, whose: tuple[int, ...], state: str, kind: str
+) -> Transfer:
+    """End an open transfer. `whose`: columns of its row with the accounts that may end it."""
+    before = await _find_my_transfer(caller, transfer)
+    owners = [account_name(before[index]) for index in whose]  # who is an admin of these stays so meanwhile
+    async with caller.write(repo_name(before[1]), *owners) as tx:
         await caller.recheck(tx)
-        found = await _open(tx, transfer)
-        if not await _acts_for_one(tx, [found[one] for one in whose], caller.me.account_id):
+        row = await _find_pending(tx, transfer)
+        if not await _acts_for_any(tx, [row[index] for index in whose], caller.me.account_id):
             raise NotFound
         await tx.run(rows.END_TRANSFER, of_id=transfer, new_state=state)
         await caller.node.hub.announce(
-            tx, found[1], kind, audience="owner", transfer=transfer, account=found[4], told=found[7]
+            tx, row[1], kind, audience="owner", transfer=transfer, account=row[4], told=row[7]
         )
-        return await _shown(tx, transfer)
+        return await _read_transfer(tx, transfer)
 
 
-async def _move(tx: Tx, caller: Caller, old: RepoRow, new: str, handle: str) -> None:
-    """Make `new`, whose handle it is, the owner."""
+async def _change_owner(tx: Tx, caller: Caller, old: RepoRow, new: str, handle: str) -> None:
+    """Make the account `new`, which has this handle, the owner. Raises NameTaken or QuotaExceeded."""
     now = now_ms()
     holder = await tx.value(repos.ALIAS_OF, owner=handle, name=old.name, now=now)
     if holder is not None and holder != old.id:
@@ -163,33 +166,35 @@ async def _move(tx: Tx, caller: Caller, old: RepoRow, new: str, handle: str) -> 
     await tx.run(repos.ALIAS_INSERT, owner=old.owner, name=old.name, repo_id=old.id, expires_at=until)
 
 
-async def _known(caller: Caller, transfer: str) -> Row:
-    """The transfer, of whoever takes part in it; NotFound for everybody else."""
+async def _find_my_transfer(caller: Caller, transfer: str) -> Row:
+    """The row of a transfer. Raises NotFound unless the caller acts for the sender, the old or the new
+    owner."""
     async with caller.read() as tx:
-        found = await tx.one(rows.TRANSFER, id=transfer, now=now_ms())
+        row = await tx.one(rows.TRANSFER, id=transfer, now=now_ms())
         me = caller.me.account_id
-        if found is None or not await _acts_for_one(tx, (found[4], found[7], found[13]), me):
+        if row is None or not await _acts_for_any(tx, (row[4], row[7], row[13]), me):
             raise NotFound
-    return found
+    return row
 
 
-async def _acts_for_one(tx: Tx, owners: Sequence[str], who: str) -> bool:
-    return any([await acts_for(tx, one, who) for one in owners])
+async def _acts_for_any(tx: Tx, owners: Sequence[str], who: str) -> bool:
+    return any([await acts_for(tx, owner, who) for owner in owners])
 
 
-async def _open(tx: Tx, transfer: str) -> Row:
-    found = await tx.one(rows.TRANSFER, id=transfer, now=now_ms())
-    if found is None:
+async def _find_pending(tx: Tx, transfer: str) -> Row:
+    """The row of an open transfer. Raises NotFound, AlreadyDecided or InviteExpired."""
+    row = await tx.one(rows.TRANSFER, id=transfer, now=now_ms())
+    if row is None:
         raise NotFound
-    require_pending(found[10], "transfer")
-    return found
+    require_pending(row[10], "transfer")
+    return row
 
 
-async def _shown(tx: Tx, transfer: str) -> Transfer:
-    found = await tx.one(rows.TRANSFER, id=transfer, now=now_ms())
-    if found is None:
+async def _read_transfer(tx: Tx, transfer: str) -> Transfer:
+    row = await tx.one(rows.TRANSFER, id=transfer, now=now_ms())
+    if row is None:
         raise NotFound
-    return _to_wire(found)
+    return _to_wire(row)
 
 
 def _to_wire(row: Row) -> Transfer:

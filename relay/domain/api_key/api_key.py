@@ -42,7 +42,7 @@ _NEW = Attempts("api_key.account", 60, 3600)
 
 async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[ApiKey]:
     """The caller's API keys, newest first; revoked ones stay for 90 days"""
-    account = _own(caller, user_id)
+    account = _require_own(caller, user_id)
     async with caller.read() as tx:
         return await paging.page(
             tx, rows.PAGE, query, lambda row: _to_wire(api_key_row(row)), of_account=account
@@ -51,12 +51,12 @@ async def page(caller: Caller, user_id: str, query: PageQuery) -> Page[ApiKey]:
 
 async def create(caller: Caller, user_id: str, body: ApiKeyCreate) -> ApiKeySecret:
     """Create an API key; its secret is shown only once"""
-    account, now = _own(caller, user_id), now_ms()
+    account, now = _require_own(caller, user_id), now_ms()
     expires_at = None if body.expires_at is None else int(body.expires_at.timestamp() * 1000)
     if expires_at is not None and expires_at <= now:
         raise Invalid("a key ends in the future, or never", pointer="/expires_at")
     _NEW.count(caller.node.limiter, account)
-    secret, key_id = _secret(), new_id()
+    secret, key_id = _new_secret(), new_id()
     async with caller.write() as tx:
         await tx.run(rows.FORGET, of_account=account, before=now - REVOKED_STAYS)
         if await tx.value(rows.COUNT, of_account=account) >= limits.API_KEYS:
@@ -79,19 +79,19 @@ async def create(caller: Caller, user_id: str, body: ApiKeyCreate) -> ApiKeySecr
             revoked_at=None,
         )
         await audit.record(tx, account, "api_key.create", key_id, name=body.name, address=caller.address)
-        return await _with_secret(tx, account, key_id, secret)
+        return await _read_with_secret(tx, account, key_id, secret)
 
 
 async def get(caller: Caller, user_id: str, key_id: str) -> ApiKey:
     """One API key of the caller"""
-    account = _own(caller, user_id)
+    account = _require_own(caller, user_id)
     async with caller.read() as tx:
         return _to_wire(await _find(tx, account, key_id))
 
 
 async def revoke(caller: Caller, user_id: str, key_id: str) -> None:
     """Revoke an API key for ever; a repeated request changes nothing"""
-    account = _own(caller, user_id)
+    account = _require_own(caller, user_id)
     async with caller.write() as tx:
         key = await _find(tx, account, key_id)
         if key.revoked_at is None:
@@ -101,7 +101,7 @@ async def revoke(caller: Caller, user_id: str, key_id: str) -> None:
 
 async def rotate(caller: Caller, user_id: str, key_id: str, body: ApiKeyRotate) -> ApiKeySecret:
     """Give an API key a new secret; the one before stays valid for the overlap"""
-    account, now, secret = _own(caller, user_id), now_ms(), _secret()
+    account, now, secret = _require_own(caller, user_id), now_ms(), _new_secret()
     _NEW.count(caller.node.limiter, account)
     async with caller.write() as tx:
         key = await _find(tx, account, key_id)
@@ -118,7 +118,7 @@ async def rotate(caller: Caller, user_id: str, key_id: str, body: ApiKeyRotate) 
             new_prefix=secret[:SHOWN_CHARS],
         )
         await audit.record(tx, account, "api_key.rotate", key_id, address=caller.address)
-        return await _with_secret(tx, account, key_id, secret)
+        return await _read_with_secret(tx, account, key_id, secret)
 
 
 async def validate(caller: Caller, body: ApiKeyCheck) -> ApiKeyVerdict:
@@ -141,7 +141,7 @@ async def validate(caller: Caller, body: ApiKeyCheck) -> ApiKeyVerdict:
     )
 
 
-def _own(caller: Caller, user_id: str) -> str:
+def _require_own(caller: Caller, user_id: str) -> str:
     """The caller's account id. Raises NotFound if `user_id` is another one."""
     if user_id != caller.me.account_id:
         raise NotFound
@@ -155,12 +155,12 @@ async def _find(tx: Tx, account: str, key_id: str) -> ApiKeyRow:
     return api_key_row(row)
 
 
-async def _with_secret(tx: Tx, account: str, key_id: str, secret: str) -> ApiKeySecret:
+async def _read_with_secret(tx: Tx, account: str, key_id: str, secret: str) -> ApiKeySecret:
     key = _to_wire(await _find(tx, account, key_id))
     return ApiKeySecret(**msgspec.structs.asdict(key), secret=secret)
 
 
-def _secret() -> str:
+def _new_secret() -> str:
     return PREFIX + b64u(secrets.token_bytes(SECRET_BYTES))
 
 

@@ -37,32 +37,32 @@ async def page(caller: Caller, query: InboxQuery) -> Page[InboxItem]:
     Without what is done, unless `all`. Invitations to organisations are among them while they wait, and for
     who invited once they are declined.
     """
-    wanted: dict[str, Any] = {} if query.reason is None else {"reason": query.reason}
-    left = frozenset() if query.all else frozenset({"open"})
-    mine = rows.page(frozenset({*left, *wanted}))
+    filters: dict[str, Any] = {} if query.reason is None else {"reason": query.reason}
+    open_only = frozenset() if query.all else frozenset({"open"})
+    mine = rows.page(frozenset({*open_only, *filters}))
     lists: list[tuple[Keyset, Callable[[Row], InboxItem]]] = [(mine, _to_wire)]
     if query.reason in (None, "invited"):
-        lists += [(offers.page(left), _offer), (offers.answers(left), _answer)]
+        lists += [(offers.page(open_only), _offer_to_wire), (offers.answers(open_only), _answer_to_wire)]
     size = page_size(query.limit)
     values = {"account": caller.me.account_id, "current": now_ms(), "limit": size + 1}
-    found: list[tuple[tuple[Any, ...], InboxItem]] = []
+    entries: list[tuple[tuple[Any, ...], InboxItem]] = []
     async with caller.read() as tx:
         for keyset, to_wire in lists:
-            of = {**values, **(wanted if keyset is mine else {})}
+            of = {**values, **(filters if keyset is mine else {})}
             if query.cursor is None:
-                some = await tx.all(keyset.first, **of)
+                page_rows = await tx.all(keyset.first, **of)
             else:
                 after = dict(zip(keyset.names, Cursor.read(query.cursor, *keyset.blank), strict=True))
-                some = await tx.all(keyset.next, **of, **after)
-            found += [(keyset.key(row), to_wire(row)) for row in some]
-    found.sort(key=itemgetter(0), reverse=True)
-    more = len(found) > size
-    items = [item for _, item in found[:size]]
-    return Page(items=items, next_cursor=Cursor.write(*found[size - 1][0]) if more else None)
+                page_rows = await tx.all(keyset.next, **of, **after)
+            entries += [(keyset.key(row), to_wire(row)) for row in page_rows]
+    entries.sort(key=itemgetter(0), reverse=True)
+    more = len(entries) > size
+    items = [item for _, item in entries[:size]]
+    return Page(items=items, next_cursor=Cursor.write(*entries[size - 1][0]) if more else None)
 
 
 class _Marking(NamedTuple):
-    """How one row is read and marked."""
+    """Statements and parameters that read and mark one row."""
 
     one: Any
     mark: Any
@@ -75,27 +75,27 @@ async def update(caller: Caller, item: str, body: InboxState) -> InboxItem:
 
     Raises NotFound if its subject is hidden by now.
     """
-    marking = _marking(caller, item)
+    marking = _marking_of(caller, item)
     if marking is None:
         raise NotFound
     async with caller.write() as tx:
         await caller.recheck(tx)
         if not await _mark(tx, marking, body):
             raise NotFound
-        found = await tx.one(marking.one, **marking.about)
-        if found is None:
+        row = await tx.one(marking.one, **marking.about)
+        if row is None:
             raise NotFound
-        return marking.to_wire(found)
+        return marking.to_wire(row)
 
 
-def _marking(caller: Caller, item: str) -> _Marking | None:
-    """How the row with this id is marked; None if there can be no such row."""
+def _marking_of(caller: Caller, item: str) -> _Marking | None:
+    """The statements for the row with this id; None if no row has such an id."""
     about_id, _, digits = item.rpartition(".")
     me = {"account": caller.me.account_id, "current": now_ms()}
     if digits == ORG:
-        return _Marking(offers.ONE, offers.MARK, _offer, {**me, "of_org": about_id})
+        return _Marking(offers.ONE, offers.MARK, _offer_to_wire, {**me, "of_org": about_id})
     if digits == DECLINED:
-        return _Marking(offers.ANSWER, offers.MARK_ANSWER, _answer, {**me, "of_invite": about_id})
+        return _Marking(offers.ANSWER, offers.MARK_ANSWER, _answer_to_wire, {**me, "of_invite": about_id})
     number = whole_number(digits)
     if number is None or str(number) != digits:
         return None
@@ -119,8 +119,8 @@ async def update_all(caller: Caller, body: InboxMarks) -> InboxChanged:
     async with caller.write() as tx:
         await caller.recheck(tx)
         if body.ids is not None:
-            wanted = [_marking(caller, item) for item in dict.fromkeys(body.ids)]
-            marked = [await _mark(tx, marking, body) for marking in wanted if marking is not None]
+            markings = [_marking_of(caller, item) for item in dict.fromkeys(body.ids)]
+            marked = [await _mark(tx, marking, body) for marking in markings if marking is not None]
             return InboxChanged(changed=sum(marked))
         changed = await tx.run(rows.MARK_ALL, account=me, **marks)
         changed += await tx.run(offers.MARK_ALL, account=me, current=now_ms(), **marks)
@@ -153,15 +153,15 @@ def _to_wire(row: Row) -> InboxItem:
     )
 
 
-def _offer(row: Row) -> InboxItem:
-    return _of_org(row, ORG, "invite.create")
+def _offer_to_wire(row: Row) -> InboxItem:
+    return _org_row_to_wire(row, ORG, "invite.create")
 
 
-def _answer(row: Row) -> InboxItem:
-    return _of_org(row, DECLINED, "invite.decline")
+def _answer_to_wire(row: Row) -> InboxItem:
+    return _org_row_to_wire(row, DECLINED, "invite.decline")
 
 
-def _of_org(row: Row, suffix: str, event: str) -> InboxItem:
+def _org_row_to_wire(row: Row, suffix: str, event: str) -> InboxItem:
     about_id, _, unread, done, updated, handle, *who = row
     return InboxItem(
         id=f"{about_id}.{suffix}",

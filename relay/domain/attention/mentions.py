@@ -12,18 +12,19 @@ _NAMED = re.compile(rf"(?<![\w@/.`-])@([A-Za-z0-9](?:[A-Za-z0-9._-]{{0,{HANDLE_C
 
 def mentioned(text: str) -> list[str]:
     """The first MENTIONS handles that occur as @HANDLE outside of code, in lower case."""
-    found: dict[str, None] = {}
+    handles: dict[str, None] = {}
     if "@" not in text:
         return []
     for match in _NAMED.finditer(_CODE.sub(" ", text)):
-        found[match[1].rstrip("._-").lower()] = None
-        if len(found) >= MENTIONS:
+        handles[match[1].rstrip("._-").lower()] = None
+        if len(handles) >= MENTIONS:
             break
-    return list(found)
+    return list(handles)
 
 
 def added(before: str, after: str) -> dict[str, list[str]]:
-    """What the event of an edit says of mentions that the text did not have before: data, empty for none."""
-    known = set(mentioned(before))
-    new = [handle for handle in mentioned(after) if handle not in known]
+    """Data for the event of an edit: the handles that `after` mentions and `before` does not; empty if there
+    are none."""
+    mentioned_before = set(mentioned(before))
+    new = [handle for handle in mentioned(after) if handle not in mentioned_before]
     return {"mentions": new} if new else {}

@@ -51,7 +51,7 @@ async def drop_hidden(tx: Tx, repo_id: str) -> None:
 
 
 async def count(tx: Tx, repo_id: str, kind: Kind, more: int) -> None:
-    """`more` above zero: in a transaction about the repository."""
+    """Add `more` to a counter. If it is above zero, the transaction locks the repository."""
     if more and not await tx.run(rows.COUNT[kind], of_repo=repo_id, more=more):
         first = {**NONE, "stars" if kind == "star" else "watchers": max(more, 0)}
         await tx.run(rows.FIRST, repo_id=repo_id, **first)
@@ -63,22 +63,22 @@ async def of_one(caller: Caller, repo: Repo) -> Repo:
     row = await caller.node.db.lookup(rows.ONE, of_repo=repo.id, me=me)
     forked = await caller.node.db.lookup(forks.COUNT, of_repo=repo.id)
     repo = replace(repo, forks=forked[0] if forked else 0)
-    return repo if row is None else _with(repo, row)
+    return repo if row is None else _add_counts(repo, row)
 
 
 async def of_several(tx: Tx, caller: Caller, repos: list[Repo]) -> list[Repo]:
-    """The same for a page of a list, in two statements."""
+    """The repositories with their counts and the caller's own stars and watches; two statements."""
     if not repos:
         return repos
     me = caller.principal.account_id if caller.principal else ""
-    ids = [one.id for one in repos]
-    known = {row[0]: row for row in await tx.all(rows.SEVERAL, repo_ids=ids, me=me)}
+    ids = [repo.id for repo in repos]
+    counts = {row[0]: row for row in await tx.all(rows.SEVERAL, repo_ids=ids, me=me)}
     forked: dict[str, int] = dict(map(tuple, await tx.all(forks.COUNTS, ids=ids)))
-    repos = [replace(one, forks=forked.get(one.id, 0)) for one in repos]
-    return [_with(one, known[one.id]) if one.id in known else one for one in repos]
+    repos = [replace(repo, forks=forked.get(repo.id, 0)) for repo in repos]
+    return [_add_counts(repo, counts[repo.id]) if repo.id in counts else repo for repo in repos]
 
 
-def _with(repo: Repo, row: Row) -> Repo:
+def _add_counts(repo: Repo, row: Row) -> Repo:
     _, stars, watchers, starred, watching, listing_id = row
     viewer = repo.viewer and Viewer(role=repo.viewer.role, starred=bool(starred), watching=bool(watching))
     return replace(repo, stars=stars, watchers=watchers, viewer=viewer, listing_id=listing_id)

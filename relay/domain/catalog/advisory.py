@@ -41,23 +41,23 @@ async def page(caller: Caller, query: AdvisoryQuery) -> Page[Advisory]:
     """Security advisories, newest first"""
     async with caller.read() as tx:
         if query.repo is None:
-            return await paging.page(tx, rows.PAGE, query, _listed)
+            return await paging.page(tx, rows.PAGE, query, _decode_record)
         owner, _, name = query.repo.lower().partition("/")
-        return await paging.page(tx, rows.OF_REPO, query, _listed, owner=owner, name=name)
+        return await paging.page(tx, rows.OF_REPO, query, _decode_record, owner=owner, name=name)
 
 
 async def get(caller: Caller, advisory: str) -> Advisory:
     """One security advisory, as an OSV record"""
     async with caller.read() as tx:
-        found = await tx.one(rows.ONE, advisory_id=advisory)
-    if found is None:
+        row = await tx.one(rows.ONE, advisory_id=advisory)
+    if row is None:
         raise NotFound
-    return _listed(found)
+    return _decode_record(row)
 
 
 async def publish(tx: Tx, view: View, draft: AdvisoryDraft) -> Advisory:
-    """Tell everybody, in a transaction of the owner about the repository. Raises EditionLacks where this
-    build has no advisories."""
+    """Publish an advisory, in a transaction of the owner about the repository. Raises EditionLacks where this
+    build has no advisories, Conflict for a private repository or one with ADVISORIES."""
     if not PUBLISHING.in_edition(edition.EDITION):
         raise EditionLacks(
             f"this node is {edition.EDITION}; publishing an advisory needs {PUBLISHING.edition}"
@@ -67,7 +67,7 @@ async def publish(tx: Tx, view: View, draft: AdvisoryDraft) -> Advisory:
     if await tx.value(rows.COUNT, of_repo=view.repo.id) >= ADVISORIES:
         raise Conflict(f"{view.repo.full_name} has {ADVISORIES} advisories, and no repository has more")
     now, own = now_ms(), Affected(package=Package(ecosystem="svc", name=view.repo.full_name))
-    made = Advisory(
+    advisory = Advisory(
         schema_version=SCHEMA,
         id=new_id(),
         modified=rfc3339(now),
@@ -80,55 +80,64 @@ async def publish(tx: Tx, view: View, draft: AdvisoryDraft) -> Advisory:
         database_specific=NodeFields(repo=view.repo.full_name, severity=draft.severity),
     )
     await tx.run(
-        rows.INSERT, id=made.id, repo_id=view.repo.id, record=msgspec.json.encode(made), published_at=now
+        rows.INSERT,
+        id=advisory.id,
+        repo_id=view.repo.id,
+        record=msgspec.json.encode(advisory),
+        published_at=now,
     )
     packages = {
-        (one.package.ecosystem, key(one.package.ecosystem, one.package.name)) for one in made.affected
+        (affected.package.ecosystem, key(affected.package.ecosystem, affected.package.name))
+        for affected in advisory.affected
     }
     await tx.many(
         rows.INSERT_PACKAGE,
-        [{"ecosystem": kind, "name": name, "advisory_id": made.id} for kind, name in sorted(packages)],
+        [{"ecosystem": kind, "name": name, "advisory_id": advisory.id} for kind, name in sorted(packages)],
     )
-    await view.node.hub.announce(tx, view.repo.id, "advisory.publish", id=made.id)
-    return made
+    await view.node.hub.announce(tx, view.repo.id, "advisory.publish", id=advisory.id)
+    return advisory
 
 
 async def matched(tx: Tx, items: list[Dependency]) -> list[Dependency]:
     """The dependencies with the advisories about them; one statement for each ecosystem."""
-    wanted: dict[str, set[str]] = defaultdict(set)
-    for one in items:
-        wanted[one.ecosystem].add(key(one.ecosystem, one.name))
+    names_by_ecosystem: dict[str, set[str]] = defaultdict(set)
+    for item in items:
+        names_by_ecosystem[item.ecosystem].add(key(item.ecosystem, item.name))
     about: dict[tuple[str, str], list[Advisory]] = defaultdict(list)
-    for ecosystem, names in sorted(wanted.items()):
-        found = await tx.all(rows.ABOUT, ecosystem=ecosystem, names=sorted(names), limit=MATCHES)
-        for name, record in found:
+    for ecosystem, names in sorted(names_by_ecosystem.items()):
+        records = await tx.all(rows.ABOUT, ecosystem=ecosystem, names=sorted(names), limit=MATCHES)
+        for name, record in records:
             about[ecosystem, name].append(_RECORD.decode(bytes(record)))
     if not about:
         return items
     return [
-        replace(one, advisories=_of(one, about.get((one.ecosystem, key(one.ecosystem, one.name)), [])))
-        for one in items
+        replace(
+            item, advisories=_match(item, about.get((item.ecosystem, key(item.ecosystem, item.name)), []))
+        )
+        for item in items
     ]
 
 
-def _of(one: Dependency, known: list[Advisory]) -> list[Matched]:
-    found: list[Matched] = []
-    for advisory in known:
-        answers = [_speaks_of(one, of) for of in advisory.affected]
+def _match(item: Dependency, advisories: list[Advisory]) -> list[Matched]:
+    """The advisories that are, or may be, about the dependency."""
+    matches: list[Matched] = []
+    for advisory in advisories:
+        answers = [_is_about(item, affected) for affected in advisory.affected]
         if any(answer is not False for answer in answers):
-            found.append(Matched(id=advisory.id, summary=advisory.summary, certain=True in answers))
-    return found
+            matches.append(Matched(id=advisory.id, summary=advisory.summary, certain=True in answers))
+    return matches
 
 
-def _speaks_of(one: Dependency, of: Affected) -> bool | None:
-    if of.package.ecosystem != one.ecosystem or key(one.ecosystem, of.package.name) != key(
-        one.ecosystem, one.name
+def _is_about(item: Dependency, affected: Affected) -> bool | None:
+    """Whether the advisory is about the dependency; None if its version does not tell."""
+    if affected.package.ecosystem != item.ecosystem or key(item.ecosystem, affected.package.name) != key(
+        item.ecosystem, item.name
     ):
         return False
-    if one.version is None:
-        return None if of.ranges or of.versions else True
-    return is_affected(one.ecosystem, one.version, of.ranges, of.versions)
+    if item.version is None:
+        return None if affected.ranges or affected.versions else True
+    return is_affected(item.ecosystem, item.version, affected.ranges, affected.versions)
 
 
-def _listed(found: Row) -> Advisory:
-    return _RECORD.decode(bytes(found[1]))
+def _decode_record(row: Row) -> Advisory:
+    return _RECORD.decode(bytes(row[1]))

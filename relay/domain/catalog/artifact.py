@@ -12,9 +12,9 @@ from relay.domain.history import sealed
 async def page(view: View, seal_id: str, query: PageQuery) -> Page[Artifact]:
     """The files of a seal that are not text, by path"""
     size, (after,) = page_size(query.limit), Cursor.read(query.cursor, "")
-    found = await sealed.seal(view, seal_id)
+    seal = await sealed.seal(view, seal_id)
     items: list[Artifact] = []
-    async for path, file in sealed.files(view, found.root):
+    async for path, file in sealed.files(view, seal.root):
         if file.kind not in ("blob", "chunked") or path <= after:
             continue
         if len(items) == size:

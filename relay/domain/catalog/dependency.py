@@ -35,121 +35,125 @@ FOLDER = 1 * MIB  # bytes of a folder that is looked through
 
 
 @dataclass(slots=True)
-class _Found:
+class _Manifests:
     files: list[tuple[str, TreeEntry]] = field(default_factory=list)
     complete: bool = True
 
 
 async def of(view: View, ref: str | None) -> Dependencies:
-    """At a ref, or at the default branch. NotFound for a ref that is not there."""
+    """The dependencies at a ref, or at the default branch if it is None. Raises NotFound for an unknown
+    ref."""
     sealed.require_plaintext(view)
     async with view.read() as tx:
         head = await sealed.head(view, tx, ref or view.repo.default_branch)
     if head is None:
         return Dependencies(seal_id=None, manifests=[], items=[], complete=True)
-    found = await _manifests(view, (await sealed.seal(view, head)).root)
-    listed, items, complete = await _read(view, found)
+    manifests = await _find_manifests(view, (await sealed.seal(view, head)).root)
+    listed, items, complete = await _read_manifests(view, manifests)
     async with view.read() as tx:
-        items = await _with_repositories(tx, view, items)
+        items = await _add_repositories(tx, view, items)
         items = await advisory.matched(tx, items)
     return Dependencies(seal_id=head, manifests=listed, items=items, complete=complete)
 
 
-async def _manifests(view: View, root: bytes) -> _Found:
-    """Manifests in folders of the first levels, those of one level by path. Hidden ones are not there."""
-    found, level, looked = _Found(), [("", root)], 0
+async def _find_manifests(view: View, root: bytes) -> _Manifests:
+    """Manifests in folders of the first MANIFEST_LEVELS levels, those of one level by path, without hidden
+    ones."""
+    manifests, level, looked = _Manifests(), [("", root)], 0
     for depth in range(MANIFEST_LEVELS):
         below: list[tuple[str, bytes]] = []
-        level, found.complete = (
+        level, manifests.complete = (
             level[: MANIFEST_FOLDERS - looked],
-            found.complete and len(level) <= MANIFEST_FOLDERS - looked,
+            manifests.complete and len(level) <= MANIFEST_FOLDERS - looked,
         )
         looked += len(level)
         for at in range(0, len(level), AT_ONCE):
-            await _look(view, level[at : at + AT_ONCE], found, below)
+            await _look_through(view, level[at : at + AT_ONCE], manifests, below)
         level = below
         if depth == MANIFEST_LEVELS - 1 and below:
-            found.complete = False
-    return found
+            manifests.complete = False
+    return manifests
 
 
-async def _look(
-    view: View, folders: Sequence[tuple[str, bytes]], found: _Found, below: list[tuple[str, bytes]]
+async def _look_through(
+    view: View, folders: Sequence[tuple[str, bytes]], manifests: _Manifests, below: list[tuple[str, bytes]]
 ) -> None:
     store = view.node.objects
     located = await store.locate([digest for _, digest in folders])
-    small = {digest: one for digest, one in located.items() if one.size <= FOLDER}
+    small = {digest: place for digest, place in located.items() if place.size <= FOLDER}
     raw = await store.read_located(list(small.values()))
     for path, digest in folders:
         if digest not in small:
-            found.complete = False
+            manifests.complete = False
             continue
         children = decode(raw[digest]).children
         await asyncio.sleep(0)
         for child in children:
-            _take(view, join(path, child.name), child, found, below)
+            _add_child(view, join(path, child.name), child, manifests, below)
 
 
-def _take(view: View, path: str, child: Child, found: _Found, below: list[tuple[str, bytes]]) -> None:
+def _add_child(
+    view: View, path: str, child: Child, manifests: _Manifests, below: list[tuple[str, bytes]]
+) -> None:
     if child.kind == "dir":
         if view.policy is None or view.policy.may_see_below(path):
             below.append((path, child.digest))
     elif dependencies.is_manifest(path) and view.sees(path):
-        if len(found.files) < MANIFESTS:
-            found.files.append((path, child.entry))
+        if len(manifests.files) < MANIFESTS:
+            manifests.files.append((path, child.entry))
         else:
-            found.complete = False
+            manifests.complete = False
 
 
-async def _read(view: View, found: _Found) -> tuple[list[Manifest], list[Dependency], bool]:
+async def _read_manifests(view: View, manifests: _Manifests) -> tuple[list[Manifest], list[Dependency], bool]:
     listed: list[Manifest] = []
     items: list[Dependency] = []
-    complete = found.complete
-    for path, entry in found.files:
+    complete = manifests.complete
+    for path, entry in manifests.files:
         try:
-            declared = await _declared(view, path, entry)
+            declared = await _parse_manifest(view, path, entry)
         except Invalid as error:
             listed.append(Manifest(path=path, problem=error.detail))
             continue
         listed.append(Manifest(path=path))
-        items += [_to_wire(path, one) for one in declared[: DEPENDENCIES - len(items)]]
+        items += [_to_wire(path, declaration) for declaration in declared[: DEPENDENCIES - len(items)]]
         complete = complete and len(items) < DEPENDENCIES
     return listed, items, complete
 
 
-async def _declared(view: View, path: str, entry: TreeEntry) -> list[Declared]:
+async def _parse_manifest(view: View, path: str, entry: TreeEntry) -> list[Declared]:
     if entry.size > MANIFEST_FILE or entry.kind == "chunked":
         raise Invalid(f"the manifest is larger than {in_words(MANIFEST_FILE)}")
     data = await sealed.content(view, entry)
     return await asyncio.to_thread(dependencies.read, path, data)
 
 
-def _to_wire(path: str, one: Declared) -> Dependency:
+def _to_wire(path: str, declaration: Declared) -> Dependency:
     return Dependency(
-        ecosystem=one.ecosystem,
-        name=one.name,
-        requirement=one.requirement,
-        version=one.version,
-        development=one.development,
+        ecosystem=declaration.ecosystem,
+        name=declaration.name,
+        requirement=declaration.requirement,
+        version=declaration.version,
+        development=declaration.development,
         path=path,
     )
 
 
-async def _with_repositories(tx: Tx, view: View, items: list[Dependency]) -> list[Dependency]:
-    """With those repositories of this node that the caller sees."""
-    names = sorted({one.name.lower() for one in items if one.ecosystem == "svc"})
+async def _add_repositories(tx: Tx, view: View, items: list[Dependency]) -> list[Dependency]:
+    """The dependencies with their repositories on this node, as far as the caller sees them."""
+    names = sorted({item.name.lower() for item in items if item.ecosystem == "svc"})
     if not names:
         return items
-    found = await tx.all(
+    pairs = await tx.all(
         rows.NAMED,
         account=view.principal.account_id if view.principal else "",
         owners=sorted({name.partition("/")[0] for name in names}),
         joined=f"|{'|'.join(names)}|",
     )
-    known = {full_name: ParentRepo(id=id, full_name=full_name) for id, full_name in found}
+    repos = {full_name: ParentRepo(id=id, full_name=full_name) for id, full_name in pairs}
     return [
-        replace(one, repo=known[one.name.lower()])
-        if one.ecosystem == "svc" and one.name.lower() in known
-        else one
-        for one in items
+        replace(item, repo=repos[item.name.lower()])
+        if item.ecosystem == "svc" and item.name.lower() in repos
+        else item
+        for item in items
     ]

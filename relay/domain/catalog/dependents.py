@@ -32,16 +32,16 @@ PACE = Pace(slots=1, deadline=60 * SECOND)
 
 
 def register(node: Node) -> None:
-    """Before the node's jobs and followers start."""
+    """Register the job and the follower. Call it before the node's jobs and followers start."""
 
     async def job(data: dict[str, Any]) -> None:
         await settle(node, data["repo_id"])
 
     node.jobs.register(JOB, job, PACE)
-    node.followers.register(NAME, _asking(node), KINDS)
+    node.followers.register(NAME, _make_follower(node), KINDS)
 
 
-def _asking(node: Node) -> Callable[[Tx, Sequence[Logged]], Awaitable[None]]:
+def _make_follower(node: Node) -> Callable[[Tx, Sequence[Logged]], Awaitable[None]]:
     async def follow(tx: Tx, events: Sequence[Logged]) -> None:
         for repo_id in sorted({event.repo_id for event in events if event.repo_id is not None}):
             await node.jobs.add(tx, JOB, {"repo_id": repo_id})
@@ -50,10 +50,11 @@ def _asking(node: Node) -> Callable[[Tx, Sequence[Logged]], Awaitable[None]]:
 
 
 async def settle(node: Node, repo_id: str) -> None:
-    """Keep what the head depends on. Where it moves meanwhile, the work that follows from that does."""
+    """Store what the head of the default branch depends on. If the head moves meanwhile, nothing is stored:
+    that event adds another job."""
     async with node.db.read(snapshot=True) as tx:
         head = await tx.value(rows.HEAD, of_repo=repo_id)
-        names = await _depends(node, tx, repo_id, head) if head is not None else ()
+        names = await _read_depends(node, tx, repo_id, head) if head is not None else ()
     async with node.db.write(repo_name(repo_id)) as tx:
         if await tx.value(rows.HEAD, of_repo=repo_id) != head:
             return
@@ -61,10 +62,10 @@ async def settle(node: Node, repo_id: str) -> None:
         await tx.many(rows.INSERT, [{"name": name, "repo_id": repo_id} for name in names])
 
 
-async def _depends(node: Node, tx: Tx, repo_id: str, head: str) -> Sequence[str]:
+async def _read_depends(node: Node, tx: Tx, repo_id: str, head: str) -> Sequence[str]:
     root = await seals.root_of(tx, repo_id, head)
-    found = await trees.drive(tree.lookup(root, [MANIFEST]), trees.stored(node.objects, tx))
-    entry = found.get(MANIFEST)
+    entries = await trees.drive(tree.lookup(root, [MANIFEST]), trees.stored(node.objects, tx))
+    entry = entries.get(MANIFEST)
     if entry is None or entry.size > MANIFEST_BYTES:
         return ()
     data = await node.objects.read(entry.digest, repo_id, tx)

@@ -35,13 +35,15 @@ async def release(caller: Caller) -> ClientRelease:
     if folder is None:
         raise NotFound
     try:
-        found = await asyncio.to_thread(_read, folder / "release.json")
+        client_release = await asyncio.to_thread(_read_list, folder / "release.json")
     except FileNotFoundError:
         raise NotFound from None
     except (OSError, ValueError, msgspec.MsgspecError):
         raise Unavailable("the list of builds on this node cannot be read; tell its operator") from None
     at = f"{caller.node.config.public_url}/cli/download/"
-    return replace(found, artifacts=[replace(one, url=at + one.name) for one in found.artifacts])
+    return replace(
+        client_release, artifacts=[replace(build, url=at + build.name) for build in client_release.artifacts]
+    )
 
 
 async def download(caller: Caller, name: str) -> Reply:
@@ -49,19 +51,19 @@ async def download(caller: Caller, name: str) -> Reply:
 
     The client compares its SHA-256, which is the ETag too.
     """
-    build = next((one for one in (await release(caller)).artifacts if one.name == name), None)
+    build = next((each for each in (await release(caller)).artifacts if each.name == name), None)
     folder = caller.node.config.client_builds
     if build is None or folder is None:
         raise NotFound
     path = folder / build.name
-    size = await asyncio.to_thread(_size, path)
+    size = await asyncio.to_thread(_size_of, path)
     if size is None:
         raise NotFound
     if size != build.size:
         raise Unavailable("this build is not the one that the list names; tell the operator of the node")
 
     def section(start: int, end: int) -> AsyncIterator[bytes]:
-        return _bytes(path, start, end)
+        return _stream_bytes(path, start, end)
 
     return Reply(
         content_type="application/octet-stream",
@@ -74,20 +76,20 @@ async def download(caller: Caller, name: str) -> Reply:
 
 
 async def script(caller: Caller, name: str) -> Reply:
-    """An installer, which knows the builds and their digests."""
-    found = await release(caller)
+    """The installer `name`, with the builds and their digests filled in."""
+    client_release = await release(caller)
     text = await asyncio.to_thread((_SCRIPTS / name).read_text, "utf-8")
-    table = "\n".join(_row(one) for one in found.artifacts)
+    table = "\n".join(_format_row(build) for build in client_release.artifacts)
     text = text.replace("@ORIGIN@", caller.node.config.public_url)
-    text = text.replace("@VERSION@", found.version).replace("@BUILDS@", table)
+    text = text.replace("@VERSION@", client_release.version).replace("@BUILDS@", table)
     return Reply(text.encode(), content_type=_TYPES[name], headers=ASKED_AGAIN)
 
 
-def _row(build: Build) -> str:
+def _format_row(build: Build) -> str:
     return f"{build.os} {build.arch} {build.name} {build.sha256}"
 
 
-def _read(path: Path) -> ClientRelease:
+def _read_list(path: Path) -> ClientRelease:
     with path.open("rb") as file:
         raw = file.read(LIST_BYTES + 1)
     if len(raw) > LIST_BYTES:
@@ -95,11 +97,11 @@ def _read(path: Path) -> ClientRelease:
     return msgspec.json.decode(raw, type=ClientRelease)
 
 
-def _size(path: Path) -> int | None:
+def _size_of(path: Path) -> int | None:
     return path.stat().st_size if path.is_file() else None
 
 
-async def _bytes(path: Path, start: int, end: int) -> AsyncIterator[bytes]:
+async def _stream_bytes(path: Path, start: int, end: int) -> AsyncIterator[bytes]:
     with await asyncio.to_thread(path.open, "rb") as file:
         file.seek(start)
         while start < end and (piece := await asyncio.to_thread(file.read, min(PIECE, end - start))):

@@ -35,21 +35,22 @@ async def put(view: View, body: ListingSet) -> Listing:
     if len(set(body.screenshots)) < len(body.screenshots):
         raise Invalid("a screenshot is named twice", pointer="/screenshots")
     async with view.write() as tx:
-        here, now = {"of_repo": view.repo.id}, now_ms()
+        of_repo, now = {"of_repo": view.repo.id}, now_ms()
         if not view.repo.public:
             raise NotListable(
                 f"{view.repo.full_name} is private, and a listing is for everybody; "
                 "run: svc repo visibility public"
             )
-        kept = {
+        fields = {
             "name": body.name,
             "category": body.category,
             "screenshots": "\n".join(body.screenshots),
             "readme_images": body.readme_images,
         }
-        if not await tx.run(rows.SET, **here, **{f"new_{key}": one for key, one in kept.items()}, now=now):
+        new_values = {f"new_{key}": value for key, value in fields.items()}
+        if not await tx.run(rows.SET, **of_repo, **new_values, now=now):
             await tx.run(
-                rows.INSERT, id=new_id(), repo_id=view.repo.id, **kept, created_at=now, updated_at=now
+                rows.INSERT, id=new_id(), repo_id=view.repo.id, **fields, created_at=now, updated_at=now
             )
         await view.node.hub.announce(tx, view.repo.id, "listing.set")
         return await _to_wire(tx, view)
@@ -69,10 +70,10 @@ async def counts(caller: Caller, listing_id: str) -> SocialCounts:
     Raises NotFound unless everybody sees the repository.
     """
     async with caller.read() as tx:
-        found = await tx.one(rows.COUNTS, listing_id=listing_id)
-    if found is None:
+        row = await tx.one(rows.COUNTS, listing_id=listing_id)
+    if row is None:
         raise NotFound
-    stars, watchers = found
+    stars, watchers = row
     return SocialCounts(listing_id=listing_id, stars=stars, watchers=watchers)
 
 
@@ -89,18 +90,18 @@ def _require_picture(path: str, pointer: str) -> None:
 
 
 async def _to_wire(tx: Tx, view: View) -> Listing:
-    found = await tx.one(rows.ONE, of_repo=view.repo.id)
-    if found is None:
+    row = await tx.one(rows.ONE, of_repo=view.repo.id)
+    if row is None:
         raise NotFound
-    row = rows.row(found)
+    listing = rows.row(row)
     return Listing(
-        id=row.id,
+        id=listing.id,
         repo=ParentRepo(id=view.repo.id, full_name=view.repo.full_name),
-        name=row.name,
-        category=row.category,
-        screenshots=[path for path in row.screenshots.split("\n") if path and view.sees(path)],
-        readme_images=row.readme_images,  # type: ignore[arg-type]  # the database holds what the model allows
+        name=listing.name,
+        category=listing.category,
+        screenshots=[path for path in listing.screenshots.split("\n") if path and view.sees(path)],
+        readme_images=listing.readme_images,  # type: ignore[arg-type]  # the database holds what the model allows
         installable=await tx.value(rows.INSTALLABLE, of_repo=view.repo.id) is not None,
-        created_at=rfc3339(row.created_at),
-        updated_at=rfc3339(row.updated_at),
+        created_at=rfc3339(listing.created_at),
+        updated_at=rfc3339(listing.updated_at),
     )

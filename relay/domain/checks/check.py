@@ -22,7 +22,7 @@ from relay.domain.checks.wire import to_wire
 async def page(view: View, query: PageQuery) -> Page[Check]:
     """Checks that are enabled or have reported, by name"""
     async with view.read() as tx:
-        return await paging.page(tx, rows.PAGE, query, _listed, of_repo=view.repo.id)
+        return await paging.page(tx, rows.PAGE, query, _row_to_wire, of_repo=view.repo.id)
 
 
 async def enable(view: View, name: str) -> Check:
@@ -30,22 +30,22 @@ async def enable(view: View, name: str) -> Check:
 
     It need not have reported before.
     """
-    named = validation.checked(RunQuery(name=name)).name or name
+    checked_name = validation.checked(RunQuery(name=name)).name or name
     async with view.write() as tx:
-        here = {"of_repo": view.repo.id, "of_check": named.casefold()}
-        old = await tx.one(rows.ONE, **here)
+        of_check = {"of_repo": view.repo.id, "of_check": checked_name.casefold()}
+        old = await tx.one(rows.ONE, **of_check)
         if old is None or not old[2]:
             used = await tx.value(rows.COUNT_ENABLED, of_repo=view.repo.id)
             view.require_room(used, limits.CHECKS_ENABLED, "enabled checks")
             if old is None:
-                await _add(tx, view, named, True)
+                await _add(tx, view, checked_name, True)
             else:
-                await tx.run(rows.SET, **here, new_name=named, new_enabled=True)
-        await view.node.hub.announce(tx, view.repo.id, "check.enable", name=named)
-        found = await tx.one(rows.ONE, **here)
-        if found is None:
+                await tx.run(rows.SET, **of_check, new_name=checked_name, new_enabled=True)
+        await view.node.hub.announce(tx, view.repo.id, "check.enable", name=checked_name)
+        row = await tx.one(rows.ONE, **of_check)
+        if row is None:
             raise NotFound
-        return _listed(found)
+        return _row_to_wire(row)
 
 
 async def disable(view: View, name: str) -> None:
@@ -54,14 +54,14 @@ async def disable(view: View, name: str) -> None:
     Its reports stay. Raises NotFound unless it is enabled.
     """
     async with view.write() as tx:
-        here = {"of_repo": view.repo.id, "of_check": name.casefold()}
-        old = await tx.one(rows.ONE, **here)
+        of_check = {"of_repo": view.repo.id, "of_check": name.casefold()}
+        old = await tx.one(rows.ONE, **of_check)
         if old is None or not old[2]:
             raise NotFound
         if old[3] is None:
-            await tx.run(rows.DELETE, **here)
+            await tx.run(rows.DELETE, **of_check)
         else:
-            await tx.run(rows.SET, **here, new_name=old[1], new_enabled=False)
+            await tx.run(rows.SET, **of_check, new_name=old[1], new_enabled=False)
         await view.node.hub.announce(tx, view.repo.id, "check.disable", name=old[1])
 
 
@@ -70,19 +70,19 @@ async def of_seal(view: View, seal_id: str) -> SealChecks:
 
     Those that reported, and enabled ones that did not.
     """
-    here = {"of_repo": view.repo.id, "of_seal": seal_id}
+    values = {"of_repo": view.repo.id, "of_seal": seal_id}
     async with view.read(snapshot=True) as tx:
-        if await tx.value(runs.BRANCH_OF_SEAL, **here) is None:
+        if await tx.value(runs.BRANCH_OF_SEAL, **values) is None:
             raise NotFound
         required = dict(map(tuple, await tx.all(rows.ENABLED, of_repo=view.repo.id)))
-        found = {row.name.casefold(): row for row in map(runs.row, await tx.all(runs.OF_SEAL, **here))}
+        reports = {row.name.casefold(): row for row in map(runs.row, await tx.all(runs.OF_SEAL, **values))}
     items = [
-        _check(seal_id, found[folded], folded in required)
-        if folded in found
-        else _awaited(seal_id, required[folded])
-        for folded in sorted({*found, *required})
+        _run_to_wire(seal_id, reports[folded], folded in required)
+        if folded in reports
+        else _missing_to_wire(seal_id, required[folded])
+        for folded in sorted({*reports, *required})
     ]
-    return SealChecks(seal_id=seal_id, rollup=_count(items), items=items)
+    return SealChecks(seal_id=seal_id, rollup=_roll_up(items), items=items)
 
 
 # --- for proposals, protection and merges
@@ -94,14 +94,14 @@ async def rollups(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, Rollu
     if not seals:
         return {}
     enabled = len(await tx.all(rows.ENABLED, of_repo=repo_id))
-    counted = {row[0]: row[1:] for row in await tx.all(rows.ROLLUPS, of_repo=repo_id, seals=list(seals))}
+    totals = {row[0]: row[1:] for row in await tx.all(rows.ROLLUPS, of_repo=repo_id, seals=list(seals))}
     reported: dict[str, int] = {}
     if enabled:
-        found = await tx.all(rows.REPORTED_ON, of_repo=repo_id, seals=list(seals))
-        reported = dict(map(tuple, found))
+        counts = await tx.all(rows.REPORTED_ON, of_repo=repo_id, seals=list(seals))
+        reported = dict(map(tuple, counts))
     answer = {}
     for seal in seals:
-        total, passed, failed, pending = counted.get(seal, (0, 0, 0, 0))
+        total, passed, failed, pending = totals.get(seal, (0, 0, 0, 0))
         awaited = enabled - reported.get(seal, 0)
         answer[seal] = Rollup(total=total + awaited, passed=passed, failed=failed, pending=pending + awaited)
     return answer
@@ -112,8 +112,8 @@ async def unmet(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, list[st
     enabled = [tuple(row) for row in await tx.all(rows.ENABLED, of_repo=repo_id)]
     passed: set[tuple[str, str]] = set()
     if enabled and seals:
-        found = await tx.all(rows.PASSED, of_repo=repo_id, seals=list(seals))
-        passed = {(seal, folded) for seal, folded in found}
+        pairs = await tx.all(rows.PASSED, of_repo=repo_id, seals=list(seals))
+        passed = {(seal, folded) for seal, folded in pairs}
     return {seal: [name for folded, name in enabled if (seal, folded) not in passed] for seal in seals}
 
 
@@ -122,8 +122,8 @@ async def unmet(tx: Tx, repo_id: str, seals: Sequence[str]) -> dict[str, list[st
 
 async def reported(tx: Tx, view: View, name: str, run_id: str) -> None:
     """Record that this check exists and which run was its last."""
-    here = {"of_repo": view.repo.id, "of_check": name.casefold()}
-    if await tx.run(rows.REPORT, **here, new_run=run_id) == 0:
+    of_check = {"of_repo": view.repo.id, "of_check": name.casefold()}
+    if await tx.run(rows.REPORT, **of_check, new_run=run_id) == 0:
         await _add(tx, view, name, False, run_id)
 
 
@@ -142,13 +142,13 @@ async def _add(tx: Tx, view: View, name: str, enabled: bool, last: str | None = 
     )
 
 
-def _listed(found: Row) -> Check:
-    _, name, enabled, *last = found
+def _row_to_wire(row: Row) -> Check:
+    _, name, enabled, *last = row
     run = to_wire(RunRow(*last)) if last[0] is not None else None
     return Check(name=name, enabled=bool(enabled), last=run)
 
 
-def _check(seal_id: str, run: RunRow, required: bool) -> SealCheck:
+def _run_to_wire(seal_id: str, run: RunRow, required: bool) -> SealCheck:
     return SealCheck(
         name=run.name,
         state=state_of(run.status, run.conclusion),
@@ -163,7 +163,7 @@ def _check(seal_id: str, run: RunRow, required: bool) -> SealCheck:
     )
 
 
-def _awaited(seal_id: str, name: str) -> SealCheck:
+def _missing_to_wire(seal_id: str, name: str) -> SealCheck:
     return SealCheck(
         name=name,
         state="pending",
@@ -178,9 +178,9 @@ def _awaited(seal_id: str, name: str) -> SealCheck:
     )
 
 
-def _count(items: Sequence[SealCheck]) -> Rollup:
+def _roll_up(items: Sequence[SealCheck]) -> Rollup:
     def count(*states: str) -> int:
-        return sum(one.state in states for one in items)
+        return sum(item.state in states for item in items)
 
     return Rollup(
         total=len(items),

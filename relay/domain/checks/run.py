@@ -33,16 +33,16 @@ _STEP: dict[str, int] = {"queued": 0, "in_progress": 1, "completed": 2}
 
 async def page(view: View, query: RunQuery) -> Page[Run]:
     """Runs, newest first"""
-    wanted: dict[str, Any] = {
+    filters: dict[str, Any] = {
         name: value
         for name in ("prefix", "seal", "branch", "name", "status", "conclusion")
         if (value := getattr(query, name)) is not None
     }
-    if "name" in wanted:
-        wanted["name"] = wanted["name"].casefold()
-    keyset = rows.page(frozenset(wanted))
+    if "name" in filters:
+        filters["name"] = filters["name"].casefold()
+    keyset = rows.page(frozenset(filters))
     async with view.read() as tx:
-        return await paging.page(tx, keyset, query, _listed, of_repo=view.repo.id, **wanted)
+        return await paging.page(tx, keyset, query, _row_to_wire, of_repo=view.repo.id, **filters)
 
 
 async def get(view: View, run_id: str) -> Run:
@@ -71,7 +71,7 @@ async def rerun(view: View, run_id: str) -> Run:
     """
     async with view.write(account_name(view.me.account_id)) as tx:
         old = await _find(tx, view, run_id)
-        newest = await _newest(tx, view, old.seal_id, old.name)
+        newest = await _find_newest(tx, view, old.seal_id, old.name)
         if newest is not None and newest.status != "completed":
             raise RunPending(
                 f"attempt {newest.attempt} of {newest.name} is not completed yet; "
@@ -88,7 +88,7 @@ async def update(view: View, run_id: str, patch: RunPatch) -> Run:
     A run goes from queued to in_progress to completed, or ends at once.
     """
     async with view.write() as tx:
-        old = await _unfinished(tx, view, run_id)
+        old = await _find_unfinished(tx, view, run_id)
         status, conclusion = _outcome(old.status, patch.status, patch.conclusion)
         if _STEP[status] < _STEP[old.status]:
             raise Invalid(f"the run is {old.status}, and does not go back to {status}", pointer="/status")
@@ -98,12 +98,12 @@ async def update(view: View, run_id: str, patch: RunPatch) -> Run:
 async def cancel(view: View, run_id: str) -> Run:
     """Complete a run as cancelled"""
     async with view.write() as tx:
-        old = await _unfinished(tx, view, run_id)
+        old = await _find_unfinished(tx, view, run_id)
         return await _change(tx, view, "run.cancel", old, "completed", "cancelled", RunPatch())
 
 
-def _listed(found: Any) -> Run:
-    return to_wire(rows.row(found))
+def _row_to_wire(row: Any) -> Run:
+    return to_wire(rows.row(row))
 
 
 def _outcome(
@@ -120,26 +120,26 @@ def _outcome(
 
 
 async def _find(tx: Tx, view: View, run_id: str) -> RunRow:
-    found = await tx.one(rows.ONE, of_repo=view.repo.id, of_run=run_id)
-    if found is None:
+    row = await tx.one(rows.ONE, of_repo=view.repo.id, of_run=run_id)
+    if row is None:
         raise NotFound
-    return rows.row(found)
+    return rows.row(row)
 
 
-async def _unfinished(tx: Tx, view: View, run_id: str) -> RunRow:
-    found = await _find(tx, view, run_id)
-    if found.status == "completed":
+async def _find_unfinished(tx: Tx, view: View, run_id: str) -> RunRow:
+    run = await _find(tx, view, run_id)
+    if run.status == "completed":
         raise RunCompleted(
-            f"attempt {found.attempt} of {found.name} is completed ({found.conclusion}), which is final; "
-            f"for another one run: svc repo run rerun {found.id}",
-            attempt=found.attempt,
+            f"attempt {run.attempt} of {run.name} is completed ({run.conclusion}), which is final; "
+            f"for another one run: svc repo run rerun {run.id}",
+            attempt=run.attempt,
         )
-    return found
+    return run
 
 
-async def _newest(tx: Tx, view: View, seal_id: str, name: str) -> RunRow | None:
-    found = await tx.one(rows.NEWEST_OF_NAME, of_repo=view.repo.id, of_seal=seal_id, folded=name.casefold())
-    return None if found is None else rows.row(found)
+async def _find_newest(tx: Tx, view: View, seal_id: str, name: str) -> RunRow | None:
+    row = await tx.one(rows.NEWEST_OF_NAME, of_repo=view.repo.id, of_seal=seal_id, folded=name.casefold())
+    return None if row is None else rows.row(row)
 
 
 async def _require_room(tx: Tx, view: View, seal_id: str, again: bool) -> None:
@@ -165,7 +165,7 @@ async def _record(
     tx: Tx, view: View, kind: str, body: RunCreate, branch: str, status: str, conclusion: str | None
 ) -> Run:
     """Write the next attempt of a check on a seal."""
-    before = await _newest(tx, view, body.seal_id, body.name)
+    before = await _find_newest(tx, view, body.seal_id, body.name)
     await _require_room(tx, view, body.seal_id, before is not None)
     now, run_id = now_ms(), new_id()
     if before is not None:
@@ -190,7 +190,7 @@ async def _record(
         completed_at=now if status == "completed" else None,
     )
     await check.reported(tx, view, body.name, run_id)
-    return await _changed(tx, view, kind, run_id)
+    return await _announce_change(tx, view, kind, run_id)
 
 
 async def _change(
@@ -208,21 +208,21 @@ async def _change(
         new_started_at=old.started_at or (now if status == "in_progress" else None),
         new_completed_at=now if status == "completed" else None,
     )
-    return await _changed(tx, view, kind, old.id)
+    return await _announce_change(tx, view, kind, old.id)
 
 
-async def _changed(tx: Tx, view: View, kind: str, run_id: str) -> Run:
-    """Update the combined state of the seal and write the event, which contains all that a watcher needs."""
-    found = await _find(tx, view, run_id)
-    here = {"of_repo": view.repo.id, "of_seal": found.seal_id}
-    counted = await tx.one(rows.COUNTED, **here)
+async def _announce_change(tx: Tx, view: View, kind: str, run_id: str) -> Run:
+    """Update the combined state of the seal, and write the event with the state of the run."""
+    run = await _find(tx, view, run_id)
+    of_seal = {"of_repo": view.repo.id, "of_seal": run.seal_id}
+    counted = await tx.one(rows.COUNTED, **of_seal)
     total, passed, failed, pending = counted if counted is not None else (0, 0, 0, 0)
     values = {"new_total": total, "new_passed": passed, "new_failed": failed, "new_pending": pending}
-    if await tx.run(rows.ROLLUP_UPDATE, **here, **values) == 0:
+    if await tx.run(rows.ROLLUP_UPDATE, **of_seal, **values) == 0:
         await tx.run(
             rows.ROLLUP_INSERT,
             repo_id=view.repo.id,
-            seal_id=found.seal_id,
+            seal_id=run.seal_id,
             total=total,
             passed=passed,
             failed=failed,
@@ -232,11 +232,11 @@ async def _changed(tx: Tx, view: View, kind: str, run_id: str) -> Run:
         tx,
         view.repo.id,
         kind,
-        run=found.id,
-        seal=found.seal_id,
-        name=found.name,
-        attempt=found.attempt,
-        status=found.status,
-        conclusion=found.conclusion,
+        run=run.id,
+        seal=run.seal_id,
+        name=run.name,
+        attempt=run.attempt,
+        status=run.status,
+        conclusion=run.conclusion,
     )
-    return to_wire(found)
+    return to_wire(run)

@@ -8,19 +8,19 @@ from relay.base.clock import rfc3339, rfc3339_or_none
 from relay.domain.checks.rows.run import RunRow
 
 
-def to_wire(found: RunRow) -> Run:
+def to_wire(run: RunRow) -> Run:
     return Run(
-        id=found.id,
-        name=found.name,
-        seal_id=found.seal_id,
-        branch=found.branch,
-        attempt=found.attempt,
-        status=found.status,
-        conclusion=found.conclusion,
-        summary=found.summary,
-        details_url=found.details_url,
-        reported_by=actor(found.reporter_id, found.reporter_handle, found.reporter_kind),
-        created_at=rfc3339(found.created_at),
-        started_at=rfc3339_or_none(found.started_at),
-        completed_at=rfc3339_or_none(found.completed_at),
+        id=run.id,
+        name=run.name,
+        seal_id=run.seal_id,
+        branch=run.branch,
+        attempt=run.attempt,
+        status=run.status,
+        conclusion=run.conclusion,
+        summary=run.summary,
+        details_url=run.details_url,
+        reported_by=actor(run.reporter_id, run.reporter_handle, run.reporter_kind),
+        created_at=rfc3339(run.created_at),
+        started_at=rfc3339_or_none(run.started_at),
+        completed_at=rfc3339_or_none(run.completed_at),
     )

@@ -30,13 +30,14 @@ async def page(view: View, number: str, query: PageQuery) -> Page[Comment]:
         issue = await subject.find(tx, view, number)
         values = {"of_repo": view.repo.id, "of_number": issue.number, "limit": size + 1}
         if query.cursor is None:
-            found = await tx.all(rows.PAGE.first, **values)
+            comment_rows = await tx.all(rows.PAGE.first, **values)
         else:
             after = dict(zip(rows.PAGE.names, Cursor.read(query.cursor, *rows.PAGE.blank), strict=True))
-            found = await tx.all(rows.PAGE.next, **values, **after)
-        items = await _to_wire(tx, view, issue.number, found[:size])
-    more = len(found) > size
-    return Page(items=items, next_cursor=Cursor.write(*rows.PAGE.key(found[size - 1])) if more else None)
+            comment_rows = await tx.all(rows.PAGE.next, **values, **after)
+        items = await _to_wire(tx, view, issue.number, comment_rows[:size])
+    more = len(comment_rows) > size
+    next_cursor = Cursor.write(*rows.PAGE.key(comment_rows[size - 1])) if more else None
+    return Page(items=items, next_cursor=next_cursor)
 
 
 async def create(view: View, number: str, body: CommentBody) -> Comment:
@@ -57,7 +58,7 @@ async def create(view: View, number: str, body: CommentBody) -> Comment:
 async def insert(
     tx: Tx, view: View, number: int, body: str, thread: str | None = None, draft: bool = False
 ) -> str:
-    """A new comment of the caller, by its id; on lines if there is a `thread`."""
+    """Insert a comment of the caller, on lines if there is a `thread`. Returns its id."""
     now, comment_id = now_ms(), new_id()
     await tx.run(
         rows.INSERT,
@@ -108,8 +109,8 @@ async def delete(view: View, number: str, comment: str) -> None:
 
 
 async def find(tx: Tx, view: View, number: str, comment: str) -> tuple[Subject, Row]:
-    """An issue or a proposal, and the row of a comment on it. NotFound, also for one that waits for somebody
-    else's review or stands in a thread that the caller does not see."""
+    """An issue or a proposal, and the row of a comment on it. Raises NotFound, also for a draft of somebody
+    else's review and a comment in a thread that the caller does not see."""
     issue = await subject.find(tx, view, number)
     row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=issue.number, comment=comment)
     if row is None or (row[7] and row[1] != sight.me(view)):
@@ -120,15 +121,15 @@ async def find(tx: Tx, view: View, number: str, comment: str) -> tuple[Subject, 
 
 
 async def of_threads(tx: Tx, view: View, number: int, ids: list[str]) -> dict[str, list[Comment]]:
-    """The comments of threads, the oldest first; two statements."""
+    """The comments of each thread, oldest first; two statements."""
     if not ids:
         return {}
     values = {"of_repo": view.repo.id, "of_number": number, "threads": ids, "me": sight.me(view)}
-    found = await tx.all(rows.OF_THREADS, **values)
-    said: dict[str, list[Comment]] = {}
-    for row, one in zip(found, await _to_wire(tx, view, number, found), strict=True):
-        said.setdefault(row[8], []).append(one)
-    return said
+    comment_rows = await tx.all(rows.OF_THREADS, **values)
+    by_thread: dict[str, list[Comment]] = {}
+    for row, comment in zip(comment_rows, await _to_wire(tx, view, number, comment_rows), strict=True):
+        by_thread.setdefault(row[8], []).append(comment)
+    return by_thread
 
 
 async def one_to_wire(tx: Tx, view: View, number: int, comment: str) -> Comment:
@@ -138,7 +139,7 @@ async def one_to_wire(tx: Tx, view: View, number: int, comment: str) -> Comment:
 
 
 async def _announce(tx: Tx, view: View, verb: str, number: int, row: Row, **data: Any) -> None:
-    """What waits for a review is nobody's business yet."""
+    """Announce a change of a comment, unless it is the draft of a review."""
     if row[8] is None:
         await view.node.hub.announce(tx, view.repo.id, f"comment.{verb}", number=number, id=row[0], **data)
     elif not row[7]:
@@ -150,8 +151,8 @@ async def _count(tx: Tx, view: View, number: int, more: int) -> None:
     await tx.run(issues.COMMENTED, of_repo=view.repo.id, of_number=number, more=more, now=now_ms())
 
 
-async def _to_wire(tx: Tx, view: View, number: int, found: list[Row]) -> list[Comment]:
-    reactions = await reaction.on_comments(tx, view, number, [row[0] for row in found])
+async def _to_wire(tx: Tx, view: View, number: int, comment_rows: list[Row]) -> list[Comment]:
+    reactions = await reaction.on_comments(tx, view, number, [row[0] for row in comment_rows])
     return [
         Comment(
             id=comment_id,
@@ -162,5 +163,5 @@ async def _to_wire(tx: Tx, view: View, number: int, found: list[Row]) -> list[Co
             updated_at=rfc3339(updated),
             draft=bool(draft),
         )
-        for comment_id, author, handle, kind, body, created, updated, draft, _ in found
+        for comment_id, author, handle, kind, body, created, updated, draft, _ in comment_rows
     ]

@@ -26,20 +26,20 @@ async def page(view: View, query: IssueQuery) -> Page[Issue]:
     """
     size = page_size(query.limit)
     async with view.read() as tx:
-        wanted = await subject.filters(tx, view, query, ("author", "assignee", "involves"))
-        if wanted is None:
+        filters = await subject.filters(tx, view, query, ("author", "assignee", "involves"))
+        if filters is None:
             return Page(items=[])
-        lead = await subject.leading(tx, view, wanted, rows.LEADERS, rows.amount)
-        keyset = rows.page(frozenset(wanted), lead)
-        values = {**wanted, "of_repo": view.repo.id, "limit": size + 1}
+        lead = await subject.leading(tx, view, filters, rows.LEADERS, rows.amount)
+        keyset = rows.page(frozenset(filters), lead)
+        values = {**filters, "of_repo": view.repo.id, "limit": size + 1}
         if query.cursor is None:
-            found = await tx.all(keyset.first, **values)
+            issues = await tx.all(keyset.first, **values)
         else:
             (after,) = Cursor.read(query.cursor, *keyset.blank)
-            found = await tx.all(keyset.next, **values, after_number=after)
-        items = await _to_wire(tx, view, found[:size])
-    more = len(found) > size
-    return Page(items=items, next_cursor=Cursor.write(found[size - 1][0]) if more else None)
+            issues = await tx.all(keyset.next, **values, after_number=after)
+        items = await _to_wire(tx, view, issues[:size])
+    more = len(issues) > size
+    return Page(items=items, next_cursor=Cursor.write(issues[size - 1][0]) if more else None)
 
 
 async def get(view: View, number: str) -> Issue:
@@ -60,10 +60,10 @@ async def create(view: View, body: IssueCreate) -> Issue:
         if body.assignees:
             subject.require(view, "issue.assign")
         await posting.require_room(tx, view)
-        made = await subject.insert(tx, view, rows.ISSUE, body.title, body.body)
-        await subject.label(tx, view, made, body.labels)
-        await subject.assign(tx, view, made, body.assignees)
-        return await one_to_wire(tx, view, await find(tx, view, str(made.number)))
+        issue = await subject.insert(tx, view, rows.ISSUE, body.title, body.body)
+        await subject.label(tx, view, issue, body.labels)
+        await subject.assign(tx, view, issue, body.assignees)
+        return await one_to_wire(tx, view, await find(tx, view, str(issue.number)))
 
 
 async def update(view: View, number: str, patch: IssuePatch) -> Issue:
@@ -118,19 +118,19 @@ async def close(tx: Tx, view: View, number: int, by: int) -> None:
 async def add_label(view: View, number: str, name: str, create: bool) -> Issue:
     """`create`: make the label if the repository lacks it."""
     async with view.write() as tx:
-        await subject.add_named_label(tx, view, _subject(await find(tx, view, number)), name, create)
+        await subject.add_named_label(tx, view, _row_to_subject(await find(tx, view, number)), name, create)
         return await one_to_wire(tx, view, await find(tx, view, number))
 
 
 async def remove_label(view: View, number: str, name: str) -> Issue:
     """Take a label off an issue"""
     async with view.write() as tx:
-        await subject.unlabel(tx, view, _subject(await find(tx, view, number)), [name])
+        await subject.unlabel(tx, view, _row_to_subject(await find(tx, view, number)), [name])
         return await one_to_wire(tx, view, await find(tx, view, number))
 
 
 async def find(tx: Tx, view: View, number: str) -> Row:
-    """The row of an issue, NotFound if there is none of this number."""
+    """The row of an issue. Raises NotFound if no issue has this number."""
     row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=subject.parsed(number))
     if row is None:
         raise NotFound
@@ -141,12 +141,12 @@ async def one_to_wire(tx: Tx, view: View, row: Row) -> Issue:
     return (await _to_wire(tx, view, [row]))[0]
 
 
-def _subject(row: Row) -> Subject:
+def _row_to_subject(row: Row) -> Subject:
     return Subject(row[0], rows.ISSUE, row[3], row[5], row[8])
 
 
-async def _to_wire(tx: Tx, view: View, found: Sequence[Row]) -> list[Issue]:
-    numbers = [row[0] for row in found]
+async def _to_wire(tx: Tx, view: View, issues: Sequence[Row]) -> list[Issue]:
+    numbers = [row[0] for row in issues]
     if not numbers:
         return []
     on = await subject.labels_of(tx, view, numbers)
@@ -168,7 +168,7 @@ async def _to_wire(tx: Tx, view: View, found: Sequence[Row]) -> list[Issue]:
             updated_at=rfc3339(updated),
             closed_at=rfc3339_or_none(closed),
         )
-        for n, title, body, state, reason, author, handle, kind, comments, created, updated, closed in found
+        for n, title, body, state, reason, author, handle, kind, comments, created, updated, closed in issues
     ]
 
 

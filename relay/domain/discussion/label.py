@@ -40,13 +40,13 @@ async def create(view: View, body: LabelCreate) -> Label:
 
 async def add(tx: Tx, view: View, body: LabelCreate) -> Label:
     """Create a label in a transaction about the repository."""
-    made = Label(name=body.name, color=_color(body.color), description=body.description)
+    label = Label(name=body.name, color=_normalise_color(body.color), description=body.description)
     view.require_room(await tx.value(rows.COUNT, of_repo=view.repo.id), LABELS, "labels")
-    if (there := await find(tx, view, made.name)) is not None:
-        raise LabelExists(f"{view.repo.full_name} already has a label {there.name}")
-    await tx.run(rows.INSERT, repo_id=view.repo.id, folded=made.name.casefold(), **asdict(made))
-    await view.node.hub.announce(tx, view.repo.id, "label.create", name=made.name)
-    return made
+    if (existing := await find(tx, view, label.name)) is not None:
+        raise LabelExists(f"{view.repo.full_name} already has a label {existing.name}")
+    await tx.run(rows.INSERT, repo_id=view.repo.id, folded=label.name.casefold(), **asdict(label))
+    await view.node.hub.announce(tx, view.repo.id, "label.create", name=label.name)
+    return label
 
 
 async def update(view: View, name: str, patch: LabelPatch) -> Label:
@@ -58,31 +58,31 @@ async def update(view: View, name: str, patch: LabelPatch) -> Label:
         old = await find(tx, view, name)
         if old is None:
             raise NotFound
-        now = Label(
+        label = Label(
             name=patch.name or old.name,
-            color=old.color if patch.color is None else _color(patch.color),
+            color=old.color if patch.color is None else _normalise_color(patch.color),
             description=old.description if patch.description is None else patch.description,
         )
-        folded, was = now.name.casefold(), old.name.casefold()
-        if folded != was:
-            if (there := await find(tx, view, now.name)) is not None:
-                raise LabelExists(f"{view.repo.full_name} already has a label {there.name}")
-            await tx.run(issues.LABEL_RENAMED, of_repo=view.repo.id, label=was, new_folded=folded)
-        await _edit(tx, view, was, now)
-        await view.node.hub.announce(tx, view.repo.id, "label.edit", name=now.name)
-        return now
+        folded, old_folded = label.name.casefold(), old.name.casefold()
+        if folded != old_folded:
+            if (existing := await find(tx, view, label.name)) is not None:
+                raise LabelExists(f"{view.repo.full_name} already has a label {existing.name}")
+            await tx.run(issues.LABEL_RENAMED, of_repo=view.repo.id, label=old_folded, new_folded=folded)
+        await _edit(tx, view, old_folded, label)
+        await view.node.hub.announce(tx, view.repo.id, "label.edit", name=label.name)
+        return label
 
 
 async def delete(view: View, name: str) -> None:
     """Delete a label and remove it from everything"""
     async with view.write() as tx:
-        gone = await find(tx, view, name)
-        if gone is None:
+        label = await find(tx, view, name)
+        if label is None:
             raise NotFound
-        values = {"of_repo": view.repo.id, "label": gone.name.casefold()}
+        values = {"of_repo": view.repo.id, "label": label.name.casefold()}
         await tx.run(rows.DELETE, **values)
         await tx.run(issues.LABEL_OFF_ALL, **values)
-        await view.node.hub.announce(tx, view.repo.id, "label.delete", name=gone.name)
+        await view.node.hub.announce(tx, view.repo.id, "label.delete", name=label.name)
 
 
 async def clone(view: View, body: LabelClone) -> LabelsCloned:
@@ -90,31 +90,31 @@ async def clone(view: View, body: LabelClone) -> LabelsCloned:
 
     The caller must see it. An existing label stays as it is or, with `force`, is changed to match.
     """
-    owner, _, named = body.source.lower().partition("/")
+    owner, _, repo_name = body.source.lower().partition("/")
     async with view.write() as tx:
-        source = await tx.one(repos.BY_NAME, owner=owner, name=named, account=view.me.account_id)
+        source = await tx.one(repos.BY_NAME, owner=owner, name=repo_name, account=view.me.account_id)
         if source is None:
             raise Invalid(f"there is no repository {body.source} that you can read", pointer="/source")
-        of = repos.row(source).id
-        here = {row[3]: _label(row) for row in await tx.all(rows.ALL, of_repo=view.repo.id)}
-        there = {row[3]: _label(row) for row in await tx.all(rows.ALL, of_repo=of)}
-        fresh = [folded for folded in there if folded not in here]
-        other = [folded for folded in there if folded in here and here[folded] != there[folded]]
-        view.require_room(len(here), LABELS, "labels", new=len(fresh))
-        new = [{"repo_id": view.repo.id, "folded": one, **asdict(there[one])} for one in fresh]
+        source_id = repos.row(source).id
+        ours = {row[3]: _row_to_label(row) for row in await tx.all(rows.ALL, of_repo=view.repo.id)}
+        theirs = {row[3]: _row_to_label(row) for row in await tx.all(rows.ALL, of_repo=source_id)}
+        new_names = [folded for folded in theirs if folded not in ours]
+        differing = [folded for folded in theirs if folded in ours and ours[folded] != theirs[folded]]
+        view.require_room(len(ours), LABELS, "labels", new=len(new_names))
+        new = [{"repo_id": view.repo.id, "folded": name, **asdict(theirs[name])} for name in new_names]
         await view.count_created(tx, "labels", len(new))
         await tx.many(rows.INSERT, new)
-        for folded in other if body.force else []:
-            await _edit(tx, view, folded, there[folded])
-        await view.node.hub.announce(tx, view.repo.id, "label.clone", source=of)
-    changed = len(other) if body.force else 0
-    return LabelsCloned(created=len(fresh), changed=changed, left=len(there) - len(fresh) - changed)
+        for folded in differing if body.force else []:
+            await _edit(tx, view, folded, theirs[folded])
+        await view.node.hub.announce(tx, view.repo.id, "label.clone", source=source_id)
+    changed = len(differing) if body.force else 0
+    return LabelsCloned(created=len(new_names), changed=changed, left=len(theirs) - len(new_names) - changed)
 
 
 async def find(tx: Tx, view: View, name: str) -> Label | None:
     """The label of this name, in whatever case."""
     row = await tx.one(rows.ONE, of_repo=view.repo.id, label=name.casefold())
-    return None if row is None else _label(row)
+    return None if row is None else _row_to_label(row)
 
 
 async def _edit(tx: Tx, view: View, folded: str, now: Label) -> None:
@@ -129,10 +129,10 @@ async def _edit(tx: Tx, view: View, folded: str, now: Label) -> None:
     )
 
 
-def _label(row: Row) -> Label:
+def _row_to_label(row: Row) -> Label:
     name, color, description, _ = row
     return Label(name=name, color=color, description=description)
 
 
-def _color(text: str) -> str:
+def _normalise_color(text: str) -> str:
     return text[-6:].lower()

@@ -28,7 +28,8 @@ async def require_room(tx: Tx, view: View) -> None:
     most = limits.POSTS_MEMBER if view.has("triage") else limits.POSTS_STRANGER
     values = {"who": view.me.account_id, "since": now_ms() - MINUTE}
     counted = [
-        await tx.value(one, **values) for one in (rows.OPENED, rows.WROTE, reviews.WROTE, reports.WROTE)
+        await tx.value(statement, **values)
+        for statement in (rows.OPENED, rows.WROTE, reviews.WROTE, reports.WROTE)
     ]
     if sum(counted) >= most:
         raise RateLimited(

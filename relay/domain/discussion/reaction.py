@@ -44,10 +44,10 @@ async def _set(view: View, number: str, name: str, comment: str | None, given: b
         if has != given:
             kind = "reaction.add" if given else "reaction.remove"
             data = {"name": name, "comment": comment} if comment else {"name": name}
-            heard: Audience = "reader"
+            audience: Audience = "reader"
             if thread is not None:
-                heard = await sight.audience(tx, view, await sight.find(tx, view, n, thread))
-            await view.node.hub.announce(tx, view.repo.id, kind, number=n, audience=heard, **data)
+                audience = await sight.audience(tx, view, await sight.find(tx, view, n, thread))
+            await view.node.hub.announce(tx, view.repo.id, kind, number=n, audience=audience, **data)
         if comment is None:
             return Reacted(reactions=(await counts.on_issues(tx, view, [n]))[n])
         return Reacted(reactions=(await counts.on_comments(tx, view, n, [key]))[key])

@@ -33,12 +33,12 @@ async def page(view: View, query: ReportQuery) -> Page[Report]:
     """Security reports of a repository, for others than its owner those that they made, the newest first"""
     if view.repo.owner_id == view.me.account_id:
         view.require("owner")  # a token that only reads does not list a part of them as if it were all
-    wanted: dict[str, str] = {} if query.state is None else {"of_state": query.state}
+    filters: dict[str, str] = {} if query.state is None else {"of_state": query.state}
     if not view.has("owner"):
-        wanted["who"] = view.me.account_id
+        filters["who"] = view.me.account_id
     async with view.read() as tx:
-        keyset = rows.page(query.state is not None, "who" in wanted)
-        return await paging.page(tx, keyset, query, _listed, of_repo=view.repo.id, **wanted)
+        keyset = rows.page(query.state is not None, "who" in filters)
+        return await paging.page(tx, keyset, query, _row_to_wire, of_repo=view.repo.id, **filters)
 
 
 async def create(view: View, body: ReportCreate) -> Report:
@@ -47,14 +47,14 @@ async def create(view: View, body: ReportCreate) -> Report:
     The owner hears of it, and nobody else.
     """
     posting.require_short(body.body, "/body")
-    made, me = new_id(), view.me.account_id
+    report_id, me = new_id(), view.me.account_id
     async with view.write(account_name(me)) as tx:
         await posting.require_room(tx, view)
         if await tx.value(rows.COUNT, of_repo=view.repo.id) >= limits.REPORTS:
             raise Conflict(f"{view.repo.full_name} has {limits.REPORTS} reports, and no repository has more")
         await tx.run(
             rows.INSERT,
-            id=made,
+            id=report_id,
             repo_id=view.repo.id,
             title=body.title,
             body=body.body,
@@ -66,9 +66,9 @@ async def create(view: View, body: ReportCreate) -> Report:
             advisory_id=None,
         )
         await view.node.hub.announce(
-            tx, view.repo.id, "report.create", audience="owner", id=made, account=view.repo.owner_id
+            tx, view.repo.id, "report.create", audience="owner", id=report_id, account=view.repo.owner_id
         )
-        return _to_wire(await _find(tx, view, made))
+        return _to_wire(await _find(tx, view, report_id))
 
 
 async def decide(view: View, report: str, body: ReportDecision) -> Report:
@@ -80,7 +80,7 @@ async def decide(view: View, report: str, body: ReportDecision) -> Report:
     state = body.decision
     if body.affected and state != "published":
         raise Invalid("only what is published speaks of packages", pointer="/affected")
-    told = None
+    advisory_id = None
     async with view.write() as tx:
         old = await _find(tx, view, report)
         if old.state != state:
@@ -97,8 +97,8 @@ async def decide(view: View, report: str, body: ReportDecision) -> Report:
                 draft = AdvisoryDraft(
                     summary=old.title, details=old.body, severity=old.severity, affected=body.affected
                 )
-                told = (await advisory.publish(tx, view, draft)).id
-            decided = {"new_state": state, "new_advisory": told, "now": now_ms()}
+                advisory_id = (await advisory.publish(tx, view, draft)).id
+            decided = {"new_state": state, "new_advisory": advisory_id, "now": now_ms()}
             await tx.run(rows.DECIDE, of_repo=view.repo.id, of_report=report, **decided)
             await view.node.hub.announce(
                 tx,
@@ -113,25 +113,25 @@ async def decide(view: View, report: str, body: ReportDecision) -> Report:
 
 
 async def _find(tx: Tx, view: View, report: str) -> ReportRow:
-    found = await tx.one(rows.ONE, of_repo=view.repo.id, of_report=report)
-    if found is None:
+    row = await tx.one(rows.ONE, of_repo=view.repo.id, of_report=report)
+    if row is None:
         raise NotFound
-    return rows.row(found)
+    return rows.row(row)
 
 
-def _listed(found: Row) -> Report:
-    return _to_wire(rows.row(found))
+def _row_to_wire(row: Row) -> Report:
+    return _to_wire(rows.row(row))
 
 
-def _to_wire(found: ReportRow) -> Report:
+def _to_wire(report: ReportRow) -> Report:
     return Report(
-        id=found.id,
-        title=found.title,
-        body=found.body,
-        severity=found.severity,
-        state=found.state,
-        reporter=actor(found.reporter_id, found.reporter_handle, found.reporter_kind),
-        created_at=rfc3339(found.created_at),
-        decided_at=rfc3339_or_none(found.decided_at),
-        advisory_id=found.advisory_id,
+        id=report.id,
+        title=report.title,
+        body=report.body,
+        severity=report.severity,
+        state=report.state,
+        reporter=actor(report.reporter_id, report.reporter_handle, report.reporter_kind),
+        created_at=rfc3339(report.created_at),
+        decided_at=rfc3339_or_none(report.decided_at),
+        advisory_id=report.advisory_id,
     )

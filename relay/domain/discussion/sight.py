@@ -23,33 +23,32 @@ def me(view: View) -> str:
 
 
 async def find(tx: Tx, view: View, number: int, thread: str) -> ThreadRow:
-    """NotFound for one that is missing, waits for somebody else's review, or is on a hidden path."""
-    found = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=number, thread=thread, me=me(view))
-    if found is None or not _sees(view, row := rows.row(found)):
+    """The row of a thread. Raises NotFound for a missing one, somebody else's draft, and a hidden path."""
+    row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=number, thread=thread, me=me(view))
+    if row is None or not _is_visible(view, thread_row := rows.row(row)):
         raise NotFound
-    return row
+    return thread_row
 
 
 async def counts(tx: Tx, view: View, numbers: Sequence[int]) -> dict[int, ThreadCounts]:
-    """How many threads of each proposal are open, and how many resolved, as far as the caller sees them; one
-    statement."""
+    """The numbers of open and of resolved threads that the caller sees, by proposal; one statement."""
     of = {"of_repo": view.repo.id, "numbers": list(numbers)}
     if view.policy is None:
-        found = [(n, state, many) for n, state, many in await tx.all(rows.COUNTS, **of)]
+        states = [(n, state, many) for n, state, many in await tx.all(rows.COUNTS, **of)]
     else:
-        found = [
+        states = [
             (n, state, many)
             for n, state, path, at_path, many in await tx.all(rows.COUNTS_BY_PATH, **of)
             if view.sees(path) and view.sees(at_path)
         ]
-    made: dict[int, dict[str, int]] = {n: {"open": 0, "resolved": 0} for n in numbers}
-    for n, state, many in found:
-        made[n][state] += many
-    return {n: ThreadCounts(**one) for n, one in made.items()}
+    by_number: dict[int, dict[str, int]] = {n: {"open": 0, "resolved": 0} for n in numbers}
+    for n, state, many in states:
+        by_number[n][state] += many
+    return {n: ThreadCounts(**counted) for n, counted in by_number.items()}
 
 
 async def audience(tx: Tx, view: View, thread: ThreadRow) -> Audience:
-    """Who may hear of the thread: on a path that only writers see, writers."""
+    """Who may hear of the thread: writers if only they see its path, else readers."""
     if view.repo.policy is None:
         return "reader"
     rules = await tx.all(repos.POLICY, repo_id=view.repo.id)
@@ -58,15 +57,15 @@ async def audience(tx: Tx, view: View, thread: ThreadRow) -> Audience:
 
 
 async def announce(tx: Tx, view: View, kind: str, number: int, thread: ThreadRow, **data: Any) -> None:
-    """The event goes to those who see the thread. To others the proposal has not changed."""
-    heard = await audience(tx, view, thread)
-    if heard == "reader":
+    """Write the event for those who see the thread. For others the proposal does not change."""
+    hearers = await audience(tx, view, thread)
+    if hearers == "reader":
         await subject.touch(tx, view, kind, number, thread=thread.id, **data)
         return
     await view.node.hub.announce(
-        tx, view.repo.id, kind, number=number, audience=heard, thread=thread.id, **data
+        tx, view.repo.id, kind, number=number, audience=hearers, thread=thread.id, **data
     )
 
 
-def _sees(view: View, thread: ThreadRow) -> bool:
+def _is_visible(view: View, thread: ThreadRow) -> bool:
     return view.sees(thread.path) and view.sees(thread.at_path)

@@ -70,7 +70,7 @@ async def next_number(tx: Tx, view: View) -> int:
 
 
 async def insert(tx: Tx, view: View, kind: str, title: str, body: str) -> Subject:
-    """A new one of the caller, open."""
+    """Insert an open issue or proposal of the caller. Raises Conflict if the repository has no room."""
     now, me = now_ms(), view.me.account_id
     number = await next_number(tx, view)
     await tx.run(
@@ -88,22 +88,22 @@ async def insert(tx: Tx, view: View, kind: str, title: str, body: str) -> Subjec
         updated_at=now,
         closed_at=None,
     )
-    made = Subject(number, kind, "open", me)
-    await tx.many(rows.WORD, _words(view, made, title, body))
-    await take_part(tx, view, made)
+    subject = Subject(number, kind, "open", me)
+    await tx.many(rows.WORD, _word_rows(view, subject, title, body))
+    await take_part(tx, view, subject)
     await announce(tx, view, f"{kind}.create", number)
-    return made
+    return subject
 
 
 async def take_part(tx: Tx, view: View, of: Subject) -> None:
-    """Record that the caller opened or posted on it."""
+    """Record that the caller takes part in the issue or proposal."""
     who = view.me.account_id
     if await tx.run(rows.POSTED, of_repo=view.repo.id, of_number=of.number, who=who) == 0:
-        await _part(tx, view, of, who, posted=True)
+        await _add_part(tx, view, of, who, posted=True)
 
 
 async def set_state(tx: Tx, repo_id: str, number: int, state: str) -> None:
-    """Set the state in the row by which lists are filtered."""
+    """Set the state in the rows by which lists are filtered."""
     for copied in (rows.LABEL_STATE, rows.PART_STATE, rows.WORD_STATE):
         await tx.run(copied, of_repo=repo_id, of_number=number, new_state=state)
 
@@ -112,12 +112,12 @@ async def set_state(tx: Tx, repo_id: str, number: int, state: str) -> None:
 
 
 async def edited(tx: Tx, view: View, of: Subject, title: str, body: str) -> None:
-    """Find it by the words that it has now."""
+    """Replace the words by which searches find the issue or proposal."""
     await tx.run(rows.WORDS_OFF, of_repo=view.repo.id, of_number=of.number)
-    await tx.many(rows.WORD, _words(view, of, title, body))
+    await tx.many(rows.WORD, _word_rows(view, of, title, body))
 
 
-def _words(view: View, of: Subject, title: str, body: str) -> list[dict[str, Any]]:
+def _word_rows(view: View, of: Subject, title: str, body: str) -> list[dict[str, Any]]:
     shared = {"repo_id": view.repo.id, "number": of.number, "kind": of.kind, "state": of.state}
     return [{**shared, "word": word} for word in words(title, body)]
 
@@ -134,13 +134,13 @@ async def add_named_label(tx: Tx, view: View, of: Subject, name: str, create: bo
 
 
 async def label(tx: Tx, view: View, of: Subject, names: list[str]) -> None:
-    """Invalid for a label that the repository lacks."""
-    on = {one.name.casefold() for one in await _labels_on(tx, view, of.number)}
+    """Add labels. Raises Invalid for a label that the repository lacks, Conflict for too many."""
+    on = {label.name.casefold() for label in await _labels_on(tx, view, of.number)}
     for folded, name in {name.casefold(): name for name in names}.items():
         if folded in on:
             continue
-        found = await labels.find(tx, view, name)
-        if found is None:
+        known_label = await labels.find(tx, view, name)
+        if known_label is None:
             raise Invalid(
                 f"{view.repo.full_name} has no label {name}; to make it: svc label create {shlex.quote(name)}"
             )
@@ -149,7 +149,7 @@ async def label(tx: Tx, view: View, of: Subject, names: list[str]) -> None:
             raise Conflict(f"#{of.number} has {limits.ISSUE_LABELS} labels, and no {of.kind} has more")
         values = {"repo_id": view.repo.id, "number": of.number, "folded": folded}
         await tx.run(rows.LABEL_ON, **values, kind=of.kind, state=of.state)
-        await touch(tx, view, f"{of.kind}.label", of.number, name=found.name)
+        await touch(tx, view, f"{of.kind}.label", of.number, name=known_label.name)
 
 
 async def unlabel(tx: Tx, view: View, of: Subject, names: list[str]) -> None:
@@ -185,7 +185,7 @@ async def assign(tx: Tx, view: View, of: Subject, handles: list[str]) -> None:
             raise Conflict(f"#{of.number} has {limits.ASSIGNEES} assignees, and no {of.kind} has more")
         values = {"of_repo": view.repo.id, "of_number": of.number, "who": who}
         if not await tx.run(rows.ASSIGNED, **values, is_assigned=True):
-            await _part(tx, view, of, who, assigned=True)
+            await _add_part(tx, view, of, who, assigned=True)
         await touch(tx, view, f"{of.kind}.assign", of.number, account_id=who)
 
 
@@ -218,11 +218,11 @@ async def account(tx: Tx, view: View, handle: str) -> str | None:
     """The account of a handle, None if there is none; @me is the caller."""
     if handle == "@me":
         return view.principal.account_id if view.principal else None
-    found: str | None = await tx.value(rows.BY_HANDLE, handle=handle.lower())
-    return found
+    account_id: str | None = await tx.value(rows.BY_HANDLE, handle=handle.lower())
+    return account_id
 
 
-async def _part(
+async def _add_part(
     tx: Tx, view: View, of: Subject, who: str, posted: bool = False, assigned: bool = False
 ) -> None:
     values = {"repo_id": view.repo.id, "number": of.number, "account_id": who}
@@ -235,9 +235,9 @@ async def _part(
 async def filters(tx: Tx, view: View, query: Any, people: tuple[str, ...]) -> dict[str, Any] | None:
     """Parameters for the filters of a list of issues or proposals; None if nothing can match. `people`:
     members of the query that name an account."""
-    wanted: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if query.state != "all":
-        wanted["state"] = query.state
+        values["state"] = query.state
     for name in people:
         handle = getattr(query, name)
         if handle is None:
@@ -245,41 +245,41 @@ async def filters(tx: Tx, view: View, query: Any, people: tuple[str, ...]) -> di
         account_id = await account(tx, view, handle)
         if account_id is None:
             return None
-        wanted[name] = account_id
+        values[name] = account_id
     if query.label is not None:
-        wanted["label"] = query.label.casefold()
+        values["label"] = query.label.casefold()
     if query.search is not None:
-        found = await _rarest_first(tx, view, words(query.search, many=limits.SEARCH_WORDS))
-        if not found:
+        rarest = await _sort_rarest_first(tx, view, words(query.search, many=limits.SEARCH_WORDS))
+        if not rarest:
             return None
-        wanted |= dict(zip(rows.SEARCHES, found, strict=False))
-    return wanted
+        values |= dict(zip(rows.SEARCHES, rarest, strict=False))
+    return values
 
 
 async def leading(
     tx: Tx,
     view: View,
-    wanted: dict[str, Any],
+    values: dict[str, Any],
     leaders: Sequence[str],
     amount: Callable[[str, bool], Statement],
 ) -> str:
-    """The filter that has the fewest rows, whose index a list walks: the others may have all that there are.
-    Empty if there is none of `leaders`."""
-    names = [name for name in leaders if name in wanted]
+    """The filter of `leaders` with the fewest rows, whose index the list walks. "" if `values` has none of
+    them."""
+    names = [name for name in leaders if name in values]
     if len(names) < 2:
         return names[0] if names else ""
-    stated = {"state": wanted["state"]} if "state" in wanted else {}
+    stated = {"state": values["state"]} if "state" in values else {}
     counts = {
         name: await tx.value(
-            amount(name, bool(stated)), of_repo=view.repo.id, **{name: wanted[name]}, **stated
+            amount(name, bool(stated)), of_repo=view.repo.id, **{name: values[name]}, **stated
         )
         for name in names
     }
     return min(names, key=counts.__getitem__)
 
 
-async def _rarest_first(tx: Tx, view: View, searched: list[str]) -> list[str]:
-    """The words, none if one of them is nowhere."""
+async def _sort_rarest_first(tx: Tx, view: View, searched: list[str]) -> list[str]:
+    """The words, rarest first. Empty if one of several occurs nowhere."""
     if len(searched) < 2:
         return searched
     counts = {word: await tx.value(rows.HAVE_WORD, of_repo=view.repo.id, word=word) for word in searched}
@@ -290,7 +290,7 @@ async def _rarest_first(tx: Tx, view: View, searched: list[str]) -> list[str]:
 
 
 async def touch(tx: Tx, view: View, kind: str, number: int, **data: Any) -> None:
-    """It changed now, as the event says."""
+    """Set the time of the last change to now, and write the event."""
     await tx.run(rows.TOUCH, of_repo=view.repo.id, of_number=number, now=now_ms())
     await announce(tx, view, kind, number, **data)
 

@@ -46,9 +46,9 @@ async def sign_up(caller: Caller, handle: str, password: str) -> Made:
         await require_free(tx, name)
     password_hash = await state.passwords.hash(password)
     async with caller.write(f"handle {name}") as tx:
-        made = await create_counted(tx, caller, name, new_account_id(), password_hash)
-        await audit.record(tx, made.id, "account.create", made.id, handle=name, address=caller.address)
-    return await sessions.start_browser(caller, made, "password")
+        account = await create_counted(tx, caller, name, new_account_id(), password_hash)
+        await audit.record(tx, account.id, "account.create", account.id, handle=name, address=caller.address)
+    return await sessions.start_browser(caller, account, "password")
 
 
 async def sign_in(caller: Caller, handle: str, password: str) -> Made:
@@ -57,8 +57,8 @@ async def sign_in(caller: Caller, handle: str, password: str) -> Made:
     state = caller.node.sign_in
     name = handle.strip().lower()[: limits.HANDLE_CHARS]
     _PER_ADDRESS.count(caller.node.limiter, caller.network)
-    account, known = await _by_handle(caller, name)
-    _PASSWORDS.count(caller, name, known)
+    account, known_network = await _find_by_handle(caller, name)
+    _PASSWORDS.count(caller, name, known_network)
     stored = account.password_hash if account else None
     if len(password.encode("utf-8", "replace")) > limits.PASSWORD_BYTES_MAX:
         password = ""
@@ -69,7 +69,7 @@ async def sign_in(caller: Caller, handle: str, password: str) -> Made:
                 tx, "", "session.refused", name, account_id=of, how="password", address=caller.address
             )
         raise Unauthorized("the handle or the password is wrong")
-    _PASSWORDS.give_back(caller, name, known)
+    _PASSWORDS.give_back(caller, name, known_network)
     _PER_ADDRESS.give_back(caller.node.limiter, caller.network)
     return await sessions.start_browser(caller, account, "password")
 
@@ -77,7 +77,7 @@ async def sign_in(caller: Caller, handle: str, password: str) -> Made:
 async def create_counted(
     tx: Tx, caller: Caller, handle: str, account_id: str, password_hash: str | None = None
 ) -> AccountRow:
-    """As `create`, for sign-up: raises QuotaExceeded when the address created too many accounts."""
+    """Create an account at sign-up. Raises NameTaken, and QuotaExceeded if the address created too many."""
     caller.node.reserve.require()
     await quota.count_account(tx, caller.network, caller.node.config.quota)
     return await create(tx, handle, account_id, password_hash)
@@ -86,27 +86,26 @@ async def create_counted(
 async def create(
     tx: Tx, handle: str, account_id: str, password_hash: str | None = None, kind: Kind = "user"
 ) -> AccountRow:
-    """A new account, of a person or organisation, under a free handle; NameTaken when somebody else was
-    quicker."""
+    """Insert an account of a person or organisation. Raises NameTaken if the handle is not free."""
     await require_free(tx, handle)
-    made = AccountRow(account_id, kind, handle, None, None, password_hash, PHASE)
+    account = AccountRow(account_id, kind, handle, None, None, password_hash, PHASE)
     try:
         await tx.run(
             rows.INSERT,
-            id=made.id,
-            kind=made.kind,
-            handle=made.handle,
+            id=account.id,
+            kind=account.kind,
+            handle=account.handle,
             email=None,
             name=None,
             password_hash=password_hash,
-            phase=made.phase,
+            phase=account.phase,
             operator=False,
             created_at=now_ms(),
             disabled_at=None,
         )
     except UniqueViolation:
-        raise _taken(handle) from None
-    return made
+        raise _handle_taken(handle) from None
+    return account
 
 
 async def require_free(tx: Tx, handle: str, account_id: str = "") -> None:
@@ -114,7 +113,7 @@ async def require_free(tx: Tx, handle: str, account_id: str = "") -> None:
     owner = await tx.value(rows.HANDLE_OWNER, handle=handle)
     owner = owner or await tx.value(rows.HANDLE_FORMER_OWNER, handle=handle, now=now_ms())
     if owner not in (None, account_id):
-        raise _taken(handle)
+        raise _handle_taken(handle)
 
 
 async def handle(caller: Caller) -> Handle:
@@ -141,7 +140,7 @@ async def rename(tx: Tx, account_id: str, old_handle: str | None, handle: str) -
     try:
         await tx.run(rows.SET_HANDLE, account_id=account_id, new_handle=handle)
     except UniqueViolation:
-        raise _taken(handle) from None
+        raise _handle_taken(handle) from None
     await tx.run(rows.DROP_ALIASES, handle=handle)
     if old_handle is not None:
         await _leave_aliases(tx, account_id, old_handle)
@@ -158,12 +157,12 @@ async def _leave_aliases(tx: Tx, account_id: str, old_handle: str) -> None:
     )
 
 
-async def _by_handle(caller: Caller, name: str) -> tuple[AccountRow | None, bool]:
+async def _find_by_handle(caller: Caller, name: str) -> tuple[AccountRow | None, bool]:
     """The account, and whether it signed in from this network recently."""
     async with caller.read() as tx:
-        found = await tx.one(rows.BY_HANDLE, handle=name)
-        known = await is_known(tx, caller, name)
-    return rows.row(found) if found else None, known
+        row = await tx.one(rows.BY_HANDLE, handle=name)
+        known_network = await is_known(tx, caller, name)
+    return rows.row(row) if row else None, known_network
 
 
 def _check_password(password: str, handle: str) -> None:
@@ -175,5 +174,5 @@ def _check_password(password: str, handle: str) -> None:
         raise Invalid("this password is too easy to guess; choose another", pointer="/password")
 
 
-def _taken(handle: str) -> NameTaken:
+def _handle_taken(handle: str) -> NameTaken:
     return NameTaken(f"the handle {handle} is taken; choose another")

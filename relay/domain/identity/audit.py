@@ -24,7 +24,7 @@ async def record(
         account_id=account_id or (actor if actor not in ("", OPERATOR) else None),
         audience="owner",
         author=author,
-        data={**{name: _safe(value) for name, value in data.items()}, "subject": one_line(subject)},
+        data={**{name: _escape(value) for name, value in data.items()}, "subject": one_line(subject)},
     )
 
 
@@ -33,5 +33,5 @@ def one_line(text: str) -> str:
     return text[:_CHARS].encode("unicode_escape").decode("ascii")
 
 
-def _safe(value: Any) -> Any:
+def _escape(value: Any) -> Any:
     return one_line(value) if isinstance(value, str) else value

@@ -90,15 +90,15 @@ async def waiting(caller: Caller, typed: str) -> DeviceCodeRow:
     _GUESSES.count(caller.node.limiter, caller.me.account_id)
     code = device_grant.normalise_user_code(typed)
     async with caller.read() as tx:
-        found = await tx.one(rows.BY_USER_CODE, user_code=code)
-    if found is None:
+        row = await tx.one(rows.BY_USER_CODE, user_code=code)
+    if row is None:
         raise NotFound
-    row = rows.row(found)
+    pending = rows.row(row)
     _GUESSES.give_back(caller.node.limiter, caller.me.account_id)
     _GUESSES_ADDRESS.give_back(caller.node.limiter, caller.network)
-    if row.state != "pending" or row.expires_at <= now_ms():
+    if pending.state != "pending" or pending.expires_at <= now_ms():
         raise Gone("this sign-in was decided already or has expired; start it again in the terminal")
-    return row
+    return pending
 
 
 async def decide(caller: Caller, body: Approval) -> ApprovalStatus:
@@ -156,23 +156,23 @@ async def claim(caller: Caller, body: TokenRequest) -> SealedSession:
     now = now_ms()
     refused: GrantError
     async with caller.write(f"device code {digest.hex()}") as tx:
-        found = await tx.one(rows.BY_HASH, hash=digest)
-        if found is None:
+        row = await tx.one(rows.BY_HASH, hash=digest)
+        if row is None:
             raise GrantError("this device code is unknown, was claimed or has expired; run: svc login")
-        row = rows.row(found)
-        if row.expires_at <= now:
+        code = rows.row(row)
+        if code.expires_at <= now:
             raise ExpiredToken("the sign-in took too long; run: svc login")
-        if row.polled_at is not None and now - row.polled_at < row.interval * 1000 - 250:
-            slower = min(row.interval + _SLOWER, _INTERVAL_MAX)
+        if code.polled_at is not None and now - code.polled_at < code.interval * 1000 - 250:
+            slower = min(code.interval + _SLOWER, _INTERVAL_MAX)
             await tx.run(rows.POLLED, code_hash=digest, now=now, seconds=slower)
             refused = SlowDown(f"wait {slower} seconds between polls", interval=slower)
-        elif row.state == "pending":
-            await tx.run(rows.POLLED, code_hash=digest, now=now, seconds=row.interval)
+        elif code.state == "pending":
+            await tx.run(rows.POLLED, code_hash=digest, now=now, seconds=code.interval)
             refused = AuthorizationPending("nobody has decided in the browser yet")
         else:
             await tx.run(rows.CLAIM, hash=digest)
-            if row.sealed is not None:
-                sealed = b64u(row.sealed)
+            if code.sealed is not None:
+                sealed = b64u(code.sealed)
                 return SealedSession(token_type="sealed", alg=device_grant.SEALED_ALG, sealed=sealed)  # noqa: S106  # a kind of token
             refused = AccessDenied("the sign-in was denied in the browser")
     raise refused

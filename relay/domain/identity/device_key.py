@@ -61,7 +61,7 @@ async def begin_registration(caller: Caller, start: DeviceKeyStart) -> Challenge
     For registering a key; it is bound to the signed-in account and session.
     """
     me, account = caller.me, caller.me.account_id
-    return await _challenge(caller, Purpose.REGISTER, account, account, me.session_id, start)
+    return await _create_challenge(caller, Purpose.REGISTER, account, account, me.session_id, start)
 
 
 async def register(caller: Caller, proof: DeviceKeyProof) -> DeviceKey:
@@ -70,12 +70,12 @@ async def register(caller: Caller, proof: DeviceKeyProof) -> DeviceKey:
     Raises Gone, SignatureInvalid or DeviceKeyExists.
     """
     me = caller.me
-    taken, challenge = await _take(caller, Purpose.REGISTER, proof)
-    if (taken.account, taken.session_id) != (me.account_id, me.session_id):
+    challenge_row, challenge = await _take_challenge(caller, Purpose.REGISTER, proof)
+    if (challenge_row.account, challenge_row.session_id) != (me.account_id, me.session_id):
         raise _no_challenge()
-    challenge.check(_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
+    challenge.check(_decode_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
     async with caller.write() as tx:
-        return to_wire(await _keep(tx, caller, me.account_id, taken, proof, lasting_caps(me)))
+        return to_wire(await _store_key(tx, caller, me.account_id, challenge_row, proof, lasting_caps(me)))
 
 
 async def page(caller: Caller, query: PageQuery) -> Page[DeviceKey]:
@@ -109,7 +109,7 @@ async def begin_sign_in(caller: Caller, start: DeviceKeyStart) -> Challenge:
     handle = names.handle(start.handle)
     async with caller.read() as tx:
         owner = await tx.value(accounts.HANDLE_OWNER, handle=handle)
-    return await _challenge(caller, Purpose.LOGIN, handle, owner, None, start)
+    return await _create_challenge(caller, Purpose.LOGIN, handle, owner, None, start)
 
 
 async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
@@ -118,19 +118,19 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
     because the handle is mistyped."""
     _require_allowed(caller)
     pair = pairing.hash_of(proof.pair)
-    taken, challenge = await _take(caller, Purpose.LOGIN, proof)
-    challenge.check(_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
+    challenge_row, challenge = await _take_challenge(caller, Purpose.LOGIN, proof)
+    challenge.check(_decode_bytes(proof.signature, SIGNATURE_BYTES, "/signature"))
     async with caller.read() as tx:
-        account, key = await _who(tx, taken)
-        known = await is_known(tx, caller, taken.account)
+        account, key = await _find_account_and_key(tx, challenge_row)
+        known_network = await is_known(tx, caller, challenge_row.account)
     paired = account is not None and key is None and pair is not None
     if account is None:
         if pair is not None:
-            raise _nobody(taken.account)
+            raise _no_account(challenge_row.account)
         _require_sign_up(caller)
         _ACCOUNTS.count(caller.node.limiter, caller.network)
     elif paired:
-        _PAIRING_TRIES.count(caller, taken.account, known)
+        _PAIRING_TRIES.count(caller, challenge_row.account, known_network)
     elif key is not None and not key.caps:
         raise Forbidden(
             "this device key came with a script token and signs beside such a token only; sign in with "
@@ -141,34 +141,34 @@ async def sign_in(caller: Caller, proof: DeviceKeyProof) -> Made:
         caller.node,
         account_id,
         "device",
-        taken.name or "device",
+        challenge_row.name or "device",
         now_ms() + limits.CLI_SESSION * 1000,
-        bound_key=taken.ed25519,
+        bound_key=challenge_row.ed25519,
         caps=key.caps.split() if key else sessions.USER_CAPS,
     )
-    async with caller.write(f"handle {taken.account}") as tx:
-        account, key = await _who(tx, taken)
+    async with caller.write(f"handle {challenge_row.account}") as tx:
+        account, key = await _find_account_and_key(tx, challenge_row)
         if account is None:
-            account = await account_rules.create_counted(tx, caller, taken.account, account_id)
-            await audit.record(tx, account_id, "account.create", account_id, handle=taken.account)
+            account = await account_rules.create_counted(tx, caller, challenge_row.account, account_id)
+            await audit.record(tx, account_id, "account.create", account_id, handle=challenge_row.account)
         elif account.id != account_id or (key is None and not await pairing.use(tx, account, pair)):
-            raise _taken(taken.account)
+            raise _handle_taken(challenge_row.account)
         if key is None:
-            await _keep(tx, caller, account.id, taken, proof, sessions.USER_CAPS)
+            await _store_key(tx, caller, account.id, challenge_row, proof, sessions.USER_CAPS)
         else:
             await tx.run(rows.TOUCH, key_id=key.id, used_at=now_ms())
         await plan.write(tx)
         await remember(tx, caller, account.id)
         await audit.record(tx, account.id, "session.start", plan.id, how="device_key", address=caller.address)
     if paired:
-        _PAIRING_TRIES.give_back(caller, taken.account, known)
+        _PAIRING_TRIES.give_back(caller, challenge_row.account, known_network)
     return Made(plan.id, account.id, account.handle, plan.token, "", plan.expires_at)
 
 
 def lasting_caps(me: Principal) -> frozenset[str]:
-    """The rights of a new device key without a session: those of the caller, if it may add devices
-    permanently; else none, because the key would outlive the token behind it. With such a token it signs like
-    any other key."""
+    """The rights that a new device key has without a session: those of the caller if it may add devices
+    permanently, else none, because the key would outlive the caller's token. Beside such a token it signs
+    like any other key."""
     return me.caps if "admin" in me.caps and not me.narrowed else frozenset()
 
 
@@ -184,7 +184,7 @@ def to_wire(row: DeviceKeyRow) -> DeviceKey:
 
 
 def label(text: str) -> str:
-    """What people call a device or token: one line of limited length; Invalid otherwise."""
+    """The name of a device or token, stripped. Raises Invalid unless it is one line of limited length."""
     if len(text) > limits.LABEL_CHARS or not text.isprintable():
         raise Invalid(f"a name is one line of at most {limits.LABEL_CHARS} characters", pointer="/name")
     return text.strip()
@@ -192,14 +192,14 @@ def label(text: str) -> str:
 
 def public_keys(ed25519: str, x25519: str, names: tuple[str, str]) -> tuple[bytes, bytes]:
     """The two public keys of a device, validated; `names`: their members in the body, for error pointers."""
-    signing = _bytes(ed25519, KEY_BYTES, f"/{names[0]}")
-    transport = _bytes(x25519, KEY_BYTES, f"/{names[1]}")
+    signing = _decode_bytes(ed25519, KEY_BYTES, f"/{names[0]}")
+    transport = _decode_bytes(x25519, KEY_BYTES, f"/{names[1]}")
     check_ed25519(signing)
     check_x25519(transport)
     return signing, transport
 
 
-async def _challenge(
+async def _create_challenge(
     caller: Caller,
     purpose: Purpose,
     account: str,
@@ -209,7 +209,7 @@ async def _challenge(
 ) -> Challenge:
     ed25519, x25519 = public_keys(start.ed25519, start.x25519, ("ed25519", "x25519"))
     name, now = label(start.name), now_ms()
-    made = device_grant.Challenge(
+    challenge = device_grant.Challenge(
         purpose=purpose,
         origin=caller.node.config.public_url,
         account=account,
@@ -220,69 +220,69 @@ async def _challenge(
     )
     answer = Challenge(
         v=1,
-        challenge_id=b64u(made.challenge_id),
-        sealed_challenge=b64u(made.seal()),
-        origin=made.origin,
+        challenge_id=b64u(challenge.challenge_id),
+        sealed_challenge=b64u(challenge.seal()),
+        origin=challenge.origin,
         expires_in=limits.CHALLENGE,
-        account=registered_to or _future_account(made.challenge_id),
+        account=registered_to or _future_account(challenge.challenge_id),
     )
     async with caller.write() as tx:
         await tx.run(rows.SWEEP_CHALLENGES, now=now)
         await tx.run(
             rows.INSERT_CHALLENGE,
-            id=b64u(made.challenge_id),
+            id=b64u(challenge.challenge_id),
             purpose=purpose.name.lower(),
             account=account,
             session_id=session_id,
             ed25519=ed25519,
             x25519=x25519,
             name=name,
-            secret=made.secret,
+            secret=challenge.secret,
             expires_at=now + limits.CHALLENGE * 1000,
         )
     return answer
 
 
-async def _take(
+async def _take_challenge(
     caller: Caller, purpose: Purpose, proof: DeviceKeyProof
 ) -> tuple[ChallengeRow, device_grant.Challenge]:
     """Delete the challenge and return it. Raises Gone if it does not exist."""
-    challenge_id = _bytes(proof.challenge_id, CHALLENGE_ID_BYTES, "/challenge_id")
+    challenge_id = _decode_bytes(proof.challenge_id, CHALLENGE_ID_BYTES, "/challenge_id")
     async with caller.write(effect=False) as tx:
-        found = await tx.one(rows.TAKE_CHALLENGE, id=b64u(challenge_id), purpose=purpose.name.lower())
-    if found is None:
+        row = await tx.one(rows.TAKE_CHALLENGE, id=b64u(challenge_id), purpose=purpose.name.lower())
+    if row is None:
         raise _no_challenge()
-    taken = rows.challenge_row(found)
-    if taken.expires_at <= now_ms():
+    challenge_row = rows.challenge_row(row)
+    if challenge_row.expires_at <= now_ms():
         raise _no_challenge()
-    return taken, device_grant.Challenge(
+    return challenge_row, device_grant.Challenge(
         purpose=purpose,
         origin=caller.node.config.public_url,
-        account=taken.account,
+        account=challenge_row.account,
         challenge_id=challenge_id,
-        ed25519=taken.ed25519,
-        x25519=taken.x25519,
-        secret=taken.secret,
+        ed25519=challenge_row.ed25519,
+        x25519=challenge_row.x25519,
+        secret=challenge_row.secret,
     )
 
 
-async def _keep(
+async def _store_key(
     tx: Tx,
     caller: Caller,
     account_id: str,
-    taken: ChallengeRow,
+    challenge_row: ChallengeRow,
     proof: DeviceKeyProof,
     caps: Iterable[str],
 ) -> DeviceKeyRow:
-    registration = _bytes(proof.registration, SIGNATURE_BYTES, "/registration")
-    verify_registration(caller.node.config.public_url, account_id, taken.ed25519, registration)
+    registration = _decode_bytes(proof.registration, SIGNATURE_BYTES, "/registration")
+    verify_registration(caller.node.config.public_url, account_id, challenge_row.ed25519, registration)
     now = now_ms()
     key = DeviceKeyRow(
-        id=key_id(taken.ed25519),
+        id=key_id(challenge_row.ed25519),
         account_id=account_id,
-        ed25519=taken.ed25519,
-        x25519=taken.x25519,
-        name=taken.name,
+        ed25519=challenge_row.ed25519,
+        x25519=challenge_row.x25519,
+        name=challenge_row.name,
         registration=registration,
         caps=" ".join(sorted(caps)),
         created_at=now,
@@ -299,13 +299,15 @@ async def _keep(
     return key
 
 
-async def _who(tx: Tx, taken: ChallengeRow) -> tuple[AccountRow | None, DeviceKeyRow | None]:
+async def _find_account_and_key(
+    tx: Tx, challenge_row: ChallengeRow
+) -> tuple[AccountRow | None, DeviceKeyRow | None]:
     """The account of the handle, and the key if it belongs to that account. Raises Unauthorized for a revoked
     key."""
-    found = await tx.one(accounts.BY_HANDLE, handle=taken.account)
-    account = accounts.row(found) if found else None
-    known = await tx.one(rows.ONE, id=key_id(taken.ed25519))
-    key = rows.row(known) if known else None
+    account_row = await tx.one(accounts.BY_HANDLE, handle=challenge_row.account)
+    account = accounts.row(account_row) if account_row else None
+    key_row = await tx.one(rows.ONE, id=key_id(challenge_row.ed25519))
+    key = rows.row(key_row) if key_row else None
     if key is not None and key.revoked_at is not None:
         raise Unauthorized("this device key was revoked; make a new one: svc login --new-key")
     if key is not None and (account is None or key.account_id != account.id):
@@ -329,7 +331,7 @@ def _require_sign_up(caller: Caller) -> None:
         raise SignUpClosed(f"this node does not offer sign-up by device key; {account_rules.ASK}")
 
 
-def _bytes(text: str, size: int, pointer: str) -> bytes:
+def _decode_bytes(text: str, size: int, pointer: str) -> bytes:
     try:
         return unb64u(text, size)
     except Invalid as error:
@@ -340,7 +342,7 @@ def _no_challenge() -> Gone:
     return Gone("this challenge was answered already, has expired, or was made for someone else; ask again")
 
 
-def _nobody(handle: str) -> Invalid:
+def _no_account(handle: str) -> Invalid:
     return Invalid(
         f"there is no account {handle} that a pairing code could open; check the handle, or claim it without "
         "a code",
@@ -348,7 +350,7 @@ def _nobody(handle: str) -> Invalid:
     )
 
 
-def _taken(handle: str) -> HandleTaken:
+def _handle_taken(handle: str) -> HandleTaken:
     return HandleTaken(
         f"the handle {handle} is taken and this key is not one of its keys; on a signed-in device run: "
         f"svc auth device add, then here: svc login --device-key --handle {handle} --pair CODE"

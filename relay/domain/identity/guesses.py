@@ -29,11 +29,11 @@ class Guesses:
         self._place = Attempts(f"{name}.place", PER_PLACE, PLACE_SECONDS)
         self._strangers = Attempts(f"{name}.strangers", strangers, seconds)
 
-    def count(self, caller: Caller, handle: str, known: bool) -> None:
-        """Count a try before it is made. Raises RateLimited after too many."""
+    def count(self, caller: Caller, handle: str, known_network: bool) -> None:
+        """Count a try in advance. `known_network`: as `is_known` says. Raises RateLimited after too many."""
         limiter = caller.node.limiter
         self._place.count(limiter, f"{handle} {caller.network}")
-        if known:
+        if known_network:
             return
         try:
             self._strangers.count(limiter, handle)
@@ -47,11 +47,11 @@ class Guesses:
                 error.extra["window"],
             ) from None
 
-    def give_back(self, caller: Caller, handle: str, known: bool) -> None:
-        """The try succeeded and does not count."""
+    def give_back(self, caller: Caller, handle: str, known_network: bool) -> None:
+        """Undo the count of a try that succeeded."""
         limiter = caller.node.limiter
         self._place.give_back(limiter, f"{handle} {caller.network}")
-        if not known:
+        if not known_network:
             self._strangers.give_back(limiter, handle)
 
 

@@ -52,9 +52,9 @@ async def guest_login(caller: Caller, request: Request) -> Reply:
     """A guest session: an identity without credentials, for a day"""
     if cookies.sent_by_browser(request):
         cookies.require_own_page(caller.node.config, request)
-    made = await sessions.start_guest(caller)
-    cookie = cookies.session(caller.node.config, made.token, limits.GUEST_SESSION)
-    return Reply(made.grant(), status=201, cookies=(cookie,))
+    session = await sessions.start_guest(caller)
+    cookie = cookies.session(caller.node.config, session.token, limits.GUEST_SESSION)
+    return Reply(session.grant(), status=201, cookies=(cookie,))
 
 
 serves(auth.USER_INFO, operation="session.info", name="auth.userinfo", errors=(401,))(sessions.user_info)
@@ -67,21 +67,21 @@ async def refresh(caller: Caller, request: Request, raw: bytes) -> Reply:
     """A new access token for the refresh cookie, or for {refresh_token} in the body; each works once"""
     config = caller.node.config
     if raw:
-        made = await sessions.refresh(caller, _in_body(raw))
-        grant = msgspec.structs.replace(made.grant(), refresh_token=made.refresh)
+        session = await sessions.refresh(caller, _parse_body(raw))
+        grant = msgspec.structs.replace(session.grant(), refresh_token=session.refresh)
         return Reply(grant)
     token = cookies.value(request, cookies.refresh_name(config))
     if token:
         cookies.require_own_page(config, request)
-    made = await sessions.refresh(caller, token)
+    session = await sessions.refresh(caller, token)
     return Reply(
         SessionGrant(
-            user_id=made.account_id,
-            session_id=made.id,
-            expires_at=rfc3339(made.expires_at),
-            handle=made.handle,
+            user_id=session.account_id,
+            session_id=session.id,
+            expires_at=rfc3339(session.expires_at),
+            handle=session.handle,
         ),
-        cookies=signed_in(caller, made),
+        cookies=signed_in(caller, session),
     )
 
 
@@ -104,14 +104,14 @@ async def renew(caller: Caller, request: Request, query: ReturnQuery) -> Reply:
     if not cookies.own_navigation(caller.node.config, request):
         return visit.to_login(return_to) if query.own else visit.onward(caller, return_to, 0)
     try:
-        made = await sessions.refresh(
+        session = await sessions.refresh(
             caller, cookies.value(request, cookies.refresh_name(caller.node.config))
         )
     except Conflict:  # another request of this browser has just renewed them
         return visit.onward(caller, return_to, 1)
     except Unauthorized:
         return visit.to_login(return_to)
-    return redirect(return_to, cookies=signed_in(caller, made))
+    return redirect(return_to, cookies=signed_in(caller, session))
 
 
 @serves(auth.LOGOUT, operation="session.end", name="auth.logout", others=(303, 307), errors=(403,))
@@ -119,7 +119,7 @@ async def logout(caller: Caller, request: Request) -> Reply:
     """End this session and the terminals that were signed in from it"""
     if cookies.sent_by_browser(request):
         cookies.require_own_page(caller.node.config, request)
-        if caller.principal is None and _from_a_form(request):  # the page's access token may have expired
+        if caller.principal is None and _is_from_form(request):  # the page's access token may have expired
             return Reply(status=307, headers={"location": auth.LOGOUT_BY_REFRESH.path})
     return await _sign_out(caller, request)
 
@@ -141,10 +141,10 @@ serves(auth.SESSIONS, operation="session.list", name="auth.list_sessions")(sessi
 serves(auth.REVOKE, operation="session.revoke", name="auth.revoke_session")(sessions.revoke)
 
 
-def signed_in(caller: Caller, made: Made) -> tuple[str, str]:
+def signed_in(caller: Caller, session: Made) -> tuple[str, str]:
     """The cookies of a browser that has just signed in."""
     config = caller.node.config
-    return cookies.session(config, made.token), cookies.refresh(config, made.refresh)
+    return cookies.session(config, session.token), cookies.refresh(config, session.refresh)
 
 
 async def _sign_out(caller: Caller, request: Request) -> Reply:
@@ -154,17 +154,17 @@ async def _sign_out(caller: Caller, request: Request) -> Reply:
         token = cookies.value(request, cookies.refresh_name(config))
     await sessions.sign_out(caller, token)
     gone = cookies.cleared(config)
-    if _from_a_form(request):
+    if _is_from_form(request):
         return Reply(status=303, headers={"location": "/auth/login"}, cookies=gone)
     return Reply(status=204, cookies=gone)
 
 
-def _from_a_form(request: Request) -> bool:
+def _is_from_form(request: Request) -> bool:
     """Whether a form of our pages sent this, and a person waits for the next page."""
     return (request.headers.get("content-type") or "").startswith(FORM)
 
 
-def _in_body(raw: bytes) -> str:
+def _parse_body(raw: bytes) -> str:
     try:
         return msgspec.json.decode(raw, type=RefreshRequest).refresh_token
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -141,7 +141,7 @@ async def start_guest(caller: Caller) -> Made:
     """A new account without credentials, and a session of one day that cannot be refreshed."""
     now = now_ms()
     account_id, expires_at = new_account_id(), now + limits.GUEST_SESSION * 1000
-    made = await plan(caller.node, account_id, "guest", "guest", expires_at)
+    session = await plan(caller.node, account_id, "guest", "guest", expires_at)
     async with caller.write() as tx:
         await quota.count_account(tx, caller.network, caller.node.config.quota, guest=True)
         await tx.run(
@@ -157,22 +157,22 @@ async def start_guest(caller: Caller) -> Made:
             created_at=now,
             disabled_at=None,
         )
-        await made.write(tx)
-    return Made(made.id, account_id, None, made.token, "", expires_at)
+        await session.write(tx)
+    return Made(session.id, account_id, None, session.token, "", expires_at)
 
 
 async def start_browser(caller: Caller, account: AccountRow, how: str) -> Made:
     """A browser session: seven days, with an access token of one hour and a refresh token."""
     now = now_ms()
     expires_at, token_until = now + limits.REFRESH_TOKEN * 1000, now + limits.ACCESS_TOKEN * 1000
-    made = await plan(caller.node, account.id, "browser", "browser", expires_at, token_until=token_until)
+    session = await plan(caller.node, account.id, "browser", "browser", expires_at, token_until=token_until)
     refresh = secrets.token_bytes(_REFRESH_BYTES)
     async with caller.write() as tx:
-        await made.write(tx)
-        await _keep_refresh(tx, refresh, made.id, expires_at)
+        await session.write(tx)
+        await _keep_refresh(tx, refresh, session.id, expires_at)
         await remember(tx, caller, account.id)
-        await audit.record(tx, account.id, "session.start", made.id, how=how, address=caller.address)
-    return Made(made.id, account.id, account.handle, made.token, b64u(refresh), token_until)
+        await audit.record(tx, account.id, "session.start", session.id, how=how, address=caller.address)
+    return Made(session.id, account.id, account.handle, session.token, b64u(refresh), token_until)
 
 
 async def refresh(caller: Caller, token: str | None) -> Made:
@@ -187,18 +187,18 @@ async def refresh(caller: Caller, token: str | None) -> Made:
     fresh, now = secrets.token_bytes(_REFRESH_BYTES), now_ms()
     refused: SvcError | None = None
     async with caller.read() as tx:
-        found = await tx.one(rows.REFRESH, hash=digest)
-    if found is None or found[3] <= now:
+        row = await tx.one(rows.REFRESH, hash=digest)
+    if row is None or row[3] <= now:
         raise _no_refresh()
-    _, session_id, account_id, expires_at = found
+    _, session_id, account_id, expires_at = row
     until = min(now + limits.ACCESS_TOKEN * 1000, expires_at)
     # Mint before the old token is used up: if the signer is down, the old one stays valid.
     text = await mint(caller.node, account_id, session_id, USER_CAPS, until)
     async with caller.write(f"refresh {digest.hex()}") as tx:
-        found = await tx.one(rows.REFRESH, hash=digest)
-        if found is None:
+        row = await tx.one(rows.REFRESH, hash=digest)
+        if row is None:
             raise _no_refresh()
-        used_at = found[0]
+        used_at = row[0]
         account = await tx.one(accounts.BY_ID, id=account_id)
         if account is None:
             raise _no_refresh()
@@ -225,17 +225,17 @@ def due(me: Principal) -> bool:
 async def sign_out(caller: Caller, refresh_token: str | None = None) -> None:
     """End the caller's session and its children; by the refresh token if the access token has expired. Does
     nothing without a session. Raises Forbidden for a narrowed token."""
-    me, found = caller.principal, None
+    me, ended = caller.principal, None
     if me is not None and me.narrowed:
         raise Forbidden("this token was narrowed and cannot end its session; sign out where you signed in")
     if me is not None and me.via != "self":
-        found = (me.session_id, me.account_id)
+        ended = (me.session_id, me.account_id)
     elif me is None and refresh_token:
         with contextlib.suppress(Unauthorized):
-            found = await _session_of(caller, refresh_token)
-    if found is None:
+            ended = await _session_of(caller, refresh_token)
+    if ended is None:
         return
-    session_id, account_id = found
+    session_id, account_id = ended
     async with caller.write(account_name(account_id)) as tx:
         await end(tx, caller.node, account_id, session_id)
         await audit.record(tx, account_id, "session.end", session_id, address=caller.address)
@@ -282,10 +282,10 @@ async def user_info(caller: Caller) -> UserInfo:
     """Who is signed in, and how"""
     me = caller.me
     async with caller.read() as tx:
-        found = await tx.one(accounts.BY_ID, id=me.account_id)
-    if found is None:
+        row = await tx.one(accounts.BY_ID, id=me.account_id)
+    if row is None:
         raise Unauthorized("the account no longer exists")
-    account = accounts.row(found)
+    account = accounts.row(row)
     return UserInfo(
         sub=account.id,
         user_id=account.id,
@@ -323,8 +323,8 @@ async def _keep_refresh(tx: Tx, token: bytes, session_id: str, expires_at: int) 
 async def _session_of(caller: Caller, refresh_token: str) -> tuple[str, str] | None:
     """The ids of the session and account that a refresh token belongs to, used or not."""
     async with caller.read() as tx:
-        found = await tx.one(rows.REFRESH, hash=_refresh_hash(refresh_token))
-    return None if found is None else (found[1], found[2])
+        row = await tx.one(rows.REFRESH, hash=_refresh_hash(refresh_token))
+    return None if row is None else (row[1], row[2])
 
 
 def _refresh_hash(token: str | None) -> bytes:

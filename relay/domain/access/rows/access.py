@@ -55,7 +55,7 @@ SET_ROLE = update(collaborator).where(_IS).values(role=bindparam("new_role"))
 REMOVE = delete(collaborator).where(_IS)
 
 
-def _offers(table: Any, maker: str, *more: Any) -> Any:
+def _select_offers(table: Any, maker: str, *more: Any) -> Any:
     """id, repository (id, owner, name), account (id, handle, kind), sender (the same), state, created, end,
     the owner's id, and `more` columns."""
     owner, whom, by = account.alias("owner"), account.alias("whom"), account.alias("by_whom")
@@ -89,7 +89,7 @@ def _offers(table: Any, maker: str, *more: Any) -> Any:
 
 
 # Invitations: an open one past its end counts as expired.
-_INVITES = _offers(invite, "inviter_id", invite.c.role)
+_INVITES = _select_offers(invite, "inviter_id", invite.c.role)
 _OPEN = and_(invite.c.state == "pending", invite.c.valid_until > _NOW)
 INVITE = _INVITES.where(invite.c.id == bindparam("id"))
 INVITES = Keyset(_INVITES.where(invite.c.repo_id == _REPO, _OPEN), "-id")
@@ -167,7 +167,7 @@ END_REQUEST = (
 )
 
 # Transfers.
-_TRANSFERS = _offers(transfer, "sender_id")
+_TRANSFERS = _select_offers(transfer, "sender_id")
 _WAITS = and_(transfer.c.state == "pending", transfer.c.valid_until > _NOW)
 _MY_ORGS = select(member.c.org_id).where(member.c.account_id == _WHO, member.c.role == "admin")
 TRANSFER = _TRANSFERS.where(transfer.c.id == bindparam("id"))

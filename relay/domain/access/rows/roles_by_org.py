@@ -48,31 +48,34 @@ ROLES = (
 )
 
 
-def _rise(*pairs: Any) -> tuple[Any, ...]:
-    """Members of organisations in repositories, which `pairs` selects from `member` and `repo`, get the role
-    that they have by them: admins owner, others the base role if it is above what was given. What was given
-    is put aside, then their rows are changed, or made."""
+def _raise_roles(*pairs: Any) -> tuple[Any, ...]:
+    """Statements that give members of organisations their roles in repositories. `pairs`: conditions on
+    `member` and `repo` that select them.
+
+    Admins get owner, others the base role if it is above the role of their own. They put that role aside in
+    `through`, then change or insert the rows of collaborators.
+    """
     joined = member.join(repo, repo.c.owner_id == member.c.org_id).outerjoin(
         base_role, base_role.c.org_id == member.c.org_id
     )
     has, by = collaborator.alias("has"), through.alias("by")
     of_pair = and_(has.c.repo_id == repo.c.id, has.c.account_id == member.c.account_id)
-    known = and_(by.c.repo_id == repo.c.id, by.c.account_id == member.c.account_id)
+    has_source = and_(by.c.repo_id == repo.c.id, by.c.account_id == member.c.account_id)
     theirs = case((member.c.role == "admin", literal(OWNER, String)), else_=base_role.c.role)
     gets = and_(or_(member.c.role == "admin", base_role.c.role.is_not(None)), *pairs)
-    aside = insert(through).from_select(
+    set_aside = insert(through).from_select(
         ["repo_id", "account_id", "org_id", "given"],
         select(repo.c.id, member.c.account_id, member.c.org_id, has.c.role)
         .select_from(joined.outerjoin(has, of_pair))
         .where(
             gets,
             or_(has.c.role.is_(None), _rank(has.c.role) < _rank(theirs)),
-            ~select(by.c.repo_id).where(known).correlate(repo, member).exists(),
+            ~select(by.c.repo_id).where(has_source).correlate(repo, member).exists(),
         ),
     )
     which = (
         select(theirs)
-        .select_from(joined.join(by, known))
+        .select_from(joined.join(by, has_source))
         .where(repo.c.id == collaborator.c.repo_id, member.c.account_id == collaborator.c.account_id, gets)
         .correlate(collaborator)
     )
@@ -83,12 +86,12 @@ def _rise(*pairs: Any) -> tuple[Any, ...]:
         .select_from(joined)
         .where(gets, ~select(has.c.repo_id).where(of_pair).correlate(repo, member).exists()),
     )
-    return aside, change, make
+    return set_aside, change, make
 
 
-def _fall(which: Any) -> tuple[Any, Any, Any]:
-    """Those that `which` selects from `through` have no role by an organisation any more: they keep what was
-    given to them."""
+def _lower_roles(which: Any) -> tuple[Any, Any, Any]:
+    """Statements that remove roles by an organisation, and restore the role that was put aside. `which`: a
+    condition on `through` that selects them."""
     given = select(through.c.given).where(_SOURCE).correlate(collaborator).scalar_subquery()
     theirs = select(through.c.repo_id).where(_SOURCE, which).correlate(collaborator)
     change = (
@@ -102,12 +105,12 @@ def _fall(which: Any) -> tuple[Any, Any, Any]:
 # repositories. A repository comes to an organisation, or leaves it: for all its members. The base role of an
 # organisation changes: for all its members, in all its repositories.
 _OF_MEMBER = and_(through.c.org_id == _ORG, through.c.account_id == _WHO)
-RAISE = _rise(member.c.org_id == _ORG, member.c.account_id == _WHO)
-LOWER = _fall(_OF_MEMBER)
-RAISE_ALL = _rise(member.c.org_id == _ORG)
-LOWER_ALL = _fall(through.c.org_id == _ORG)
-ENTER = _rise(repo.c.id == _REPO)
-LEAVE = _fall(through.c.repo_id == _REPO)
+RAISE = _raise_roles(member.c.org_id == _ORG, member.c.account_id == _WHO)
+LOWER = _lower_roles(_OF_MEMBER)
+RAISE_ALL = _raise_roles(member.c.org_id == _ORG)
+LOWER_ALL = _lower_roles(through.c.org_id == _ORG)
+ENTER = _raise_roles(repo.c.id == _REPO)
+LEAVE = _lower_roles(through.c.repo_id == _REPO)
 
 # What everybody has in them by the organisation: repository, account, role, what was given beside.
 HELD = (
@@ -117,7 +120,7 @@ HELD = (
 )
 # A role that is given to a member, or taken away: what it has by the organisation is worked out again.
 NOT_BY_ORG = delete(through).where(through.c.repo_id == _REPO, through.c.account_id == _WHO)
-LIFT = _rise(repo.c.id == _REPO, member.c.account_id == _WHO)
+LIFT = _raise_roles(repo.c.id == _REPO, member.c.account_id == _WHO)
 
 # A member goes: nothing stays.
 DROP = (

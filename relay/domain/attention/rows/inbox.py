@@ -45,27 +45,26 @@ _OWNER = account.alias("owner")
 _ACTOR = account.alias("actor")
 
 
-def _administered(who: Any) -> Any:
+def _orgs_administered_by(who: Any) -> Any:
     """The organisations that an account is an admin of."""
     return select(member.c.org_id).where(member.c.account_id == who, member.c.role == "admin")
 
 
-def _offered(reason: str, table: Table) -> ColumnElement[bool]:
-    """Whether a row stands for an offer that is still open; such a row shows before its account may see the
-    repository."""
+def _is_open_offer(reason: str, table: Table) -> ColumnElement[bool]:
+    """Whether a row is about an open offer. Its account sees the row before it may see the repository."""
     stands = select(table.c.id).where(
         table.c.repo_id == inbox.c.repo_id,
-        or_(table.c.account_id == _ME, table.c.account_id.in_(_administered(_ME))),
+        or_(table.c.account_id == _ME, table.c.account_id.in_(_orgs_administered_by(_ME))),
         table.c.state == "pending",
         table.c.valid_until > bindparam("current"),
     )
     return and_(inbox.c.reason == reason, stands.correlate(inbox).exists())
 
 
-def _waits(reason: str, table: Table, state: str) -> ColumnElement[bool]:
-    """Whether a row is not about what somebody else has decided by now."""
-    left = select(table.c.id).where(table.c.repo_id == inbox.c.repo_id, table.c.state == state)
-    return or_(inbox.c.reason != reason, left.correlate(inbox).exists())
+def _is_undecided(reason: str, table: Table, state: str) -> ColumnElement[bool]:
+    """Whether a row is not of this reason, or what it is about is still in `state`, undecided."""
+    undecided = select(table.c.id).where(table.c.repo_id == inbox.c.repo_id, table.c.state == state)
+    return or_(inbox.c.reason != reason, undecided.correlate(inbox).exists())
 
 
 _ROWS = (
@@ -98,12 +97,14 @@ _ROWS = (
     )
     .where(
         inbox.c.account_id == _ME,
-        _waits("access_requested", access_request, "pending"),
-        _waits("report", report, "new"),
+        _is_undecided("access_requested", access_request, "pending"),
+        _is_undecided("report", report, "new"),
         or_(
             and_(VISIBLE_TO_ME, or_(inbox.c.number == 0, subject.c.title.is_not(None))),
             and_(
-                ALIVE, inbox.c.number == 0, or_(_offered("invited", invite), _offered("transfer", transfer))
+                ALIVE,
+                inbox.c.number == 0,
+                or_(_is_open_offer("invited", invite), _is_open_offer("transfer", transfer)),
             ),
         ),
     )
@@ -144,8 +145,11 @@ _SEES = and_(
 _LIVING = and_(account.c.kind == "user", account.c.disabled_at.is_(None))
 
 
-def _into(people: FromClause, reason: Any, *which: ColumnElement[bool], seen: bool = True) -> InsertOrReplace:
-    """Add rows for `people`: `account` joined with the table that selects them."""
+def _insert_rows(
+    people: FromClause, reason: Any, *which: ColumnElement[bool], seen: bool = True
+) -> InsertOrReplace:
+    """A statement that adds rows for `people`: `account` joined with the table that selects them. `seen`:
+    only for accounts that see the repository."""
     rows = (
         select(
             account.c.id,
@@ -166,18 +170,18 @@ def _into(people: FromClause, reason: Any, *which: ColumnElement[bool], seen: bo
         .where(account.c.id != bindparam("actor"), _LIVING, *which, *([_SEES] if seen else []))
     )
     names = ["account_id", "repo_id", "number", "reason", "unread", "done", "event", "updated_at"]
-    made: InsertOrReplace = InsertOrReplace(inbox).from_select(names, rows)
-    return made
+    statement: InsertOrReplace = InsertOrReplace(inbox).from_select(names, rows)
+    return statement
 
 
 _REASON = bindparam("reason", type_=String)
-TO_WATCHERS = _into(
+TO_WATCHERS = _insert_rows(
     watch.join(account, account.c.id == watch.c.account_id),
     literal("watching", String),
     watch.c.repo_id == _REPO,
 )
 _ON_SUBJECT = and_(subject.c.repo_id == part.c.repo_id, subject.c.number == part.c.number)
-TO_PARTS = _into(
+TO_PARTS = _insert_rows(
     part.join(account, account.c.id == part.c.account_id).join(subject, _ON_SUBJECT),
     case(
         (subject.c.author_id == part.c.account_id, "author"),
@@ -191,9 +195,9 @@ TO_PARTS = _into(
 # An account, or the admins of an organisation.
 _ADMINS = select(member.c.account_id).where(member.c.org_id == bindparam("who"), member.c.role == "admin")
 _WHO = or_(account.c.id == bindparam("who"), account.c.id.in_(_ADMINS))
-TO_ACCOUNT = _into(account, _REASON, _WHO)
-TO_ACCOUNT_OUTSIDE = _into(account, _REASON, _WHO, seen=False)
-TO_HANDLES = _into(account, _REASON, account.c.handle.in_(bindparam("handles", expanding=True)))
+TO_ACCOUNT = _insert_rows(account, _REASON, _WHO)
+TO_ACCOUNT_OUTSIDE = _insert_rows(account, _REASON, _WHO, seen=False)
+TO_HANDLES = _insert_rows(account, _REASON, account.c.handle.in_(bindparam("handles", expanding=True)))
 CLEAR = delete(inbox).where(
     or_(inbox.c.account_id == bindparam("who"), inbox.c.account_id.in_(_ADMINS)),
     _THIS,

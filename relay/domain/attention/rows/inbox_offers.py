@@ -41,7 +41,7 @@ _STILL_MEMBER = exists().where(
 )
 
 
-def _rows(about: Column[Any], updated_at: Column[Any], other: Column[Any]) -> Select[Any]:
+def _select_rows(about: Column[Any], updated_at: Column[Any], other: Column[Any]) -> Select[Any]:
     """Invitations as rows of an inbox. `about`: the id in the id of the row; `other`: who did it. The key has
     the names and types of that of the inbox, so that both have one cursor."""
     return (
@@ -64,25 +64,25 @@ def _rows(about: Column[Any], updated_at: Column[Any], other: Column[Any]) -> Se
 
 
 _c = member_invite.c
-_ROWS = _rows(_c.org_id, _c.created_at, _c.inviter_id).where(_MINE)
-_ANSWERS = _rows(_c.id, _c.answered_at, _c.account_id).where(_BY_ME, _STILL_MEMBER)
+_ROWS = _select_rows(_c.org_id, _c.created_at, _c.inviter_id).where(_MINE)
+_ANSWERS = _select_rows(_c.id, _c.answered_at, _c.account_id).where(_BY_ME, _STILL_MEMBER)
 _FILTERS: dict[str, ColumnElement[bool]] = {"open": member_invite.c.done == false()}
 
 
 @cache
 def page(filters: frozenset[str]) -> Keyset:
     """Invitations of an account, newest first."""
-    return _newest(_ROWS, filters)
+    return _filter_newest_first(_ROWS, filters)
 
 
 @cache
 def answers(filters: frozenset[str]) -> Keyset:
     """Declined invitations of an inviter who is a member of the organisation, newest first."""
-    return _newest(_ANSWERS, filters)
+    return _filter_newest_first(_ANSWERS, filters)
 
 
-def _newest(found: Select[Any], filters: frozenset[str]) -> Keyset:
-    chosen = found.where(*(_FILTERS[name] for name in sorted(filters)))
+def _filter_newest_first(invites: Select[Any], filters: frozenset[str]) -> Keyset:
+    chosen = invites.where(*(_FILTERS[name] for name in sorted(filters)))
     return Keyset(chosen, "-updated_at", "-repo_id", "-number")
 
 

@@ -16,13 +16,13 @@ _ME: Any = bindparam("me")
 _TABLES = {"star": (star, social.c.stars), "watch": (watch, social.c.watchers)}
 
 
-def _mine(table: Table) -> ColumnElement[bool]:
+def _is_mine(table: Table) -> ColumnElement[bool]:
     return and_(table.c.repo_id == _REPO, table.c.account_id == _ME)
 
 
-HAS = {name: select(table.c.created_at).where(_mine(table)) for name, (table, _) in _TABLES.items()}
+HAS = {name: select(table.c.created_at).where(_is_mine(table)) for name, (table, _) in _TABLES.items()}
 SET = {name: insert(table) for name, (table, _) in _TABLES.items()}
-CLEAR = {name: delete(table).where(_mine(table)) for name, (table, _) in _TABLES.items()}
+CLEAR = {name: delete(table).where(_is_mine(table)) for name, (table, _) in _TABLES.items()}
 COUNT = {
     name: update(social).where(social.c.repo_id == _REPO).values({count: count + bindparam("more")})
     for name, (_, count) in _TABLES.items()
@@ -44,7 +44,7 @@ ONE = OF_REPOS.where(repo.c.id == _REPO)
 SEVERAL = OF_REPOS.where(repo.c.id.in_(bindparam("repo_ids", expanding=True)))
 
 
-def _by_whom_it_is_hidden(table: Table) -> ColumnElement[bool]:
+def _is_hidden_from_account(table: Table) -> ColumnElement[bool]:
     """Rows of this repository whose accounts can no longer see it."""
     sees = (
         select(repo.c.id)
@@ -70,5 +70,5 @@ def _by_whom_it_is_hidden(table: Table) -> ColumnElement[bool]:
 
 
 DROP_HIDDEN = {
-    name: delete(table).where(_by_whom_it_is_hidden(table)) for name, (table, _) in _TABLES.items()
+    name: delete(table).where(_is_hidden_from_account(table)) for name, (table, _) in _TABLES.items()
 }

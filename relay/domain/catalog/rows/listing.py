@@ -46,5 +46,5 @@ COUNTS = (
 )
 
 
-def row(found: Row) -> ListingRow:
-    return ListingRow(*found)
+def row(values: Row) -> ListingRow:
+    return ListingRow(*values)

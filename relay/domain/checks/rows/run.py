@@ -103,7 +103,7 @@ EDIT = (
 )
 
 
-def _how_many(which: ColumnElement[bool]) -> ColumnElement[int]:
+def _count_where(which: ColumnElement[bool]) -> ColumnElement[int]:
     return func.count(case((which, 1)))
 
 
@@ -112,9 +112,9 @@ _DONE = _r.status == "completed"
 _PASSED = _r.conclusion.in_(("success", "neutral", "skipped"))
 COUNTED = select(
     func.count(),
-    _how_many(and_(_DONE, _PASSED)),
-    _how_many(and_(_DONE, ~_PASSED)),
-    _how_many(~_DONE),
+    _count_where(and_(_DONE, _PASSED)),
+    _count_where(and_(_DONE, ~_PASSED)),
+    _count_where(~_DONE),
 ).where(_NEWEST)
 _HERE = and_(check_rollup.c.repo_id == bindparam("of_repo"), check_rollup.c.seal_id == bindparam("of_seal"))
 ROLLUP_INSERT = insert(check_rollup)
@@ -130,5 +130,5 @@ ROLLUP_UPDATE = (
 )
 
 
-def row(found: Row) -> RunRow:
-    return RunRow(*found)
+def row(values: Row) -> RunRow:
+    return RunRow(*values)

@@ -52,8 +52,8 @@ _REPORTS = (
 @cache
 def page(by_state: bool, by_reporter: bool) -> Keyset:
     """The newest first: those in the state `of_state`, those that `who` made."""
-    found = _REPORTS.where(_r.state == bindparam("of_state")) if by_state else _REPORTS
-    return Keyset(found.where(_r.reporter_id == bindparam("who")) if by_reporter else found, "-id")
+    reports = _REPORTS.where(_r.state == bindparam("of_state")) if by_state else _REPORTS
+    return Keyset(reports.where(_r.reporter_id == bindparam("who")) if by_reporter else reports, "-id")
 
 
 ONE = _REPORTS.where(_r.id == bindparam("of_report"))
@@ -67,5 +67,5 @@ DECIDE = (
 WROTE = select(func.count()).where(_r.reporter_id == bindparam("who"), _r.created_at > bindparam("since"))
 
 
-def row(found: Row) -> ReportRow:
-    return ReportRow(*found)
+def row(values: Row) -> ReportRow:
+    return ReportRow(*values)

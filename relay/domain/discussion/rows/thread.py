@@ -51,8 +51,8 @@ class ThreadRow(msgspec.Struct, frozen=True):
 COLUMNS = ThreadRow.__struct_fields__[:-2]  # of the table itself
 
 
-def row(found: Row) -> ThreadRow:
-    return ThreadRow(*found)
+def row(values: Row) -> ThreadRow:
+    return ThreadRow(*values)
 
 
 _OF = and_(thread.c.repo_id == _REPO, thread.c.number == _NUMBER)

@@ -55,8 +55,8 @@ async def create_token(caller: Caller, request: Request, body: TokenForm) -> Rep
         label = body.label[:LABEL_CHARS]
         return visit.too_late(HERE, label=label, days=str(body.days), access=body.access)
     try:
-        wanted = checked(ScriptTokenRequest(label=body.label, days=body.days, access=body.access))
-        return await _settings(caller, made=await tokens.create(caller, wanted))
+        token_request = checked(ScriptTokenRequest(label=body.label, days=body.days, access=body.access))
+        return await _settings(caller, token=await tokens.create(caller, token_request))
     except SvcError as error:
         return await _settings(caller, body, error)
 
@@ -78,11 +78,11 @@ async def _settings(
     body: TokenForm | None = None,
     error: SvcError | None = None,
     *,
-    made: ScriptToken | None = None,
+    token: ScriptToken | None = None,
     again: bool = False,
     cursor: str | None = None,
 ) -> Reply:
-    listed = await sessions.page(caller, PageQuery(cursor=cursor))
+    session_page = await sessions.page(caller, PageQuery(cursor=cursor))
     return page(
         caller,
         "tokens.html",
@@ -91,7 +91,7 @@ async def _settings(
         problem=error.detail if error else "",
         note=visit.SENT_TOO_LATE if again else "",
         form=body or TokenForm(),
-        made=made,
-        sessions=listed.items,
-        next_cursor=listed.next_cursor,
+        made=token,
+        sessions=session_page.items,
+        next_cursor=session_page.next_cursor,
     )

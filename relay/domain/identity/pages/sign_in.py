@@ -83,7 +83,7 @@ async def _sign_in(caller: Caller, request: Request, body: LoginForm, *, sign_up
     return_to = local_path(body.return_to)
     act = accounts.sign_up if sign_up else accounts.sign_in
     try:
-        made = await act(caller, body.handle, body.password)
+        session = await act(caller, body.handle, body.password)
     except SvcError as error:
         return _login(
             caller,
@@ -94,7 +94,7 @@ async def _sign_in(caller: Caller, request: Request, body: LoginForm, *, sign_up
             handle=body.handle,
             problem_of=error,
         )
-    return redirect(return_to, cookies=signed_in(caller, made))
+    return redirect(return_to, cookies=signed_in(caller, session))
 
 
 def _login(

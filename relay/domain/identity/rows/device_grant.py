@@ -60,5 +60,5 @@ CLAIM = delete(device_code).where(device_code.c.hash == bindparam("hash"))
 SWEEP = delete(device_code).where(device_code.c.expires_at < bindparam("now"))
 
 
-def row(found: Row) -> DeviceCodeRow:
-    return DeviceCodeRow(*found)
+def row(values: Row) -> DeviceCodeRow:
+    return DeviceCodeRow(*values)
