@@ -81,17 +81,17 @@ class _TooDeep(Exception):
 
 
 async def blame(view: View, seal_id: str, path: str, *, first_parent: bool = False) -> Blame:
-    found = await sealed.seal(view, seal_id)
-    file = await sealed.entry(view, found.root, path)
+    seal = await sealed.seal(view, seal_id)
+    file = await sealed.entry(view, seal.root, path)
     _require_text(file, path)
-    owners = await _resolve(view, path, found.id, file, first_parent=first_parent)
+    owners = await _resolve(view, path, seal.id, file, first_parent=first_parent)
     ranges = kernel.ranges(owners)
     async with view.read() as tx:
         named = await seal_rows(tx, view, sorted({owner for _, _, owner in ranges}))
     by_id = {row.id: to_wire(row) for row in named}
     return Blame(
         path=path,
-        seal_id=found.id,
+        seal_id=seal.id,
         lines=len(owners),
         ranges=[
             BlameRange(
@@ -174,39 +174,39 @@ async def _versions(work: _Work, seal_id: str) -> tuple[list[_Version], int | No
     head, steps = seal_id, FIRST_STEPS
     while True:
         async with work.view.read() as tx:
-            found = await tx.all(rows.VERSIONS, head=head, path=work.path, steps=steps)
+            path_rows = await tx.all(rows.VERSIONS, head=head, path=work.path, steps=steps)
         below = None
-        if found and found[-1][1] == steps:
-            below = found.pop()[0]
-        elif found:
-            found[-1:] = await _first(work, found[-1])
+        if path_rows and path_rows[-1][1] == steps:
+            below = path_rows.pop()[0]
+        elif path_rows:
+            path_rows[-1:] = await _first(work, path_rows[-1])
         if work.view.repo.partial:
-            found = await _had(work, found)
-        fresh = list(takewhile(_is_text, found))
-        page = [_Version(one, bytes(digest), size) for one, _, _, digest, size in fresh]
-        known = await _known(work, page)
+            path_rows = await _had(work, path_rows)
+        fresh = list(takewhile(_is_text, path_rows))
+        page = [_Version(changed_id, bytes(digest), size) for changed_id, _, _, digest, size in fresh]
+        index = await _known(work, page)
         versions += page
-        if known is not None:
-            return versions, len(versions) - len(page) + known
-        if below is None or len(fresh) < len(found) or (found and not await _there(work, below)):
+        if index is not None:
+            return versions, len(versions) - len(page) + index
+        if below is None or len(fresh) < len(path_rows) or (path_rows and not await _there(work, below)):
             return versions, None
         head, steps = below, steps * 2
 
 
 async def _first(work: _Work, end: Row) -> list[Row]:
     """The row of the root seal of a history; it changed everything that its tree holds."""
-    found = await sealed.seal(work.view, end[0])
-    file = (await sealed.entries(work.view, found.root, [work.path])).get(work.path)
+    root_seal = await sealed.seal(work.view, end[0])
+    file = (await sealed.entries(work.view, root_seal.root, [work.path])).get(work.path)
     return [(*end[:2], file.kind, file.digest, file.size)] if file is not None else []
 
 
-async def _had(work: _Work, found: list[Row]) -> list[Row]:
+async def _had(work: _Work, changed_rows: list[Row]) -> list[Row]:
     """The rows up to one whose file the repository lacks (what seals changed is recorded for all who have
     them), which is as that of a removed file."""
-    for at, one in enumerate(found):
-        if not await _there(work, one[0]):
-            return [*found[:at], (*one[:2], None, None, None)]
-    return found
+    for at, row in enumerate(changed_rows):
+        if not await _there(work, row[0]):
+            return [*changed_rows[:at], (*row[:2], None, None, None)]
+    return changed_rows
 
 
 def _is_text(row: Row) -> bool:
@@ -216,17 +216,17 @@ def _is_text(row: Row) -> bool:
 
 async def _known(work: _Work, versions: list[_Version]) -> int | None:
     """The index of the newest version with known owners."""
-    start = next((at for at, one in enumerate(versions) if one.seal_id in work.owners), None)
+    start = next((at for at, version in enumerate(versions) if version.seal_id in work.owners), None)
     if start == 0 or not versions:
         return start
-    kept = await _kept(work, versions[:start])  # newer ones may be cached
-    return start if kept is None else kept
+    cached = await _kept(work, versions[:start])  # newer ones may be cached
+    return start if cached is None else cached
 
 
 async def _there(work: _Work, seal_id: str) -> bool:
     """Whether the path is a file of the seal's tree."""
-    found = await sealed.seal(work.view, seal_id)
-    return work.path in await sealed.entries(work.view, found.root, [work.path])
+    seal = await sealed.seal(work.view, seal_id)
+    return work.path in await sealed.entries(work.view, seal.root, [work.path])
 
 
 def _together(ahead: Sequence[_Version]) -> Sequence[_Version]:
@@ -243,12 +243,12 @@ def _together(ahead: Sequence[_Version]) -> Sequence[_Version]:
 async def _go_on(work: _Work, batch: Sequence[_Version], older: _Version | None) -> None:
     """Find the owners of the newest version of a batch, from those of the version before it."""
     async with work.view.read() as tx:
-        ids = [one.seal_id for one in batch]
+        ids = [version.seal_id for version in batch]
         parents = await seals.parents(tx, ids)
         merged = await seals.held_sources(tx, work.view.repo.id, ids, READ)
     if work.first_parent:
-        parents, merged = {one: parents[one][:1] for one in ids}, {one: [] for one in ids}
-    texts = await _texts(work, {one.digest for one in (*batch, *([older] if older else []))})
+        parents, merged = {seal_id: parents[seal_id][:1] for seal_id in ids}, {seal_id: [] for seal_id in ids}
+    texts = await _texts(work, {version.digest for version in (*batch, *([older] if older else []))})
     plain: list[_Version] = []  # those with one parent, which has the version before
     for version in batch:
         work.spent.versions, work.unkept = work.spent.versions + 1, work.unkept + 1
@@ -271,7 +271,7 @@ async def _carry(
     """Carry owners from version to version up to the newest."""
     if older is None or not plain:
         return older
-    ways = [(one.seal_id, texts[one.digest]) for one in plain]
+    ways = [(version.seal_id, texts[version.digest]) for version in plain]
     owners = work.owners[older.seal_id]
     view, text = work.view, texts[older.digest]
     size = len(text) + sum(len(following) for _, following in ways)
@@ -314,12 +314,12 @@ async def _branched(
 
 async def _merged(work: _Work, others: list[SealRow]) -> list[tuple[str, TreeEntry]]:
     """The file at the seals that a merge brought, where it is text there."""
-    found = []
+    files = []
     for row in others:
         file = (await sealed.entries(work.view, row.root, [work.path])).get(work.path)
         if file is not None and file.kind == "text" and file.size <= DIFF_BYTES:
-            found.append((row.id, file))
-    return found
+            files.append((row.id, file))
+    return files
 
 
 async def _moved(work: _Work, version: _Version, parent: SealRow) -> tuple[Owners, bytes | None] | None:
@@ -330,10 +330,10 @@ async def _moved(work: _Work, version: _Version, parent: SealRow) -> tuple[Owner
         own = (await seal_rows(tx, work.view, [version.seal_id]))[0]
     if not gone or not version.size:
         return None
-    found = await renames.source(work.view, own, parent, work.path)
-    if found is None or found[1].kind != "text":
+    source = await renames.source(work.view, own, parent, work.path)
+    if source is None or source[1].kind != "text":
         return None
-    path, file = found
+    path, file = source
     below = _Work(work.view, path, work.spent, work.first_parent, depth=work.depth)
     owners = await _owners(below, parent.id, file)
     if file.digest == version.digest:
@@ -350,10 +350,10 @@ async def _inherited(
 
 
 async def _texts(work: _Work, digests: set[bytes]) -> dict[bytes, bytes]:
-    found = await work.view.node.objects.read_many(sorted(digests), work.view.repo.id)
-    if any(kind_of(data) != "text" for data in found.values()):
+    texts = await work.view.node.objects.read_many(sorted(digests), work.view.repo.id)
+    if any(kind_of(data) != "text" for data in texts.values()):
         raise NotText(f"{work.path} is bytes; blame reads text")
-    return found
+    return texts
 
 
 # --- what is kept
@@ -364,11 +364,11 @@ async def _kept(work: _Work, versions: list[_Version]) -> int | None:
     every path of the file's history."""
     if work.view.policy is not None:
         return None
-    ids = [one.seal_id for one in versions]
+    ids = [version.seal_id for version in versions]
     where = {"repo_id": work.view.repo.id, "path": work.path, "first_parent": work.first_parent}
     async with work.view.read() as tx:
-        kept = {row[0] for row in await tx.all(rows.CACHED_AMONG, ids=ids, **where)}
-        start = next((at for at, one in enumerate(ids) if one in kept), None)
+        cached = {row[0] for row in await tx.all(rows.CACHED_AMONG, ids=ids, **where)}
+        start = next((at for at, seal_id in enumerate(ids) if seal_id in cached), None)
         if start is None:
             return None
         raw = await tx.value(rows.CACHED, seal_id=ids[start], **where)

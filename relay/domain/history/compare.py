@@ -44,8 +44,8 @@ async def compare(view: View, query: CompareQuery) -> Compare:
     async with view.read(snapshot=True) as tx:
         base_id, base_root = await _end(view, tx, base)
         head_id, head_root = await _end(view, tx, head)
-        found: Relation = await relation(tx, base_id, head_id)
-        bases = await _bases(tx, found, base_id, head_id)
+        related: Relation = await relation(tx, base_id, head_id)
+        bases = await _bases(tx, related, base_id, head_id)
         start = base_root if query.direct or base_id in bases else None
         if bases and start is None:
             start = (await sealed.seal(view, bases[0], tx)).root
@@ -55,8 +55,8 @@ async def compare(view: View, query: CompareQuery) -> Compare:
         head=head_id,
         merge_base=bases[0] if bases else None,
         merge_bases=bases,
-        ahead=found.ahead,
-        behind=found.behind,
+        ahead=related.ahead,
+        behind=related.behind,
         files=page.files,
         next_cursor=_cursor(base_id, head_id, page),
     )
@@ -75,11 +75,11 @@ def _cursor(base: str | None, head: str, page: Files) -> str | None:
     return None if page.after is None else Cursor.write(base or "", head, page.after)
 
 
-async def _bases(tx: Tx, found: Relation, base: str, head: str) -> list[str]:
+async def _bases(tx: Tx, related: Relation, base: str, head: str) -> list[str]:
     """The nearest common ancestors. The walk of parents finds the only one, unless merge seals are
     involved."""
-    if found.merge_base in (base, head):
-        return [found.merge_base]
+    if related.merge_base in (base, head):
+        return [related.merge_base]
     return (await merge_base.merge_bases(tx, base, head)).bases
 
 
@@ -147,24 +147,24 @@ async def _pairs(view: View, changes: Mapping[str, Change]) -> list[Pair]:
 async def _files(view: View, pairs: list[Pair], at: int, limit: int) -> Files:
     """A page from `at` on. It ends early where the texts or the patches of a page are used up, and has one
     file at least."""
-    left, unread = COMPARE_PATCH_BYTES, COMPARE_TEXT_BYTES
-    shown: list[ChangedFile] = []
+    characters, unread = COMPARE_PATCH_BYTES, COMPARE_TEXT_BYTES
+    files: list[ChangedFile] = []
     end = min(len(pairs), at + limit)
-    while at < end and (left > 0 or not shown):
+    while at < end and (characters > 0 or not files):
         part = _together(pairs[at:end], unread)
-        if not part and shown:
+        if not part and files:
             break
         part = part or pairs[at : at + 1]
-        patches = await _patches(view, part, left)
+        patches = await _patches(view, part, characters)
         for pair, patch in zip(part, patches, strict=False):
-            if shown and len(patch.patch) > left:
-                left = 0
+            if files and len(patch.patch) > characters:
+                characters = 0
                 break
-            left -= len(patch.patch)
+            characters -= len(patch.patch)
             unread -= _weight(pair)
-            shown.append(_file(pair, patch))
+            files.append(_file(pair, patch))
             at += 1
-    return Files(shown, at if at < len(pairs) else None)
+    return Files(files, at if at < len(pairs) else None)
 
 
 def _together(pairs: list[Pair], unread: int) -> list[Pair]:
@@ -198,16 +198,16 @@ async def _patches(view: View, pairs: list[Pair], characters: int) -> list[Patch
         digests = sorted({side.digest for pair in texts for side in (pair.old, pair.new) if side is not None})
         read = await view.node.objects.read_many(digests, view.repo.id)
         sides = [_sides(pair, read) for pair in texts]
-        made = iter(await view.node.workers.run(view.payer, size, heavy.patches, sides, characters))
+        compared = iter(await view.node.workers.run(view.payer, size, heavy.patches, sides, characters))
     finally:
         view.lease.give_back(held)
-    found: list[Patch] = []
+    patches: list[Patch] = []
     for pair in pairs:
-        patch = next(made, None) if _comparable(pair) else NOT_COMPARED
+        patch = next(compared, None) if _comparable(pair) else NOT_COMPARED
         if patch is None:
             break
-        found.append(patch)
-    return found
+        patches.append(patch)
+    return patches
 
 
 def _sides(pair: Pair, read: Mapping[bytes, bytes]) -> Sides:

@@ -36,13 +36,13 @@ async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
         raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
     size = page_size(query.limit)
     way = await _start(view, query.sha or query.ref, query.path, query.cursor)
-    found: list[str] = []
+    seal_ids: list[str] = []
     for _ in range(NAMES_MAX):
-        if way is None or len(found) >= size:
+        if way is None or len(seal_ids) >= size:
             break
-        way = await _further(view, way, size, found, first_parent=query.first_parent)
+        way = await _further(view, way, size, seal_ids, first_parent=query.first_parent)
     async with view.read() as tx:
-        listed = await history.seals(tx, view, found)
+        listed = await history.seals(tx, view, seal_ids)
     return Page(
         items=[history.summary(to_wire(row)) for row in listed],
         next_cursor=Cursor.write(*way) if way else None,
@@ -64,14 +64,16 @@ async def _start(view: View, name: str | None, path: str, cursor: str | None) ->
     return _Way(head, 0, path) if head is not None else None
 
 
-async def _further(view: View, way: _Way, size: int, found: list[str], *, first_parent: bool) -> _Way | None:
+async def _further(
+    view: View, way: _Way, size: int, seal_ids: list[str], *, first_parent: bool
+) -> _Way | None:
     """Add seals under the current name, at most `size` in total. Returns where to continue, None at the
     end."""
     ids, behind = await history.touching(
-        view, way.at, way.path, way.skip, size - len(found), first_parent=first_parent
+        view, way.at, way.path, way.skip, size - len(seal_ids), first_parent=first_parent
     )
     for seal_id in ids:
-        found.append(seal_id)
+        seal_ids.append(seal_id)
         before = await _before(view, seal_id, way.path, first_parent=first_parent)
         if before is not None:
             return before

@@ -140,9 +140,9 @@ async def _first_line(view: View, manifest: _Manifest, row: SealRow, before: Sea
     await manifest.write(b"]}\n")
     manifest.lines += 1
     if before is not None:
-        found = await sealed.changes_in_turn(view, before.root, row.root)
-        sent = {old.digest for old, _ in found.values() if old is not None}
-        for _, new in found.values():
+        changed = await sealed.changes_in_turn(view, before.root, row.root)
+        sent = {old.digest for old, _ in changed.values() if old is not None}
+        for _, new in changed.values():
             _name(manifest, new if new is not None and new.digest not in sent else None)
 
 
@@ -169,17 +169,17 @@ async def _listed(
 
 
 async def _line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -> None:
-    found = await sealed.changes_in_turn(view, above.root, row.root)
-    brought = {path: file for path, (_, file) in found.items()}
+    changed = await sealed.changes_in_turn(view, above.root, row.root)
+    brought = {path: file for path, (_, file) in changed.items()}
     for file in brought.values():
         _name(manifest, file)
     while len(manifest.blobs) >= manifest.leased:
         await manifest.lease(view)
     listed = await apart(_changes, brought) if len(brought) > MANY else _changes(brought)
-    said = _said(view)
+    members = _said(view)
     if sealed.shows_all(view) and _key_id(row) != _key_id(above):
-        said |= await _key(view, row)
-    await manifest.write(_open(view, row, said) + b',"changes":' + listed + b"}\n")
+        members |= await _key(view, row)
+    await manifest.write(_open(view, row, members) + b',"changes":' + listed + b"}\n")
     manifest.lines += 1
 
 
