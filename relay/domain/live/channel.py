@@ -94,11 +94,11 @@ async def _opened(view: View, peer: Peer, body: Open) -> list[bytes]:
     if frames is None:
         messages.append(_encode(Gap(channel=channel.number, seq=opened.seq)))
     else:
-        messages += [one.message.text(channel.number) for one in frames if one.message]
+        messages += [frame.message.text(channel.number) for frame in frames if frame.message]
     if isinstance(body, PollChannel) and body.here is not None:
         channels.people.passing(channel, _checked(body.here))
-    here = channels.people.everybody(channel)
-    messages.append(_encode(People(channel=channel.number, here=here, gone=[])))
+    everybody = channels.people.everybody(channel)
+    messages.append(_encode(People(channel=channel.number, here=everybody, gone=[])))
     for frame in channels.settle(channel, opened.seq):
         channel.offer(frame)
     return messages
@@ -163,11 +163,11 @@ def refused(number: int, error: SvcError, id: int | None = None) -> bytes:
     """The message that refuses a client's message; `id`: of its updates."""
     extra: Mapping[str, object] = error.extra
     wait = extra.get("retry_after")
-    told = Refused(
+    message = Refused(
         channel=number,
         code=error.code,
         detail=error.detail,
         id=id,
         retry_after=wait if isinstance(wait, int) else 0,
     )
-    return _encode(told)
+    return _encode(message)

@@ -64,9 +64,9 @@ Receive = Callable[[], Awaitable[str | bytes | None]]
 
 async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
     """Events of the repositories the caller may see."""
-    asked, most = [one for one in body.repos if _may_be_one(one)], _most(caller)
-    heard = await caller.node.hub.heard_by(_account(caller), asked)
-    levels = {one: min(audience, most, key=LEVEL.__getitem__) for one, audience in heard.items()}
+    repo_ids, most = [repo_id for repo_id in body.repos if _may_be_one(repo_id)], _most(caller)
+    heard = await caller.node.hub.heard_by(_account(caller), repo_ids)
+    levels = {repo_id: min(audience, most, key=LEVEL.__getitem__) for repo_id, audience in heard.items()}
     events, after, more, lost = await caller.node.hub.poll(levels, body.since)
     hidden = [repo_id for repo_id in body.repos if repo_id not in levels]
     return PollAnswer(events=events, next=after, more=more, hidden=hidden, resync=lost)
@@ -77,15 +77,15 @@ async def wait(caller: Caller, body: PollRequest, door: Door) -> PollAnswer:
     seconds."""
     until = monotonic() + body.wait
     with _joined(caller) as peer:
-        found: list[bytes] = []
-        for one in body.channels:
+        messages: list[bytes] = []
+        for opening in body.channels:
             await _pause(caller)
-            found += await _opened(one, peer, door)
-        frames = [_frame(text) for text in found]
-        calm = all(isinstance(one, Opened | People) for one in frames) and (
+            messages += await _opened(opening, peer, door)
+        frames = [_frame(text) for text in messages]
+        calm = all(isinstance(frame, Opened | People) for frame in frames) and (
             body.since is not None or not body.repos
         )
-        await caller.node.hub.rouse(peer, [one for one in body.repos if _may_be_one(one)])
+        await caller.node.hub.rouse(peer, [repo_id for repo_id in body.repos if _may_be_one(repo_id)])
         first = await poll(caller, body)
         answer = first
         while calm and not (answer.events or answer.resync or answer.hidden != first.hidden):
