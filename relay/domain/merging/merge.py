@@ -120,14 +120,14 @@ async def _updated(
 
 async def _guarded(view: View, body: MergeRequest, worked: landing.Worked | None) -> shapes.Seal:
     async with view.write() as tx:
-        known = await _landed(tx, view, body.preview_id, body.device_key_id, "preview", 0)
-        if known is not None:
-            return known
+        earlier = await _landed(tx, view, body.preview_id, body.device_key_id, "preview", 0)
+        if earlier is not None:
+            return earlier
         about, prepared = await prepared_for(tx, view, body.preview_id, "preview", 0)
-        found = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
-        if found is None:
+        base_row = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
+        if base_row is None:
             raise NotFound
-        base = refs.row(found)
+        base = refs.row(base_row)
         if base.head != prepared.expected_head:
             raise BaseMoved(f"{base.name} moved since the preview; preview the merge again", base=base.head)
         matching = await mergeable.proposals_of(tx, view, base, about.theirs)
@@ -143,21 +143,21 @@ async def _guarded(view: View, body: MergeRequest, worked: landing.Worked | None
         for row in matching:
             _, head = await mergeable.branches_of(tx, view, row)
             await _settle(tx, view, row, about, head, drafts[-1].id)
-        (made,) = await seal.find(tx, view.repo.id, [drafts[-1].id])
-        return seal_to_wire(made)
+        (seal_row,) = await seal.find(tx, view.repo.id, [drafts[-1].id])
+        return seal_to_wire(seal_row)
 
 
 async def _landed(
     tx: Tx, view: View, prepare_id: str, device_key_id: str, act: Act, number: int
 ) -> shapes.Seal | None:
     """The seal, if this was finalized before by the same caller."""
-    known = await seal.find(tx, view.repo.id, [prepare_id])
-    if not known:
+    seal_rows = await seal.find(tx, view.repo.id, [prepare_id])
+    if not seal_rows:
         return None
-    await seal.require_landed_by("merge", tx, known[0])
-    seal.require_same(view, known[0], device_key_id)
+    await seal.require_landed_by("merge", tx, seal_rows[0])
+    seal.require_same(view, seal_rows[0], device_key_id)
     await prepared_for(tx, view, prepare_id, act, number)
-    return seal_to_wire(known[0])
+    return seal_to_wire(seal_rows[0])
 
 
 async def prepared_for(
@@ -182,9 +182,9 @@ async def signed(
     if len(drafts) != len(signatures):
         raise Invalid(f"{len(drafts)} seals were prepared, {len(signatures)} signatures came")
     require_same_capability(view, drafts[0])
-    for made, signature in zip(drafts, signatures, strict=True):
-        trees.require_parents(view, made.parents)
-        seals.verify(made.payload, unb64u(signature, 64), key.ed25519)
+    for draft, signature in zip(drafts, signatures, strict=True):
+        trees.require_parents(view, draft.parents)
+        seals.verify(draft.payload, unb64u(signature, 64), key.ed25519)
     return key, drafts
 
 
@@ -201,8 +201,8 @@ async def _land(
     """Record the seals, move the branch once, and carry its live edits over."""
     await frontier.lock(tx, onto.id)
     last = drafts[-1]
-    above = {parent for made in drafts for parent in made.parents}
-    named = {digest for made in drafts for _, kind, digest, _ in made.changes if kind}
+    above = {parent for draft in drafts for parent in draft.parents}
+    named = {digest for draft in drafts for _, kind, digest, _ in draft.changes if kind}
     await holding.adopt(tx, view.node, view.repo.id, sorted(above), named)
     try:
         await seal.move(tx, view, onto, prepared.expected_head, last.id, "merge it again")
@@ -210,9 +210,9 @@ async def _land(
         raise BaseMoved(moved.detail or "the branch moved; merge it again", base=onto.head) from None
     before = await rows.root_of(tx, view.repo.id, onto.head) if onto.head else None
     await landing.land(tx, view, onto, before, last.root, key.id, worked)
-    for made, signature in zip(drafts, signatures, strict=True):
-        await require_bytes(tx, view, made)
-        await record(tx, view, onto, made, unb64u(signature, 64), key)
+    for draft, signature in zip(drafts, signatures, strict=True):
+        await require_bytes(tx, view, draft)
+        await record(tx, view, onto, draft, unb64u(signature, 64), key)
     await heard.announce(tx, view, onto, last.id, prepared.expected_head)
 
 

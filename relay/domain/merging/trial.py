@@ -46,9 +46,9 @@ async def settle(node: Node, repo_id: str, number: int, who: str, untried: Any =
     """Try the merge of this proposal if it was not tried, on the budget of `who`. `untried`: the statement
     that finds it. It may be called at any time, outside a transaction."""
     async with node.db.read() as tx:
-        found = await tx.one(untried, of_repo=repo_id, of_number=number)
-    if found is not None:
-        _, head, base = found
+        row = await tx.one(untried, of_repo=repo_id, of_number=number)
+    if row is not None:
+        _, head, base = row
         await _try(node, repo_id, number, head, base, who)
 
 
@@ -63,8 +63,8 @@ async def job(node: Node, data: dict[str, Any]) -> None:
     run twice."""
     of = {"branch_id": data["branch_id"], "limit": AT_ONCE, "each": EACH}
     async with node.db.read() as tx:
-        found = await tx.all(rows.UNTRIED_OF_BASE, **of)
-    for number, *_ in found:
+        untried_rows = await tx.all(rows.UNTRIED_OF_BASE, **of)
+    for number, *_ in untried_rows:
         await settle(node, data["repo_id"], number, f"trials {data['repo_id']}")
 
 
@@ -76,14 +76,14 @@ async def _try(node: Node, repo_id: str, number: int, head: str, base: str, who:
             work = Working(node, tx, repo_id, who, partial(node.objects.read_many, tx=tx))
             bases = (await merge_bases(tx, base, head)).bases
             require_bases(bases)
-            roots = tuple([await work.root(one) for one in bases])
+            roots = tuple([await work.root(base_id) for base_id in bases])
             key = (repo_id, roots, await work.root(base), await work.root(head), False)
-        found = await worked_out(node, who, key)
+        outcome = await worked_out(node, who, key)
     except (TooLarge, NotFound, RateLimited, PayloadMissing):
         return
-    kept = msgspec.json.encode(sorted(found.merged.conflicts)[: limits.CONFLICTS_KEPT]).decode()
+    conflicts = msgspec.json.encode(sorted(outcome.merged.conflicts)[: limits.CONFLICTS_KEPT]).decode()
     async with node.db.write(repo_name(repo_id)) as tx:
         if await tx.one(rows.UNTRIED, of_repo=repo_id, of_number=number) != (number, head, base):
             return
-        values = {"repo_id": repo_id, "number": number, "head": head, "base": base, "conflicts": kept}
+        values = {"repo_id": repo_id, "number": number, "head": head, "base": base, "conflicts": conflicts}
         await tx.run(rows.PUT, **values)
