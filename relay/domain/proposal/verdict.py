@@ -13,12 +13,12 @@ from relay.domain.protection.protection import Standing, blockers
 def standing(stand: Collection[Review], checks: bool, open_threads: int = 0) -> Standing:
     """What the verdicts that stand come to: those of people who may not write do nothing. `checks`: whether
     the required checks of the head seal have passed; `open_threads`: on lines, not resolved."""
-    counted = [one for one in stand if one.counts]
-    approvals = [one for one in counted if one.verdict == "approve"]
+    counted = [review for review in stand if review.counts]
+    approvals = [review for review in counted if review.verdict == "approve"]
     return Standing(
         approvals=len(approvals),
-        fresh=sum(not one.stale for one in approvals),
-        refused=sum(one.verdict == "request_changes" for one in counted),
+        fresh=sum(not review.stale for review in approvals),
+        refused=sum(review.verdict == "request_changes" for review in counted),
         open_threads=open_threads,
         checks=checks,
     )

@@ -76,13 +76,13 @@ async def settle(node: Node, repo_id: str, number: int) -> None:
     of = {"of_repo": repo_id, "of_number": number}
     while True:
         async with node.db.read() as tx:
-            found = await tx.all(rows.UNSETTLED, **of, limit=AT_ONCE)
-        for n, head, base, kind in found:
+            unsettled = await tx.all(rows.UNSETTLED, **of, limit=AT_ONCE)
+        for n, head, base, kind in unsettled:
             merge_base, change = await _worked_out(node, repo_id, head, base, kind != "private_e2ee")
             values = {"of_n": n, "new_merge_base": merge_base, "new_change_id": change}
             async with node.db.write(repo_name(repo_id)) as tx:
                 await tx.run(rows.SETTLE, **of, **values)
-        if len(found) < AT_ONCE:
+        if len(unsettled) < AT_ONCE:
             return
 
 
@@ -106,12 +106,12 @@ async def _worked_out(
 
 async def _change_id(node: Node, repo_id: str, changes: dict[str, Change]) -> str:
     """One file after the other is in memory. Texts count by their lines, up to what a comparison reads."""
-    left, ids = VERSION_TEXT_BYTES, []
+    budget, ids = VERSION_TEXT_BYTES, []
     for path, (old, new) in sorted(changes.items()):
         sides = [side for side in (old, new) if side is not None]
         weight = sum(side.size for side in sides)
-        by_lines = weight <= left and all(one.kind == "text" and one.size <= DIFF_BYTES for one in sides)
-        left -= weight if by_lines else 0
+        by_lines = weight <= budget and all(side.kind == "text" and side.size <= DIFF_BYTES for side in sides)
+        budget -= weight if by_lines else 0
         change = FileChange(
             path if old else None,
             path if new else None,
