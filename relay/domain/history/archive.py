@@ -52,7 +52,7 @@ async def _archive(view: View, row: SealRow, folder: str) -> AsyncIterator[bytes
 
 
 async def _step(view: View, parts: AsyncIterator[Part], seconds: int, before: Packed) -> Packed | None:
-    """The next parts, as many as one turn goes through; None at the end."""
+    """Compress the next parts, as many as fit into one turn. Returns None at the end."""
     async with view.node.streams.turn(view.payer) as step:
         taken: list[Part] = []
         size = 0

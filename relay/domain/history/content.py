@@ -85,8 +85,8 @@ async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[File
 
 
 async def rests(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) -> bool:
-    """Whether the repository holds these files, none of them in chunks, and all were seen so lately that the
-    collector takes none for hours."""
+    """Whether the repository holds all these files, none of them in chunks, and the collector will leave them
+    alone for hours."""
     rows = await tx.all(objects.HELD, repo_id=repo_id, digests={digest for _, digest, _ in files})
     sizes = {bytes(digest): size for digest, size, seen in rows if not node.objects.stale(seen)}
     return all(kind != "chunked" and sizes.get(digest) == size for kind, digest, size in files)
@@ -102,9 +102,9 @@ async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) ->
         except NotFound:
             raise Unavailable("the upload ran into a clean-up of old bytes; send it again") from None
         small = sum(map(len, data.values())) <= MIB
-        text_digests |= _text_among(data) if small else await asyncio.to_thread(_text_among, data)
+        text_digests |= _find_texts(data) if small else await asyncio.to_thread(_find_texts, data)
     return text_digests
 
 
-def _text_among(data: Mapping[bytes, bytes]) -> set[bytes]:
+def _find_texts(data: Mapping[bytes, bytes]) -> set[bytes]:
     return {digest for digest, raw in data.items() if kind_of(raw) == "text"}

@@ -94,7 +94,7 @@ async def apart(view: View, query: CommitsQuery) -> Page[SealSummary]:
             return Page(items=[], next_cursor=None)
         for end in (head, base):
             if end is not None:
-                await _require(tx, view, end)
+                await _require_seal(tx, view, end)
         if base is None:
             ids = await walk(tx, view, head, skip, size + 1, first_parent=query.first_parent)
         else:
@@ -124,7 +124,7 @@ async def log(view: View, query: LogQuery) -> Page[Seal]:
     page_rows, next_cursor = await _page(
         view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
     )
-    return Page(items=[_verified(view, row) for row in page_rows], next_cursor=next_cursor)
+    return Page(items=[_verify_seal(view, row) for row in page_rows], next_cursor=next_cursor)
 
 
 async def lines(view: View, query: LogQuery) -> Page[SealLine]:
@@ -139,7 +139,7 @@ async def lines(view: View, query: LogQuery) -> Page[SealLine]:
 
 async def seal(view: View, seal_id: str) -> Seal:
     """One seal with its provenance, signature and key"""
-    return _verified(view, await sealed.seal(view, seal_id))
+    return _verify_seal(view, await sealed.seal(view, seal_id))
 
 
 async def _page(
@@ -183,7 +183,7 @@ async def walk(
 ) -> list[str]:
     """Ids `skip` … `skip + limit` of the walk from `head`. Raises NotFound unless it is a seal of the
     repository."""
-    await _require(tx, view, head)
+    await _require_seal(tx, view, head)
     start = {"head": head, "repo_id": view.repo.id}
     steps = min(skip + limit, walks.ALL_STEPS)
     if first_parent:
@@ -195,7 +195,7 @@ async def walk(
     return [row[0] for row in await tx.all(statement, **start, limit=limit, skip=skip, since=since)]
 
 
-async def _require(tx: Tx, view: View, head: str) -> None:
+async def _require_seal(tx: Tx, view: View, head: str) -> None:
     """Raise NotFound unless this is a seal of the repository."""
     if await tx.value(walks.HELD, head=head, repo_id=view.repo.id) is None:
         raise NotFound
@@ -212,7 +212,7 @@ async def touching(
     limit = size + BEGINNINGS
     start = {"head": head, "repo_id": view.repo.id}
     async with view.read() as tx:
-        await _require(tx, view, head)
+        await _require_seal(tx, view, head)
     if view.policy is not None and not view.policy.may_see_below(path):
         return [], None  # as of a path that never was
     seal_ids: list[str] = []
@@ -230,9 +230,9 @@ async def touching(
             part = candidates[first : first + LOOKED_AT]
             sides = {} if first_parent else await _sides(view, path, [row[0] for row in part])
             for at, (seal_id, generation, root) in enumerate(part, skip + first):
-                if not await _touched(view, seal_id, generation, bytes(root), span):
+                if not await _has_touched(view, seal_id, generation, bytes(root), span):
                     continue
-                if await _taken(view, bytes(root), sides.get(seal_id, []), path):
+                if await _is_taken_over(view, bytes(root), sides.get(seal_id, []), path):
                     continue
                 if len(seal_ids) == size:
                     return seal_ids, at
@@ -247,8 +247,8 @@ async def touching(
 
 
 async def _sides(view: View, path: str, ids: list[str]) -> dict[str, list[bytes]]:
-    """Of those of these seals that joined histories, the roots of the trees beside the first parent's. None
-    where part of the path is hidden: what a merge took of that is not told."""
+    """By seal that joined histories, the roots of the trees that it joined to that of its first parent.
+    Returns {} where part of the path is hidden, because what a merge took of it is not revealed."""
     if view.repo.partial or (view.policy is not None and not view.policy.sees_all_below(path)):
         return {}
     async with view.read() as tx:
@@ -269,7 +269,7 @@ async def _sides(view: View, path: str, ids: list[str]) -> dict[str, list[bytes]
     }
 
 
-async def _taken(view: View, root: bytes, sides: list[bytes], path: str) -> bool:
+async def _is_taken_over(view: View, root: bytes, sides: list[bytes], path: str) -> bool:
     """Whether one of the trees that a merge joined has at the path what the merge has there."""
     if not sides:
         return False
@@ -280,7 +280,7 @@ async def _taken(view: View, root: bytes, sides: list[bytes], path: str) -> bool
     return False
 
 
-async def _touched(view: View, seal_id: str, generation: int, root: bytes, span: dict[str, str]) -> bool:
+async def _has_touched(view: View, seal_id: str, generation: int, root: bytes, span: dict[str, str]) -> bool:
     """Whether a candidate changed anything at or below the path that the caller sees."""
     if generation == walks.FIRST:
         return await sealed.holds(view, root, span["path"])
@@ -314,7 +314,7 @@ def summary(full: Seal) -> SealSummary:
     return SealSummary(**{name: getattr(full, name) for name in SealSummary.__struct_fields__})
 
 
-def _verified(view: View, row: SealRow) -> Seal:
+def _verify_seal(view: View, row: SealRow) -> Seal:
     return msgspec.structs.replace(to_wire(row, view.repo.id), verified=verify(row))
 
 

@@ -65,8 +65,9 @@ async def keep(
     sent: list[Asked],
     answers: list[UpdateAnswer],
 ) -> None:
-    """Keep what the updates of one request changed on the branch, whose number was `before`, and count it.
-    Raises QuotaExceeded when the repository's owner has too much then; deleting is never refused."""
+    """Store the updates of one request that changed the branch, whose number was `before`, and count their
+    bytes. Raises QuotaExceeded if they exceed the quota of the repository's owner; deletions are never
+    refused."""
     changes, edits = forms.taken(sent, answers, before, now_ms())
     if changes:
         author = Author(view.me.account_id, device_key_id, replica, changes)
@@ -79,7 +80,7 @@ async def keep(
 
 
 async def drop_unsealed(tx: Tx, ref: RefRow) -> None:
-    """The branch is deleted: what no seal took in goes."""
+    """Delete the updates that no seal took in, because the branch is deleted."""
     size = await tx.value(rows.UNSEALED_BYTES, branch_id=ref.id, sealed=ref.sealed_seq)
     if size:
         await tx.run(rows.DROP_UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
@@ -114,7 +115,9 @@ async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) 
                 view.lease.reserve(len(changes) + len(edits or b""))
                 at, weight = seq, weight + len(edits or b"")
                 page_rows += [
-                    item for item in await asyncio.to_thread(_listed, changes, edits) if item[1].seq > after
+                    item
+                    for item in await asyncio.to_thread(_list_updates, changes, edits)
+                    if item[1].seq > after
                 ]
         more_rows = more or len(page_rows) > size
         page_rows = page_rows[:size]
@@ -181,7 +184,7 @@ async def join(node: Node, data: Mapping[str, Any]) -> None:
                 many += 1
             part = held[:many]
             if many > 1:
-                changes, edits = await asyncio.to_thread(_joined, part)
+                changes, edits = await asyncio.to_thread(_join_rows, part)
                 await tx.run(rows.DROP, branch_id=taken.branch_id, seqs=[row[0] for row in part])
                 await tx.run(
                     rows.INSERT, branch_id=taken.branch_id, seq=part[-1][0], changes=changes, edits=edits
@@ -194,11 +197,11 @@ def _weight(changes: bytes, edits: bytes | None) -> int:
     return len(changes) + len(edits or b"")
 
 
-def _joined(part: list[Any]) -> tuple[bytes, bytes | None]:
+def _join_rows(part: list[Any]) -> tuple[bytes, bytes | None]:
     authors: list[Author] = []
     for _, changes, _ in part:
         for group in forms.changes_of(changes):
-            if authors and _same(authors[-1], group):
+            if authors and _is_same_author(authors[-1], group):
                 authors[-1].changes.extend(group.changes)
             else:
                 authors.append(group)
@@ -206,7 +209,7 @@ def _joined(part: list[Any]) -> tuple[bytes, bytes | None]:
     return forms.pack_changes(authors), forms.pack_edits(edits)
 
 
-def _same(author: Author, other: Author) -> bool:
+def _is_same_author(author: Author, other: Author) -> bool:
     return (author.account_id, author.device_key_id, author.replica) == (
         other.account_id,
         other.device_key_id,
@@ -222,7 +225,7 @@ async def _range(tx: Tx, view: View, seal_id: str) -> Range | None:
     return Range(*row) if row else None
 
 
-def _listed(changes: bytes, edits: bytes | None) -> list[tuple[Author, Change, Edit | None]]:
+def _list_updates(changes: bytes, edits: bytes | None) -> list[tuple[Author, Change, Edit | None]]:
     signed = {edit.seq: edit for edit in forms.edits_of(edits)}
     return [
         (author, change, signed.get(change.seq))

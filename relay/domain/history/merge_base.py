@@ -39,8 +39,8 @@ async def merge_bases(tx: Tx, ours: str, theirs: str) -> Relation:
 async def only_in_head(
     tx: Tx, repo_id: str, base: str, head: str, *, first_parent: bool = False
 ) -> list[str]:
-    """The seals in the history of the head that the base does not come from, in the order of history.
-    `first_parent`: of the head, its first parents alone."""
+    """The seals in the history of `head` that are not in that of `base`, in the order of history.
+    `first_parent`: only along the first parents of the head."""
     loaded: dict[str, _Seal] = {}
     await _load(tx, repo_id, [base, head], loaded)
     in_base, marked = {base}, {base, head}
@@ -71,8 +71,8 @@ async def only_in_head(
 
 
 async def _load(tx: Tx, repo_id: str | None, ids: Sequence[str], loaded: dict[str, _Seal]) -> None:
-    """Read these seals, and what is above them for some generations: first what parents lead to, then
-    together what that was merged from. `merged` is known for a `repo_id` only."""
+    """Read these seals and some generations of their ancestors into `loaded`: first along parents, then all
+    that these were merged from. `merged` is filled only for a `repo_id`."""
     waiting, floor = [seal_id for seal_id in ids if seal_id not in loaded], None
     while waiting:
         if floor is None:
@@ -96,8 +96,8 @@ async def _top(tx: Tx, ids: list[str]) -> int:
 async def _load_above(
     tx: Tx, repo_id: str | None, ids: list[str], loaded: dict[str, _Seal], floor: int
 ) -> list[str]:
-    """Read these seals and what parents above the floor lead to. Returns what those above it were merged
-    from."""
+    """Read these seals and their ancestors along parents, down to the generation `floor`. Returns the seals
+    that those at or above the floor were merged from."""
     above: dict[str, list[str]] = {}
     generations: dict[str, int] = {}
     for seal_id, generation, parent in await tx.all(walks.GRAPH, ids=ids, floor=floor):

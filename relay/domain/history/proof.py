@@ -66,8 +66,8 @@ async def proof(view: View, sha: str) -> Reply:
 
 
 async def _visible(view: View, root: bytes) -> Callable[[str, Kind], bool]:
-    """Whether the caller sees a path of this tree. A directory without files of which it has entries as
-    digests alone is seen by whole views: whoever seals the next tree computes it from all of them."""
+    """A function that tells whether the caller sees a path of this tree. Only whole views see a directory
+    that consists of entry digests: whoever seals the next tree computes it from all of them."""
     if view.policy is None:
         return lambda path, kind: True
     files = {path async for path, _ in sealed.files(view, root)}
@@ -76,9 +76,9 @@ async def _visible(view: View, root: bytes) -> Callable[[str, Kind], bool]:
 
 
 async def require_named(view: View, at: str | None, digests: Collection[bytes]) -> None:
-    """NotFound, for a caller from whom paths are hidden, unless the tree of the seal `at` names all of these
-    where the caller sees it: files, and the manifests and chunks of large ones. Raises FilteredView without a
-    seal."""
+    """Raise NotFound unless the tree of the seal `at` names all these digests where the caller sees them:
+    files, and the manifests and chunks of large ones. A whole view may name any. Raises FilteredView if a
+    filtered view gives no seal."""
     if view.policy is None:
         return
     if at is None:
@@ -88,7 +88,7 @@ async def require_named(view: View, at: str | None, digests: Collection[bytes]) 
     key = (view.repo.id, view.policy.number, row.root)
     named = view.node.named.get(key)
     if named is None:
-        named, unnamed = await _walked(view, key, digests)
+        named, unnamed = await _collect_named(view, key, digests)
     else:
         unnamed = {digest for digest in digests if digest not in named}
     if len(digests) == 1:
@@ -106,9 +106,9 @@ async def require_named(view: View, at: str | None, digests: Collection[bytes]) 
         raise NotFound
 
 
-async def _walked(view: View, key: Key, digests: Collection[bytes]) -> tuple[Named, set[bytes]]:
-    """What the caller's view of a tree names, kept for the next request unless the tree is very large, and
-    those of the digests that are none of its files."""
+async def _collect_named(view: View, key: Key, digests: Collection[bytes]) -> tuple[Named, set[bytes]]:
+    """The digests that the caller's view of a tree names, and those of `digests` that are none of its files.
+    The former are remembered for the next request unless the tree is very large."""
     unnamed, large = set(digests), set()
     names: list[bytes] | None = []
     held = 0

@@ -63,7 +63,7 @@ def shows_all(view: View) -> bool:
 
 
 async def tree_key(view: View, row: SealRow) -> tuple[str, bytes]:
-    """Id and bytes of the key that salts the tree of a seal, to be told where `shows_all`."""
+    """Id and bytes of the key that salts the tree of a seal. Reveal it only where `shows_all`."""
     key_id = kernel.decode(row.payload).tree_key_id
     if key_id == view.repo.tree_key_id:
         return key_id, view.repo.tree_key
@@ -74,7 +74,7 @@ async def tree_key(view: View, row: SealRow) -> tuple[str, bytes]:
 
 
 async def head(view: View, tx: Tx, name: str) -> str | None:
-    """The seal at a branch, a tag, `pr:N` or a full seal id; None for a branch without one. NotFound
+    """The seal at a branch, a tag, `pr:N` or a full seal id; None for a branch without one. Raises NotFound
     otherwise."""
     if (version := await of_proposal(view, tx, name)) is not None:
         return version
@@ -133,8 +133,8 @@ async def holds(view: View, root: bytes, path: str) -> bool:
 
 
 async def at(view: View, root: bytes, path: str) -> tuple[str, bytes] | None:
-    """Kind and digest of the file or directory at `path`, None for none. For a path below which the caller
-    sees all."""
+    """Kind and digest of the file or directory at `path`, None if there is none. Call it only for a path
+    below which the caller sees everything."""
     above, _, name = path.rpartition("/")
     try:
         listed = await trees.drive(tree.list_directory(root, above), _loader(view))
@@ -152,14 +152,16 @@ async def children(view: View, root: bytes, path: str) -> list[Child]:
     if view.policy is None:
         return listed
     seen = [
-        visible for child in listed if (visible := await _seen(view, view.policy, path, child)) is not None
+        visible
+        for child in listed
+        if (visible := await _filter_child(view, view.policy, path, child)) is not None
     ]
     if path and not seen:
         raise NotFound
     return seen
 
 
-async def _seen(view: View, policy: Policy, above: str, child: Child) -> Child | None:
+async def _filter_child(view: View, policy: Policy, above: str, child: Child) -> Child | None:
     path = join(above, child.name)
     if child.kind != "dir":
         return child if policy.sees(path) else None
@@ -224,18 +226,21 @@ async def _walk(view: View, prefix: str, top: Iterable[Child]) -> AsyncIterator[
             continue
         if child.digest not in ready:
             ahead = [child.digest for _, child in stack[-AHEAD:] if child.kind == "dir"]
-            ready = await _some(view, child.digest, ahead)
+            ready = await _read_directories(view, child.digest, ahead)
         raw = ready[child.digest]
         if len(raw) > trees.LARGE and len(raw) * DECODED > held:
             more = len(raw) * DECODED - held
             held += await view.lease.wait(more, BEGUN_PATIENCE)  # until the request ends
-        below = _below(raw) if len(raw) <= trees.LARGE else await asyncio.to_thread(_below, raw)
+        below = (
+            _list_reversed(raw) if len(raw) <= trees.LARGE else await asyncio.to_thread(_list_reversed, raw)
+        )
         ways = [(join(path, inner.name), inner) for inner in below]
         stack += ways if policy is None else [way for way in ways if policy.may_see_below(way[0])]
 
 
-async def _some(view: View, first: bytes, ahead: Iterable[bytes]) -> dict[bytes, bytes]:
-    """A directory and some of the following ones, as many as are small enough together."""
+async def _read_directories(view: View, first: bytes, ahead: Iterable[bytes]) -> dict[bytes, bytes]:
+    """The bytes, by digest, of the directory `first` and of as many of `ahead` as are small enough
+    together."""
     store = view.node.objects
     located = await store.locate(list(dict.fromkeys([first, *ahead])))
     if first not in located:
@@ -245,7 +250,7 @@ async def _some(view: View, first: bytes, ahead: Iterable[bytes]) -> dict[bytes,
     return await store.read_located(part)
 
 
-def _below(raw: bytes) -> list[Child]:
+def _list_reversed(raw: bytes) -> list[Child]:
     """The children of a directory object in reverse order of paths."""
     return sorted(decode(raw).children, key=_path_order, reverse=True)
 
@@ -285,7 +290,7 @@ async def contents(view: View, files: Sequence[TreeEntry]) -> AsyncGenerator[Pie
                 yield piece
             batch, weight = [], 0
         if large:
-            async for piece in _large(view, at, file):
+            async for piece in _read_large(view, at, file):
                 yield piece
         else:
             batch.append(at)
@@ -307,7 +312,7 @@ async def _read(view: View, files: Sequence[TreeEntry], batch: list[int]) -> Asy
         view.lease.give_back(held)
 
 
-async def _large(view: View, at: int, file: TreeEntry) -> AsyncIterator[Piece]:
+async def _read_large(view: View, at: int, file: TreeEntry) -> AsyncIterator[Piece]:
     remaining = file.size
     async for data in chunked.read(view, file.digest):
         yield Piece(at, data, remaining == file.size, remaining == len(data))

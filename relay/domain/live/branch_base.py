@@ -78,10 +78,10 @@ async def look_up(node: Node, tx: Tx, ref: RefRow, lacking: Lacking, base: Base)
 
 
 async def to_wire(node: Node, tx: Tx, ref: RefRow, replica: int) -> list[Row]:
-    """Every file of the frontier, as `replica` is told of it."""
+    """Every file of the frontier in the form that `replica` receives."""
     changed = [rows.row(row) for row in await tx.all(rows.ALL, branch_id=ref.id)]
     there = await trees.drive(tree.directories(ref.base), trees.stored(node.objects, tx))
-    frontier_rows, many = await asyncio.to_thread(_listed, ref.id, changed, there, replica)
+    frontier_rows, many = await asyncio.to_thread(_list_rows, ref.id, changed, there, replica)
     if ref.base is not None:
         node.files.learn(ref.base, many)
     return frontier_rows
@@ -113,7 +113,7 @@ async def below(node: Node, tx: Tx, ref: RefRow, path: str) -> list[str]:
     return living + [file_path for file_path in there if file_path not in changed and file_path != path]
 
 
-def _listed(
+def _list_rows(
     branch_id: str, changed: list[LaneRow], base: Mapping[str, list[Child]], replica: int
 ) -> tuple[list[Row], int]:
     """Every file of the frontier, and how many the base has."""

@@ -48,7 +48,7 @@ async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[
     placed: list[FrameAt] = []
     lacking = {digest: row for digest, row in edited.items() if digest not in held}
     for part in batches(lacking.values(), PORTION, _size):
-        texts = await _on_lanes(tx, node, repo_id, branch_id, part, _texts)
+        texts = await _work_on_lanes(tx, node, repo_id, branch_id, part, _read_texts)
         placed += await node.objects.place(texts, repo_id, tx)
     return Texts([*lacking], placed)
 
@@ -81,14 +81,15 @@ async def ending(tx: Tx, branch_id: str, at: int, computed: States) -> Ending:
     if not edited:
         return Ending([], {})
     short = await _short_logs(tx, branch_id, edited)
-    long = {frontier.key_of(branch_id, row): row for row in _fitting(edited) if row.path not in short}
+    long = {frontier.key_of(branch_id, row): row for row in _select_fitting(edited) if row.path not in short}
     if any(key not in computed or computed[key][0] != row.stand for key, row in long.items()):
         raise NotWorkedOut(branch_id, list(long.values()))
     return Ending(edited, {key: computed[key][1] for key in long})
 
 
-def _fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
-    """As many as fit in memory as states; the others keep their log for two epochs more."""
+def _select_fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
+    """The lanes whose states fit into memory together, the smallest first. The others keep their log for two
+    epochs more."""
     room = STATES_AT_ONCE
     for row in sorted(edited, key=_size):
         room -= row.size
@@ -98,14 +99,14 @@ def _fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
 
 
 async def states(view: View, wanted: NotWorkedOut) -> States:
-    """What was wanted, a portion at a time, in the turns of the account. Raises RateLimited when its budget
-    of work on texts does not suffice."""
+    """Compute the states of the `wanted` lanes, some in each turn of the account. Raises RateLimited when its
+    budget of work on texts does not suffice."""
     computed: States = {}
     for part in batches(wanted.rows, PORTION, _size):
         async with view.read(snapshot=True) as tx:
             desk = await frontier.desk(view.node, tx, view.repo.id, wanted.branch_id, part)
         pending = [(frontier.key_of(wanted.branch_id, row), row) for row in part]
-        await view.node.share.finish(view.me.account_id, partial(_some_states, pending, desk, computed))
+        await view.node.share.finish(view.me.account_id, partial(_compute_states, pending, desk, computed))
         for row in part:
             key = frontier.key_of(wanted.branch_id, row)
             if (lane := desk.lanes.get(key)) is not None:
@@ -145,8 +146,8 @@ class Ends(NamedTuple):
 
 
 async def ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Ends:
-    """The kept ends of older epochs, from the requested one on, by lane and epoch. Beyond ENDS_AT_ONCE bytes
-    some are left out; a device that needs them merges less exactly."""
+    """The kept ends of older epochs, from the requested one on, by lane and epoch. Some are left out beyond
+    ENDS_AT_ONCE bytes; a device that needs them merges less exactly."""
     finals = [
         (LaneKey(branch_id, gen, old), bytes(genesis), state)
         for gen, epoch in sorted(behind)
@@ -194,7 +195,7 @@ async def _keep_finals(tx: Tx, branch_id: str, part: list[LaneRow], states: Mapp
     )
 
 
-async def _on_lanes(
+async def _work_on_lanes(
     tx: Tx,
     node: Node,
     repo_id: str,
@@ -206,7 +207,7 @@ async def _on_lanes(
     return await frontier.with_lanes(node, tx, repo_id, branch_id, edited, lambda desk: work(keyed, desk))
 
 
-def _texts(lanes: Wanted, desk: Desk) -> dict[bytes, bytes]:
+def _read_texts(lanes: Wanted, desk: Desk) -> dict[bytes, bytes]:
     """Texts by digest."""
     texts: dict[bytes, bytes] = {}
     for key, row in lanes:
@@ -217,8 +218,8 @@ def _texts(lanes: Wanted, desk: Desk) -> dict[bytes, bytes]:
     return texts
 
 
-def _some_states(pending: Wanted, desk: Desk, computed: States, seconds: float) -> bool:
-    """Compute states for so many seconds. Returns whether none is left."""
+def _compute_states(pending: Wanted, desk: Desk, computed: States, seconds: float) -> bool:
+    """Compute states for `seconds` seconds. Returns whether all are computed."""
     until = time.monotonic() + seconds
     while pending:
         key, row = pending.pop()

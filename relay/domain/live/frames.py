@@ -51,8 +51,8 @@ async def announce(
     author: Author | None = None,
     replica: int = 0,
 ) -> None:
-    """Keep the frame that brings the branch from number `before` to `after`, and its event. `replica`: whose
-    updates they are, 0 for the relay's own."""
+    """Store the frame that brings the branch from number `before` to `after`, and its event. `replica`: the
+    sender of the updates, 0 for the relay itself."""
     frame = Frame(ref.id, before, after.seq, body := _body(before, after, replica, updates))
     values = {
         "branch_id": ref.id,
@@ -110,7 +110,7 @@ def signed(
 
 
 def _body(before: int, after: Frontier, replica: int, updates: Sequence[Signed]) -> bytes | None:
-    """The frame; without the updates if they are too large, None if even the rows are."""
+    """The frame. Omits the updates if they are too large; returns None if the rows alone are."""
     changed = sorted((after.rows[path] for path in after.changed), key=lambda row: row.ver)
     if len(changed) > limits.LIVE_FRAME_PATHS:
         return None

@@ -71,9 +71,9 @@ async def lock(tx: Tx, branch_id: str) -> int:
 async def load(
     tx: Tx, ref: RefRow, seq: int, changing: Iterable[str], staying: Iterable[str] = (), base: Base = NOTHING
 ) -> Frontier:
-    """The rows of these paths, and what is needed to detect clashes with directories. `staying`: paths where
-    no file is created or deleted, of which the row is enough. `base`: what was looked up of the base; raises
-    Lacking where more is needed."""
+    """The rows of the `changing` and `staying` paths, and what is needed to detect clashes with directories.
+    `staying`: paths where no file is created or deleted, so that their rows suffice. `base`: the parts of the
+    base that were looked up; raises Lacking if others are needed."""
     changing_paths = set(changing)
     names = sorted(changing_paths.union(*map(paths.parents, changing_paths)))
     rest = sorted(set(staying).difference(names))
@@ -98,7 +98,7 @@ async def load(
         raise Lacking(lacking, uncounted)
     fresh = {path: base.files[path] for path in absent if path in base.files}
     below = {path: base.below.get(path, 1) for path in changing_paths if path in base.directories}
-    taken = await _taken(tx, ref.id, [row.gen for row in fresh.values()])
+    taken = await _find_edited_gens(tx, ref.id, [row.gen for row in fresh.values()])
     return Frontier(ref.id, seq, by_path | fresh, directories, below, frozenset(fresh), taken)
 
 
@@ -119,7 +119,7 @@ async def loaded(
             await look_up(node, tx, ref, lacking, base)
 
 
-async def _taken(tx: Tx, branch_id: str, gens: list[int]) -> frozenset[int]:
+async def _find_edited_gens(tx: Tx, branch_id: str, gens: list[int]) -> frozenset[int]:
     if not gens:
         return frozenset()
     return frozenset(row[0] for row in await tx.all(rows.EDITED_GENS, branch_id=branch_id, gens=gens))

@@ -76,7 +76,7 @@ async def carry_out(view: View, attempt: Callable[[Worked | None], Awaitable[R]]
         lacking = first
     async with view.node.lanes.turn(lacking.ref.id):
         for _ in range(ATTEMPTS):
-            worked = await _worked_out(view, lacking)
+            worked = await _compute(view, lacking)
             try:
                 return await attempt(worked)
             except NotWorkedOut as again:
@@ -114,7 +114,7 @@ async def land(
         await tx.run(rows.SEALED, ref_id=ref.id, to=landed.seq)
 
 
-async def _worked_out(view: View, lacking: NotWorkedOut) -> Worked:
+async def _compute(view: View, lacking: NotWorkedOut) -> Worked:
     """Compute a landing. Raises RateLimited when the account's budget of work on texts does not suffice."""
     node, base = view.node, Base()
     async with view.read(snapshot=True) as tx:
@@ -128,8 +128,8 @@ async def _worked_out(view: View, lacking: NotWorkedOut) -> Worked:
         loaded = await loading.all()
         await _load_below(loading, loaded, changes)
         names = await _conflict_names(loading, loaded, changes, lacking.device_key_id)
-        merged = [path for path, change in changes.items() if _texts_alone(loaded.living(path), change)]
-        texts, sources = await _texts(tx, node, ref, loaded, changes, merged)
+        merged = [path for path, change in changes.items() if _is_text_change(loaded.living(path), change)]
+        texts, sources = await _read_texts(tx, node, ref, loaded, changes, merged)
     landing = Landing(
         frontier=loaded.copy(),
         replica=secrets.randbelow((1 << 52) - 1) + 1,
@@ -172,27 +172,27 @@ class Landing:
         until = time.monotonic() + seconds
         while self._left:
             path, (old, new) = self._left.pop()
-            self._path(path, old, new)
+            self._land_path(path, old, new)
             if time.monotonic() > until:
                 break
         return not self._left
 
-    def _path(self, path: str, old: TreeEntry | None, new: TreeEntry | None) -> None:
+    def _land_path(self, path: str, old: TreeEntry | None, new: TreeEntry | None) -> None:
         row = self.frontier.living(path)
         live = frontier.entry_of(row)
         if live == new:
             return
-        if row is not None and _texts_alone(row, (old, new)) and self._carry(row, old, new):
+        if row is not None and _is_text_change(row, (old, new)) and self._merge_text(row, old, new):
             return
         if new is None:
             if row is not None and live == old:
                 self.frontier.remove(row, self.replica)
             return
-        for loser in self._losers(path, None if live == old else row):
+        for loser in self._find_losers(path, None if live == old else row):
             self._move(loser)
         self.frontier.create(path, new.kind, new.digest, new.size, self.replica)
 
-    def _carry(self, row: LaneRow, old: TreeEntry | None, new: TreeEntry | None) -> bool:
+    def _merge_text(self, row: LaneRow, old: TreeEntry | None, new: TreeEntry | None) -> bool:
         """Apply the seal's change to the lane. False if the live text cannot be merged with it or the change
         is too large for one update."""
         if old is None or new is None:
@@ -213,15 +213,15 @@ class Landing:
             self.frontier.edit(key, row, digest(text), len(text), [update], self.replica)
         return True
 
-    def _losers(self, path: str, row: LaneRow | None) -> list[LaneRow]:
+    def _find_losers(self, path: str, row: LaneRow | None) -> list[LaneRow]:
         """Unsealed versions in the way of the seal's file: at its path, below it, above it."""
         losers = [row] if row is not None else []
         if self.frontier.holds(path):
-            losers += filter(None, map(self.frontier.living, self._below(path)))
+            losers += filter(None, map(self.frontier.living, self._list_below(path)))
         above = map(self.frontier.living, paths.parents(path))
         return losers + [loser for loser in above if loser is not None]
 
-    def _below(self, path: str) -> list[str]:
+    def _list_below(self, path: str) -> list[str]:
         """Loaded paths below this one; landing adds none there."""
         first, last = (bisect_left(self._sorted, path + end) for end in "/0")  # "0" comes behind "/"
         return self._sorted[first:last]
@@ -233,7 +233,7 @@ class Landing:
         self.frontier.put(msgspec.structs.replace(moved, path=self.names[row.path]))
 
 
-def _texts_alone(row: LaneRow | None, change: Change) -> bool:
+def _is_text_change(row: LaneRow | None, change: Change) -> bool:
     """Whether the file is a text before and after, live and in the seal."""
     old, new = change
     if row is None or new is None or old is None:
@@ -255,7 +255,7 @@ class _Loading:
         return await frontier.loaded(self.node, self.tx, self.ref, self.ref.seq, self.asked, self.base)
 
     async def more(self, loaded: Frontier, more_paths: Collection[str]) -> None:
-        """Add what is about these paths to what was loaded."""
+        """Load the rows of these paths and add them to `loaded`."""
         if self.asked.issuperset(more_paths):
             return
         self.asked.update(more_paths)
@@ -282,7 +282,7 @@ async def _conflict_names(
         for path, row in loaded.rows.items()
         if row.living and frontier.entry_of(row) != changes.get(path, (None, None))[0]
     ]
-    outside = {path: _file_above(path, changes) for path in unnamed}
+    outside = {path: _find_file_above(path, changes) for path in unnamed}
     names: dict[str, str] = {}
     taken: set[str] = set()
     while unnamed:
@@ -298,14 +298,14 @@ async def _conflict_names(
     return names
 
 
-def _file_above(path: str, changes: Changes) -> str | None:
+def _find_file_above(path: str, changes: Changes) -> str | None:
     """The topmost directory above the path that is a file after the changes."""
     return next(
         (parent for parent in paths.parents(path) if changes.get(parent, (None, None))[1] is not None), None
     )
 
 
-async def _texts(
+async def _read_texts(
     tx: Tx, node: Node, ref: RefRow, loaded: Frontier, changes: Changes, merged: list[str]
 ) -> tuple[Mapping[bytes, bytes], dict[LaneKey, Source]]:
     """Bytes and lanes of the paths that are merged."""

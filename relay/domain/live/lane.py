@@ -46,10 +46,10 @@ async def _read(view: View, branch: str, body: LanesRequest) -> LaneStates:
     node.share.require(view.me.account_id)
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)
-        named = {lane.path for lane in body.lanes if _sane(lane)}
+        named = {lane.path for lane in body.lanes if _is_sane(lane)}
         loaded = await frontier.loaded(node, tx, ref, ref.seq, (), Base(), staying=named)
         by_path = {path: row for path, row in loaded.rows.items() if row.living}
-        fit, size = _fitting(body.lanes, by_path)
+        fit, size = _select_fitting(body.lanes, by_path)
         there = [(lane, row) for lane in fit if (row := by_path.get(lane.path)) and row.gen == lane.gen]
         edited = {row.path: row for _, row in there if row.kind == "text" and row.edited}
         desk = await frontier.desk(node, tx, view.repo.id, ref.id, edited.values())
@@ -75,7 +75,7 @@ async def _read(view: View, branch: str, body: LanesRequest) -> LaneStates:
     )
 
 
-def _fitting(lanes: list[LaneAsked], by_path: dict[str, LaneRow]) -> tuple[list[LaneAsked], int]:
+def _select_fitting(lanes: list[LaneAsked], by_path: dict[str, LaneRow]) -> tuple[list[LaneAsked], int]:
     """The first of the lanes, at least one, as many as an answer may hold; and the bytes of their texts."""
     held = 0
     for number, lane in enumerate(lanes):
@@ -157,5 +157,5 @@ class _Reading:
             lanes.give_back(frontier.key_of(self.branch_id, row), row.stand, lane, row.size)
 
 
-def _sane(lane: LaneAsked) -> bool:
+def _is_sane(lane: LaneAsked) -> bool:
     return len(lane.path) <= limits.PATH_BYTES and "\0" not in lane.path and lane.path.isprintable()

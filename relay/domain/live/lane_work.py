@@ -75,7 +75,7 @@ class Bench:
 
     def _edit(self, key: LaneKey, row: LaneRow, operations: Sequence[bytes], replica: int) -> Edit:
         lane = self._lane(key)
-        work_left = self._afford(key, row)
+        work_left = self._count_reading(key, row)
         if row.size + sum(map(len, operations)) > limits.TEXT_FILE:
             lane = lane.copy()  # if the text becomes too long the copy is dropped
         try:
@@ -100,7 +100,7 @@ class Bench:
             lane = self.lanes[key] = self._build(key)
         return lane
 
-    def _afford(self, key: LaneKey, row: LaneRow) -> int:
+    def _count_reading(self, key: LaneKey, row: LaneRow) -> int:
         """Count the work of reading the text once more. Returns the work that is left for an edit."""
         self._worked[key] = self._worked.get(key, 0) + row.size // BYTES_PER_STEP
         work_left = limits.EDITS_AT_ONCE * limits.UPDATE_WORK - self._worked[key]

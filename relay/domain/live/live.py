@@ -121,17 +121,19 @@ async def accept(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
     ref = await frontier.branch(view.node.db.lookup, view.repo.id, branch)
     key = await my_key(view.node.db.lookup, view, batch.device_key_id)
     async with view.read() as tx:
-        texts = await _texts(tx, view, batch)
+        texts = await _find_texts(tx, view, batch)
     if len(batch.updates) <= VERIFIED_AT_ONCE:
-        operations = _verified(view.repo.id, ref.id, batch, signatures, key.ed25519)
+        operations = _verify_updates(view.repo.id, ref.id, batch, signatures, key.ed25519)
     else:
-        operations = await asyncio.to_thread(_verified, view.repo.id, ref.id, batch, signatures, key.ed25519)
+        operations = await asyncio.to_thread(
+            _verify_updates, view.repo.id, ref.id, batch, signatures, key.ed25519
+        )
     requested = list(zip(batch.updates, operations, strict=True))
     async with view.node.lanes.turn(ref.id):
-        return await _landed(view, ref, batch, requested, texts)
+        return await _land_batch(view, ref, batch, requested, texts)
 
 
-async def _landed(
+async def _land_batch(
     view: View, ref: RefRow, batch: UpdateBatch, requested: list[Asked], texts: frozenset[bytes]
 ) -> UpdateAnswers:
     """Decide on the batch and write its changes. Long computations run before, outside of the transaction,
@@ -150,7 +152,7 @@ async def _landed(
                 await branch_base.look_up(view.node, tx, ref, lacking, began)
             continue
         except _Costly as costly:
-            computed = await _worked_out(view, costly.work, requested)
+            computed = await _compute(view, costly.work, requested)
             continue
         return answers
     raise Unavailable("this branch is changing too fast; try again")
@@ -172,13 +174,13 @@ async def _take(
     replica = await replicas.mine(tx, view, ref, key, batch.replica)
     numbers = [update.n for update in batch.updates]
     stored = await tx.all(replica_rows.ANSWERS, replica_id=replica.id, numbers=numbers)
-    named = _named(batch)
+    named = _collect_named(batch)
     edited = {u.path for u in batch.updates if u.kind == "edit_text" and "\0" not in u.path}
     others = {u.path for u in batch.updates if u.kind != "edit_text" and "\0" not in u.path}
     if _may_raise_cap(view, batch):
         edited.add(MANIFEST)
     before = await frontier.load(tx, ref, seq, others, edited, began)
-    large = _named(batch, above=limits.BLOB_FILE)
+    large = _collect_named(batch, above=limits.BLOB_FILE)
     if large:
         await chunked.touch(tx, view.repo.id, large)
     work = Batch(
@@ -226,12 +228,12 @@ class _Costly(Exception):
 
 
 async def _decide(tx: Tx, view: View, work: Batch, requested: list[Asked], computed: _Known | None) -> Batch:
-    """Apply the rules with the known or small computations on lanes. The same input gives the same
-    answers."""
+    """Apply the rules with edits that were computed before, or that are small enough to compute now. The same
+    input gives the same answers."""
     if computed is not None and computed.given == work:
         return computed.taken
     if computed is not None:
-        decided = _begun(work, Replay(computed.bench))
+        decided = _begin(work, Replay(computed.bench))
         try:
             decided.run(requested)
         except NotWorkedOut:
@@ -240,25 +242,25 @@ async def _decide(tx: Tx, view: View, work: Batch, requested: list[Asked], compu
     edits = _edits(work, requested)
     if not lane_work.is_small(view.node.lanes, work.frontier.branch_id, edits):
         raise _Costly(work)
-    decided = _begun(work, await _bench(tx, view, work, edits))
+    decided = _begin(work, await _make_bench(tx, view, work, edits))
     began = time.perf_counter()
     decided.run(requested)
     view.node.share.spent(view.me.account_id, time.perf_counter() - began)
     return decided
 
 
-async def _worked_out(view: View, work: Batch, requested: list[Asked]) -> _Known:
+async def _compute(view: View, work: Batch, requested: list[Asked]) -> _Known:
     """Compute the edits of the batch on the lanes as `work` knows them, outside of transactions, in slices.
     Raises RateLimited when the account's budget does not suffice."""
     async with view.read(snapshot=True) as tx:
-        bench = await _bench(tx, view, work, _edits(work, requested))
-    trial = _begun(work, bench)
+        bench = await _make_bench(tx, view, work, _edits(work, requested))
+    trial = _begin(work, bench)
     await view.node.share.finish(view.me.account_id, partial(trial.run, requested))
     return _Known(work, trial, bench)
 
 
 def _edits(work: Batch, requested: list[Asked]) -> list[tuple[LaneRow, list[bytes]]]:
-    """The rows that edits of the batch change, as of before the batch, with the operations."""
+    """The rows that edits of the batch change, as they were before the batch, with the operations."""
     return [
         (row, operations)
         for update, operations in requested
@@ -269,7 +271,7 @@ def _edits(work: Batch, requested: list[Asked]) -> list[tuple[LaneRow, list[byte
     ]
 
 
-async def _bench(tx: Tx, view: View, work: Batch, edits: list[tuple[LaneRow, list[bytes]]]) -> Bench:
+async def _make_bench(tx: Tx, view: View, work: Batch, edits: list[tuple[LaneRow, list[bytes]]]) -> Bench:
     rows = {row.path: row for row, _ in edits}
     branch_id = work.frontier.branch_id
     desk = await frontier.desk(view.node, tx, view.repo.id, branch_id, rows.values())
@@ -293,7 +295,7 @@ async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -
     if row is not None and row.kind == "text" and row.size <= limits.MANIFEST_BYTES:
         if row.edited:
             sources = await frontier.sources(view.node, tx, view.repo.id, before.branch_id, [row])
-            manifests[row.digest] = await view.node.lanes.run(_text, sources)
+            manifests[row.digest] = await view.node.lanes.run(_build_text, sources)
         else:
             named.add(row.digest)
     sizes = await content.held(tx, view.repo.id, named)
@@ -306,13 +308,13 @@ def _may_raise_cap(view: View, batch: UpdateBatch) -> bool:
     return view.repo.kind == "app" and any((u.size or 0) > limits.BLOB_FILE for u in batch.updates)
 
 
-def _text(sources: dict[LaneKey, Source]) -> bytes:
+def _build_text(sources: dict[LaneKey, Source]) -> bytes:
     """The text of the only lane, computed on the lanes' thread."""
     ((key, source),) = sources.items()
     return source.build(key).text()
 
 
-def _begun(work: Batch, bench: Workbench) -> Batch:
+def _begin(work: Batch, bench: Workbench) -> Batch:
     """A copy of `work` for applying the updates."""
     copy, manifests = work.frontier.copy(), dict(work.manifests)
     return dataclasses.replace(work, frontier=copy, bench=bench, manifests=manifests, fresh={}, done=[])
@@ -347,7 +349,7 @@ def _check_shape(batch: UpdateBatch) -> list[bytes]:
     return [updates.check(update) for update in batch.updates]
 
 
-def _verified(
+def _verify_updates(
     repo_id: str, branch_id: str, batch: UpdateBatch, signatures: list[bytes], public: bytes
 ) -> list[list[bytes]]:
     """The operations of the updates, decoded; SignatureInvalid unless the key signed every update."""
@@ -364,7 +366,7 @@ def _verified(
     return decoded
 
 
-async def _texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes]:
+async def _find_texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes]:
     """Which blobs named by `create_text` are text."""
     named = {bytes.fromhex(u.blake3 or "") for u in batch.updates if u.kind == "create_text"}
     cached = view.node.lanes.texts.among(named)
@@ -380,7 +382,7 @@ def stored_answer(raw: bytes) -> UpdateAnswer:
     return UpdateAnswer(*_ANSWER.decode(raw))
 
 
-def _named(batch: UpdateBatch, above: int = -1) -> set[bytes]:
+def _collect_named(batch: UpdateBatch, above: int = -1) -> set[bytes]:
     """Digests that updates name for files of more than `above` bytes."""
     return {bytes.fromhex(u.blake3) for u in batch.updates if u.blake3 and (u.size or 0) > above}
 

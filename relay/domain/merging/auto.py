@@ -70,7 +70,7 @@ def register(node: Node) -> None:
         await land_all(node, data["repo_id"])
 
     async def follow(tx: Tx, events: Sequence[Logged]) -> None:
-        for repo_id in await _concerned(tx, events):
+        for repo_id in await _find_concerned(tx, events):
             await node.jobs.add(tx, JOB, {"repo_id": repo_id})
 
     node.jobs.register(JOB, act, Pace(slots=2, deadline=120 * SECOND))
@@ -136,10 +136,10 @@ async def land_all(node: Node, repo_id: str) -> None:
     async with node.db.read() as tx:
         numbers = [row[0] for row in await tx.all(rows.OF_REPO, of_repo=repo_id)]
     for number in numbers:
-        await _try(node, repo_id, number)
+        await _try_landing(node, repo_id, number)
 
 
-async def _try(node: Node, repo_id: str, number: int) -> None:
+async def _try_landing(node: Node, repo_id: str, number: int) -> None:
     of = {"of_repo": repo_id, "of_number": number}
     async with node.db.read() as tx:
         row = await tx.one(rows.ONE, **of)
@@ -148,11 +148,11 @@ async def _try(node: Node, repo_id: str, number: int) -> None:
     waiting = rows.row(row)
     try:
         view = await _view(node, repo_id, waiting)
-        await landing.carry_out(view, partial(_landed, view, waiting))
+        await landing.carry_out(view, partial(_land, view, waiting))
     except (Unavailable, RateLimited):
         raise
     except SvcError as refusal:
-        if _waits(refusal):
+        if _is_waiting(refusal):
             return
         async with node.db.write(repo_name(repo_id)) as tx:
             now = await tx.one(rows.ONE, **of)
@@ -160,8 +160,8 @@ async def _try(node: Node, repo_id: str, number: int) -> None:
                 await auto.drop(tx, node.hub, repo_id, number, refusal.code)
 
 
-async def _landed(view: View, waiting: AutoRow, worked: landing.Worked | None) -> None:
-    """Land it, unless it was turned off, or another one took its place."""
+async def _land(view: View, waiting: AutoRow, worked: landing.Worked | None) -> None:
+    """Land the waiting merge, unless it was turned off or replaced."""
     async with view.write() as tx:
         row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=waiting.number)
         if row is None or rows.row(row).prepare_id != waiting.prepare_id:
@@ -179,8 +179,8 @@ async def _landed(view: View, waiting: AutoRow, worked: landing.Worked | None) -
 
 @dataclass(slots=True)
 class _Signer(View):
-    """Who signed, with the rights of now. The device key stands for them: the session of then may have
-    expired, but the signature is the key's."""
+    """The view of whoever signed, with their current rights. Their device key identifies them: the session in
+    which they signed may have expired, but the signature is the key's."""
 
     key_id: str = ""
 
@@ -214,14 +214,14 @@ async def _view(node: Node, repo_id: str, waiting: AutoRow) -> View:
     return view
 
 
-def _waits(refusal: SvcError) -> bool:
+def _is_waiting(refusal: SvcError) -> bool:
     """Whether what blocks the merge may change by itself."""
     if isinstance(refusal, Draft):
         return True
     return isinstance(refusal, NotMergeable) and refusal.extra.get("blocked_by") != ["closed"]
 
 
-async def _concerned(tx: Tx, events: Sequence[Logged]) -> list[str]:
+async def _find_concerned(tx: Tx, events: Sequence[Logged]) -> list[str]:
     """The repositories of these events, and of accounts named by them, in which a merge waits."""
     repo_ids = sorted({event.repo_id for event in events if event.repo_id is not None})
     accounts = sorted({event.account_id for event in events if event.account_id is not None})

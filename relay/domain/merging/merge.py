@@ -52,7 +52,7 @@ async def merge(view: View, number: str, body: MergeFinalizeRequest) -> Proposal
     Repeatable. Raises BaseMoved, HeadMoved, Draft, NotMergeable, PrepareExpired.
     """
     seal.require_prepare_id(body.prepare_id)
-    return await landing.carry_out(view, partial(_merged, view, number, body))
+    return await landing.carry_out(view, partial(_land_merge, view, number, body))
 
 
 async def update(view: View, number: str, body: UpdateFinalizeRequest) -> Proposal:
@@ -61,7 +61,7 @@ async def update(view: View, number: str, body: UpdateFinalizeRequest) -> Propos
     Repeatable. Raises BaseMoved, HeadMoved, NotMergeable, PrepareExpired.
     """
     seal.require_prepare_id(body.prepare_id)
-    return await landing.carry_out(view, partial(_updated, view, number, body))
+    return await landing.carry_out(view, partial(_land_update, view, number, body))
 
 
 async def guarded(view: View, body: MergeRequest) -> shapes.Seal:
@@ -71,10 +71,10 @@ async def guarded(view: View, body: MergeRequest) -> shapes.Seal:
     so.
     """
     seal.require_prepare_id(body.preview_id)
-    return await landing.carry_out(view, partial(_guarded, view, body))
+    return await landing.carry_out(view, partial(_land_guarded, view, body))
 
 
-async def _merged(
+async def _land_merge(
     view: View, number: str, body: MergeFinalizeRequest, worked: landing.Worked | None
 ) -> Proposal:
     async with view.write() as tx:
@@ -86,7 +86,7 @@ async def merge_in(
 ) -> Proposal:
     """The merge, in the caller's transaction."""
     row = await states.find(tx, view, number)
-    if await _landed(tx, view, body.prepare_id, body.device_key_id, "merge", row.number) is not None:
+    if await _find_landed(tx, view, body.prepare_id, body.device_key_id, "merge", row.number) is not None:
         return await to_wire(tx, view, number)
     about, prepared = await prepared_for(tx, view, body.prepare_id, "merge", row.number)
     await mergeable.require_mergeable(tx, view, row)
@@ -94,19 +94,22 @@ async def merge_in(
     mergeable.require_base(row, base, prepared.branch_id)
     mergeable.require_heads(row, base, head, prepared.expected_head, about.theirs)
     key, drafts = await signed(tx, view, base, body.prepare_id, body.device_key_id, body.signatures)
-    await _land(tx, view, base, drafts, body.signatures, key, prepared, worked)
+    await _land_drafts(tx, view, base, drafts, body.signatures, key, prepared, worked)
     await _settle(tx, view, row, about, head, drafts[-1].id)
     if body.delete_branch and row.head_repo_id is None:
         await branch_service.drop_if_sealed(tx, view, head)
     return await to_wire(tx, view, number)
 
 
-async def _updated(
+async def _land_update(
     view: View, number: str, body: UpdateFinalizeRequest, worked: landing.Worked | None
 ) -> Proposal:
     async with view.write() as tx:
         row = await states.find(tx, view, number)
-        if await _landed(tx, view, body.prepare_id, body.device_key_id, "update", row.number) is not None:
+        if (
+            await _find_landed(tx, view, body.prepare_id, body.device_key_id, "update", row.number)
+            is not None
+        ):
             return await to_wire(tx, view, number)
         about, prepared = await prepared_for(tx, view, body.prepare_id, "update", row.number)
         mergeable.require_open(row)
@@ -114,13 +117,13 @@ async def _updated(
         await protection.check(tx, view, head.name, "write")
         mergeable.require_heads(row, base, head, about.theirs, prepared.expected_head)
         key, drafts = await signed(tx, view, head, body.prepare_id, body.device_key_id, body.signatures)
-        await _land(tx, view, head, drafts, body.signatures, key, prepared, worked)
+        await _land_drafts(tx, view, head, drafts, body.signatures, key, prepared, worked)
         return await to_wire(tx, view, number)
 
 
-async def _guarded(view: View, body: MergeRequest, worked: landing.Worked | None) -> shapes.Seal:
+async def _land_guarded(view: View, body: MergeRequest, worked: landing.Worked | None) -> shapes.Seal:
     async with view.write() as tx:
-        earlier = await _landed(tx, view, body.preview_id, body.device_key_id, "preview", 0)
+        earlier = await _find_landed(tx, view, body.preview_id, body.device_key_id, "preview", 0)
         if earlier is not None:
             return earlier
         about, prepared = await prepared_for(tx, view, body.preview_id, "preview", 0)
@@ -139,7 +142,7 @@ async def _guarded(view: View, body: MergeRequest, worked: landing.Worked | None
             await mergeable.require_mergeable(tx, view, row)
         signatures = [body.signature]
         key, drafts = await signed(tx, view, base, body.preview_id, body.device_key_id, signatures)
-        await _land(tx, view, base, drafts, signatures, key, prepared, worked)
+        await _land_drafts(tx, view, base, drafts, signatures, key, prepared, worked)
         for row in matching:
             _, head = await mergeable.branches_of(tx, view, row)
             await _settle(tx, view, row, about, head, drafts[-1].id)
@@ -147,7 +150,7 @@ async def _guarded(view: View, body: MergeRequest, worked: landing.Worked | None
         return seal_to_wire(seal_row)
 
 
-async def _landed(
+async def _find_landed(
     tx: Tx, view: View, prepare_id: str, device_key_id: str, act: Act, number: int
 ) -> shapes.Seal | None:
     """The seal, if this was finalized before by the same caller."""
@@ -188,7 +191,7 @@ async def signed(
     return key, drafts
 
 
-async def _land(
+async def _land_drafts(
     tx: Tx,
     view: View,
     onto: RefRow,

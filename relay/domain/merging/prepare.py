@@ -97,7 +97,7 @@ async def _merge(view: View, number: str, body: MergePrepareRequest, ready: Read
         chain, drafts, worked, texts = await _drafts(tx, view, task, ready)
         merged = worked.merged
     about = About("merge", row.number, both.theirs, way)
-    return await _stored(view, task, about, chain, drafts, texts, merged)
+    return await _store(view, task, about, chain, drafts, texts, merged)
 
 
 async def update(view: View, number: str, body: UpdatePrepareRequest) -> PreparedMerge:
@@ -132,7 +132,7 @@ async def _update(view: View, number: str, body: UpdatePrepareRequest, ready: Re
         chain, drafts, worked, texts = await _drafts(tx, view, task, ready)
         merged = worked.merged
     about = About("update", row.number, both.theirs, "update")
-    return await _stored(view, task, about, chain, drafts, texts, merged)
+    return await _store(view, task, about, chain, drafts, texts, merged)
 
 
 async def preview(view: View, body: PreviewRequest) -> Preview:
@@ -219,7 +219,7 @@ async def _drafts(
     both = task.sides
     ours, theirs = await work.root(both.ours), await work.root(both.theirs)
     if task.way == "rebase":
-        drafts, worked = await _rebased(task, chain, work, ours)
+        drafts, worked = await _rebase(task, chain, work, ours)
     elif task.way == "fast_forward":
         # The branch's own seals stay in the history where they continue the base's.
         parent = both.theirs if both.joined else both.ours
@@ -236,7 +236,7 @@ async def _drafts(
     return chain, drafts, worked, work.texts
 
 
-async def _rebased(task: _Task, chain: Chain, work: Working, root: bytes) -> tuple[list[SealDraft], Worked]:
+async def _rebase(task: _Task, chain: Chain, work: Working, root: bytes) -> tuple[list[SealDraft], Worked]:
     """Each seal of the branch again, with its own message; those that would change nothing are left out."""
     require_few(task.sides.line)
     drafts: list[SealDraft] = []
@@ -282,7 +282,7 @@ async def _seal(
     return draft(chain.view, task.onto.name, parents, updated, statement, worked.changes, merge=origin)
 
 
-async def _stored(
+async def _store(
     view: View,
     task: _Task,
     about: About,

@@ -49,7 +49,7 @@ async def settle(node: Node, repo_id: str, number: int, who: str, untried: Any =
         row = await tx.one(untried, of_repo=repo_id, of_number=number)
     if row is not None:
         _, head, base = row
-        await _try(node, repo_id, number, head, base, who)
+        await _try_merge(node, repo_id, number, head, base, who)
 
 
 async def version_job(node: Node, repo_id: str, number: int) -> None:
@@ -59,8 +59,8 @@ async def version_job(node: Node, repo_id: str, number: int) -> None:
 
 
 async def job(node: Node, data: dict[str, Any]) -> None:
-    """The job: proposals for a branch that has moved, each as its branches stand when it is its turn. It may
-    run twice."""
+    """Try proposals for a branch that has moved, each with its branches as they are at that time. It may run
+    twice."""
     of = {"branch_id": data["branch_id"], "limit": AT_ONCE, "each": EACH}
     async with node.db.read() as tx:
         untried_rows = await tx.all(rows.UNTRIED_OF_BASE, **of)
@@ -68,9 +68,9 @@ async def job(node: Node, data: dict[str, Any]) -> None:
         await settle(node, data["repo_id"], number, f"trials {data['repo_id']}")
 
 
-async def _try(node: Node, repo_id: str, number: int, head: str, base: str, who: str) -> None:
-    """Keep what the merge comes to, unless a branch has moved meanwhile. Nothing is kept for what is too much
-    to be merged, or a merge base that cannot be read."""
+async def _try_merge(node: Node, repo_id: str, number: int, head: str, base: str, who: str) -> None:
+    """Store the conflicts of the merge, unless a branch has moved meanwhile. Stores nothing for a merge that
+    is too large, or whose merge base cannot be read."""
     try:
         async with node.db.read(snapshot=True) as tx:
             work = Working(node, tx, repo_id, who, partial(node.objects.read_many, tx=tx))

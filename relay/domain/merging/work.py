@@ -92,9 +92,9 @@ class ToWorkOut(Exception):
 
 
 async def outside(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]) -> T:
-    """The result of `attempt`, which opens a transaction. What it lacks is worked out between two attempts,
-    on the budget of `who`: a merge may wait for its turn and its budget for seconds, and who reads meanwhile
-    would wait for the transaction."""
+    """The result of `attempt`, which opens a transaction. What it lacks is computed between two attempts on
+    the budget of `who`: a merge may wait for its turn and its budget for seconds, and readers would wait for
+    the transaction."""
     ready: Ready = {}
     while True:
         try:
@@ -104,8 +104,8 @@ async def outside(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]
 
 
 async def worked_out(node: Node, who: str, key: Key) -> Outcome:
-    """What a merge comes to, outside of any transaction. Who asks for it meanwhile waits for it. Raises
-    TooLarge, NotFound, RateLimited."""
+    """Compute the outcome of a merge, outside of any transaction. Callers who need it meanwhile wait for it.
+    Raises TooLarge, NotFound, RateLimited."""
     async with node.outcomes.turn(key):
         if (outcome := node.outcomes.get(key)) is None:
             repo_id, bases, ours, theirs, apart = key
@@ -158,7 +158,7 @@ class Working:
     async def outcome(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool = False
     ) -> Merged:
-        """As `merge`, with the conflicts. What was found lately is taken from memory."""
+        """As `merge`, but returns the conflicts. Recent outcomes come from memory."""
         key = (self._repo_id, tuple(bases), ours, theirs, apart)
         remembered = (self._ready or {}).get(key) or self._node.outcomes.get(key)
         if remembered is None and self._ready is not None:
@@ -174,25 +174,25 @@ class Working:
     async def outcome_of(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool
     ) -> Outcome:
-        """The same, worked out, and kept for others."""
-        outcome = Outcome(await self._worked_out(bases, ours, theirs, apart), self._alike)
+        """Compute the outcome and remember it for other callers."""
+        outcome = Outcome(await self._compute(bases, ours, theirs, apart), self._alike)
         self._node.outcomes.put((self._repo_id, tuple(bases), ours, theirs, apart), outcome)
         return outcome
 
-    async def _worked_out(
+    async def _compute(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool
     ) -> Merged:
         merges = []
         self._known, self._alike, self._compared, self._theirs = {}, {}, {}, theirs
         for base in bases or [None]:
-            mine, other = await self._diffs(base, ours, theirs)
-            moves = NONE if apart else await self._moves(mine, other)
+            mine, other = await self._find_changes(base, ours, theirs)
+            moves = NONE if apart else await self._find_moves(mine, other)
             paths = len(mine) + len(other)
-            planned = await _carried_out(paths, plan, mine, other, moves)
+            planned = await _carry_out(paths, plan, mine, other, moves)
             if apart and planned.both:
                 merges.append(Merged(planned.taken, {}, [], sorted(planned.both)))
                 continue
-            merges.append(await _carried_out(paths, finish, planned, await self._joined(planned)))
+            merges.append(await _carry_out(paths, finish, planned, await self._join_texts(planned)))
         if sum(len(directory.children) for directory in self._known.values()) > CHILDREN_KEPT:
             self._known, self._alike = {}, {}
         return agreed(merges)
@@ -205,11 +205,11 @@ class Working:
         return await chain.update(root, dict(changes), self._known, self._alike if same else {})
 
     async def changes(self, ours: bytes, theirs: bytes) -> dict[str, TreeEntry | None]:
-        """What makes ours theirs."""
+        """The changes from the tree `ours` to `theirs`: path → new entry, None for a removed file."""
         differences = await trees.drive(tree.diff(ours, theirs), self._load)
         return {path: new for path, (_, new) in differences.items()}
 
-    async def _diffs(
+    async def _find_changes(
         self, base: bytes | None, ours: bytes, theirs: bytes
     ) -> tuple[dict[str, Change], dict[str, Change]]:
         """What each side changed. Directories of theirs are remembered, since the merged tree has many of
@@ -220,16 +220,16 @@ class Working:
         self._alike = {**self._alike, **other.directories}
         return mine.changes, other.changes
 
-    async def _moves(self, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Moves:
+    async def _find_moves(self, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Moves:
         """The files that a side moved; what was moved and edited is found by comparing texts."""
         side_moves: list[Ways] = []
-        for search in await _carried_out(len(ours) + len(theirs), searches, ours, theirs):
+        for search in await _carry_out(len(ours) + len(theirs), searches, ours, theirs):
             key = blake3(msgspec.msgpack.encode(search)).digest() if search.wanted else None
             remembered = None if key is None else self._node.found_moves.get(key)
             if remembered is not None:
                 side_moves.append(dict(remembered))
                 continue
-            texts = await self._texts(search.digests())
+            texts = await self._read_texts(search.digests())
             self._compared.update(texts)
             ways = search.exact
             if key is not None:
@@ -239,12 +239,12 @@ class Working:
             side_moves.append(ways)
         return Moves(*side_moves)
 
-    async def _joined(self, planned: Plan) -> Mapping[str, bytes | None]:
+    async def _join_texts(self, planned: Plan) -> Mapping[str, bytes | None]:
         joins = self._node.joins
-        keys = {path: _joined(entries) for path, entries in planned.texts.items()}
+        keys = {path: _join_key(entries) for path, entries in planned.texts.items()}
         before = {path: cached[0] for path, key in keys.items() if (cached := joins.get(key)) is not None}
         rest = Plan(texts={path: entries for path, entries in planned.texts.items() if path not in before})
-        texts = await self._texts(rest.digests())
+        texts = await self._read_texts(rest.digests())
         texts_by_path: dict[str, bytes | None] = {}
         for part in batches(rest.texts.items(), TURN_BYTES, _weight):
             sides = [_texts_of(entries, texts) for _, entries in part]
@@ -255,7 +255,7 @@ class Working:
                 joins.put(keys[path], (text,))
         return {**before, **texts_by_path}
 
-    async def _texts(self, sizes: Mapping[bytes, int]) -> Mapping[bytes, bytes]:
+    async def _read_texts(self, sizes: Mapping[bytes, int]) -> Mapping[bytes, bytes]:
         """Texts by digest. Raises TooLarge."""
         if not sizes:
             return {}
@@ -270,7 +270,7 @@ class Working:
         return {**await content.read(self._node, self._tx, self._repo_id, rest, cache=True), **cached}
 
 
-def _joined(entries: Texts) -> Joined:
+def _join_key(entries: Texts) -> Joined:
     return (None if entries.base is None else entries.base.digest, entries.ours.digest, entries.theirs.digest)
 
 
@@ -284,8 +284,8 @@ def _texts_of(entries: Texts, texts: Mapping[bytes, bytes]) -> tuple[bytes, byte
     return base, texts[entries.ours.digest], texts[entries.theirs.digest]
 
 
-async def _carried_out(paths: int, call: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
-    """Call a function that goes through so many paths; through many on a thread."""
+async def _carry_out(paths: int, call: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
+    """Call a function that visits `paths` paths; on a thread if they are many."""
     if paths > MANY:
         return await asyncio.to_thread(call, *args, **more)
     return call(*args, **more)

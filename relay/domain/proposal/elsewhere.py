@@ -143,6 +143,7 @@ async def _open(tx: Tx, repo_id: str, number: int) -> ProposalRow | None:
 
 
 async def _head(tx: Tx, row: ProposalRow) -> str | None:
-    """None where the branch is gone, or its repository, or that has private paths since."""
+    """The head of the proposal's branch. Returns None if the branch or its repository is gone, or the
+    repository has private paths now."""
     ref_row = await tx.one(rows.LIVING, branch_id=row.head_id)
     return None if ref_row is None or ref_row[-1] is not None else refs.row(ref_row[:-1]).head

@@ -51,7 +51,7 @@ async def of(view: View, proposal: ProposalRow, threads: Sequence[ThreadRow]) ->
         branch = refs.row(row) if row is not None else None
         if branch is None or branch.head != proposal.head_seal or branch.seq == branch.sealed_seq:
             return {}
-        work = await _work(tx, view, branch, candidates)
+        work = await _begin_work(tx, view, branch, candidates)
     if not work.todo:
         return {}
     await work.read_sealed(view, proposal.head_seal)
@@ -60,14 +60,14 @@ async def of(view: View, proposal: ProposalRow, threads: Sequence[ThreadRow]) ->
     return work.places
 
 
-async def _work(tx: Tx, view: View, branch: RefRow, threads: Sequence[ThreadRow]) -> _Work:
+async def _begin_work(tx: Tx, view: View, branch: RefRow, threads: Sequence[ThreadRow]) -> _Work:
     """What is to be compared: the threads whose file changed, with the live texts."""
     stored = await tx.all(
         lanes.BY_PATH, branch_id=branch.id, paths=sorted({thread.at_path for thread in threads})
     )
     changed = {row.path: row for row in map(lanes.row, stored) if row.ver > branch.sealed_seq}
     todo = [thread for thread in threads if thread.at_path in changed]
-    texts = {path: row for path, row in changed.items() if _readable(row)}
+    texts = {path: row for path, row in changed.items() if _is_readable(row)}
     others: dict[str, LaneRow] = {}
     if any(thread.at_path not in texts for thread in todo):
         since = [
@@ -76,17 +76,17 @@ async def _work(tx: Tx, view: View, branch: RefRow, threads: Sequence[ThreadRow]
         ]
         room = SEARCHED
         for row in sorted(since, key=lambda row: (row.size, row.path)) if len(since) <= CHANGED else ():
-            if _readable(row) and row.path not in texts and (room := room - row.size) >= 0:
+            if _is_readable(row) and row.path not in texts and (room := room - row.size) >= 0:
                 others[row.path] = row
-    live = await _texts(tx, view, branch.id, [*texts.values(), *others.values()])
+    live = await _read_texts(tx, view, branch.id, [*texts.values(), *others.values()])
     return _Work(todo, live, frozenset(others), branch.seq)
 
 
-def _readable(row: LaneRow) -> bool:
+def _is_readable(row: LaneRow) -> bool:
     return row.kind == "text" and row.size <= DIFF_BYTES
 
 
-async def _texts(tx: Tx, view: View, branch_id: str, rows: Sequence[LaneRow]) -> dict[str, bytes]:
+async def _read_texts(tx: Tx, view: View, branch_id: str, rows: Sequence[LaneRow]) -> dict[str, bytes]:
     edited = [row for row in rows if row.edited]
     whole = [row for row in rows if not row.edited]
     by_digest = await content.read(view.node, tx, view.repo.id, [row.digest for row in whole])
@@ -131,7 +131,7 @@ class _Work:
             (moved,) = anchors.follow(before, after, [span])
             nearby = anchors.elsewhere(before, after, moved, lost) or moved
             if nearby.start < nearby.end or not lost:
-                return self._at(thread, thread.at_path, after, nearby)
+                return self._place_at(thread, thread.at_path, after, nearby)
         matches = [
             (path, there)
             for path in sorted(self.others)
@@ -139,14 +139,14 @@ class _Work:
         ]
         if len(matches) == 1:
             path, there = matches[0]
-            return self._at(thread, path, self.live[path], there)
+            return self._place_at(thread, path, self.live[path], there)
         if after is not None:
-            return self._at(thread, thread.at_path, after, moved)
+            return self._place_at(thread, thread.at_path, after, moved)
         return LivePlace(
             path=thread.at_path, start=thread.at_first, end=thread.at_last, how="gone", seq=self.seq
         )
 
-    def _at(self, thread: ThreadRow, path: str, text: bytes, span: Span) -> LivePlace:
+    def _place_at(self, thread: ThreadRow, path: str, text: bytes, span: Span) -> LivePlace:
         first, last = anchors.lines_of(text, span)
         unchanged = (span.start < span.end or thread.quote == digest(b"")) and thread.quote == digest(
             anchors.content(text, first, last)

@@ -17,7 +17,7 @@ async def waiting(tx: Tx, view: View, number: int) -> bool:
 
 
 async def send(tx: Tx, view: View, number: int, review: str) -> None:
-    """Everything of the caller that waits on this proposal, with this review. One event tells of all of it;
+    """Send all pending comments of the caller on this proposal with this review. One event announces them;
     comments that only writers see have events of their own, for writers."""
     of = {"of_repo": view.repo.id, "of_number": number}
     mine = {**of, "me": view.me.account_id}

@@ -78,17 +78,21 @@ async def carried(node: Node, repo_id: str, threads: Sequence[ThreadRow], end: s
     placed_threads: list[ThreadRow] = []
     for start in {thread.at_seal for thread in threads}:
         group = [thread for thread in threads if thread.at_seal == start]
-        line = await _line(node, start, end) if end else []
+        line = await _read_line(node, start, end) if end else []
         by_id = {thread.id: thread for thread in group}
         for before, after in zip([start, *line], line, strict=False):
             moving = [thread for thread in by_id.values() if thread.at_seal == before]
-            for thread in await _step(node, repo_id, moving, before, after):
+            for thread in await _carry_step(node, repo_id, moving, before, after):
                 by_id[thread.id] = thread
         if lost := [thread for thread in by_id.values() if end and thread.at_seal != end]:
             for before in {thread.at_seal for thread in lost}:
                 again = [thread for thread in lost if thread.at_seal == before]
-                by_id |= {thread.id: thread for thread in await _step(node, repo_id, again, before, end)}
-        placed_threads += [replace(thread, carried_to=end, how=_how(thread)) for thread in by_id.values()]
+                by_id |= {
+                    thread.id: thread for thread in await _carry_step(node, repo_id, again, before, end)
+                }
+        placed_threads += [
+            replace(thread, carried_to=end, how=_how_carried(thread)) for thread in by_id.values()
+        ]
     return placed_threads
 
 
@@ -109,14 +113,14 @@ def placed(thread: ThreadRow, text: bytes, path: str, span: Span, seal: str) -> 
     )
 
 
-def _how(thread: ThreadRow) -> Any:
+def _how_carried(thread: ThreadRow) -> Any:
     if thread.how not in ("same", "moved"):
         return thread.how
     place = (thread.at_path, thread.at_first, thread.at_last)
     return "same" if place == (thread.path, thread.first_line, thread.last_line) else "moved"
 
 
-async def _line(node: Node, start: str, end: str) -> list[str]:
+async def _read_line(node: Node, start: str, end: str) -> list[str]:
     """The seals after `start` up to `end` along first parents; `end` alone where that leads elsewhere or
     far."""
     line = [end]
@@ -184,10 +188,10 @@ class _Files:
         return texts
 
 
-async def _step(
+async def _carry_step(
     node: Node, repo_id: str, threads: Sequence[ThreadRow], before: str, after: str
 ) -> list[ThreadRow]:
-    """From one seal to another; who is not found there is left out."""
+    """Carry threads from one seal to the next. Omits those whose lines are not found there."""
     if not threads:
         return []
     async with node.db.read() as tx:
@@ -206,13 +210,13 @@ async def _step(
         for path in sorted(paths):
             group = [thread for thread in threads if thread.at_path == path]
             way = ways.get(path, path)
-            placed_threads += await _in_file(files, group, old.get(path), way, new.get(way), after)
+            placed_threads += await _carry_in_file(files, group, old.get(path), way, new.get(way), after)
     except NotFound:  # bytes that were never here, or are not any more
         return placed_threads
     return placed_threads
 
 
-async def _in_file(
+async def _carry_in_file(
     files: _Files,
     threads: Sequence[ThreadRow],
     old: TreeEntry | None,
@@ -229,20 +233,20 @@ async def _in_file(
     placed_threads: list[ThreadRow] = []
     if new is not None and new.kind == "text" and new.size <= DIFF_BYTES:
         after = await files.read(new)
-        placed_threads = await asyncio.to_thread(_followed, before, after, threads, path, seal)
+        placed_threads = await asyncio.to_thread(_follow_lines, before, after, threads, path, seal)
     away = [thread for thread in threads if after is None] + [
         thread for thread in placed_threads if thread.at_from == thread.at_to and thread.quote != digest(b"")
     ]
     by_id = {thread.id: thread for thread in threads}
     for thread in away:
         was = by_id[thread.id]
-        moved_thread = await _in_another(files, was, before, path, seal)
+        moved_thread = await _find_elsewhere(files, was, before, path, seal)
         if moved_thread is not None:
             placed_threads = [other for other in placed_threads if other.id != thread.id] + [moved_thread]
     return placed_threads
 
 
-def _followed(
+def _follow_lines(
     before: bytes, after: bytes, threads: Sequence[ThreadRow], path: str, seal: str
 ) -> list[ThreadRow]:
     spans = [Span(thread.at_from, thread.at_to) for thread in threads]
@@ -254,10 +258,11 @@ def _followed(
     return placed_threads
 
 
-async def _in_another(
+async def _find_elsewhere(
     files: _Files, thread: ThreadRow, before: bytes, path: str, seal: str
 ) -> ThreadRow | None:
-    """In the one other changed file that has these lines."""
+    """The thread, placed in the only other changed file that has its lines. Returns None if there is none, or
+    several."""
     lost = before[thread.at_from : thread.at_to]
     matches = []
     for other, text in (await files.searched(path)).items():

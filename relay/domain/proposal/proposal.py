@@ -56,13 +56,15 @@ async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
         for name in ("head", "base", "draft"):
             if (value := getattr(query, name)) is not None:
                 filters[name] = value
-        page_rows = await _found(tx, view, filters, query.cursor, size + 1)
+        page_rows = await _read_rows(tx, view, filters, query.cursor, size + 1)
         items = await wire.proposals(tx, view, list(map(rows.row, page_rows[:size])))
     more = len(page_rows) > size
     return Page(items=items, next_cursor=Cursor.write(page_rows[size - 1][0]) if more else None)
 
 
-async def _found(tx: Tx, view: View, filters: dict[str, Any], cursor: str | None, limit: int) -> list[Row]:
+async def _read_rows(
+    tx: Tx, view: View, filters: dict[str, Any], cursor: str | None, limit: int
+) -> list[Row]:
     """Rows of a page. The index of a filter has the state before the number, so that filters without a state
     take a statement for each state; only the index of words has it behind."""
     parted = filters and not filters.keys() & {"state", *subjects.SEARCHES}
@@ -83,10 +85,10 @@ async def get(view: View, number: str) -> Proposal:
     async with view.read() as tx:
         row = await states.find(tx, view, number)
         if row.settled:
-            return await _shown(tx, view, row)
+            return await _to_wire(tx, view, row)
     await versions.settle(view.node, view.repo.id, row.number)
     async with view.read() as tx:
-        return await _shown(tx, view, await states.find(tx, view, number))
+        return await _to_wire(tx, view, await states.find(tx, view, number))
 
 
 async def create(view: View, body: ProposalCreate) -> Proposal:
@@ -103,17 +105,18 @@ async def create(view: View, body: ProposalCreate) -> Proposal:
             other = await elsewhere.find(tx, view, body.head) if ":" in body.head else None
             await _require_news(tx, view, body, other)
         if other is None:
-            return await _created(view, body)
+            return await _create(view, body)
         taken = await holding.gather(view.node, other.repo.id, view.repo.id, [other.seal])
         with suppress(_Moved):
-            return await _created(view, body, other, taken)
+            return await _create(view, body, other, taken)
     raise Unavailable(f"{body.head} moves too fast to be proposed; try again")
 
 
-async def _created(
+async def _create(
     view: View, body: ProposalCreate, other: Head | None = None, taken: Taken | None = None
 ) -> Proposal:
-    """With a head in another repository, whose seals are `taken`; _Moved if it moved since."""
+    """Create the proposal. `other`: its head in another repository, whose seals are `taken`. Raises _Moved if
+    that head moved since."""
     names = [account_name(view.me.account_id), *([repo_name(other.repo.id)] if other else [])]
     async with view.write(*names) as tx:
         if body.labels:
@@ -152,7 +155,7 @@ async def _created(
         await subject.label(tx, view, inserted, body.labels)
         await subject.assign(tx, view, inserted, body.assignees)
         await review.request(tx, view, inserted, body.reviewers)
-        return await _shown(tx, view, await states.find(tx, view, inserted.number))
+        return await _to_wire(tx, view, await states.find(tx, view, inserted.number))
 
 
 class _Moved(Exception):
@@ -194,7 +197,7 @@ async def update(view: View, number: str, patch: ProposalPatch) -> Proposal:
         await subject.assign(tx, view, now, patch.add_assignees)
         await review.unrequest(tx, view, now, patch.remove_reviewers)
         await review.request(tx, view, now, patch.add_reviewers)
-        return await _shown(tx, view, await states.find(tx, view, number))
+        return await _to_wire(tx, view, await states.find(tx, view, number))
 
 
 async def add_label(view: View, number: str, name: str, create: bool) -> Proposal:
@@ -202,7 +205,7 @@ async def add_label(view: View, number: str, name: str, create: bool) -> Proposa
     async with view.write() as tx:
         old = states.subject_of(await states.find(tx, view, number))
         await subject.add_named_label(tx, view, old, name, create)
-        return await _shown(tx, view, await states.find(tx, view, number))
+        return await _to_wire(tx, view, await states.find(tx, view, number))
 
 
 async def remove_label(view: View, number: str, name: str) -> Proposal:
@@ -210,10 +213,10 @@ async def remove_label(view: View, number: str, name: str) -> Proposal:
     async with view.write() as tx:
         old = states.subject_of(await states.find(tx, view, number))
         await subject.unlabel(tx, view, old, [name])
-        return await _shown(tx, view, await states.find(tx, view, number))
+        return await _to_wire(tx, view, await states.find(tx, view, number))
 
 
-async def _shown(tx: Tx, view: View, row: ProposalRow) -> Proposal:
+async def _to_wire(tx: Tx, view: View, row: ProposalRow) -> Proposal:
     return (await wire.proposals(tx, view, [row]))[0]
 
 

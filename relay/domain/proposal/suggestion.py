@@ -58,10 +58,10 @@ async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> P
             raise HeadMoved(row.number, tip)
         key = await seal.signing_key(tx, view, body.device_key_id)
         await protection.check(tx, view, head.name, "write")
-        threads = await _threads(tx, view, row.number, body.threads, tip)
+        threads = await _find_threads(tx, view, row.number, body.threads, tip)
         root = await seals.root_of(tx, view.repo.id, tip)
         chain = Chain(view, tx)
-        changes, texts = await _changed(chain, root, threads)
+        changes, texts = await _change_files(chain, root, threads)
         made_root = await chain.update(root, changes)
         authors = [
             thread.author_handle or thread.author_id
@@ -86,7 +86,7 @@ async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> P
     )
 
 
-async def _threads(tx: Tx, view: View, number: int, ids: Sequence[str], tip: str) -> list[ThreadRow]:
+async def _find_threads(tx: Tx, view: View, number: int, ids: Sequence[str], tip: str) -> list[ThreadRow]:
     """The threads in the order in which they were asked for. NotFound for what the caller does not see."""
     threads = [await sight.find(tx, view, number, thread_id) for thread_id in dict.fromkeys(ids)]
     for thread in threads:
@@ -104,7 +104,7 @@ async def _threads(tx: Tx, view: View, number: int, ids: Sequence[str], tip: str
     return threads
 
 
-async def _changed(
+async def _change_files(
     chain: Chain, root: bytes | None, threads: Sequence[ThreadRow]
 ) -> tuple[dict[str, TreeEntry | None], dict[bytes, bytes]]:
     """The entries of the changed files, and their texts by digest."""

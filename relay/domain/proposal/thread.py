@@ -100,8 +100,8 @@ async def create(view: View, number: str, body: ThreadCreate) -> Thread:
     await versions.settle(view.node, view.repo.id, n)
     async with view.read() as tx:
         newest = await states.find(tx, view, number)
-        at = await _seal(tx, view, newest, body)
-    begun = await _begun(view, body, at)
+        at = await _find_seal(tx, view, newest, body)
+    begun = await _begin(view, body, at)
     end = newest.head_seal if body.side == "new" else newest.merge_base or ""
     (begun,) = await placing.carried(view.node, view.repo.id, [begun], end)
     me = view.me.account_id
@@ -117,7 +117,7 @@ async def create(view: View, number: str, body: ThreadCreate) -> Thread:
         await posting.require_room(tx, view)
         values = {name: getattr(begun, name) for name in rows.COLUMNS}
         await tx.run(rows.INSERT, repo_id=view.repo.id, number=row.number, **values)
-        await _post(tx, view, row, begun, body.body, body.draft, "thread.create")
+        await _add_comment(tx, view, row, begun, body.body, body.draft, "thread.create")
         return await _one(tx, view, row.number, begun.id)
 
 
@@ -134,7 +134,7 @@ async def comment(view: View, number: str, thread: str, body: ThreadComment) -> 
             raise Conflict(f"a thread has at most {limits.THREAD_COMMENTS} comments; begin another one")
         await posting.require_room(tx, view)
         draft = body.draft or thread_row.draft
-        comment_id = await _post(tx, view, row, thread_row, body.body, draft, "thread.comment")
+        comment_id = await _add_comment(tx, view, row, thread_row, body.body, draft, "thread.comment")
         await tx.run(
             rows.TOUCH, of_repo=view.repo.id, of_number=row.number, thread=thread_row.id, now=now_ms()
         )
@@ -161,11 +161,11 @@ async def update(view: View, number: str, thread: str, patch: ThreadPatch) -> Th
         return await _one(tx, view, row.number, thread_row.id)
 
 
-async def _seal(tx: Tx, view: View, newest: ProposalRow, body: ThreadCreate) -> str:
+async def _find_seal(tx: Tx, view: View, newest: ProposalRow, body: ThreadCreate) -> str:
     """The seal whose lines are meant: that of the version that was looked at, or its merge base."""
     of = {"of_repo": view.repo.id, "of_number": newest.number}
     version_row = await tx.one(rows.VERSION_OF, **of, head=body.seal_id)
-    if version_row is None and not await _on_line(tx, newest, body.seal_id):
+    if version_row is None and not await _is_on_line(tx, newest, body.seal_id):
         raise Invalid(
             f"#{newest.number} has no version {body.seal_id[:12]}",
             pointer="/seal_id",
@@ -178,7 +178,7 @@ async def _seal(tx: Tx, view: View, newest: ProposalRow, body: ThreadCreate) -> 
     return str(base)
 
 
-async def _on_line(tx: Tx, newest: ProposalRow, seal_id: str) -> bool:
+async def _is_on_line(tx: Tx, newest: ProposalRow, seal_id: str) -> bool:
     """Whether the seal lies between the merge base and the newest head."""
     at: str | None = newest.head_seal
     for _ in range(LINE_MAX):
@@ -190,7 +190,7 @@ async def _on_line(tx: Tx, newest: ProposalRow, seal_id: str) -> bool:
     return False
 
 
-async def _begun(view: View, body: ThreadCreate, at: str) -> ThreadRow:
+async def _begin(view: View, body: ThreadCreate, at: str) -> ThreadRow:
     """The thread as it begins, in the seal `at`."""
     sealed.require_plaintext(view)
     try:
@@ -241,10 +241,10 @@ async def _require_room(tx: Tx, row: ProposalRow, count: int, most: int, what: s
         raise Conflict(f"#{row.number} has {most} {what}, and no proposal has more")
 
 
-async def _post(
+async def _add_comment(
     tx: Tx, view: View, row: ProposalRow, thread: ThreadRow, body: str, draft: bool, kind: str
 ) -> str:
-    """A comment of the thread; one that waits is nobody's business yet."""
+    """Add a comment to the thread; a draft is announced to nobody. Returns its id."""
     comment_id = await posts.insert(tx, view, row.number, body, thread=thread.id, draft=draft)
     if not draft:
         await subject.take_part(tx, view, states.subject_of(row))

@@ -11,8 +11,8 @@ from relay.domain.protection.protection import Standing, blockers
 
 
 def standing(stand: Collection[Review], checks: bool, open_threads: int = 0) -> Standing:
-    """What the verdicts that stand come to: those of people who may not write do nothing. `checks`: whether
-    the required checks of the head seal have passed; `open_threads`: on lines, not resolved."""
+    """Counts of the standing verdicts, without those of people who may not write. `checks`: whether the
+    required checks of the head seal have passed; `open_threads`: on lines, not resolved."""
     counted = [review for review in stand if review.counts]
     approvals = [review for review in counted if review.verdict == "approve"]
     return Standing(

@@ -147,7 +147,8 @@ def review(row: ReviewRow) -> Review:
 
 
 def _reviewers(reviewer_rows: Iterable[Row], standing: dict[int, list[Review]]) -> dict[int, list[Reviewer]]:
-    """Who is asked again counts as asked, whatever was said before."""
+    """Reviewers by proposal. Somebody who was asked again counts as requested, whatever their last
+    verdict."""
     by_id = {given.id: given for stand in standing.values() for given in stand}
     by_number: dict[int, list[Reviewer]] = {}
     for n, who, handle, kind, requested, review_id in reviewer_rows:
