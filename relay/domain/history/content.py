@@ -22,7 +22,7 @@ FileEntry = tuple[str, bytes, int]
 
 
 async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """Sizes in bytes of those of these objects that the repository holds."""
+    """Sizes in bytes, by digest, of the objects that the repository holds, among `digests`."""
     if not digests:
         return {}
     rows = await tx.all(objects.HELD, repo_id=repo_id, digests=digests)
@@ -30,8 +30,8 @@ async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, 
 
 
 async def kept(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """As `held`, and protect the objects from the collector for another day, because they will be referred
-    to."""
+    """As `held`, and protect the objects from the collector for another day, because something is about to
+    refer to them."""
     if not digests:
         return {}
     rows = await tx.all(objects.HELD, repo_id=repo_id, digests=digests)
@@ -93,8 +93,9 @@ async def rests(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) 
 
 
 async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) -> set[bytes]:
-    """Which of these held objects (digest → size) are text. Each is read once; at most `READ_AT_ONCE` bytes
-    and one object are in memory. Raises Unavailable when the collector took one since it was found."""
+    """Which of these held objects (digest → size in bytes) are text. Each is read once; at most
+    `READ_AT_ONCE` bytes and one object are in memory. Raises Unavailable if the collector took one
+    meanwhile."""
     text_digests: set[bytes] = set()
     for part in batches(sizes, READ_AT_ONCE, sizes.__getitem__):
         try:

@@ -270,7 +270,7 @@ async def _sides(view: View, path: str, ids: list[str]) -> dict[str, list[bytes]
 
 
 async def _is_taken_over(view: View, root: bytes, sides: list[bytes], path: str) -> bool:
-    """Whether one of the trees that a merge joined has at the path what the merge has there."""
+    """Whether a merge has at the path exactly what one of the trees that it joined has there."""
     if not sides:
         return False
     has = await sealed.at(view, root, path)
@@ -294,8 +294,8 @@ async def _has_touched(view: View, seal_id: str, generation: int, root: bytes, s
 
 
 async def _has_any(view: View, seal_id: str, root: bytes, paths: list[str]) -> bool:
-    """Whether one of these paths is a file of the tree that the repository has of the seal, or of its first
-    parent. What a seal changed is recorded for all repositories that have it."""
+    """Whether one of these paths is a file in the repository's tree of the seal or of its first parent. What
+    a seal changed is recorded for all repositories that have it."""
     if await sealed.entries(view, root, paths):
         return True
     async with view.read() as tx:
@@ -425,15 +425,15 @@ def sniff(data: bytes) -> str:
 
 
 def caching(view: View) -> str:
-    """Cache-Control for what a seal id names. The bytes never change, but access does: a cache revalidates
-    after PUBLIC_SECONDS, or always if they are private, and gets a 304. With a path policy the answer depends
-    on the caller and is not shared."""
+    """Cache-Control of an answer about a seal id. The bytes never change, but access does: a cache
+    revalidates after PUBLIC_SECONDS, or always if they are private, and gets a 304. With a path policy the
+    answer depends on the caller and is not shared."""
     open_to_all = view.repo.public and view.repo.policy is None
     return f"public, max-age={PUBLIC_SECONDS}" if open_to_all else "private, no-cache"
 
 
 def tag(view: View, name: str) -> str:
-    """An etag of what `name` says, as this caller sees it: who sees other paths has another one."""
+    """An etag of `name` for this caller. It differs for callers who see other paths."""
     if view.repo.policy is None:
         return f'"{name}"'
     return f'"{name}-{view.repo.policy}-{"whole" if view.policy is None else "filtered"}"'

@@ -57,8 +57,8 @@ async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
 
 
 def shows_all(view: View) -> bool:
-    """Whether the caller sees all of every tree. Else a tree is verified by its proof, and its key is not
-    told: with it, what is hidden could be guessed from its digest."""
+    """Whether the caller sees all of every tree. Otherwise a tree is verified by its proof, and its key is
+    not revealed: with it, hidden names could be guessed from their digests."""
     return view.policy is None and not view.repo.partial
 
 
@@ -174,8 +174,8 @@ async def _filter_child(view: View, policy: Policy, above: str, child: Child) ->
 
 
 async def changes(view: View, old: bytes | None, new: bytes | None) -> dict[str, Change]:
-    """What differs between two trees where the caller sees them: path → (old, new), None where a side has no
-    such file. A file that moved out of sight, or into it, went or came."""
+    """The differences between two trees where the caller sees them: path → (old, new), None on a side without
+    such a file. A file that moved out of sight, or into it, appears as deleted or created."""
     differences = await trees.drive(tree.diff(old, new), _loader(view))
     return (
         differences
@@ -270,7 +270,8 @@ async def content(view: View, file: TreeEntry) -> bytes:
 
 @dataclass(slots=True, frozen=True)
 class Piece:
-    """Bytes of the file at `at` in the list asked for; `first` and `last` of that file."""
+    """Bytes of the file at index `at` of the list. `first`, `last`: whether they are the file's first or
+    last."""
 
     at: int
     data: bytes

@@ -62,7 +62,7 @@ def _number(first: int, place: int) -> int:
 
 
 async def look_up(node: Node, tx: Tx, ref: RefRow, lacking: Lacking, base: Base) -> None:
-    """Add what `lacking` names to `base`. Preferably outside of a write transaction."""
+    """Add what `lacking` names to `base`. Call it outside of a write transaction if possible."""
     load = trees.stored(node.objects, tx)
     children = await trees.drive(tree.find(ref.base, lacking.paths), load, len(lacking.paths))
     base.seen.update(lacking.paths)

@@ -98,17 +98,17 @@ def _select_fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
         yield row
 
 
-async def states(view: View, wanted: NotWorkedOut) -> States:
-    """Compute the states of the `wanted` lanes, some in each turn of the account. Raises RateLimited when its
-    budget of work on texts does not suffice."""
+async def states(view: View, lacking: NotWorkedOut) -> States:
+    """Compute the states of the `lacking` lanes, some in each turn of the account. Raises RateLimited when
+    its budget of work on texts does not suffice."""
     computed: States = {}
-    for part in batches(wanted.rows, PORTION, _size):
+    for part in batches(lacking.rows, PORTION, _size):
         async with view.read(snapshot=True) as tx:
-            desk = await frontier.desk(view.node, tx, view.repo.id, wanted.branch_id, part)
-        pending = [(frontier.key_of(wanted.branch_id, row), row) for row in part]
+            desk = await frontier.desk(view.node, tx, view.repo.id, lacking.branch_id, part)
+        pending = [(frontier.key_of(lacking.branch_id, row), row) for row in part]
         await view.node.share.finish(view.me.account_id, partial(_compute_states, pending, desk, computed))
         for row in part:
-            key = frontier.key_of(wanted.branch_id, row)
+            key = frontier.key_of(lacking.branch_id, row)
             if (lane := desk.lanes.get(key)) is not None:
                 view.node.lanes.give_back(key, row.stand, lane, row.size)
     return computed

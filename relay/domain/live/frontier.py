@@ -49,8 +49,8 @@ async def device_key(look: Look, account_id: str, key_id: str) -> KeyRow | None:
 async def live_by(
     tx: Tx, ref: RefRow, device_key_id: str, among: Container[str] | None = None
 ) -> dict[str, list[str]]:
-    """Handles, by path, of those who changed these paths (all if none are given) from other devices since the
-    seal."""
+    """Handles, by path, of those who changed these paths from other devices since the seal. `among`: None for
+    all paths."""
     handles: dict[str, list[str]] = {}
     for path, handle in await tx.all(
         rows.LIVE_BY, branch_id=ref.id, since=ref.sealed_seq, device_key_id=device_key_id
@@ -128,8 +128,8 @@ async def _find_edited_gens(tx: Tx, branch_id: str, gens: list[int]) -> frozense
 async def sources(
     node: Node, tx: Tx, repo_id: str, branch_id: str, lanes: Iterable[LaneRow]
 ) -> dict[LaneKey, Source]:
-    """What the lanes of these text rows are made of. Raises TooLarge when that is more than memory should
-    hold."""
+    """The sources from which the lanes of these text rows are built. Raises TooLarge when they exceed the
+    memory for texts."""
     text_rows = list(lanes)
     if sum(row.size for row in text_rows) > limits.LOADED_TEXTS:
         raise TooLarge(f"these texts have more than {limits.LOADED_TEXTS} bytes together; name fewer at once")
@@ -164,8 +164,8 @@ async def desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collecti
 async def with_lanes(
     node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow], work: Callable[[Desk], R]
 ) -> R:
-    """The result of `work` on the lanes of these text rows, which it must not change; runs beside the event
-    loop."""
+    """The result of `work` on the lanes of these text rows. It must not change them, and runs beside the
+    event loop."""
     lent = await desk(node, tx, repo_id, branch_id, texts)
     result = await node.lanes.run(work, lent)
     for row in texts:

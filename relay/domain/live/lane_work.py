@@ -151,7 +151,7 @@ def keep(lanes: Lanes, bench: Workbench, rows: Mapping[LaneKey, LaneRow]) -> Non
 
 
 def is_small(lanes: Lanes, branch_id: str, edits: Iterable[tuple[LaneRow, Sequence[bytes]]]) -> bool:
-    """Whether the worst-case work of these edits is small enough for the deciding transaction."""
+    """Whether the worst-case work of these edits is small enough for the transaction that decides on them."""
     steps, seen = 0, set()
     for row, operations in edits:
         key = LaneKey(branch_id, row.gen, row.epoch)

@@ -40,8 +40,8 @@ def file_cap(manifest: bytes | None, kind: str) -> int:
 
 
 def over_cap(path: str, size: int, cap: int, kind: str) -> str:
-    """The error for a file that is too large for trees of this kind of repository, with what would allow
-    it."""
+    """The error message for a file that is too large for this kind of repository, with the remedy if there is
+    one."""
     remedy = f"; {RAISED}" if kind == "app" and size <= limits.APP_FILE_CLAMP else ""
     return f"{path} has {size} bytes; this repository takes files of {limits.in_words(cap)} at most{remedy}"
 

@@ -132,7 +132,8 @@ async def disable(view: View, number: str) -> Proposal:
 
 
 async def land_all(node: Node, repo_id: str) -> None:
-    """Land what can land, and drop what never can. Raises Unavailable or RateLimited: try again later."""
+    """Land each waiting merge that can land, and drop each that never can. Raises Unavailable or RateLimited:
+    try again later."""
     async with node.db.read() as tx:
         numbers = [row[0] for row in await tx.all(rows.OF_REPO, of_repo=repo_id)]
     for number in numbers:
@@ -215,7 +216,7 @@ async def _view(node: Node, repo_id: str, waiting: AutoRow) -> View:
 
 
 def _is_waiting(refusal: SvcError) -> bool:
-    """Whether what blocks the merge may change by itself."""
+    """Whether the obstacle to the merge may go away by itself."""
     if isinstance(refusal, Draft):
         return True
     return isinstance(refusal, NotMergeable) and refusal.extra.get("blocked_by") != ["closed"]

@@ -166,8 +166,7 @@ async def _find_landed(
 async def prepared_for(
     tx: Tx, view: View, prepare_id: str, act: Act, number: int
 ) -> tuple[About, PrepareRow]:
-    """What was prepared for this act on this proposal. What was prepared for another is as unknown as what
-    nobody prepared."""
+    """The merge that the caller prepared for this act on this proposal. Raises NotFound for any other."""
     prepared = await seal.prepared_for("merge", tx, prepare_id)
     about = About.read(prepared.subject)
     if (about.act, about.number) != (act, number) or prepared.account_id != view.me.account_id:
@@ -220,7 +219,8 @@ async def _land_drafts(
 
 
 async def _settle(tx: Tx, view: View, row: ProposalRow, about: About, head: RefRow, merged: str) -> None:
-    """What merging means for the proposal, for issues, and for what was based on its branch."""
+    """Mark the proposal as merged, close the issues that it names, and retarget proposals that are based on
+    its branch."""
     of = {"of_repo": view.repo.id, "of_number": row.number}
     await tx.run(proposals.SET_MERGED, **of, seal=merged)
     await states.put(tx, view, row.number, "merged", "proposal.merge", seal=merged, strategy=about.way)

@@ -53,8 +53,8 @@ async def settle(node: Node, repo_id: str, number: int, who: str, untried: Any =
 
 
 async def version_job(node: Node, repo_id: str, number: int) -> None:
-    """Try the merge of a new version, on the budget of the repository; one that comes from a fork is left to
-    who asks for it. It may run twice."""
+    """Try the merge of a new version on the budget of the repository. A version from a fork is left to
+    whoever asks for it. It may run twice."""
     await settle(node, repo_id, number, f"trials {repo_id}", rows.UNTRIED_OWN)
 
 

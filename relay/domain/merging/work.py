@@ -212,7 +212,7 @@ class Working:
     async def _find_changes(
         self, base: bytes | None, ours: bytes, theirs: bytes
     ) -> tuple[dict[str, Change], dict[str, Change]]:
-        """What each side changed. Directories of theirs are remembered, since the merged tree has many of
+        """The changes of each side. Directories of `theirs` are remembered, since the merged tree has many of
         them."""
         steps, directories = tree.diffs(base, [ours, theirs], self._known), self._node.directories
         mine, other = await trees.drive(steps, self._load, known=self._known, kept=directories)
@@ -221,7 +221,7 @@ class Working:
         return mine.changes, other.changes
 
     async def _find_moves(self, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Moves:
-        """The files that a side moved; what was moved and edited is found by comparing texts."""
+        """The moves of each side. Files that were moved and edited are found by comparing texts."""
         side_moves: list[Ways] = []
         for search in await _carry_out(len(ours) + len(theirs), searches, ours, theirs):
             key = blake3(msgspec.msgpack.encode(search)).digest() if search.wanted else None

@@ -100,7 +100,7 @@ async def recheck_later(tx: Tx, node: Node, repo_id: str, number: int, by: str) 
 
 
 async def repository_gone(tx: Tx, view: View) -> None:
-    """This repository was deleted: what its branches propose elsewhere is closed."""
+    """Queue a recheck of all that branches of this repository propose elsewhere, because it was deleted."""
     for repo_id, number in await tx.all(proposals.OPEN_FROM_REPO, of_repo=view.repo.id):
         await recheck_later(tx, view.node, repo_id, number, view.me.account_id)
 

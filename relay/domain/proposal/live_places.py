@@ -32,8 +32,8 @@ CHANGED = 1000  # paths with unsealed changes beyond which a lost file's lines a
 
 
 async def of(view: View, proposal: ProposalRow, threads: Sequence[ThreadRow]) -> dict[str, LivePlace]:
-    """The places, by thread, of open threads whose file has unsealed changes. None for those who may not see
-    the live frontier, and for a head in another repository."""
+    """The places, by thread, of open threads whose file has unsealed changes. Returns {} for callers who may
+    not see the live frontier, and for a head in another repository."""
     candidates = [
         thread
         for thread in threads
@@ -61,7 +61,7 @@ async def of(view: View, proposal: ProposalRow, threads: Sequence[ThreadRow]) ->
 
 
 async def _begin_work(tx: Tx, view: View, branch: RefRow, threads: Sequence[ThreadRow]) -> _Work:
-    """What is to be compared: the threads whose file changed, with the live texts."""
+    """The comparisons to make: the threads whose file changed, with the live texts."""
     stored = await tx.all(
         lanes.BY_PATH, branch_id=branch.id, paths=sorted({thread.at_path for thread in threads})
     )

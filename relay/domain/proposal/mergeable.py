@@ -52,7 +52,8 @@ async def proposals_of(tx: Tx, view: View, base: RefRow, head: str) -> list[Prop
 
 
 async def blocked_of(tx: Tx, view: View, base: RefRow, head: str) -> list[str]:
-    """What a merge of this seal into this branch waits for; a merge that nobody proposed has no approval."""
+    """Codes of what blocks a merge of this seal into this branch. A merge without a proposal has no
+    approval."""
     if proposal_rows := await proposals_of(tx, view, base, head):
         wire_proposals = await wire.proposals(tx, view, proposal_rows)
         return sorted({code for proposal in wire_proposals for code in proposal.blocked_by})

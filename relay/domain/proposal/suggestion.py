@@ -87,7 +87,7 @@ async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> P
 
 
 async def _find_threads(tx: Tx, view: View, number: int, ids: Sequence[str], tip: str) -> list[ThreadRow]:
-    """The threads in the order in which they were asked for. NotFound for what the caller does not see."""
+    """The threads in the requested order. Raises NotFound for threads that the caller does not see."""
     threads = [await sight.find(tx, view, number, thread_id) for thread_id in dict.fromkeys(ids)]
     for thread in threads:
         if thread.suggestion is None or thread.draft:

@@ -25,7 +25,7 @@ def standing(stand: Collection[Review], checks: bool, open_threads: int = 0) -> 
 
 
 def blocked_by(rules: list[Protection], come_to: Standing) -> list[str]:
-    """Codes of what is missing. Requested changes block on a branch without rules as well."""
+    """Codes of what blocks the merge. Requested changes block on a branch without rules as well."""
     codes = blockers(rules, come_to)
     if come_to.refused and "changes_requested" not in codes:
         codes.insert(0, "changes_requested")
@@ -33,7 +33,7 @@ def blocked_by(rules: list[Protection], come_to: Standing) -> list[str]:
 
 
 def mergeable(merge_base: str | None, base_now: str | None, trial: Collection[str] | None) -> bool | None:
-    """Whether a merge would not conflict, whatever else stands in its way; None while that is not known.
+    """Whether a merge would have no conflict, whatever else blocks it; None if that is not known yet.
     Parameters as those of `merge_state`."""
     if base_now is None:
         return None

@@ -71,8 +71,8 @@ async def put(tx: Tx, node: Node, of: tuple[str, int], n: int, head: str, base: 
 
 
 async def settle(node: Node, repo_id: str, number: int) -> None:
-    """Work out what is not known yet of the versions of a proposal. It may be called at any time, outside a
-    transaction; after it, reviews are fresh or stale as the change says."""
+    """Compute the missing merge bases and change ids of a proposal's versions. It may be called at any time,
+    outside a transaction; afterwards reviews are fresh or stale as the change says."""
     of = {"of_repo": repo_id, "of_number": number}
     while True:
         async with node.db.read() as tx:
