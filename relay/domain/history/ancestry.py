@@ -49,15 +49,15 @@ class Graph:
         top = max(row[0] for row in await self._tx.all(walks.TOP_GENERATION, ids=ids))
         for start in range(0, len(ids), LIST_CHUNK):
             part = ids[start : start + LIST_CHUNK]
-            found: dict[str, list[str]] = {}
-            for one, generation, parent in await self._tx.all(walks.GRAPH, ids=part, floor=top - WINDOW):
-                self._generation[one] = generation
-                above = found.setdefault(one, [])
+            parents_by_id: dict[str, list[str]] = {}
+            for seal_id, generation, parent in await self._tx.all(walks.GRAPH, ids=part, floor=top - WINDOW):
+                self._generation[seal_id] = generation
+                above = parents_by_id.setdefault(seal_id, [])
                 if parent is not None:
                     above.append(parent)
-            self._parents.update(found)
-            self._edge.update(parent for above in found.values() for parent in above)
-        self._edge = {one for one in self._edge if one not in self._parents}
+            self._parents.update(parents_by_id)
+            self._edge.update(parent for above in parents_by_id.values() for parent in above)
+        self._edge = {edge_id for edge_id in self._edge if edge_id not in self._parents}
 
 
 async def relation(tx: Tx, base: str, head: str) -> Relation:
@@ -69,7 +69,7 @@ async def relation(tx: Tx, base: str, head: str) -> Relation:
     graph = Graph(tx)
     marks = {base: _BASE}
     marks[head] = marks.get(head, 0) | _HEAD
-    heap = [(-await graph.generation(one), one) for one in marks]
+    heap = [(-await graph.generation(start), start) for start in marks]
     heapq.heapify(heap)
     merge_base: str | None = None
     counts = {_BASE: 0, _HEAD: 0, _BOTH: 0}

@@ -25,13 +25,13 @@ FORM = 2  # of the compressed bytes: a download goes on where it stopped only if
 async def archive(view: View, sha: str) -> Reply:
     """The whole tree at a seal as one gzip tarball"""
     sealed.require_plaintext(view)
-    found = await sealed.seal(view, sha)
+    row = await sealed.seal(view, sha)
     view.node.streams.require(view.payer)
-    name = f"{view.repo.name}-{found.id[:SHORT]}"
+    name = f"{view.repo.name}-{row.id[:SHORT]}"
     return Reply(
-        stream=_archive(view, found, name),
+        stream=_archive(view, row, name),
         content_type="application/gzip",
-        etag=tag(view, f"{found.id}-{name}-{FORM}"),
+        etag=tag(view, f"{row.id}-{name}-{FORM}"),
         headers={
             "cache-control": caching(view),
             "content-disposition": f'attachment; filename="{name}.tar.gz"',
@@ -39,20 +39,20 @@ async def archive(view: View, sha: str) -> Reply:
     )
 
 
-async def _archive(view: View, found: SealRow, folder: str) -> AsyncIterator[bytes]:
-    seconds = found.created_at // 1000
+async def _archive(view: View, row: SealRow, folder: str) -> AsyncIterator[bytes]:
+    seconds = row.created_at // 1000
     first = tarred.header(folder, 0, seconds, directory=True)
-    made = tarred.compressed(first, Packed(b"", 0, 0))
-    yield tarred.HEAD + made.data
-    async with contextlib.aclosing(_parts(view, found.root, folder)) as parts:
-        while (step := await _step(view, parts, seconds, made)) is not None:
-            made = step
-            yield made.data
-    yield tarred.closed(made)
+    packed = tarred.compressed(first, Packed(b"", 0, 0))
+    yield tarred.HEAD + packed.data
+    async with contextlib.aclosing(_parts(view, row.root, folder)) as parts:
+        while (step := await _step(view, parts, seconds, packed)) is not None:
+            packed = step
+            yield packed.data
+    yield tarred.closed(packed)
 
 
 async def _step(view: View, parts: AsyncIterator[Part], seconds: int, before: Packed) -> Packed | None:
-    """The next parts, as many as one turn goes through; None at the end."""
+    """Compress the next parts, as many as fit into one turn. Returns None at the end."""
     async with view.node.streams.turn(view.payer) as step:
         taken: list[Part] = []
         size = 0

@@ -72,8 +72,7 @@ class _Work:
 
 
 class _TooDeep(Exception):
-    """Raised when the owners of this file are needed first and the nesting is too deep to find them from
-    here."""
+    """Raised when histories nest too deeply: the owners of the file `wanted` must be found first."""
 
     def __init__(self, path: str, seal_id: str, file: TreeEntry) -> None:
         super().__init__(path)
@@ -81,17 +80,17 @@ class _TooDeep(Exception):
 
 
 async def blame(view: View, seal_id: str, path: str, *, first_parent: bool = False) -> Blame:
-    found = await sealed.seal(view, seal_id)
-    file = await sealed.entry(view, found.root, path)
+    seal = await sealed.seal(view, seal_id)
+    file = await sealed.entry(view, seal.root, path)
     _require_text(file, path)
-    owners = await _resolve(view, path, found.id, file, first_parent=first_parent)
+    owners = await _resolve(view, path, seal.id, file, first_parent=first_parent)
     ranges = kernel.ranges(owners)
     async with view.read() as tx:
         named = await seal_rows(tx, view, sorted({owner for _, _, owner in ranges}))
     by_id = {row.id: to_wire(row) for row in named}
     return Blame(
         path=path,
-        seal_id=found.id,
+        seal_id=seal.id,
         lines=len(owners),
         ranges=[
             BlameRange(
@@ -152,13 +151,13 @@ async def _owners_below(work: _Work, seal_id: str, file: TreeEntry) -> Owners:
     ahead = versions[:start][::-1]  # oldest first
     while ahead:
         if work.spent.enough():
-            await _keep(work, older)
+            await _cache_owners(work, older)
             raise _too_long(work.path)
-        batch = _together(ahead)
-        await _go_on(work, batch, older)
+        batch = _take_batch(ahead)
+        await _resolve_batch(work, batch, older)
         ahead, older = ahead[len(batch) :], batch[-1]
         if work.unkept >= KEEP_EVERY or not ahead:
-            await _keep(work, older)
+            await _cache_owners(work, older)
     return work.owners[versions[0].seal_id]
 
 
@@ -167,46 +166,46 @@ def _too_long(path: str) -> TooLarge:
 
 
 async def _versions(work: _Work, seal_id: str) -> tuple[list[_Version], int | None]:
-    """Versions of the path along first parents, newest first, back to where it was absent or not text, or to
-    the newest version with known owners, and the index of that. Searches further down step by step, so that a
-    history is not walked to its end for each name and each merged branch."""
+    """Versions of the path along first parents, newest first, and the index of the newest one with known
+    owners, or None. The list ends there, or where the path was absent or not text. The search goes deeper
+    step by step, so that a history is not walked to its end for each name and each merged branch."""
     versions: list[_Version] = []
     head, steps = seal_id, FIRST_STEPS
     while True:
         async with work.view.read() as tx:
-            found = await tx.all(rows.VERSIONS, head=head, path=work.path, steps=steps)
+            path_rows = await tx.all(rows.VERSIONS, head=head, path=work.path, steps=steps)
         below = None
-        if found and found[-1][1] == steps:
-            below = found.pop()[0]
-        elif found:
-            found[-1:] = await _first(work, found[-1])
+        if path_rows and path_rows[-1][1] == steps:
+            below = path_rows.pop()[0]
+        elif path_rows:
+            path_rows[-1:] = await _read_root_row(work, path_rows[-1])
         if work.view.repo.partial:
-            found = await _had(work, found)
-        fresh = list(takewhile(_is_text, found))
-        page = [_Version(one, bytes(digest), size) for one, _, _, digest, size in fresh]
-        known = await _known(work, page)
+            path_rows = await _cut_at_missing(work, path_rows)
+        fresh = list(takewhile(_is_text, path_rows))
+        page = [_Version(changed_id, bytes(digest), size) for changed_id, _, _, digest, size in fresh]
+        index = await _find_known(work, page)
         versions += page
-        if known is not None:
-            return versions, len(versions) - len(page) + known
-        if below is None or len(fresh) < len(found) or (found and not await _there(work, below)):
+        if index is not None:
+            return versions, len(versions) - len(page) + index
+        if below is None or len(fresh) < len(path_rows) or (path_rows and not await _has_file(work, below)):
             return versions, None
         head, steps = below, steps * 2
 
 
-async def _first(work: _Work, end: Row) -> list[Row]:
+async def _read_root_row(work: _Work, end: Row) -> list[Row]:
     """The row of the root seal of a history; it changed everything that its tree holds."""
-    found = await sealed.seal(work.view, end[0])
-    file = (await sealed.entries(work.view, found.root, [work.path])).get(work.path)
+    root_seal = await sealed.seal(work.view, end[0])
+    file = (await sealed.entries(work.view, root_seal.root, [work.path])).get(work.path)
     return [(*end[:2], file.kind, file.digest, file.size)] if file is not None else []
 
 
-async def _had(work: _Work, found: list[Row]) -> list[Row]:
-    """The rows up to one whose file the repository lacks (what seals changed is recorded for all who have
-    them), which is as that of a removed file."""
-    for at, one in enumerate(found):
-        if not await _there(work, one[0]):
-            return [*found[:at], (*one[:2], None, None, None)]
-    return found
+async def _cut_at_missing(work: _Work, changed_rows: list[Row]) -> list[Row]:
+    """The rows before the first one whose file the repository lacks, and that row as one of a removed file.
+    What a seal changed is recorded for all repositories that have the seal."""
+    for at, row in enumerate(changed_rows):
+        if not await _has_file(work, row[0]):
+            return [*changed_rows[:at], (*row[:2], None, None, None)]
+    return changed_rows
 
 
 def _is_text(row: Row) -> bool:
@@ -214,23 +213,23 @@ def _is_text(row: Row) -> bool:
     return bool(kind == "text" and size <= DIFF_BYTES)
 
 
-async def _known(work: _Work, versions: list[_Version]) -> int | None:
+async def _find_known(work: _Work, versions: list[_Version]) -> int | None:
     """The index of the newest version with known owners."""
-    start = next((at for at, one in enumerate(versions) if one.seal_id in work.owners), None)
+    start = next((at for at, version in enumerate(versions) if version.seal_id in work.owners), None)
     if start == 0 or not versions:
         return start
-    kept = await _kept(work, versions[:start])  # newer ones may be cached
-    return start if kept is None else kept
+    cached = await _load_cached(work, versions[:start])  # newer ones may be cached
+    return start if cached is None else cached
 
 
-async def _there(work: _Work, seal_id: str) -> bool:
+async def _has_file(work: _Work, seal_id: str) -> bool:
     """Whether the path is a file of the seal's tree."""
-    found = await sealed.seal(work.view, seal_id)
-    return work.path in await sealed.entries(work.view, found.root, [work.path])
+    seal = await sealed.seal(work.view, seal_id)
+    return work.path in await sealed.entries(work.view, seal.root, [work.path])
 
 
-def _together(ahead: Sequence[_Version]) -> Sequence[_Version]:
-    """The first of these, as many as are read at once."""
+def _take_batch(ahead: Sequence[_Version]) -> Sequence[_Version]:
+    """The first versions, as many as are read together."""
     size, count = 0, 0
     for version in ahead[:AT_ONCE]:
         size += version.size
@@ -240,15 +239,15 @@ def _together(ahead: Sequence[_Version]) -> Sequence[_Version]:
     return ahead[:count]
 
 
-async def _go_on(work: _Work, batch: Sequence[_Version], older: _Version | None) -> None:
+async def _resolve_batch(work: _Work, batch: Sequence[_Version], older: _Version | None) -> None:
     """Find the owners of the newest version of a batch, from those of the version before it."""
     async with work.view.read() as tx:
-        ids = [one.seal_id for one in batch]
+        ids = [version.seal_id for version in batch]
         parents = await seals.parents(tx, ids)
         merged = await seals.held_sources(tx, work.view.repo.id, ids, READ)
     if work.first_parent:
-        parents, merged = {one: parents[one][:1] for one in ids}, {one: [] for one in ids}
-    texts = await _texts(work, {one.digest for one in (*batch, *([older] if older else []))})
+        parents, merged = {seal_id: parents[seal_id][:1] for seal_id in ids}, {seal_id: [] for seal_id in ids}
+    texts = await _read_texts(work, {version.digest for version in (*batch, *([older] if older else []))})
     plain: list[_Version] = []  # those with one parent, which has the version before
     for version in batch:
         work.spent.versions, work.unkept = work.spent.versions + 1, work.unkept + 1
@@ -256,22 +255,22 @@ async def _go_on(work: _Work, batch: Sequence[_Version], older: _Version | None)
         if len(above) == 1 and not sides and (plain or older):
             plain.append(version)
             continue
-        older = await _carry(work, plain, older, texts)
+        older = await _carry_owners(work, plain, older, texts)
         plain = []
-        owners = await _branched(work, version, above, sides, older, texts)
+        owners = await _find_branched_owners(work, version, above, sides, older, texts)
         work.spent.lines += len(owners)
         work.owners[version.seal_id] = owners
         older = version
-    await _carry(work, plain, older, texts)
+    await _carry_owners(work, plain, older, texts)
 
 
-async def _carry(
+async def _carry_owners(
     work: _Work, plain: Sequence[_Version], older: _Version | None, texts: Mapping[bytes, bytes]
 ) -> _Version | None:
     """Carry owners from version to version up to the newest."""
     if older is None or not plain:
         return older
-    ways = [(one.seal_id, texts[one.digest]) for one in plain]
+    ways = [(version.seal_id, texts[version.digest]) for version in plain]
     owners = work.owners[older.seal_id]
     view, text = work.view, texts[older.digest]
     size = len(text) + sum(len(following) for _, following in ways)
@@ -281,7 +280,7 @@ async def _carry(
     return plain[-1]
 
 
-async def _branched(
+async def _find_branched_owners(
     work: _Work,
     version: _Version,
     parent_ids: list[str],
@@ -293,55 +292,55 @@ async def _branched(
     async with work.view.read() as tx:
         parents = await seal_rows(tx, work.view, parent_ids) if parent_ids else []
         sides = await seal_rows(tx, work.view, merged) if merged else []
-    others = await _merged(work, [*parents[1:], *sides])
+    others = await _read_merged_files(work, [*parents[1:], *sides])
     for parent_id, file in others:
         if file.digest == version.digest:
             return await _owners(work, parent_id, file)  # taken over whole
     if older is None and parents and not others:
-        moved = await _moved(work, version, parents[0])
+        moved = await _follow_move(work, version, parents[0])
         if moved is not None:
             owners, text = moved
             if text is None:
                 return owners
             new = texts[version.digest]
-            return await _inherited(work, version.seal_id, new, [(owners, text)])
+            return await _inherit_owners(work, version.seal_id, new, [(owners, text)])
     before = [(work.owners[older.seal_id], texts[older.digest])] if older else []
     for parent_id, file in others:
-        text = (await _texts(work, {file.digest}))[file.digest]
+        text = (await _read_texts(work, {file.digest}))[file.digest]
         before.append((await _owners(work, parent_id, file), text))
-    return await _inherited(work, version.seal_id, texts[version.digest], before)
+    return await _inherit_owners(work, version.seal_id, texts[version.digest], before)
 
 
-async def _merged(work: _Work, others: list[SealRow]) -> list[tuple[str, TreeEntry]]:
+async def _read_merged_files(work: _Work, others: list[SealRow]) -> list[tuple[str, TreeEntry]]:
     """The file at the seals that a merge brought, where it is text there."""
-    found = []
+    files = []
     for row in others:
         file = (await sealed.entries(work.view, row.root, [work.path])).get(work.path)
         if file is not None and file.kind == "text" and file.size <= DIFF_BYTES:
-            found.append((row.id, file))
-    return found
+            files.append((row.id, file))
+    return files
 
 
-async def _moved(work: _Work, version: _Version, parent: SealRow) -> tuple[Owners, bytes | None] | None:
-    """Owners and text of the file that this seal moved here, before the move; None if it moved none. Without
-    the text if that is unchanged."""
+async def _follow_move(work: _Work, version: _Version, parent: SealRow) -> tuple[Owners, bytes | None] | None:
+    """Owners and text of the file before this seal moved it here. Returns None if the seal moved no file
+    here; the text is None if it is unchanged."""
     async with work.view.read() as tx:
         gone = [row[0] for row in await tx.all(rows.REMOVED, seal_id=version.seal_id)]
         own = (await seal_rows(tx, work.view, [version.seal_id]))[0]
     if not gone or not version.size:
         return None
-    found = await renames.source(work.view, own, parent, work.path)
-    if found is None or found[1].kind != "text":
+    source = await renames.source(work.view, own, parent, work.path)
+    if source is None or source[1].kind != "text":
         return None
-    path, file = found
+    path, file = source
     below = _Work(work.view, path, work.spent, work.first_parent, depth=work.depth)
     owners = await _owners(below, parent.id, file)
     if file.digest == version.digest:
         return owners, None
-    return owners, (await _texts(below, {file.digest}))[file.digest]
+    return owners, (await _read_texts(below, {file.digest}))[file.digest]
 
 
-async def _inherited(
+async def _inherit_owners(
     work: _Work, seal_id: str, text: bytes, before: Sequence[tuple[Owners, bytes]]
 ) -> Owners:
     size = len(text) + sum(len(old) for _, old in before)
@@ -349,26 +348,26 @@ async def _inherited(
     return await view.node.workers.run(view.payer, size, heavy.inherit, seal_id, text, before)
 
 
-async def _texts(work: _Work, digests: set[bytes]) -> dict[bytes, bytes]:
-    found = await work.view.node.objects.read_many(sorted(digests), work.view.repo.id)
-    if any(kind_of(data) != "text" for data in found.values()):
+async def _read_texts(work: _Work, digests: set[bytes]) -> dict[bytes, bytes]:
+    texts = await work.view.node.objects.read_many(sorted(digests), work.view.repo.id)
+    if any(kind_of(data) != "text" for data in texts.values()):
         raise NotText(f"{work.path} is bytes; blame reads text")
-    return found
+    return texts
 
 
 # --- what is kept
 
 
-async def _kept(work: _Work, versions: list[_Version]) -> int | None:
+async def _load_cached(work: _Work, versions: list[_Version]) -> int | None:
     """Load the newest cached owners among these versions. Cached owners were computed by callers who see
     every path of the file's history."""
     if work.view.policy is not None:
         return None
-    ids = [one.seal_id for one in versions]
+    ids = [version.seal_id for version in versions]
     where = {"repo_id": work.view.repo.id, "path": work.path, "first_parent": work.first_parent}
     async with work.view.read() as tx:
-        kept = {row[0] for row in await tx.all(rows.CACHED_AMONG, ids=ids, **where)}
-        start = next((at for at, one in enumerate(ids) if one in kept), None)
+        cached = {row[0] for row in await tx.all(rows.CACHED_AMONG, ids=ids, **where)}
+        start = next((at for at, seal_id in enumerate(ids) if seal_id in cached), None)
         if start is None:
             return None
         raw = await tx.value(rows.CACHED, seal_id=ids[start], **where)
@@ -377,7 +376,7 @@ async def _kept(work: _Work, versions: list[_Version]) -> int | None:
     return start
 
 
-async def _keep(work: _Work, version: _Version | None) -> None:
+async def _cache_owners(work: _Work, version: _Version | None) -> None:
     work.unkept = 0
     if version is None or work.view.policy is not None:
         return

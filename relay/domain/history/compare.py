@@ -38,14 +38,14 @@ async def compare(view: View, query: CompareQuery) -> Compare:
     base, head = query.base, query.head
     at = 0
     if query.cursor is not None:
-        base, head, at = _continued(query)
+        base, head, at = _read_cursor(query)
     if base is None:
-        return await _brought(view, head, query.limit, at)
+        return await _compare_with_parent(view, head, query.limit, at)
     async with view.read(snapshot=True) as tx:
         base_id, base_root = await _end(view, tx, base)
         head_id, head_root = await _end(view, tx, head)
-        found: Relation = await relation(tx, base_id, head_id)
-        bases = await _bases(tx, found, base_id, head_id)
+        related: Relation = await relation(tx, base_id, head_id)
+        bases = await _bases(tx, related, base_id, head_id)
         start = base_root if query.direct or base_id in bases else None
         if bases and start is None:
             start = (await sealed.seal(view, bases[0], tx)).root
@@ -55,14 +55,14 @@ async def compare(view: View, query: CompareQuery) -> Compare:
         head=head_id,
         merge_base=bases[0] if bases else None,
         merge_bases=bases,
-        ahead=found.ahead,
-        behind=found.behind,
+        ahead=related.ahead,
+        behind=related.behind,
         files=page.files,
         next_cursor=_cursor(base_id, head_id, page),
     )
 
 
-def _continued(query: CompareQuery) -> tuple[str | None, str, int]:
+def _read_cursor(query: CompareQuery) -> tuple[str | None, str, int]:
     """The seals and the index in the cursor. Raises Invalid for a cursor of another question."""
     base, head, index = Cursor.read(query.cursor, "", "", 0)
     at = int(index)
@@ -75,15 +75,15 @@ def _cursor(base: str | None, head: str, page: Files) -> str | None:
     return None if page.after is None else Cursor.write(base or "", head, page.after)
 
 
-async def _bases(tx: Tx, found: Relation, base: str, head: str) -> list[str]:
+async def _bases(tx: Tx, related: Relation, base: str, head: str) -> list[str]:
     """The nearest common ancestors. The walk of parents finds the only one, unless merge seals are
     involved."""
-    if found.merge_base in (base, head):
-        return [found.merge_base]
+    if related.merge_base in (base, head):
+        return [related.merge_base]
     return (await merge_base.merge_bases(tx, base, head)).bases
 
 
-async def _brought(view: View, head: str, limit: int, at: int) -> Compare:
+async def _compare_with_parent(view: View, head: str, limit: int, at: int) -> Compare:
     async with view.read(snapshot=True) as tx:
         head_id, head_root = await _end(view, tx, head)
         parents = (await seals.parents(tx, [head_id]))[head_id]
@@ -145,30 +145,31 @@ async def _pairs(view: View, changes: Mapping[str, Change]) -> list[Pair]:
 
 
 async def _files(view: View, pairs: list[Pair], at: int, limit: int) -> Files:
-    """A page from `at` on. It ends early where the texts or the patches of a page are used up, and has one
-    file at least."""
-    left, unread = COMPARE_PATCH_BYTES, COMPARE_TEXT_BYTES
-    shown: list[ChangedFile] = []
+    """A page of files from index `at` on. It has at least one file, and ends early when its bytes of texts or
+    of patches are used up."""
+    characters, unread = COMPARE_PATCH_BYTES, COMPARE_TEXT_BYTES
+    files: list[ChangedFile] = []
     end = min(len(pairs), at + limit)
-    while at < end and (left > 0 or not shown):
-        part = _together(pairs[at:end], unread)
-        if not part and shown:
+    while at < end and (characters > 0 or not files):
+        part = _take_batch(pairs[at:end], unread)
+        if not part and files:
             break
         part = part or pairs[at : at + 1]
-        patches = await _patches(view, part, left)
+        patches = await _patches(view, part, characters)
         for pair, patch in zip(part, patches, strict=False):
-            if shown and len(patch.patch) > left:
-                left = 0
+            if files and len(patch.patch) > characters:
+                characters = 0
                 break
-            left -= len(patch.patch)
+            characters -= len(patch.patch)
             unread -= _weight(pair)
-            shown.append(_file(pair, patch))
+            files.append(_file(pair, patch))
             at += 1
-    return Files(shown, at if at < len(pairs) else None)
+    return Files(files, at if at < len(pairs) else None)
 
 
-def _together(pairs: list[Pair], unread: int) -> list[Pair]:
-    """The first of these, as many as are compared in one turn and within the bytes that are left to read."""
+def _take_batch(pairs: list[Pair], unread: int) -> list[Pair]:
+    """The first pairs, as many as fit into one turn and into the `unread` bytes that the page may still
+    read."""
     room = min(unread, TURN_BYTES)
     for count, pair in enumerate(pairs):
         room -= _weight(pair)
@@ -177,19 +178,19 @@ def _together(pairs: list[Pair], unread: int) -> list[Pair]:
     return pairs
 
 
-def _comparable(pair: Pair) -> bool:
+def _is_comparable(pair: Pair) -> bool:
     sides = (pair.old, pair.new)
     return not pair.binary and all(side is None or side.size <= DIFF_BYTES for side in sides)
 
 
 def _weight(pair: Pair) -> int:
-    return pair.weight if _comparable(pair) else 0
+    return pair.weight if _is_comparable(pair) else 0
 
 
 async def _patches(view: View, pairs: list[Pair], characters: int) -> list[Patch]:
     """The patches of the first pairs, until they have so many characters; an empty one where texts are not
     compared."""
-    texts = [pair for pair in pairs if _comparable(pair)]
+    texts = [pair for pair in pairs if _is_comparable(pair)]
     if not texts:
         return [NOT_COMPARED] * len(pairs)
     size = sum(pair.weight for pair in texts)
@@ -198,16 +199,16 @@ async def _patches(view: View, pairs: list[Pair], characters: int) -> list[Patch
         digests = sorted({side.digest for pair in texts for side in (pair.old, pair.new) if side is not None})
         read = await view.node.objects.read_many(digests, view.repo.id)
         sides = [_sides(pair, read) for pair in texts]
-        made = iter(await view.node.workers.run(view.payer, size, heavy.patches, sides, characters))
+        compared = iter(await view.node.workers.run(view.payer, size, heavy.patches, sides, characters))
     finally:
         view.lease.give_back(held)
-    found: list[Patch] = []
+    patches: list[Patch] = []
     for pair in pairs:
-        patch = next(made, None) if _comparable(pair) else NOT_COMPARED
+        patch = next(compared, None) if _is_comparable(pair) else NOT_COMPARED
         if patch is None:
             break
-        found.append(patch)
-    return found
+        patches.append(patch)
+    return patches
 
 
 def _sides(pair: Pair, read: Mapping[bytes, bytes]) -> Sides:
@@ -217,7 +218,7 @@ def _sides(pair: Pair, read: Mapping[bytes, bytes]) -> Sides:
 
 
 def _file(pair: Pair, patch: Patch) -> ChangedFile:
-    whole = _comparable(pair) and len(patch.patch) <= PATCH_BYTES
+    whole = _is_comparable(pair) and len(patch.patch) <= PATCH_BYTES
     return ChangedFile(
         path=pair.path or pair.old_path or "",
         old_path=pair.old_path if pair.status == "renamed" else None,

@@ -22,22 +22,22 @@ FileEntry = tuple[str, bytes, int]
 
 
 async def held(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """Sizes in bytes of those of these objects that the repository holds."""
+    """Sizes in bytes, by digest, of the objects that the repository holds, among `digests`."""
     if not digests:
         return {}
-    found = await tx.all(objects.HELD, repo_id=repo_id, digests=digests)
-    return {bytes(digest): size for digest, size, _ in found}
+    rows = await tx.all(objects.HELD, repo_id=repo_id, digests=digests)
+    return {bytes(digest): size for digest, size, _ in rows}
 
 
 async def kept(node: Node, tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
-    """As `held`, and protect the objects from the collector for another day, because they will be referred
-    to."""
+    """As `held`, and protect the objects from the collector for another day, because something is about to
+    refer to them."""
     if not digests:
         return {}
-    found = await tx.all(objects.HELD, repo_id=repo_id, digests=digests)
-    stale = sorted(bytes(digest) for digest, _, seen in found if node.objects.stale(seen))
+    rows = await tx.all(objects.HELD, repo_id=repo_id, digests=digests)
+    stale = sorted(bytes(digest) for digest, _, seen in rows if node.objects.stale(seen))
     if not stale:
-        return {bytes(digest): size for digest, size, _ in found}
+        return {bytes(digest): size for digest, size, _ in rows}
     await node.objects.touch(tx, stale)
     return await held(tx, repo_id, digests)  # the collector may have been faster
 
@@ -48,13 +48,13 @@ async def read(
     """The bytes of objects of the repository. `cache`: keep their frames, because somebody is about to ask
     for these again. Without `tx` it reads in transactions of its own. PayloadMissing lists those it does not
     hold."""
-    wanted = sorted(set(digests))
-    if not wanted:
+    distinct = sorted(set(digests))
+    if not distinct:
         return {}
-    placed = await node.objects.locate(wanted, repo_id, tx)
-    found = {digest: one for digest, one in placed.items() if not one.directory}
-    _require_all(wanted, found)
-    return await node.objects.read_located(list(found.values()), tx, cache=cache)
+    placed = await node.objects.locate(distinct, repo_id, tx)
+    files = {digest: place for digest, place in placed.items() if not place.directory}
+    _require_all(distinct, files)
+    return await node.objects.read_located(list(files.values()), tx, cache=cache)
 
 
 async def require(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[bytes, int]:
@@ -64,8 +64,8 @@ async def require(tx: Tx, repo_id: str, digests: Collection[bytes]) -> dict[byte
     return sizes
 
 
-def _require_all(wanted: Collection[bytes], here: Container[bytes]) -> None:
-    missing = sorted(digest.hex() for digest in set(wanted) if digest not in here)
+def _require_all(digests: Collection[bytes], held_objects: Container[bytes]) -> None:
+    missing = sorted(digest.hex() for digest in set(digests) if digest not in held_objects)
     if missing:
         raise PayloadMissing(NOT_HELD, missing=missing)
 
@@ -79,32 +79,33 @@ async def require_files(node: Node, tx: Tx, repo_id: str, files: Collection[File
     large_sizes = await chunked.held(tx, repo_id, large)
     _require_all(small | large, sizes.keys() | large_sizes.keys())
     for kind, digest, size in files:
-        here = (large_sizes if kind == "chunked" else sizes)[digest]
-        if here != size:
-            raise Invalid(f"the file {digest.hex()[:12]} has {here} bytes, not {size}")
+        actual = (large_sizes if kind == "chunked" else sizes)[digest]
+        if actual != size:
+            raise Invalid(f"the file {digest.hex()[:12]} has {actual} bytes, not {size}")
 
 
 async def rests(node: Node, tx: Tx, repo_id: str, files: Collection[FileEntry]) -> bool:
-    """Whether the repository holds these files, none of them in chunks, and all were seen so lately that the
-    collector takes none for hours."""
-    found = await tx.all(objects.HELD, repo_id=repo_id, digests={digest for _, digest, _ in files})
-    sizes = {bytes(digest): size for digest, size, seen in found if not node.objects.stale(seen)}
+    """Whether the repository holds all these files, none of them in chunks, and the collector will leave them
+    alone for hours."""
+    rows = await tx.all(objects.HELD, repo_id=repo_id, digests={digest for _, digest, _ in files})
+    sizes = {bytes(digest): size for digest, size, seen in rows if not node.objects.stale(seen)}
     return all(kind != "chunked" and sizes.get(digest) == size for kind, digest, size in files)
 
 
 async def texts(node: Node, tx: Tx, repo_id: str, sizes: Mapping[bytes, int]) -> set[bytes]:
-    """Which of these held objects (digest → size) are text. Each is read once; at most `READ_AT_ONCE` bytes
-    and one object are in memory. Raises Unavailable when the collector took one since it was found."""
-    found: set[bytes] = set()
+    """Which of these held objects (digest → size in bytes) are text. Each is read once; at most
+    `READ_AT_ONCE` bytes and one object are in memory. Raises Unavailable if the collector took one
+    meanwhile."""
+    text_digests: set[bytes] = set()
     for part in batches(sizes, READ_AT_ONCE, sizes.__getitem__):
         try:
             data = await node.objects.read_many(part, repo_id, tx, cache=False)
         except NotFound:
             raise Unavailable("the upload ran into a clean-up of old bytes; send it again") from None
         small = sum(map(len, data.values())) <= MIB
-        found |= _text_among(data) if small else await asyncio.to_thread(_text_among, data)
-    return found
+        text_digests |= _find_texts(data) if small else await asyncio.to_thread(_find_texts, data)
+    return text_digests
 
 
-def _text_among(data: Mapping[bytes, bytes]) -> set[bytes]:
+def _find_texts(data: Mapping[bytes, bytes]) -> set[bytes]:
     return {digest for digest, raw in data.items() if kind_of(raw) == "text"}

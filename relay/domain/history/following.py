@@ -35,22 +35,22 @@ async def commits(view: View, query: CommitsQuery) -> Page[SealSummary]:
     if query.ref is not None and query.sha is not None:
         raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
     size = page_size(query.limit)
-    way = await _start(view, query.sha or query.ref, query.path, query.cursor)
-    found: list[str] = []
+    way = await _find_start(view, query.sha or query.ref, query.path, query.cursor)
+    seal_ids: list[str] = []
     for _ in range(NAMES_MAX):
-        if way is None or len(found) >= size:
+        if way is None or len(seal_ids) >= size:
             break
-        way = await _further(view, way, size, found, first_parent=query.first_parent)
+        way = await _add_seals(view, way, size, seal_ids, first_parent=query.first_parent)
     async with view.read() as tx:
-        listed = await history.seals(tx, view, found)
+        listed = await history.seals(tx, view, seal_ids)
     return Page(
         items=[history.summary(to_wire(row)) for row in listed],
         next_cursor=Cursor.write(*way) if way else None,
     )
 
 
-async def _start(view: View, name: str | None, path: str, cursor: str | None) -> _Way | None:
-    """None for a branch without a seal."""
+async def _find_start(view: View, name: str | None, path: str, cursor: str | None) -> _Way | None:
+    """Where the walk begins. Returns None for a branch without a seal."""
     if cursor is not None:
         at, skip, then = cast("tuple[str, int, str]", Cursor.read(cursor, "", 0, ""))
         if not is_hex_digest(at) or not 0 <= skip < history.PAGE_SKIP_MAX:
@@ -64,21 +64,23 @@ async def _start(view: View, name: str | None, path: str, cursor: str | None) ->
     return _Way(head, 0, path) if head is not None else None
 
 
-async def _further(view: View, way: _Way, size: int, found: list[str], *, first_parent: bool) -> _Way | None:
+async def _add_seals(
+    view: View, way: _Way, size: int, seal_ids: list[str], *, first_parent: bool
+) -> _Way | None:
     """Add seals under the current name, at most `size` in total. Returns where to continue, None at the
     end."""
     ids, behind = await history.touching(
-        view, way.at, way.path, way.skip, size - len(found), first_parent=first_parent
+        view, way.at, way.path, way.skip, size - len(seal_ids), first_parent=first_parent
     )
     for seal_id in ids:
-        found.append(seal_id)
-        before = await _before(view, seal_id, way.path, first_parent=first_parent)
+        seal_ids.append(seal_id)
+        before = await _find_source(view, seal_id, way.path, first_parent=first_parent)
         if before is not None:
             return before
     return way._replace(skip=behind) if behind is not None else None
 
 
-async def _before(view: View, seal_id: str, path: str, *, first_parent: bool) -> _Way | None:
+async def _find_source(view: View, seal_id: str, path: str, *, first_parent: bool) -> _Way | None:
     """Where to continue if the seal moved the file from another path. A merge moved no file that one of its
     sides has: the walk comes to the seal that did."""
     async with view.read() as tx:

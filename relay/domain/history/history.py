@@ -71,10 +71,10 @@ async def commits(
         raise Invalid("ask for ref or for sha, not for both", pointer="/sha")
     if sha is not None and not is_hex_digest(sha):
         raise NotFound
-    found, next_cursor = await _page(
+    page_rows, next_cursor = await _page(
         view, sha if sha is not None else ref, path, cursor, limit, first_parent=first_parent
     )
-    return Page(items=[summary(to_wire(row)) for row in found], next_cursor=next_cursor)
+    return Page(items=[summary(to_wire(row)) for row in page_rows], next_cursor=next_cursor)
 
 
 async def apart(view: View, query: CommitsQuery) -> Page[SealSummary]:
@@ -92,17 +92,17 @@ async def apart(view: View, query: CommitsQuery) -> Page[SealSummary]:
         base = base_then or await sealed.head(view, tx, query.without or "")
         if head is None:
             return Page(items=[], next_cursor=None)
-        for one in (head, base):
-            if one is not None:
-                await _require(tx, view, one)
+        for end in (head, base):
+            if end is not None:
+                await _require_seal(tx, view, end)
         if base is None:
             ids = await walk(tx, view, head, skip, size + 1, first_parent=query.first_parent)
         else:
             alone = await only_in_head(tx, view.repo.id, base, head, first_parent=query.first_parent)
             ids = alone[skip : skip + size + 1]
-        found = await seals(tx, view, ids[:size])
+        page_rows = await seals(tx, view, ids[:size])
     more = Cursor.write(head, base or "", skip + size) if len(ids) > size else None
-    return Page(items=[summary(to_wire(row)) for row in found], next_cursor=more)
+    return Page(items=[summary(to_wire(row)) for row in page_rows], next_cursor=more)
 
 
 async def beginning(view: View, prefix: str, limit: int | None) -> Page[SealSummary]:
@@ -114,30 +114,32 @@ async def beginning(view: View, prefix: str, limit: int | None) -> Page[SealSumm
         if oldest is None:
             return Page(items=[], next_cursor=None)
         reached = walks.REACHED[view.node.db.dialect]
-        found = await tx.all(reached, **span, since=oldest, limit=page_size(limit))
-        listed = await seals(tx, view, [row[0] for row in found])
+        reached_rows = await tx.all(reached, **span, since=oldest, limit=page_size(limit))
+        listed = await seals(tx, view, [row[0] for row in reached_rows])
     return Page(items=[summary(to_wire(row)) for row in listed], next_cursor=None)
 
 
 async def log(view: View, query: LogQuery) -> Page[Seal]:
     """The same walk; each seal with the result of verifying its signature."""
-    found, next_cursor = await _page(
+    page_rows, next_cursor = await _page(
         view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
     )
-    return Page(items=[_verified(view, row) for row in found], next_cursor=next_cursor)
+    return Page(items=[_verify_seal(view, row) for row in page_rows], next_cursor=next_cursor)
 
 
 async def lines(view: View, query: LogQuery) -> Page[SealLine]:
     """The same walk, ids and messages only."""
-    found, next_cursor = await _page(
+    page_rows, next_cursor = await _page(
         view, query.ref, None, query.cursor, query.limit, first_parent=query.first_parent
     )
-    return Page(items=[SealLine(id=row.id, message=row.message) for row in found], next_cursor=next_cursor)
+    return Page(
+        items=[SealLine(id=row.id, message=row.message) for row in page_rows], next_cursor=next_cursor
+    )
 
 
 async def seal(view: View, seal_id: str) -> Seal:
     """One seal with its provenance, signature and key"""
-    return _verified(view, await sealed.seal(view, seal_id))
+    return _verify_seal(view, await sealed.seal(view, seal_id))
 
 
 async def _page(
@@ -161,12 +163,12 @@ async def _page(
             return [], None
         if not path:
             ids = await walk(tx, view, head, skip, size + 1, first_parent=first_parent)
-            found = await seals(tx, view, ids[:size])
-            return found, Cursor.write(head, skip + size) if len(ids) > size else None
+            page_rows = await seals(tx, view, ids[:size])
+            return page_rows, Cursor.write(head, skip + size) if len(ids) > size else None
     ids, behind = await touching(view, head, path, skip, size, first_parent=first_parent)
     async with view.read() as tx:
-        found = await seals(tx, view, ids)
-    return found, Cursor.write(head, behind) if behind is not None else None
+        page_rows = await seals(tx, view, ids)
+    return page_rows, Cursor.write(head, behind) if behind is not None else None
 
 
 def _position(cursor: str | None) -> tuple[str, int]:
@@ -181,7 +183,7 @@ async def walk(
 ) -> list[str]:
     """Ids `skip` … `skip + limit` of the walk from `head`. Raises NotFound unless it is a seal of the
     repository."""
-    await _require(tx, view, head)
+    await _require_seal(tx, view, head)
     start = {"head": head, "repo_id": view.repo.id}
     steps = min(skip + limit, walks.ALL_STEPS)
     if first_parent:
@@ -193,7 +195,7 @@ async def walk(
     return [row[0] for row in await tx.all(statement, **start, limit=limit, skip=skip, since=since)]
 
 
-async def _require(tx: Tx, view: View, head: str) -> None:
+async def _require_seal(tx: Tx, view: View, head: str) -> None:
     """Raise NotFound unless this is a seal of the repository."""
     if await tx.value(walks.HELD, head=head, repo_id=view.repo.id) is None:
         raise NotFound
@@ -210,61 +212,65 @@ async def touching(
     limit = size + BEGINNINGS
     start = {"head": head, "repo_id": view.repo.id}
     async with view.read() as tx:
-        await _require(tx, view, head)
+        await _require_seal(tx, view, head)
     if view.policy is not None and not view.policy.may_see_below(path):
         return [], None  # as of a path that never was
-    found: list[str] = []
+    seal_ids: list[str] = []
     looked_at = 0
     for steps in SEARCHED:
         async with view.read() as tx:
             down, last = (await tx.all(walks.LINE_END, **start, steps=steps))[0]
             since = last if down == steps else 0
-            asked = {**start, **span, "limit": limit, "skip": skip}
+            values = {**start, **span, "limit": limit, "skip": skip}
             if first_parent:
-                candidates = await tx.all(walks.LINE_PATH, **asked, steps=steps)
+                candidates = await tx.all(walks.LINE_PATH, **values, steps=steps)
             else:
-                candidates = await tx.all(walks.WALK_PATH[view.node.db.dialect], **asked, since=since)
+                candidates = await tx.all(walks.WALK_PATH[view.node.db.dialect], **values, since=since)
         for first in range(looked_at, len(candidates), LOOKED_AT):
             part = candidates[first : first + LOOKED_AT]
             sides = {} if first_parent else await _sides(view, path, [row[0] for row in part])
             for at, (seal_id, generation, root) in enumerate(part, skip + first):
-                if not await _touched(view, seal_id, generation, bytes(root), span):
+                if not await _has_touched(view, seal_id, generation, bytes(root), span):
                     continue
-                if await _taken(view, bytes(root), sides.get(seal_id, []), path):
+                if await _is_taken_over(view, bytes(root), sides.get(seal_id, []), path):
                     continue
-                if len(found) == size:
-                    return found, at
-                found.append(seal_id)
+                if len(seal_ids) == size:
+                    return seal_ids, at
+                seal_ids.append(seal_id)
         looked_at = len(candidates)
         if not since or looked_at == limit:
             break
-    if view.repo.partial and not found and len(candidates) == limit:
+    if view.repo.partial and not seal_ids and len(candidates) == limit:
         # a page says nothing of what is hidden
         return await touching(view, head, path, skip + limit, size, first_parent=first_parent)
-    return found, skip + limit if len(candidates) == limit else None
+    return seal_ids, skip + limit if len(candidates) == limit else None
 
 
 async def _sides(view: View, path: str, ids: list[str]) -> dict[str, list[bytes]]:
-    """Of those of these seals that joined histories, the roots of the trees beside the first parent's. None
-    where part of the path is hidden: what a merge took of that is not told."""
+    """By seal that joined histories, the roots of the trees that it joined to that of its first parent.
+    Returns {} where part of the path is hidden, because what a merge took of it is not revealed."""
     if view.repo.partial or (view.policy is not None and not view.policy.sees_all_below(path)):
         return {}
     async with view.read() as tx:
         above = await rows.parents(tx, ids)
         sources = await rows.held_sources(tx, view.repo.id, ids)
-        joined = {one: [*above[one][1:], *sources[one]] for one in ids}
-        named = sorted({side for one in joined.values() for side in one})
+        joined = {seal_id: [*above[seal_id][1:], *sources[seal_id]] for seal_id in ids}
+        named = sorted({side for roots_joined in joined.values() for side in roots_joined})
         roots: dict[str, bytes] = {}
         for first in range(0, len(named), LIST_CHUNK):
             part = named[first : first + LIST_CHUNK]
             roots |= {
                 row[0]: bytes(row[2]) for row in await tx.all(rows.HEADS, repo_id=view.repo.id, ids=part)
             }
-    return {one: [roots[side] for side in sides if side in roots] for one, sides in joined.items() if sides}
+    return {
+        seal_id: [roots[side] for side in sides if side in roots]
+        for seal_id, sides in joined.items()
+        if sides
+    }
 
 
-async def _taken(view: View, root: bytes, sides: list[bytes], path: str) -> bool:
-    """Whether one of the trees that a merge joined has at the path what the merge has there."""
+async def _is_taken_over(view: View, root: bytes, sides: list[bytes], path: str) -> bool:
+    """Whether a merge has at the path exactly what one of the trees that it joined has there."""
     if not sides:
         return False
     has = await sealed.at(view, root, path)
@@ -274,7 +280,7 @@ async def _taken(view: View, root: bytes, sides: list[bytes], path: str) -> bool
     return False
 
 
-async def _touched(view: View, seal_id: str, generation: int, root: bytes, span: dict[str, str]) -> bool:
+async def _has_touched(view: View, seal_id: str, generation: int, root: bytes, span: dict[str, str]) -> bool:
     """Whether a candidate changed anything at or below the path that the caller sees."""
     if generation == walks.FIRST:
         return await sealed.holds(view, root, span["path"])
@@ -288,8 +294,8 @@ async def _touched(view: View, seal_id: str, generation: int, root: bytes, span:
 
 
 async def _has_any(view: View, seal_id: str, root: bytes, paths: list[str]) -> bool:
-    """Whether one of these paths is a file of the tree that the repository has of the seal, or of its first
-    parent. What a seal changed is recorded for all repositories that have it."""
+    """Whether one of these paths is a file in the repository's tree of the seal or of its first parent. What
+    a seal changed is recorded for all repositories that have it."""
     if await sealed.entries(view, root, paths):
         return True
     async with view.read() as tx:
@@ -300,15 +306,15 @@ async def _has_any(view: View, seal_id: str, root: bytes, paths: list[str]) -> b
 
 async def seals(tx: Tx, view: View, ids: list[str]) -> list[SealRow]:
     """Seals in the order of their ids."""
-    found = {row[0]: rows.row(row) for row in await tx.all(rows.MANY, repo_id=view.repo.id, ids=ids)}
-    return [found[one] for one in ids if one in found]
+    by_id = {row[0]: rows.row(row) for row in await tx.all(rows.MANY, repo_id=view.repo.id, ids=ids)}
+    return [by_id[seal_id] for seal_id in ids if seal_id in by_id]
 
 
 def summary(full: Seal) -> SealSummary:
     return SealSummary(**{name: getattr(full, name) for name in SealSummary.__struct_fields__})
 
 
-def _verified(view: View, row: SealRow) -> Seal:
+def _verify_seal(view: View, row: SealRow) -> Seal:
     return msgspec.structs.replace(to_wire(row, view.repo.id), verified=verify(row))
 
 
@@ -334,22 +340,22 @@ def verify(row: SealRow) -> bool:
 
 async def tree(view: View, sha: str, path: str, recursive: bool) -> Tree:
     """A directory of the tree at a seal, or every file below it."""
-    found = await sealed.seal(view, sha)
-    key_id, key = await sealed.tree_key(view, found)
+    row = await sealed.seal(view, sha)
+    key_id, key = await sealed.tree_key(view, row)
     whole = sealed.shows_all(view)
     path = path.strip("/")
     if path:
         check_path(path)
     if recursive:
-        listed = [wire_entry(full, file) async for full, file in sealed.files(view, found.root, path)]
+        listed = [wire_entry(full, file) async for full, file in sealed.files(view, row.root, path)]
     else:
         listed = [
-            TreeFile(path=join(path, one.name), kind=one.kind, blake3=one.digest.hex(), size=one.size)
-            for one in await sealed.children(view, found.root, path)
+            TreeFile(path=join(path, child.name), kind=child.kind, blake3=child.digest.hex(), size=child.size)
+            for child in await sealed.children(view, row.root, path)
         ]
     return Tree(
-        sha=found.id,
-        content_digest=found.signed_root.hex(),
+        sha=row.id,
+        content_digest=row.signed_root.hex(),
         path=path,
         recursive=recursive,
         filtered=not whole,
@@ -368,8 +374,8 @@ async def blob(view: View, sha: str, path: str) -> Blob:
 
     The content is left out over the inline limit.
     """
-    found = await sealed.seal(view, sha)
-    file = await sealed.entry(view, found.root, path)
+    row = await sealed.seal(view, sha)
+    file = await sealed.entry(view, row.root, path)
     text = file.kind == "text"
     content = None
     if file.size <= BLOB_INLINE:
@@ -392,8 +398,8 @@ async def raw(view: View, sha: str, path: str) -> Reply:
 
     With a media type that no browser executes.
     """
-    found = await sealed.seal(view, sha)
-    file = await sealed.entry(view, found.root, path)
+    row = await sealed.seal(view, sha)
+    file = await sealed.entry(view, row.root, path)
     headers = {
         "cache-control": caching(view),
         "x-content-type-options": "nosniff",
@@ -419,15 +425,15 @@ def sniff(data: bytes) -> str:
 
 
 def caching(view: View) -> str:
-    """Cache-Control for what a seal id names. The bytes never change, but access does: a cache revalidates
-    after PUBLIC_SECONDS, or always if they are private, and gets a 304. With a path policy the answer depends
-    on the caller and is not shared."""
+    """Cache-Control of an answer about a seal id. The bytes never change, but access does: a cache
+    revalidates after PUBLIC_SECONDS, or always if they are private, and gets a 304. With a path policy the
+    answer depends on the caller and is not shared."""
     open_to_all = view.repo.public and view.repo.policy is None
     return f"public, max-age={PUBLIC_SECONDS}" if open_to_all else "private, no-cache"
 
 
 def tag(view: View, name: str) -> str:
-    """An etag of what `name` says, as this caller sees it: who sees other paths has another one."""
+    """An etag of `name` for this caller. It differs for callers who see other paths."""
     if view.repo.policy is None:
         return f'"{name}"'
     return f'"{name}-{view.repo.policy}-{"whole" if view.policy is None else "filtered"}"'

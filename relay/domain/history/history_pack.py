@@ -116,12 +116,12 @@ async def _manifest(view: View, rows: list[SealRow], before: SealRow | None) -> 
     manifest = _Manifest(tempfile.SpooledTemporaryFile(max_size=MIB))  # noqa: SIM115 - closed by the stream
     try:
         if rows:
-            await _first_line(view, manifest, rows[0], before)
+            await _write_first_line(view, manifest, rows[0], before)
         enough = manifest.size + HISTORY_PACK_LINES
         for older, row in itertools.pairwise(rows):
             if manifest.size > enough:
                 break  # side branches with large trees take turns in the walk: each line may change all files
-            await _line(view, manifest, row, older)
+            await _write_line(view, manifest, row, older)
         await manifest.flush()
     except BaseException:
         manifest.file.close()
@@ -129,28 +129,28 @@ async def _manifest(view: View, rows: list[SealRow], before: SealRow | None) -> 
     return manifest
 
 
-async def _first_line(view: View, manifest: _Manifest, row: SealRow, before: SealRow | None) -> None:
-    whole = _said(view)
+async def _write_first_line(view: View, manifest: _Manifest, row: SealRow, before: SealRow | None) -> None:
+    whole = _view_members(view)
     if sealed.shows_all(view):
         whole |= await _key(view, row)
-    await manifest.write(_open(view, row, whole) + b',"tree":[')
+    await manifest.write(_open_line(view, row, whole) + b',"tree":[')
     async with contextlib.aclosing(sealed.files(view, row.root)) as files:
-        while await _listed(view, manifest, files, named=before is None):
+        while await _write_files(view, manifest, files, named=before is None):
             pass
     await manifest.write(b"]}\n")
     manifest.lines += 1
     if before is not None:
-        found = await sealed.changes_in_turn(view, before.root, row.root)
-        sent = {old.digest for old, _ in found.values() if old is not None}
-        for _, new in found.values():
-            _name(manifest, new if new is not None and new.digest not in sent else None)
+        changed = await sealed.changes_in_turn(view, before.root, row.root)
+        sent = {old.digest for old, _ in changed.values() if old is not None}
+        for _, new in changed.values():
+            _add_blob(manifest, new if new is not None and new.digest not in sent else None)
 
 
-async def _listed(
+async def _write_files(
     view: View, manifest: _Manifest, files: AsyncIterator[tuple[str, TreeEntry]], named: bool
 ) -> bool:
-    """Write the next files of the whole tree, as many as one turn goes through. `named`: they are sent too.
-    Returns whether there were any."""
+    """Write the next files of the whole tree, as many as fit into one turn. `named`: their bytes are sent
+    too. Returns False at the end."""
     count = 0
     async with view.node.streams.turn(view.payer) as step:
         async for path, file in files:
@@ -168,18 +168,18 @@ async def _listed(
     return count > 0
 
 
-async def _line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -> None:
-    found = await sealed.changes_in_turn(view, above.root, row.root)
-    brought = {path: file for path, (_, file) in found.items()}
+async def _write_line(view: View, manifest: _Manifest, row: SealRow, above: SealRow) -> None:
+    changed = await sealed.changes_in_turn(view, above.root, row.root)
+    brought = {path: file for path, (_, file) in changed.items()}
     for file in brought.values():
-        _name(manifest, file)
+        _add_blob(manifest, file)
     while len(manifest.blobs) >= manifest.leased:
         await manifest.lease(view)
     listed = await apart(_changes, brought) if len(brought) > MANY else _changes(brought)
-    said = _said(view)
+    members = _view_members(view)
     if sealed.shows_all(view) and _key_id(row) != _key_id(above):
-        said |= await _key(view, row)
-    await manifest.write(_open(view, row, said) + b',"changes":' + listed + b"}\n")
+        members |= await _key(view, row)
+    await manifest.write(_open_line(view, row, members) + b',"changes":' + listed + b"}\n")
     manifest.lines += 1
 
 
@@ -192,7 +192,7 @@ async def _key(view: View, row: SealRow) -> dict[str, object]:
     return {"tree_key": b64u(key), "tree_key_id": key_id}
 
 
-def _said(view: View) -> dict[str, object]:
+def _view_members(view: View) -> dict[str, object]:
     return {"filtered": not sealed.shows_all(view)}
 
 
@@ -206,7 +206,7 @@ def _changes(brought: dict[str, TreeEntry | None]) -> bytes:
     return msgspec.json.encode(listed)
 
 
-def _name(manifest: _Manifest, file: TreeEntry | None) -> None:
+def _add_blob(manifest: _Manifest, file: TreeEntry | None) -> None:
     if file is not None:
         manifest.blobs.setdefault(file.digest, file)
 
@@ -215,7 +215,7 @@ def _head(file: TreeEntry) -> bytes:
     return header(f"blobs/{file.digest.hex()}", file.size)
 
 
-def _open(view: View, row: SealRow, more: dict[str, object]) -> bytes:
+def _open_line(view: View, row: SealRow, more: dict[str, object]) -> bytes:
     """The members of the seal and `more`, without the closing brace."""
     return _ENCODER.encode(to_wire(row, view.repo.id))[:-1] + b"," + _ENCODER.encode(more)[1:-1]
 
@@ -229,15 +229,15 @@ async def _stream(view: View, manifest: _Manifest, length: int) -> AsyncIterator
         yield padding(manifest.size)
         files = list(manifest.blobs.values())
         async with contextlib.aclosing(sealed.contents(view, files)) as pieces:
-            while data := await _some(view, files, pieces):
+            while data := await _read_members(view, files, pieces):
                 yield data
         yield end(length)
     finally:
         manifest.file.close()
 
 
-async def _some(view: View, files: list[TreeEntry], pieces: AsyncIterator[sealed.Piece]) -> bytes:
-    """The next members, as many as one turn goes through; b"" at the end."""
+async def _read_members(view: View, files: list[TreeEntry], pieces: AsyncIterator[sealed.Piece]) -> bytes:
+    """The next members, as many as fit into one turn; b"" at the end."""
     parts: list[bytes] = []
     size = 0
     async with view.node.streams.turn(view.payer) as step:

@@ -64,7 +64,7 @@ class Edit(msgspec.Struct, frozen=True, array_like=True, gc=False):
             base=self.base,
             signature=b64u(self.signature),
             epoch=self.epoch,
-            ops=[b64u(one) for one in self.ops],
+            ops=[b64u(operation) for operation in self.ops],
             typed=self.typed,
         )
 
@@ -75,14 +75,14 @@ _edits = msgspec.msgpack.Decoder(list[Edit])
 
 
 def taken(
-    asked: Iterable[tuple[LiveUpdate, list[bytes]]], answers: Sequence[UpdateAnswer], before: int, now: int
+    sent: Iterable[tuple[LiveUpdate, list[bytes]]], answers: Sequence[UpdateAnswer], before: int, now: int
 ) -> tuple[list[Change], list[Edit]]:
     """The updates of a request that changed something: each got a number above `before`, in order. Repeats,
     refusals and updates without effect got none."""
     changes: list[Change] = []
     edits: list[Edit] = []
     last = before
-    for (update, ops), answer in zip(asked, answers, strict=True):
+    for (update, ops), answer in zip(sent, answers, strict=True):
         if answer.result != "ok" or answer.seq <= last:
             continue
         last = answer.seq

@@ -62,24 +62,25 @@ async def keep(
     device_key_id: str,
     replica: int,
     before: int,
-    asked: list[Asked],
+    sent: list[Asked],
     answers: list[UpdateAnswer],
 ) -> None:
-    """Keep what the updates of one request changed on the branch, whose number was `before`, and count it.
-    Raises QuotaExceeded when the repository's owner has too much then; deleting is never refused."""
-    changes, edits = forms.taken(asked, answers, before, now_ms())
+    """Store the updates of one request that changed the branch, whose number was `before`, and count their
+    bytes. Raises QuotaExceeded if they exceed the quota of the repository's owner; deletions are never
+    refused."""
+    changes, edits = forms.taken(sent, answers, before, now_ms())
     if changes:
         author = Author(view.me.account_id, device_key_id, replica, changes)
         named, signed = forms.pack_changes([author]), forms.pack_edits(edits)
         row = {"branch_id": branch_id, "seq": changes[-1].seq, "changes": named, "edits": signed}
         await tx.many(rows.INSERT, [row])
-        deletes = all(update.kind == "delete" for update, _ in asked)
+        deletes = all(update.kind == "delete" for update, _ in sent)
         limits = None if deletes else view.node.config.quota
         await quota.count(tx, view.repo.id, 0, _weight(named, signed), limits)
 
 
 async def drop_unsealed(tx: Tx, ref: RefRow) -> None:
-    """The branch is deleted: what no seal took in goes."""
+    """Delete the updates that no seal took in, because the branch is deleted."""
     size = await tx.value(rows.UNSEALED_BYTES, branch_id=ref.id, sealed=ref.sealed_seq)
     if size:
         await tx.run(rows.DROP_UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
@@ -88,9 +89,9 @@ async def drop_unsealed(tx: Tx, ref: RefRow) -> None:
 
 async def sealed_up_to(tx: Tx, node: Node, ref: RefRow, seal_id: str, at: int) -> None:
     """Assign the updates since the previous seal, up to number `at`, to this seal."""
-    found = Range(ref.id, min(ref.sealed_seq, at), at)
-    await tx.many(rows.SEALED, [{"seal_id": seal_id, **found._asdict()}])
-    if await tx.value(rows.COUNT, **found._asdict()) > MANY:
+    updates = Range(ref.id, min(ref.sealed_seq, at), at)
+    await tx.many(rows.SEALED, [{"seal_id": seal_id, **updates._asdict()}])
+    if await tx.value(rows.COUNT, **updates._asdict()) > MANY:
         data = {"seal_id": seal_id, "repo_id": ref.repo_id}
         await node.jobs.add(tx, KIND, data, key=f"{KIND}:{seal_id}", run_at=now_ms() + JOIN_AFTER)
 
@@ -100,27 +101,29 @@ async def page(view: View, seal_id: str, cursor: str | None, limit: int | None) 
     view.require_whole()
     size = page_size(limit)
     (after,) = (int(part) for part in Cursor.read(cursor, 0))
-    found: list[tuple[Author, Change, Edit | None]] = []
+    page_rows: list[tuple[Author, Change, Edit | None]] = []
     async with view.read() as tx:
         taken = await _range(tx, view, seal_id)
         if taken is None:
             return Page(items=[], next_cursor=None)
         at = max(after, taken.after_seq)
         weight, more = 0, True
-        while more and len(found) <= size and weight < PAGE_BYTES:
+        while more and len(page_rows) <= size and weight < PAGE_BYTES:
             held = await tx.all(rows.SOME, **taken._replace(after_seq=at)._asdict(), limit=ROWS_AT_ONCE)
             more = len(held) == ROWS_AT_ONCE
             for seq, changes, edits in held:
                 view.lease.reserve(len(changes) + len(edits or b""))
                 at, weight = seq, weight + len(edits or b"")
-                found += [
-                    one for one in await asyncio.to_thread(_listed, changes, edits) if one[1].seq > after
+                page_rows += [
+                    item
+                    for item in await asyncio.to_thread(_list_updates, changes, edits)
+                    if item[1].seq > after
                 ]
-        left = more or len(found) > size
-        found = found[:size]
-        people = await _actors(tx, {author.account_id for author, _, _ in found})
-    items = [_to_wire(taken.branch_id, people, *one) for one in found]
-    return Page(items=items, next_cursor=Cursor.write(items[-1].seq) if left and items else None)
+        more_rows = more or len(page_rows) > size
+        page_rows = page_rows[:size]
+        people = await _actors(tx, {author.account_id for author, _, _ in page_rows})
+    items = [_to_wire(taken.branch_id, people, *item) for item in page_rows]
+    return Page(items=items, next_cursor=Cursor.write(items[-1].seq) if more_rows and items else None)
 
 
 async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | None) -> Page[PathUpdates]:
@@ -135,19 +138,19 @@ async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | Non
             return Page(items=[], next_cursor=None)
         met = 0
         async for (changes,) in tx.stream(rows.CHANGES, **taken._asdict()):
-            known = len(tallies)
+            before = len(tallies)
             for author in forms.changes_of(changes):
                 for change in author.changes:
                     key = (change.path, author.account_id, author.device_key_id)
                     if key > after:
                         tallies.setdefault(key, _Tally(change.at)).add(change.at)
-            view.lease.reserve((len(tallies) - known) * TALLY_BYTES)
+            view.lease.reserve((len(tallies) - before) * TALLY_BYTES)
             met += 1
             if met % TURN == 0:
                 await asyncio.sleep(0)
         ordered = sorted(tallies)
-        shown = ordered[:size]
-        people = await _actors(tx, {account for _, account, _ in shown})
+        page_rows = ordered[:size]
+        people = await _actors(tx, {account for _, account, _ in page_rows})
     items = [
         PathUpdates(
             path=path,
@@ -157,19 +160,19 @@ async def by_path(view: View, seal_id: str, cursor: str | None, limit: int | Non
             first_at=rfc3339(tallies[path, account, device].first),
             last_at=rfc3339(tallies[path, account, device].last),
         )
-        for path, account, device in shown
+        for path, account, device in page_rows
     ]
-    return Page(items=items, next_cursor=Cursor.write(*shown[-1]) if len(ordered) > size else None)
+    return Page(items=items, next_cursor=Cursor.write(*page_rows[-1]) if len(ordered) > size else None)
 
 
 async def join(node: Node, data: Mapping[str, Any]) -> None:
     """Merge the many rows of one seal into few. Repeatable, and invisible to readers."""
     repo_id, seal_id = data["repo_id"], data["seal_id"]
     async with node.db.read() as tx:
-        found = await tx.one(rows.RANGE_OF, seal_id=seal_id, repo_id=repo_id)
-    if found is None:
+        range_row = await tx.one(rows.RANGE_OF, seal_id=seal_id, repo_id=repo_id)
+    if range_row is None:
         return
-    taken = Range(*found)
+    taken = Range(*range_row)
     while True:
         async with node.db.write(repo_name(repo_id)) as tx:
             held = await tx.all(rows.SOME, **taken._asdict(), limit=JOINED_ROWS)
@@ -181,7 +184,7 @@ async def join(node: Node, data: Mapping[str, Any]) -> None:
                 many += 1
             part = held[:many]
             if many > 1:
-                changes, edits = await asyncio.to_thread(_joined, part)
+                changes, edits = await asyncio.to_thread(_join_rows, part)
                 await tx.run(rows.DROP, branch_id=taken.branch_id, seqs=[row[0] for row in part])
                 await tx.run(
                     rows.INSERT, branch_id=taken.branch_id, seq=part[-1][0], changes=changes, edits=edits
@@ -194,20 +197,20 @@ def _weight(changes: bytes, edits: bytes | None) -> int:
     return len(changes) + len(edits or b"")
 
 
-def _joined(part: list[Any]) -> tuple[bytes, bytes | None]:
+def _join_rows(part: list[Any]) -> tuple[bytes, bytes | None]:
     authors: list[Author] = []
     for _, changes, _ in part:
-        for one in forms.changes_of(changes):
-            if authors and _same(authors[-1], one):
-                authors[-1].changes.extend(one.changes)
+        for group in forms.changes_of(changes):
+            if authors and _is_same_author(authors[-1], group):
+                authors[-1].changes.extend(group.changes)
             else:
-                authors.append(one)
+                authors.append(group)
     edits = [edit for _, _, held in part for edit in forms.edits_of(held)]
     return forms.pack_changes(authors), forms.pack_edits(edits)
 
 
-def _same(one: Author, other: Author) -> bool:
-    return (one.account_id, one.device_key_id, one.replica) == (
+def _is_same_author(author: Author, other: Author) -> bool:
+    return (author.account_id, author.device_key_id, author.replica) == (
         other.account_id,
         other.device_key_id,
         other.replica,
@@ -218,11 +221,11 @@ async def _range(tx: Tx, view: View, seal_id: str) -> Range | None:
     """The updates of the seal; None for seals of explicit trees and for older ones without stored updates.
     Raises NotFound for an unknown seal."""
     await sealed.seal(view, seal_id, tx)
-    found = await tx.one(rows.RANGE_OF, seal_id=seal_id, repo_id=view.repo.id)
-    return Range(*found) if found else None
+    row = await tx.one(rows.RANGE_OF, seal_id=seal_id, repo_id=view.repo.id)
+    return Range(*row) if row else None
 
 
-def _listed(changes: bytes, edits: bytes | None) -> list[tuple[Author, Change, Edit | None]]:
+def _list_updates(changes: bytes, edits: bytes | None) -> list[tuple[Author, Change, Edit | None]]:
     signed = {edit.seq: edit for edit in forms.edits_of(edits)}
     return [
         (author, change, signed.get(change.seq))
@@ -232,9 +235,9 @@ def _listed(changes: bytes, edits: bytes | None) -> list[tuple[Author, Change, E
 
 
 async def _actors(tx: Tx, ids: set[str]) -> dict[str, Actor]:
-    found = await tx.all(rows.ACCOUNTS, ids=sorted(ids)) if ids else []
+    account_rows = await tx.all(rows.ACCOUNTS, ids=sorted(ids)) if ids else []
     gone = {id: Actor(id=id, kind="guest") for id in ids}  # accounts of guests are deleted
-    return gone | {id: Actor(id=id, handle=handle, kind=kind) for id, handle, kind in found}
+    return gone | {id: Actor(id=id, handle=handle, kind=kind) for id, handle, kind in account_rows}
 
 
 def _to_wire(

@@ -24,56 +24,56 @@ class _Seal(Node, frozen=True):
 
 async def merge_bases(tx: Tx, ours: str, theirs: str) -> Relation:
     """The nearest common ancestors. Nodes of a window of generations are read together."""
-    known: dict[str, _Seal] = {}
+    loaded: dict[str, _Seal] = {}
     walk = relation(ours, theirs)
-    wanted = next(walk)
+    needed = next(walk)
     while True:
-        await _load(tx, None, wanted, known)
+        await _load(tx, None, needed, loaded)
         try:
-            wanted = walk.send({one: known[one] for one in wanted})
+            needed = walk.send({seal_id: loaded[seal_id] for seal_id in needed})
         except StopIteration as end:
-            found: Relation = end.value
-            return found
+            result: Relation = end.value
+            return result
 
 
 async def only_in_head(
     tx: Tx, repo_id: str, base: str, head: str, *, first_parent: bool = False
 ) -> list[str]:
-    """The seals in the history of the head that the base does not come from, in the order of history.
-    `first_parent`: of the head, its first parents alone."""
-    known: dict[str, _Seal] = {}
-    await _load(tx, repo_id, [base, head], known)
+    """The seals in the history of `head` that are not in that of `base`, in the order of history.
+    `first_parent`: only along the first parents of the head."""
+    loaded: dict[str, _Seal] = {}
+    await _load(tx, repo_id, [base, head], loaded)
     in_base, marked = {base}, {base, head}
-    heap = [(-known[one].rank, one) for one in marked]
+    heap = [(-loaded[start].rank, start) for start in marked]
     heapq.heapify(heap)
     open_ = int(base != head)  # seals in the heap that the base is not known to have
-    found: list[str] = []
+    only_head: list[str] = []
     while open_:
         _, seal_id = heapq.heappop(heap)
         if seal_id not in in_base:
             open_ -= 1
-            found.append(seal_id)
-        seal = known[seal_id]
-        await _load(tx, repo_id, seal.above, known)
+            only_head.append(seal_id)
+        seal = loaded[seal_id]
+        await _load(tx, repo_id, seal.above, loaded)
         line = seal.parents[:1] if first_parent else [*seal.parents, *seal.merged]
-        for one in seal.above if seal_id in in_base else line:
-            if one not in marked:
-                marked.add(one)
-                heapq.heappush(heap, (-known[one].rank, one))
+        for above in seal.above if seal_id in in_base else line:
+            if above not in marked:
+                marked.add(above)
+                heapq.heappush(heap, (-loaded[above].rank, above))
                 open_ += 1
                 if seal_id in in_base:
-                    in_base.add(one)
+                    in_base.add(above)
                     open_ -= 1
-            elif seal_id in in_base and one not in in_base:
-                in_base.add(one)
+            elif seal_id in in_base and above not in in_base:
+                in_base.add(above)
                 open_ -= 1
-    return sorted(found, key=lambda one: (-known[one].order_at, -known[one].rank, one))
+    return sorted(only_head, key=lambda seal_id: (-loaded[seal_id].order_at, -loaded[seal_id].rank, seal_id))
 
 
-async def _load(tx: Tx, repo_id: str | None, ids: Sequence[str], known: dict[str, _Seal]) -> None:
-    """Read these seals, and what is above them for some generations: first what parents lead to, then
-    together what that was merged from. `merged` is known for a `repo_id` only."""
-    waiting, floor = [one for one in ids if one not in known], None
+async def _load(tx: Tx, repo_id: str | None, ids: Sequence[str], loaded: dict[str, _Seal]) -> None:
+    """Read these seals and some generations of their ancestors into `loaded`: first along parents, then all
+    that these were merged from. `merged` is filled only for a `repo_id`."""
+    waiting, floor = [seal_id for seal_id in ids if seal_id not in loaded], None
     while waiting:
         if floor is None:
             tops = [
@@ -82,10 +82,10 @@ async def _load(tx: Tx, repo_id: str | None, ids: Sequence[str], known: dict[str
             floor = max(tops) - WINDOW
         sources: list[str] = []
         for at in range(0, len(waiting), LIST_CHUNK):
-            part = [one for one in waiting[at : at + LIST_CHUNK] if one not in known]
+            part = [seal_id for seal_id in waiting[at : at + LIST_CHUNK] if seal_id not in loaded]
             if part:
-                sources += await _load_above(tx, repo_id, part, known, floor)
-        waiting = [one for one in dict.fromkeys(sources) if one not in known]
+                sources += await _load_above(tx, repo_id, part, loaded, floor)
+        waiting = [seal_id for seal_id in dict.fromkeys(sources) if seal_id not in loaded]
 
 
 async def _top(tx: Tx, ids: list[str]) -> int:
@@ -94,30 +94,32 @@ async def _top(tx: Tx, ids: list[str]) -> int:
 
 
 async def _load_above(
-    tx: Tx, repo_id: str | None, ids: list[str], known: dict[str, _Seal], floor: int
+    tx: Tx, repo_id: str | None, ids: list[str], loaded: dict[str, _Seal], floor: int
 ) -> list[str]:
-    """Read these seals and what parents above the floor lead to. Returns what those above it were merged
-    from."""
+    """Read these seals and their ancestors along parents, down to the generation `floor`. Returns the seals
+    that those at or above the floor were merged from."""
     above: dict[str, list[str]] = {}
     generations: dict[str, int] = {}
-    for one, generation, parent in await tx.all(walks.GRAPH, ids=ids, floor=floor):
-        parents = above.setdefault(one, [])
-        generations[one] = generation
+    for seal_id, generation, parent in await tx.all(walks.GRAPH, ids=ids, floor=floor):
+        parents = above.setdefault(seal_id, [])
+        generations[seal_id] = generation
         if parent is not None:
             parents.append(parent)
-    fresh = [one for one in above if one not in known]
+    fresh = [seal_id for seal_id in above if seal_id not in loaded]
     sources: dict[str, list[str]] = {}
     merged: dict[str, list[str]] = {}
     placed: dict[str, tuple[int, int]] = {}
     for first in range(0, len(fresh), LIST_CHUNK):
         some = fresh[first : first + LIST_CHUNK]
-        for one, level, rank, order_at in await tx.all(rows.RANKS, ids=some):
-            placed[one] = (rank or level, order_at)
-        for one, source, _ in await tx.all(rows.SOURCES, ids=some):
-            sources.setdefault(one, []).append(source)
+        for seal_id, level, rank, order_at in await tx.all(rows.RANKS, ids=some):
+            placed[seal_id] = (rank or level, order_at)
+        for seal_id, source, _ in await tx.all(rows.SOURCES, ids=some):
+            sources.setdefault(seal_id, []).append(source)
         if repo_id is not None:
-            merged |= await rows.held_sources(tx, repo_id, [one for one in some if one in sources])
-    for one in fresh:
-        every, (rank, order_at) = [*above[one], *sources.get(one, ())], placed[one]
-        known[one] = _Seal(rank, every, above[one], merged.get(one, ()), order_at)
-    return [source for one, named in sources.items() if generations[one] >= floor for source in named]
+            merged |= await rows.held_sources(
+                tx, repo_id, [seal_id for seal_id in some if seal_id in sources]
+            )
+    for seal_id in fresh:
+        every, (rank, order_at) = [*above[seal_id], *sources.get(seal_id, ())], placed[seal_id]
+        loaded[seal_id] = _Seal(rank, every, above[seal_id], merged.get(seal_id, ()), order_at)
+    return [source for seal_id, named in sources.items() if generations[seal_id] >= floor for source in named]

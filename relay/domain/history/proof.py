@@ -32,15 +32,15 @@ async def proof(view: View, sha: str) -> Reply:
     They are filtered, with their salts (`core.tree.proof`). A whole view gets all of them, as far as the
     repository has them.
     """
-    found = await sealed.seal(view, sha)
+    row = await sealed.seal(view, sha)
     sealed.require_plaintext(view)
-    visible = await _visible(view, found.root)
-    _, key = await sealed.tree_key(view, found)
+    visible = await _visible(view, row.root)
+    _, key = await sealed.tree_key(view, row)
     load = view.node.objects.read_many
-    known: dict[bytes, bytes] = {}
+    loaded: dict[bytes, bytes] = {}
 
     async def stream() -> AsyncIterator[bytes]:
-        level = {"": found.root} if found.root != tree.EMPTY_ROOT else {}
+        level = {"": row.root} if row.root != tree.EMPTY_ROOT else {}
         while level:
             below: dict[str, bytes] = {}
             paths = sorted(level)
@@ -49,13 +49,15 @@ async def proof(view: View, sha: str) -> Reply:
                 raws = await view.node.objects.read_many([level[path] for path in lot])
                 for path in lot:
                     directory = tree.decode(raws[level[path]])
-                    as_signed = await trees.drive(tree.signed_children(directory, known), load)
-                    shown = tree.filtered(as_signed, path, key, visible)
-                    names = {one.name for one in shown.children if one.kind == "dir"}
+                    as_signed = await trees.drive(tree.signed_children(directory, loaded), load)
+                    filtered = tree.filtered(as_signed, path, key, visible)
+                    names = {child.name for child in filtered.children if child.kind == "dir"}
                     below |= {
-                        join(path, one.name): one.digest for one in directory.children if one.name in names
+                        join(path, child.name): child.digest
+                        for child in directory.children
+                        if child.name in names
                     }
-                    yield framed(tree.encode(shown))
+                    yield framed(tree.encode(filtered))
                 await asyncio.sleep(0)  # others have a turn: this may go on for many directories
             level = below
 
@@ -64,8 +66,8 @@ async def proof(view: View, sha: str) -> Reply:
 
 
 async def _visible(view: View, root: bytes) -> Callable[[str, Kind], bool]:
-    """Whether the caller sees a path of this tree. A directory without files of which it has entries as
-    digests alone is seen by whole views: whoever seals the next tree computes it from all of them."""
+    """A function that tells whether the caller sees a path of this tree. Only whole views see a directory
+    that consists of entry digests: whoever seals the next tree computes it from all of them."""
     if view.policy is None:
         return lambda path, kind: True
     files = {path async for path, _ in sealed.files(view, root)}
@@ -74,56 +76,56 @@ async def _visible(view: View, root: bytes) -> Callable[[str, Kind], bool]:
 
 
 async def require_named(view: View, at: str | None, digests: Collection[bytes]) -> None:
-    """NotFound, for a caller from whom paths are hidden, unless the tree of the seal `at` names all of these
-    where the caller sees it: files, and the manifests and chunks of large ones. Raises FilteredView without a
-    seal."""
+    """Raise NotFound unless the tree of the seal `at` names all these digests where the caller sees them:
+    files, and the manifests and chunks of large ones. A whole view may name any. Raises FilteredView if a
+    filtered view gives no seal."""
     if view.policy is None:
         return
     if at is None:
         view.require_whole()
         return
-    found = await sealed.seal(view, at)
-    key = (view.repo.id, view.policy.number, found.root)
+    row = await sealed.seal(view, at)
+    key = (view.repo.id, view.policy.number, row.root)
     named = view.node.named.get(key)
     if named is None:
-        named, left = await _walked(view, key, digests)
+        named, unnamed = await _collect_named(view, key, digests)
     else:
-        left = {one for one in digests if one not in named}
+        unnamed = {digest for digest in digests if digest not in named}
     if len(digests) == 1:
         named.ask_first(*digests)
-    for large in list(named.large) if left else ():
+    for large in list(named.large) if unnamed else ():
         raw = await chunked.manifest(view, large.hex())
         listed = await asyncio.to_thread(kernel.decode, raw)
-        those = left & {digest_of(raw), *(bytes.fromhex(chunk.blake3) for chunk in listed.chunks)}
+        those = unnamed & {digest_of(raw), *(bytes.fromhex(chunk.blake3) for chunk in listed.chunks)}
         if those:
             named.ask_first(large)
-            left -= those
-        if not left:
+            unnamed -= those
+        if not unnamed:
             return
-    if left:
+    if unnamed:
         raise NotFound
 
 
-async def _walked(view: View, key: Key, digests: Collection[bytes]) -> tuple[Named, set[bytes]]:
-    """What the caller's view of a tree names, kept for the next request unless the tree is very large, and
-    those of the digests that are none of its files."""
-    left, large = set(digests), set()
-    kept: list[bytes] | None = []
+async def _collect_named(view: View, key: Key, digests: Collection[bytes]) -> tuple[Named, set[bytes]]:
+    """The digests that the caller's view of a tree names, and those of `digests` that are none of its files.
+    The former are remembered for the next request unless the tree is very large."""
+    unnamed, large = set(digests), set()
+    names: list[bytes] | None = []
     held = 0
     async for _, file in sealed.files(view, key[2]):
-        left.discard(file.digest)
+        unnamed.discard(file.digest)
         if file.kind == "chunked":
             large.add(file.digest)
-        if kept is None:
+        if names is None:
             continue
-        if len(kept) == NAMED_MOST:
-            kept = None
-        elif len(kept) % NAMED_AT_ONCE == 0:
+        if len(names) == NAMED_MOST:
+            names = None
+        elif len(names) % NAMED_AT_ONCE == 0:
             held += await view.lease.wait(NAMED_AT_ONCE * NAMED_BYTES, BEGUN_PATIENCE)
-        if kept is not None:
-            kept.append(file.digest)
-    named = await asyncio.to_thread(Named, kept or (), sorted(large))
-    if kept is not None:
+        if names is not None:
+            names.append(file.digest)
+    named = await asyncio.to_thread(Named, names or (), sorted(large))
+    if names is not None:
         view.node.named.put(key, named)
     view.lease.give_back(held)
-    return named, left
+    return named, unnamed

@@ -24,13 +24,13 @@ async def find(view: View, changes: Changes) -> list[Rename]:
     if not removed or not added:
         return []
     moved = kernel.exact(removed, added)
-    left = kernel.candidates(removed, added, moved)
-    if not left:
+    undecided = kernel.candidates(removed, added, moved)
+    if not undecided:
         return moved
-    digests = {file.digest for side in left for file in side.values()}
+    digests = {file.digest for side in undecided for file in side.values()}
     texts = await view.node.objects.read_many(sorted(digests), view.repo.id)
-    size = sum(file.size for side in left for file in side.values())
-    return moved + await view.node.workers.run(view.payer, size, heavy.moves, left, texts)
+    size = sum(file.size for side in undecided for file in side.values())
+    return moved + await view.node.workers.run(view.payer, size, heavy.moves, undecided, texts)
 
 
 async def source(view: View, row: SealRow, parent: SealRow, path: str) -> tuple[str, TreeEntry] | None:

@@ -154,15 +154,15 @@ serves(
 )
 async def fetch_pack(view: View, query: AtQuery, upload: Upload) -> Reply:
     """A pack of these objects (32 bytes a digest); Svc-Remaining counts those that did not fit"""
-    made = await packs.fetch(
+    pack = await packs.fetch(
         view, await packs.read_digests(upload), partial(proof.require_named, view, query.at)
     )
     return Reply(
         status=200,
         content_type=BYTES,
-        headers={"svc-remaining": str(made.left)},
-        stream=made.stream,
-        length=made.length,
+        headers={"svc-remaining": str(pack.left)},
+        stream=pack.stream,
+        length=pack.length,
     )
 
 

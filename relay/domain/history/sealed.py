@@ -57,30 +57,30 @@ async def seal(view: View, seal_id: str, tx: Tx | None = None) -> SealRow:
 
 
 def shows_all(view: View) -> bool:
-    """Whether the caller sees all of every tree. Else a tree is verified by its proof, and its key is not
-    told: with it, what is hidden could be guessed from its digest."""
+    """Whether the caller sees all of every tree. Otherwise a tree is verified by its proof, and its key is
+    not revealed: with it, hidden names could be guessed from their digests."""
     return view.policy is None and not view.repo.partial
 
 
 async def tree_key(view: View, row: SealRow) -> tuple[str, bytes]:
-    """Id and bytes of the key that salts the tree of a seal, to be told where `shows_all`."""
+    """Id and bytes of the key that salts the tree of a seal. Reveal it only where `shows_all`."""
     key_id = kernel.decode(row.payload).tree_key_id
     if key_id == view.repo.tree_key_id:
         return key_id, view.repo.tree_key
-    found = await view.node.db.lookup(repos.KEY, repo_id=view.repo.id, key_id=key_id)
-    if found is None:
+    key_row = await view.node.db.lookup(repos.KEY, repo_id=view.repo.id, key_id=key_id)
+    if key_row is None:
         raise NotFound
-    return key_id, bytes(found[0])
+    return key_id, bytes(key_row[0])
 
 
 async def head(view: View, tx: Tx, name: str) -> str | None:
-    """The seal at a branch, a tag, `pr:N` or a full seal id; None for a branch without one. NotFound
+    """The seal at a branch, a tag, `pr:N` or a full seal id; None for a branch without one. Raises NotFound
     otherwise."""
     if (version := await of_proposal(view, tx, name)) is not None:
         return version
-    found = await tx.one(walks.REFS_NAMED, repo_id=view.repo.id, name=name)
-    if found is not None:
-        at: str | None = found[1]
+    ref = await tx.one(walks.REFS_NAMED, repo_id=view.repo.id, name=name)
+    if ref is not None:
+        at: str | None = ref[1]
         return at
     return (await seal(view, name, tx)).id
 
@@ -111,16 +111,16 @@ def _loader(view: View) -> Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]
 async def entry(view: View, root: bytes, path: str) -> TreeEntry:
     """The file at `path`. Raises PathInvalid for an impossible path, NotFound if it is missing or hidden."""
     tree.check_path(path)
-    found = await entries(view, root, [path])
-    if path not in found:
+    named = await entries(view, root, [path])
+    if path not in named:
         raise NotFound
-    return found[path]
+    return named[path]
 
 
 async def entries(view: View, root: bytes, paths: Iterable[str]) -> dict[str, TreeEntry]:
     """The files among `paths` that the caller sees."""
-    wanted = [path for path in paths if view.sees(path)]
-    return await trees.drive(tree.lookup(root, wanted), _loader(view), len(wanted))
+    visible = [path for path in paths if view.sees(path)]
+    return await trees.drive(tree.lookup(root, visible), _loader(view), len(visible))
 
 
 async def holds(view: View, root: bytes, path: str) -> bool:
@@ -133,14 +133,14 @@ async def holds(view: View, root: bytes, path: str) -> bool:
 
 
 async def at(view: View, root: bytes, path: str) -> tuple[str, bytes] | None:
-    """Kind and digest of the file or directory at `path`, None for none. For a path below which the caller
-    sees all."""
+    """Kind and digest of the file or directory at `path`, None if there is none. Call it only for a path
+    below which the caller sees everything."""
     above, _, name = path.rpartition("/")
     try:
-        found = await trees.drive(tree.list_directory(root, above), _loader(view))
+        listed = await trees.drive(tree.list_directory(root, above), _loader(view))
     except NotFound:
         return None
-    return next(((child.kind, child.digest) for child in found if child.name == name), None)
+    return next(((child.kind, child.digest) for child in listed if child.name == name), None)
 
 
 async def children(view: View, root: bytes, path: str) -> list[Child]:
@@ -148,16 +148,20 @@ async def children(view: View, root: bytes, path: str) -> list[Child]:
     does not exist; a partly visible one has the size of its visible part."""
     if path:
         tree.check_path(path)
-    found = await trees.drive(tree.list_directory(root, path), _loader(view))
+    listed = await trees.drive(tree.list_directory(root, path), _loader(view))
     if view.policy is None:
-        return found
-    seen = [one for child in found if (one := await _seen(view, view.policy, path, child)) is not None]
+        return listed
+    seen = [
+        visible
+        for child in listed
+        if (visible := await _filter_child(view, view.policy, path, child)) is not None
+    ]
     if path and not seen:
         raise NotFound
     return seen
 
 
-async def _seen(view: View, policy: Policy, above: str, child: Child) -> Child | None:
+async def _filter_child(view: View, policy: Policy, above: str, child: Child) -> Child | None:
     path = join(above, child.name)
     if child.kind != "dir":
         return child if policy.sees(path) else None
@@ -170,20 +174,24 @@ async def _seen(view: View, policy: Policy, above: str, child: Child) -> Child |
 
 
 async def changes(view: View, old: bytes | None, new: bytes | None) -> dict[str, Change]:
-    """What differs between two trees where the caller sees them: path → (old, new), None where a side has no
-    such file. A file that moved out of sight, or into it, went or came."""
-    found = await trees.drive(tree.diff(old, new), _loader(view))
-    return found if view.policy is None else {path: one for path, one in found.items() if view.sees(path)}
+    """The differences between two trees where the caller sees them: path → (old, new), None on a side without
+    such a file. A file that moved out of sight, or into it, appears as deleted or created."""
+    differences = await trees.drive(tree.diff(old, new), _loader(view))
+    return (
+        differences
+        if view.policy is None
+        else {path: change for path, change in differences.items() if view.sees(path)}
+    )
 
 
 async def changes_in_turn(view: View, old: bytes | None, new: bytes | None) -> dict[str, Change]:
     """As `changes`, in the caller's turn and on their budget: for answers whose readers choose the trees."""
     async with view.node.streams.turn(view.payer) as step:
         with trees.work_on_trees() as work:
-            found = await changes(view, old, new)
+            differences = await changes(view, old, new)
         step.seconds += work.seconds
-        step.count(len(found))
-    return found
+        step.count(len(differences))
+    return differences
 
 
 async def files(view: View, root: bytes, prefix: str = "") -> AsyncGenerator[tuple[str, TreeEntry], None]:
@@ -196,8 +204,8 @@ async def files(view: View, root: bytes, prefix: str = "") -> AsyncGenerator[tup
         top = [child for child in await children(view, root, above) if child.name == name]
         if not top:
             raise NotFound
-    async for found in _walk(view, prefix, top):
-        yield found
+    async for item in _walk(view, prefix, top):
+        yield item
 
 
 async def _walk(view: View, prefix: str, top: Iterable[Child]) -> AsyncIterator[tuple[str, TreeEntry]]:
@@ -217,29 +225,32 @@ async def _walk(view: View, prefix: str, top: Iterable[Child]) -> AsyncIterator[
                 await asyncio.sleep(0)  # let other requests run: there may be a million files
             continue
         if child.digest not in ready:
-            ahead = [one.digest for _, one in stack[-AHEAD:] if one.kind == "dir"]
-            ready = await _some(view, child.digest, ahead)
+            ahead = [child.digest for _, child in stack[-AHEAD:] if child.kind == "dir"]
+            ready = await _read_directories(view, child.digest, ahead)
         raw = ready[child.digest]
         if len(raw) > trees.LARGE and len(raw) * DECODED > held:
             more = len(raw) * DECODED - held
             held += await view.lease.wait(more, BEGUN_PATIENCE)  # until the request ends
-        below = _below(raw) if len(raw) <= trees.LARGE else await asyncio.to_thread(_below, raw)
-        ways = [(join(path, one.name), one) for one in below]
+        below = (
+            _list_reversed(raw) if len(raw) <= trees.LARGE else await asyncio.to_thread(_list_reversed, raw)
+        )
+        ways = [(join(path, inner.name), inner) for inner in below]
         stack += ways if policy is None else [way for way in ways if policy.may_see_below(way[0])]
 
 
-async def _some(view: View, first: bytes, ahead: Iterable[bytes]) -> dict[bytes, bytes]:
-    """A directory and some of the following ones, as many as are small enough together."""
+async def _read_directories(view: View, first: bytes, ahead: Iterable[bytes]) -> dict[bytes, bytes]:
+    """The bytes, by digest, of the directory `first` and of as many of `ahead` as are small enough
+    together."""
     store = view.node.objects
     located = await store.locate(list(dict.fromkeys([first, *ahead])))
     if first not in located:
         raise NotFound
-    rest = sorted((one for digest, one in located.items() if digest != first), key=_size)
+    rest = sorted((location for digest, location in located.items() if digest != first), key=_size)
     part = next(batches([located[first], *rest], AHEAD_BYTES, _size))
     return await store.read_located(part)
 
 
-def _below(raw: bytes) -> list[Child]:
+def _list_reversed(raw: bytes) -> list[Child]:
     """The children of a directory object in reverse order of paths."""
     return sorted(decode(raw).children, key=_path_order, reverse=True)
 
@@ -259,7 +270,8 @@ async def content(view: View, file: TreeEntry) -> bytes:
 
 @dataclass(slots=True, frozen=True)
 class Piece:
-    """Bytes of the file at `at` in the list asked for; `first` and `last` of that file."""
+    """Bytes of the file at index `at` of the list. `first`, `last`: whether they are the file's first or
+    last."""
 
     at: int
     data: bytes
@@ -279,7 +291,7 @@ async def contents(view: View, files: Sequence[TreeEntry]) -> AsyncGenerator[Pie
                 yield piece
             batch, weight = [], 0
         if large:
-            async for piece in _large(view, at, file):
+            async for piece in _read_large(view, at, file):
                 yield piece
         else:
             batch.append(at)
@@ -294,15 +306,15 @@ async def _read(view: View, files: Sequence[TreeEntry], batch: list[int]) -> Asy
     held = await view.lease.wait(sum(files[at].size for at in batch), BEGUN_PATIENCE)
     try:
         digests = [files[at].digest for at in batch]
-        found = await view.node.objects.read_many(digests, view.repo.id, heavy=True)
+        by_digest = await view.node.objects.read_many(digests, view.repo.id, heavy=True)
         for at in batch:
-            yield Piece(at, found[files[at].digest], True, True)
+            yield Piece(at, by_digest[files[at].digest], True, True)
     finally:
         view.lease.give_back(held)
 
 
-async def _large(view: View, at: int, file: TreeEntry) -> AsyncIterator[Piece]:
-    left = file.size
+async def _read_large(view: View, at: int, file: TreeEntry) -> AsyncIterator[Piece]:
+    remaining = file.size
     async for data in chunked.read(view, file.digest):
-        yield Piece(at, data, left == file.size, left == len(data))
-        left -= len(data)
+        yield Piece(at, data, remaining == file.size, remaining == len(data))
+        remaining -= len(data)

@@ -10,9 +10,10 @@ from relay.base.clock import rfc3339, rfc3339_or_none
 from relay.db.seal import SealRow
 
 
-def to_wire(row: SealRow, here: str | None = None) -> shapes.Seal:
-    """The wire form, with the key and registration that a reader verifies it with. What the payload says is
-    read from the payload itself. `here`: the repository that answers, None: where it was sealed."""
+def to_wire(row: SealRow, repo_id: str | None = None) -> shapes.Seal:
+    """The wire form, with the key and registration that a reader verifies the seal with. Fields of the
+    payload are read from the payload itself. `repo_id`: the repository that answers, None for the one where
+    it was sealed."""
     payload = seals.decode(row.payload)
     git, merge = payload.provenance.git, payload.provenance.merge
     sources = merge.sources if merge is not None and merge.strategy in seals.LISTED else []
@@ -29,7 +30,7 @@ def to_wire(row: SealRow, here: str | None = None) -> shapes.Seal:
             capability=payload.provenance.capability,
             author=payload.provenance.author,
             git_id=git.id if git else None,
-            merged=[one for one in sources if one not in payload.parents],
+            merged=[source for source in sources if source not in payload.parents],
         ),
         created_at=rfc3339(row.created_at),
         signature=shapes.SealSignature(alg="ed25519", key_id=row.device_key_id, value=b64u(row.signature)),
@@ -43,5 +44,5 @@ def to_wire(row: SealRow, here: str | None = None) -> shapes.Seal:
             registration=b64u(row.key_registration),
         ),
         verified=None,
-        origin=None if here in (None, payload.repo_id) else payload.repo_id,
+        origin=None if repo_id in (None, payload.repo_id) else payload.repo_id,
     )

@@ -61,30 +61,30 @@ def _number(first: int, place: int) -> int:
     return NUMBERS | (first + place) % NUMBERS
 
 
-async def look_up(node: Node, tx: Tx, ref: RefRow, lacking: Lacking, known: Base) -> None:
-    """Add what `lacking` names to `known`. Preferably outside of a write transaction."""
+async def look_up(node: Node, tx: Tx, ref: RefRow, lacking: Lacking, base: Base) -> None:
+    """Add what `lacking` names to `base`. Call it outside of a write transaction if possible."""
     load = trees.stored(node.objects, tx)
-    found = await trees.drive(tree.find(ref.base, lacking.paths), load, len(lacking.paths))
-    known.seen.update(lacking.paths)
-    for path, (place, child) in found.items():
+    children = await trees.drive(tree.find(ref.base, lacking.paths), load, len(lacking.paths))
+    base.seen.update(lacking.paths)
+    for path, (place, child) in children.items():
         if child.kind == "dir":
-            known.directories[path] = child.digest
+            base.directories[path] = child.digest
         else:
             first = _first_number(ref.id, path.rpartition("/")[0])
-            known.files[path] = _row(path, _number(first, place), child.entry)
-    wanted = {path: known.directories[path] for path in lacking.counted if path in known.directories}
-    counts = await node.files.count(load, wanted.values())
-    known.below.update({path: counts[one] for path, one in wanted.items()})
+            base.files[path] = _row(path, _number(first, place), child.entry)
+    digests = {path: base.directories[path] for path in lacking.counted if path in base.directories}
+    counts = await node.files.count(load, digests.values())
+    base.below.update({path: counts[directory] for path, directory in digests.items()})
 
 
 async def to_wire(node: Node, tx: Tx, ref: RefRow, replica: int) -> list[Row]:
-    """Every file of the frontier, as `replica` is told of it."""
-    changed = [rows.row(one) for one in await tx.all(rows.ALL, branch_id=ref.id)]
+    """Every file of the frontier in the form that `replica` receives."""
+    changed = [rows.row(row) for row in await tx.all(rows.ALL, branch_id=ref.id)]
     there = await trees.drive(tree.directories(ref.base), trees.stored(node.objects, tx))
-    found, many = await asyncio.to_thread(_listed, ref.id, changed, there, replica)
+    frontier_rows, many = await asyncio.to_thread(_list_rows, ref.id, changed, there, replica)
     if ref.base is not None:
         node.files.learn(ref.base, many)
-    return found
+    return frontier_rows
 
 
 def row_to_wire(row: LaneRow, replica: int) -> Row:
@@ -103,22 +103,22 @@ def row_to_wire(row: LaneRow, replica: int) -> Row:
 
 async def below(node: Node, tx: Tx, ref: RefRow, path: str) -> list[str]:
     """Paths of the files of the frontier below a directory."""
-    found = await tx.all(rows.BELOW, branch_id=ref.id, first=path + "/", last=path + "0")
-    changed = {str(one[0]): one[1] for one in found}
-    living = [one for one, kind in changed.items() if kind != "gone"]
+    rows_below = await tx.all(rows.BELOW, branch_id=ref.id, first=path + "/", last=path + "0")
+    changed = {str(row[0]): row[1] for row in rows_below}
+    living = [file_path for file_path, kind in changed.items() if kind != "gone"]
     if ref.base is None:
         return living
     steps = tree.walk(ref.base, path)
     there = await trees.drive(steps, trees.stored(node.objects, tx))
-    return living + [one for one in there if one not in changed and one != path]
+    return living + [file_path for file_path in there if file_path not in changed and file_path != path]
 
 
-def _listed(
+def _list_rows(
     branch_id: str, changed: list[LaneRow], base: Mapping[str, list[Child]], replica: int
 ) -> tuple[list[Row], int]:
     """Every file of the frontier, and how many the base has."""
-    known = {row.path for row in changed}
-    found = [row_to_wire(row, replica) for row in changed if row.living]
+    changed_paths = {row.path for row in changed}
+    frontier_rows = [row_to_wire(row, replica) for row in changed if row.living]
     many = 0
     for directory, children in base.items():
         first, above = _first_number(branch_id, directory), directory and f"{directory}/"
@@ -126,10 +126,10 @@ def _listed(
             if (kind := child.kind) == "dir":
                 continue
             many += 1
-            if (path := above + child.name) not in known:
+            if (path := above + child.name) not in changed_paths:
                 number = _number(first, place)
-                found.append(Row(path, kind, number, 0, START, START, child.digest.hex(), child.size))
-    return found, many
+                frontier_rows.append(Row(path, kind, number, 0, START, START, child.digest.hex(), child.size))
+    return frontier_rows, many
 
 
 def _row(path: str, number: int, file: TreeEntry) -> LaneRow:

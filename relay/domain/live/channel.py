@@ -51,14 +51,14 @@ async def open_channel(door: Door, peer: Peer, body: Open) -> list[bytes]:
     try:
         if body.channel not in peer.channels and len(peer.channels) >= CHANNELS:
             raise Invalid(f"one socket has at most {CHANNELS} channels; close one first")
-        return await door("live.bootstrap", body.repo_id, partial(_opened, peer=peer, body=body))
+        return await door("live.bootstrap", body.repo_id, partial(_begin_channel, peer=peer, body=body))
     except Unauthorized:
         raise  # ends the socket
     except SvcError as error:
         return [refused(body.channel, error)]
 
 
-async def _opened(view: View, peer: Peer, body: Open) -> list[bytes]:
+async def _begin_channel(view: View, peer: Peer, body: Open) -> list[bytes]:
     view.require_whole()
     if not view.node.config.flags.on(FLAG):
         raise NotFound
@@ -81,7 +81,7 @@ async def _opened(view: View, peer: Peer, body: Open) -> list[bytes]:
     )
     channels.begin(channel)  # first, so that no later frame is missed
     try:
-        opened, frames = await _caught_up(view, channels, channel, body.since)
+        opened, frames = await _catch_up(view, channels, channel, body.since)
         level = await view.node.hub.may_hear(peer, view.repo.id)  # later changes are delivered in order
         if level < LIVE:
             raise refusal(level)
@@ -94,17 +94,17 @@ async def _opened(view: View, peer: Peer, body: Open) -> list[bytes]:
     if frames is None:
         messages.append(_encode(Gap(channel=channel.number, seq=opened.seq)))
     else:
-        messages += [one.message.text(channel.number) for one in frames if one.message]
+        messages += [frame.message.text(channel.number) for frame in frames if frame.message]
     if isinstance(body, PollChannel) and body.here is not None:
-        channels.people.passing(channel, _checked(body.here))
-    here = channels.people.everybody(channel)
-    messages.append(_encode(People(channel=channel.number, here=here, gone=[])))
+        channels.people.passing(channel, _check_place(body.here))
+    everybody = channels.people.everybody(channel)
+    messages.append(_encode(People(channel=channel.number, here=everybody, gone=[])))
     for frame in channels.settle(channel, opened.seq):
         channel.offer(frame)
     return messages
 
 
-async def _caught_up(
+async def _catch_up(
     view: View, channels: Channels, channel: Channel, since: int | None
 ) -> tuple[Opened, list[Frame] | None]:
     async with view.read(snapshot=True) as tx:
@@ -138,13 +138,13 @@ async def _accept(channel: Channel, batch: UpdateBatch, view: View) -> UpdateAns
 def here(peer: Peer, people: presence.People, body: Here) -> bytes | None:
     """Where the channel's user is; None, or why it is refused."""
     try:
-        people.here(_channel(peer, body.channel), _checked(body))
+        people.here(_channel(peer, body.channel), _check_place(body))
     except SvcError as error:
         return refused(body.channel, error)
     return None
 
 
-def _checked(place: Place) -> Place:
+def _check_place(place: Place) -> Place:
     if place.path:
         paths.check(place.path)
     if place.turn is not None:
@@ -163,11 +163,11 @@ def refused(number: int, error: SvcError, id: int | None = None) -> bytes:
     """The message that refuses a client's message; `id`: of its updates."""
     extra: Mapping[str, object] = error.extra
     wait = extra.get("retry_after")
-    told = Refused(
+    message = Refused(
         channel=number,
         code=error.code,
         detail=error.detail,
         id=id,
         retry_after=wait if isinstance(wait, int) else 0,
     )
-    return _encode(told)
+    return _encode(message)

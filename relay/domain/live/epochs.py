@@ -48,7 +48,7 @@ async def place(tx: Tx, node: Node, repo_id: str, branch_id: str, changed: list[
     placed: list[FrameAt] = []
     lacking = {digest: row for digest, row in edited.items() if digest not in held}
     for part in batches(lacking.values(), PORTION, _size):
-        texts = await _on_lanes(tx, node, repo_id, branch_id, part, _texts)
+        texts = await _work_on_lanes(tx, node, repo_id, branch_id, part, _read_texts)
         placed += await node.objects.place(texts, repo_id, tx)
     return Texts([*lacking], placed)
 
@@ -74,21 +74,22 @@ States = dict[LaneKey, tuple[Stand, bytes]]
 """States, each with where its lane stood then."""
 
 
-async def ending(tx: Tx, branch_id: str, at: int, known: States) -> Ending:
+async def ending(tx: Tx, branch_id: str, at: int, computed: States) -> Ending:
     """The epochs to end: those of every edited lane that was not changed after `at`. Raises NotWorkedOut
-    unless `known` holds the needed states."""
-    edited = [rows.row(one) for one in await tx.all(rows.EDITED, branch_id=branch_id, at=at)]
+    unless `computed` holds the needed states."""
+    edited = [rows.row(row) for row in await tx.all(rows.EDITED, branch_id=branch_id, at=at)]
     if not edited:
         return Ending([], {})
     short = await _short_logs(tx, branch_id, edited)
-    long = {frontier.key_of(branch_id, row): row for row in _fitting(edited) if row.path not in short}
-    if any(key not in known or known[key][0] != row.stand for key, row in long.items()):
+    long = {frontier.key_of(branch_id, row): row for row in _select_fitting(edited) if row.path not in short}
+    if any(key not in computed or computed[key][0] != row.stand for key, row in long.items()):
         raise NotWorkedOut(branch_id, list(long.values()))
-    return Ending(edited, {key: known[key][1] for key in long})
+    return Ending(edited, {key: computed[key][1] for key in long})
 
 
-def _fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
-    """As many as fit in memory as states; the others keep their log for two epochs more."""
+def _select_fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
+    """The lanes whose states fit into memory together, the smallest first. The others keep their log for two
+    epochs more."""
     room = STATES_AT_ONCE
     for row in sorted(edited, key=_size):
         room -= row.size
@@ -97,20 +98,20 @@ def _fitting(edited: list[LaneRow]) -> Iterable[LaneRow]:
         yield row
 
 
-async def states(view: View, wanted: NotWorkedOut) -> States:
-    """What was wanted, a portion at a time, in the turns of the account. Raises RateLimited when its budget
-    of work on texts does not suffice."""
-    found: States = {}
-    for part in batches(wanted.rows, PORTION, _size):
+async def states(view: View, lacking: NotWorkedOut) -> States:
+    """Compute the states of the `lacking` lanes, some in each turn of the account. Raises RateLimited when
+    its budget of work on texts does not suffice."""
+    computed: States = {}
+    for part in batches(lacking.rows, PORTION, _size):
         async with view.read(snapshot=True) as tx:
-            desk = await frontier.desk(view.node, tx, view.repo.id, wanted.branch_id, part)
-        left = [(frontier.key_of(wanted.branch_id, row), row) for row in part]
-        await view.node.share.finish(view.me.account_id, partial(_some_states, left, desk, found))
+            desk = await frontier.desk(view.node, tx, view.repo.id, lacking.branch_id, part)
+        pending = [(frontier.key_of(lacking.branch_id, row), row) for row in part]
+        await view.node.share.finish(view.me.account_id, partial(_compute_states, pending, desk, computed))
         for row in part:
-            key = frontier.key_of(wanted.branch_id, row)
+            key = frontier.key_of(lacking.branch_id, row)
             if (lane := desk.lanes.get(key)) is not None:
                 view.node.lanes.give_back(key, row.stand, lane, row.size)
-    return found
+    return computed
 
 
 async def begin(tx: Tx, node: Node, branch_id: str, ends: Ending) -> None:
@@ -145,28 +146,30 @@ class Ends(NamedTuple):
 
 
 async def ends(tx: Tx, node: Node, repo_id: str, branch_id: str, behind: Iterable[Behind]) -> Ends:
-    """The kept ends of older epochs, from the requested one on, by lane and epoch. Beyond ENDS_AT_ONCE bytes
-    some are left out; a device that needs them merges less exactly."""
-    kept = [
+    """The kept ends of older epochs, from the requested one on, by lane and epoch. Some are left out beyond
+    ENDS_AT_ONCE bytes; a device that needs them merges less exactly."""
+    finals = [
         (LaneKey(branch_id, gen, old), bytes(genesis), state)
         for gen, epoch in sorted(behind)
         for old, genesis, state in await tx.all(rows.FINALS, branch_id=branch_id, gen=gen, epoch=epoch)
     ]
-    sizes = await content.held(tx, repo_id, {genesis for _, genesis, _ in kept})
-    known: Finals = {}
+    sizes = await content.held(tx, repo_id, {genesis for _, genesis, _ in finals})
+    final_states: Finals = {}
     logs: dict[LaneKey, tuple[bytes, list[bytes]]] = {}
     room = ENDS_AT_ONCE
-    for key, genesis, state in kept:
+    for key, genesis, state in finals:
         room -= sizes.get(genesis, 0) if state is None else len(state)
         if room < 0 or genesis not in sizes:
             continue
         if state is not None:
-            known[key] = (genesis, bytes(state))
+            final_states[key] = (genesis, bytes(state))
             continue
         log = await tx.all(rows.LOG, branch_id=branch_id, gen=key.gen, epoch=key.epoch)
-        logs[key] = (genesis, [bytes(one[0]) for one in log])
+        logs[key] = (genesis, [bytes(row[0]) for row in log])
     texts = await content.read(node, tx, repo_id, {genesis for genesis, _ in logs.values()})
-    return Ends(known, {key: (one, Source(texts[one], log)) for key, (one, log) in logs.items()})
+    return Ends(
+        final_states, {key: (genesis, Source(texts[genesis], log)) for key, (genesis, log) in logs.items()}
+    )
 
 
 async def _short_logs(tx: Tx, branch_id: str, edited: list[LaneRow]) -> set[str]:
@@ -192,7 +195,7 @@ async def _keep_finals(tx: Tx, branch_id: str, part: list[LaneRow], states: Mapp
     )
 
 
-async def _on_lanes(
+async def _work_on_lanes(
     tx: Tx,
     node: Node,
     repo_id: str,
@@ -200,27 +203,27 @@ async def _on_lanes(
     edited: list[LaneRow],
     work: Callable[[Wanted, Desk], R],
 ) -> R:
-    wanted = [(frontier.key_of(branch_id, row), row) for row in edited]
-    return await frontier.with_lanes(node, tx, repo_id, branch_id, edited, lambda desk: work(wanted, desk))
+    keyed = [(frontier.key_of(branch_id, row), row) for row in edited]
+    return await frontier.with_lanes(node, tx, repo_id, branch_id, edited, lambda desk: work(keyed, desk))
 
 
-def _texts(wanted: Wanted, desk: Desk) -> dict[bytes, bytes]:
+def _read_texts(lanes: Wanted, desk: Desk) -> dict[bytes, bytes]:
     """Texts by digest."""
-    found: dict[bytes, bytes] = {}
-    for key, row in wanted:
+    texts: dict[bytes, bytes] = {}
+    for key, row in lanes:
         lane = desk.find(key)
         if lane.digest() != row.digest:
             raise UpdateInvalid(f"the log of {row.path} does not give its recorded text")
-        found[row.digest] = lane.text()
-    return found
+        texts[row.digest] = lane.text()
+    return texts
 
 
-def _some_states(left: Wanted, desk: Desk, found: States, seconds: float) -> bool:
-    """Compute states for so many seconds. Returns whether none is left."""
+def _compute_states(pending: Wanted, desk: Desk, computed: States, seconds: float) -> bool:
+    """Compute states for `seconds` seconds. Returns whether all are computed."""
     until = time.monotonic() + seconds
-    while left:
-        key, row = left.pop()
-        found[key] = row.stand, desk.find(key).state()
+    while pending:
+        key, row = pending.pop()
+        computed[key] = row.stand, desk.find(key).state()
         if time.monotonic() > until:
             break
-    return not left
+    return not pending

@@ -51,17 +51,17 @@ async def announce(
     author: Author | None = None,
     replica: int = 0,
 ) -> None:
-    """Keep the frame that brings the branch from number `before` to `after`, and its event. `replica`: whose
-    updates they are, 0 for the relay's own."""
+    """Store the frame that brings the branch from number `before` to `after`, and its event. `replica`: the
+    sender of the updates, 0 for the relay itself."""
     frame = Frame(ref.id, before, after.seq, body := _body(before, after, replica, updates))
-    kept = {
+    values = {
         "branch_id": ref.id,
         "seq": frame.seq,
         "after": frame.after,
         "body": body,
         "created_at": now_ms(),
     }
-    await tx.many(rows.INSERT, [kept])
+    await tx.many(rows.INSERT, [values])
     tx.after_commit(partial(view.node.hub.channels.remember, frame))  # before listeners are woken
     await view.node.hub.announce(
         tx,
@@ -77,7 +77,7 @@ async def announce(
 
 def signed(
     batch: UpdateBatch,
-    asked: Sequence[Asked],
+    requested: Sequence[Asked],
     answers: Sequence[UpdateAnswer],
     before: int,
     key: KeyRow,
@@ -86,16 +86,16 @@ def signed(
 ) -> list[Signed]:
     """The updates of a batch that changed something: each got a number above `before`, in order. Paths whose
     operations are too long for a frame are left out."""
-    found: list[Signed] = []
+    sent: list[Signed] = []
     public, last = b64u(key.ed25519), before
     left_out: set[str] = set()
-    for (update, operations), answer in zip(asked, answers, strict=True):
+    for (update, operations), answer in zip(requested, answers, strict=True):
         if answer.result != "ok" or answer.seq <= last:
             continue
         last = answer.seq
         if sum(map(len, operations)) > limits.LIVE_OPERATIONS:
             left_out.add(update.path)
-        found.append(
+        sent.append(
             Signed(
                 seq=last,
                 replica=batch.replica,
@@ -106,17 +106,17 @@ def signed(
                 turn=turn,
             )
         )
-    return [one for one in found if one.update.path not in left_out]
+    return [item for item in sent if item.update.path not in left_out]
 
 
 def _body(before: int, after: Frontier, replica: int, updates: Sequence[Signed]) -> bytes | None:
-    """The frame; without the updates if they are too large, None if even the rows are."""
+    """The frame. Omits the updates if they are too large; returns None if the rows alone are."""
     changed = sorted((after.rows[path] for path in after.changed), key=lambda row: row.ver)
     if len(changed) > limits.LIVE_FRAME_PATHS:
         return None
-    found = [_to_all(row) for row in changed]
-    for told in (list(updates), []):
-        body = _encode(_Body(before, after.seq, replica, found, told))
+    changed_rows = [_to_all(row) for row in changed]
+    for included in (list(updates), []):
+        body = _encode(_Body(before, after.seq, replica, changed_rows, included))
         if len(body) <= limits.LIVE_FRAME:
             return body
     return None

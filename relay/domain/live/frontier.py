@@ -41,23 +41,23 @@ async def device_key(look: Look, account_id: str, key_id: str) -> KeyRow | None:
     """The account's registered key; None if it is unknown or revoked."""
     if len(key_id) != KEY_ID_CHARS or not key_id.isascii() or "\0" in key_id:
         return None
-    found = await look(replicas.KEY, key_id=key_id)
-    key = replicas.key(found) if found else None
+    row = await look(replicas.KEY, key_id=key_id)
+    key = replicas.key(row) if row else None
     return key if key and key.account_id == account_id and key.revoked_at is None else None
 
 
 async def live_by(
     tx: Tx, ref: RefRow, device_key_id: str, among: Container[str] | None = None
 ) -> dict[str, list[str]]:
-    """Handles, by path, of those who changed these paths (all if none are given) from other devices since the
-    seal."""
-    found: dict[str, list[str]] = {}
+    """Handles, by path, of those who changed these paths from other devices since the seal. `among`: None for
+    all paths."""
+    handles: dict[str, list[str]] = {}
     for path, handle in await tx.all(
         rows.LIVE_BY, branch_id=ref.id, since=ref.sealed_seq, device_key_id=device_key_id
     ):
         if among is None or path in among:
-            found.setdefault(path, []).append(handle or "")
-    return found
+            handles.setdefault(path, []).append(handle or "")
+    return handles
 
 
 async def lock(tx: Tx, branch_id: str) -> int:
@@ -69,23 +69,27 @@ async def lock(tx: Tx, branch_id: str) -> int:
 
 
 async def load(
-    tx: Tx, ref: RefRow, seq: int, asked: Iterable[str], staying: Iterable[str] = (), base: Base = NOTHING
+    tx: Tx, ref: RefRow, seq: int, changing: Iterable[str], staying: Iterable[str] = (), base: Base = NOTHING
 ) -> Frontier:
-    """The rows of these paths, and what is needed to detect clashes with directories. `staying`: paths where
-    no file is created or deleted, of which the row is enough. `base`: what was looked up of the base; raises
-    Lacking where more is needed."""
-    wanted = set(asked)
-    names = sorted(wanted.union(*map(paths.parents, wanted)))
+    """The rows of the `changing` and `staying` paths, and what is needed to detect clashes with directories.
+    `staying`: paths where no file is created or deleted, so that their rows suffice. `base`: the parts of the
+    base that were looked up; raises Lacking if others are needed."""
+    changing_paths = set(changing)
+    names = sorted(changing_paths.union(*map(paths.parents, changing_paths)))
     rest = sorted(set(staying).difference(names))
     stored = await tx.all(rows.BY_PATH, branch_id=ref.id, paths=names + rest)
     counted = await tx.all(rows.DIRECTORIES, branch_id=ref.id, paths=names)
-    found = {row.path: row for row in map(rows.row, stored)}
+    by_path = {row.path: row for row in map(rows.row, stored)}
     directories = {str(path): int(files) for path, files in counted}
     if ref.base is None:
-        return Frontier(ref.id, seq, found, directories)
+        return Frontier(ref.id, seq, by_path, directories)
     # A file of the base above a changed path no longer exists.
-    absent = {one for one in names + rest if one not in found and (one in wanted or one not in directories)}
-    suspects = wanted.intersection(directories)
+    absent = {
+        path
+        for path in names + rest
+        if path not in by_path and (path in changing_paths or path not in directories)
+    }
+    suspects = changing_paths.intersection(directories)
     emptied = {path for path in suspects if directories[path] < 0}  # how many are left of how many?
     lacking = (absent | suspects) - base.seen
     uncounted = {path for path in emptied if path not in base.seen or path in base.directories}
@@ -93,9 +97,9 @@ async def load(
     if lacking or uncounted:
         raise Lacking(lacking, uncounted)
     fresh = {path: base.files[path] for path in absent if path in base.files}
-    below = {path: base.below.get(path, 1) for path in wanted if path in base.directories}
-    taken = await _taken(tx, ref.id, [row.gen for row in fresh.values()])
-    return Frontier(ref.id, seq, found | fresh, directories, below, frozenset(fresh), taken)
+    below = {path: base.below.get(path, 1) for path in changing_paths if path in base.directories}
+    taken = await _find_edited_gens(tx, ref.id, [row.gen for row in fresh.values()])
+    return Frontier(ref.id, seq, by_path | fresh, directories, below, frozenset(fresh), taken)
 
 
 async def loaded(
@@ -103,65 +107,65 @@ async def loaded(
     tx: Tx,
     ref: RefRow,
     seq: int,
-    asked: Collection[str],
+    changing: Collection[str],
     base: Base,
     staying: Collection[str] = (),
 ) -> Frontier:
     """As `load`, looking up missing parts of the base at once and adding them to `base`."""
     while True:
         try:
-            return await load(tx, ref, seq, asked, staying, base)
+            return await load(tx, ref, seq, changing, staying, base)
         except Lacking as lacking:
             await look_up(node, tx, ref, lacking, base)
 
 
-async def _taken(tx: Tx, branch_id: str, gens: list[int]) -> frozenset[int]:
+async def _find_edited_gens(tx: Tx, branch_id: str, gens: list[int]) -> frozenset[int]:
     if not gens:
         return frozenset()
-    return frozenset(one[0] for one in await tx.all(rows.EDITED_GENS, branch_id=branch_id, gens=gens))
+    return frozenset(row[0] for row in await tx.all(rows.EDITED_GENS, branch_id=branch_id, gens=gens))
 
 
 async def sources(
     node: Node, tx: Tx, repo_id: str, branch_id: str, lanes: Iterable[LaneRow]
 ) -> dict[LaneKey, Source]:
-    """What the lanes of these text rows are made of. Raises TooLarge when that is more than memory should
-    hold."""
-    wanted = list(lanes)
-    if sum(row.size for row in wanted) > limits.LOADED_TEXTS:
+    """The sources from which the lanes of these text rows are built. Raises TooLarge when they exceed the
+    memory for texts."""
+    text_rows = list(lanes)
+    if sum(row.size for row in text_rows) > limits.LOADED_TEXTS:
         raise TooLarge(f"these texts have more than {limits.LOADED_TEXTS} bytes together; name fewer at once")
-    texts = await content.read(node, tx, repo_id, [row.genesis for row in wanted])
-    found = {key_of(branch_id, row): Source(texts[row.genesis], []) for row in wanted}
-    edited = [row.path for row in wanted if row.edited]
+    texts = await content.read(node, tx, repo_id, [row.genesis for row in text_rows])
+    by_lane = {key_of(branch_id, row): Source(texts[row.genesis], []) for row in text_rows}
+    edited = [row.path for row in text_rows if row.edited]
     for gen, epoch, operation in await tx.all(rows.LOGS, branch_id=branch_id, paths=edited):
-        source = found.get(LaneKey(branch_id, gen, epoch))  # None: its epoch began meanwhile
+        source = by_lane.get(LaneKey(branch_id, gen, epoch))  # None: its epoch began meanwhile
         if source is not None:
             source.operations.append(bytes(operation))
-    return found
+    return by_lane
 
 
 async def desk(node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow]) -> Desk:
     """The lanes of these text rows: borrowed from memory, or their sources."""
     absent = [row for row in texts if node.lanes.peek(key_of(branch_id, row), row.stand) is None]
-    found = Desk({}, await sources(node, tx, repo_id, branch_id, absent))
+    loaded_desk = Desk({}, await sources(node, tx, repo_id, branch_id, absent))
     late: list[LaneRow] = []  # borrowed by another request meanwhile
     for row in texts:
-        if (key := key_of(branch_id, row)) in found.sources:
+        if (key := key_of(branch_id, row)) in loaded_desk.sources:
             continue
         lane = node.lanes.borrow(key, row.stand)
         if lane is None:
             late.append(row)
         else:
-            found.lanes[key] = lane
+            loaded_desk.lanes[key] = lane
     if late:
-        found.sources |= await sources(node, tx, repo_id, branch_id, late)
-    return found
+        loaded_desk.sources |= await sources(node, tx, repo_id, branch_id, late)
+    return loaded_desk
 
 
 async def with_lanes(
     node: Node, tx: Tx, repo_id: str, branch_id: str, texts: Collection[LaneRow], work: Callable[[Desk], R]
 ) -> R:
-    """The result of `work` on the lanes of these text rows, which it must not change; runs beside the event
-    loop."""
+    """The result of `work` on the lanes of these text rows. It must not change them, and runs beside the
+    event loop."""
     lent = await desk(node, tx, repo_id, branch_id, texts)
     result = await node.lanes.run(work, lent)
     for row in texts:
@@ -188,14 +192,14 @@ async def save(tx: Tx, before: Frontier, after: Frontier, account_id: str, devic
                 "branch_id": branch_id,
                 "gen": key.gen,
                 "epoch": key.epoch,
-                "seq": one.seq,
-                "part": one.part,
-                "operation": one.data,
+                "seq": operation.seq,
+                "part": operation.part,
+                "operation": operation.data,
                 "account_id": account_id,
                 "device_key_id": device_key_id,
             }
             for key, operations in after.log.items()
-            for one in operations
+            for operation in operations
         ],
     )
     await tx.many(rows.COUNT, [{"ref_id": branch_id, "to": after.seq, "now": now_ms()}])
@@ -215,12 +219,12 @@ async def _save_directories(tx: Tx, branch_id: str, before: dict[str, int], afte
 
 def values(branch_id: str, row: LaneRow) -> dict[str, object]:
     """A row as parameters of its INSERT and UPDATE."""
-    found = msgspec.structs.asdict(row)
-    found["branch_id"] = found["at_branch"] = branch_id
-    found["at_path"] = row.path
+    columns = msgspec.structs.asdict(row)
+    columns["branch_id"] = columns["at_branch"] = branch_id
+    columns["at_path"] = row.path
     if row.genesis == row.digest:
-        found["genesis"] = None
-    return found
+        columns["genesis"] = None
+    return columns
 
 
 def key_of(branch_id: str, row: LaneRow) -> LaneKey:

@@ -73,14 +73,14 @@ async def carry_out(view: View, attempt: Callable[[Worked | None], Awaitable[R]]
     try:
         return await attempt(None)
     except NotWorkedOut as first:
-        wanted = first
-    async with view.node.lanes.turn(wanted.ref.id):
+        lacking = first
+    async with view.node.lanes.turn(lacking.ref.id):
         for _ in range(ATTEMPTS):
-            worked = await _worked_out(view, wanted)
+            worked = await _compute(view, lacking)
             try:
                 return await attempt(worked)
             except NotWorkedOut as again:
-                wanted = again
+                lacking = again
     raise Unavailable("this branch is changing too fast; try again")
 
 
@@ -106,30 +106,30 @@ async def land(
         raise NotWorkedOut(ref, before, after, device_key_id)
     unsealed = await tx.value(refs.UNSEALED, branch_id=ref.id, sealed=ref.sealed_seq)
     view.node.lanes.forget(worked.carried)
-    made = worked.made.renumbered(worked.given.seq, seq - worked.given.seq)
-    await frontier.save(tx, now, made, view.me.account_id, device_key_id)
-    if made.seq != seq:
-        await frames.announce(tx, view, ref, seq, made)
+    landed = worked.made.renumbered(worked.given.seq, seq - worked.given.seq)
+    await frontier.save(tx, now, landed, view.me.account_id, device_key_id)
+    if landed.seq != seq:
+        await frames.announce(tx, view, ref, seq, landed)
     if not unsealed:
-        await tx.run(rows.SEALED, ref_id=ref.id, to=made.seq)
+        await tx.run(rows.SEALED, ref_id=ref.id, to=landed.seq)
 
 
-async def _worked_out(view: View, wanted: NotWorkedOut) -> Worked:
+async def _compute(view: View, lacking: NotWorkedOut) -> Worked:
     """Compute a landing. Raises RateLimited when the account's budget of work on texts does not suffice."""
     node, base = view.node, Base()
     async with view.read(snapshot=True) as tx:
-        found = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=wanted.ref.id)
-        if found is None:
+        row = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=lacking.ref.id)
+        if row is None:
             raise NotFound
-        ref = refs.row(found)
-        diff = tree.diff(wanted.before, wanted.after)
+        ref = refs.row(row)
+        diff = tree.diff(lacking.before, lacking.after)
         changes = await trees.drive(diff, trees.stored(node.objects, tx))
         loading = _Loading(tx, node, ref, base, set(changes))
         loaded = await loading.all()
         await _load_below(loading, loaded, changes)
-        names = await _conflict_names(loading, loaded, changes, wanted.device_key_id)
-        merged = [path for path, change in changes.items() if _texts_alone(loaded.living(path), change)]
-        texts, sources = await _texts(tx, node, ref, loaded, changes, merged)
+        names = await _conflict_names(loading, loaded, changes, lacking.device_key_id)
+        merged = [path for path, change in changes.items() if _is_text_change(loaded.living(path), change)]
+        texts, sources = await _read_texts(tx, node, ref, loaded, changes, merged)
     landing = Landing(
         frontier=loaded.copy(),
         replica=secrets.randbelow((1 << 52) - 1) + 1,
@@ -144,7 +144,9 @@ async def _worked_out(view: View, wanted: NotWorkedOut) -> Worked:
         await node.share.finish(view.me.account_id, landing.go_on)
     else:  # small seals wait for nobody's costly edits
         landing.go_on(float("inf"))
-    return Worked((wanted.before, wanted.after), loading.asked, base, loaded, landing.frontier, list(sources))
+    return Worked(
+        (lacking.before, lacking.after), loading.asked, base, loaded, landing.frontier, list(sources)
+    )
 
 
 @dataclass(slots=True)
@@ -170,27 +172,27 @@ class Landing:
         until = time.monotonic() + seconds
         while self._left:
             path, (old, new) = self._left.pop()
-            self._path(path, old, new)
+            self._land_path(path, old, new)
             if time.monotonic() > until:
                 break
         return not self._left
 
-    def _path(self, path: str, old: TreeEntry | None, new: TreeEntry | None) -> None:
+    def _land_path(self, path: str, old: TreeEntry | None, new: TreeEntry | None) -> None:
         row = self.frontier.living(path)
         live = frontier.entry_of(row)
         if live == new:
             return
-        if row is not None and _texts_alone(row, (old, new)) and self._carry(row, old, new):
+        if row is not None and _is_text_change(row, (old, new)) and self._merge_text(row, old, new):
             return
         if new is None:
             if row is not None and live == old:
                 self.frontier.remove(row, self.replica)
             return
-        for loser in self._losers(path, None if live == old else row):
+        for loser in self._find_losers(path, None if live == old else row):
             self._move(loser)
         self.frontier.create(path, new.kind, new.digest, new.size, self.replica)
 
-    def _carry(self, row: LaneRow, old: TreeEntry | None, new: TreeEntry | None) -> bool:
+    def _merge_text(self, row: LaneRow, old: TreeEntry | None, new: TreeEntry | None) -> bool:
         """Apply the seal's change to the lane. False if the live text cannot be merged with it or the change
         is too large for one update."""
         if old is None or new is None:
@@ -207,19 +209,19 @@ class Landing:
         except TooLarge:
             return False
         if update is not None:
-            made = lane.text()
-            self.frontier.edit(key, row, digest(made), len(made), [update], self.replica)
+            text = lane.text()
+            self.frontier.edit(key, row, digest(text), len(text), [update], self.replica)
         return True
 
-    def _losers(self, path: str, row: LaneRow | None) -> list[LaneRow]:
+    def _find_losers(self, path: str, row: LaneRow | None) -> list[LaneRow]:
         """Unsealed versions in the way of the seal's file: at its path, below it, above it."""
-        found = [row] if row is not None else []
+        losers = [row] if row is not None else []
         if self.frontier.holds(path):
-            found += filter(None, map(self.frontier.living, self._below(path)))
+            losers += filter(None, map(self.frontier.living, self._list_below(path)))
         above = map(self.frontier.living, paths.parents(path))
-        return found + [one for one in above if one is not None]
+        return losers + [loser for loser in above if loser is not None]
 
-    def _below(self, path: str) -> list[str]:
+    def _list_below(self, path: str) -> list[str]:
         """Loaded paths below this one; landing adds none there."""
         first, last = (bisect_left(self._sorted, path + end) for end in "/0")  # "0" comes behind "/"
         return self._sorted[first:last]
@@ -231,7 +233,7 @@ class Landing:
         self.frontier.put(msgspec.structs.replace(moved, path=self.names[row.path]))
 
 
-def _texts_alone(row: LaneRow | None, change: Change) -> bool:
+def _is_text_change(row: LaneRow | None, change: Change) -> bool:
     """Whether the file is a text before and after, live and in the seal."""
     old, new = change
     if row is None or new is None or old is None:
@@ -252,22 +254,22 @@ class _Loading:
     async def all(self) -> Frontier:
         return await frontier.loaded(self.node, self.tx, self.ref, self.ref.seq, self.asked, self.base)
 
-    async def more(self, loaded: Frontier, asked: Collection[str]) -> None:
-        """Add what is about these paths to what was loaded."""
-        if self.asked.issuperset(asked):
+    async def more(self, loaded: Frontier, more_paths: Collection[str]) -> None:
+        """Load the rows of these paths and add them to `loaded`."""
+        if self.asked.issuperset(more_paths):
             return
-        self.asked.update(asked)
-        found = await frontier.loaded(self.node, self.tx, self.ref, self.ref.seq, asked, self.base)
-        loaded.add(found)
+        self.asked.update(more_paths)
+        added = await frontier.loaded(self.node, self.tx, self.ref, self.ref.seq, more_paths, self.base)
+        loaded.add(added)
 
 
 async def _load_below(loading: _Loading, loaded: Frontier, changes: Changes) -> None:
     """Load the files below a directory that the seal replaces by a file."""
-    found: list[str] = []
+    files_below: list[str] = []
     for path, (_, new) in changes.items():
         if new is not None and loaded.holds(path):
-            found += await below(loading.node, loading.tx, loading.ref, path)
-    await loading.more(loaded, found)
+            files_below += await below(loading.node, loading.tx, loading.ref, path)
+    await loading.more(loaded, files_below)
 
 
 async def _conflict_names(
@@ -275,47 +277,49 @@ async def _conflict_names(
 ) -> dict[str, str]:
     """A free conflict name for every file that differs from its sealed state."""
     when = datetime.fromtimestamp(now_ms() / 1000, UTC)
-    left = [
+    unnamed = [
         path
         for path, row in loaded.rows.items()
         if row.living and frontier.entry_of(row) != changes.get(path, (None, None))[0]
     ]
-    outside = {path: _file_above(path, changes) for path in left}
+    outside = {path: _find_file_above(path, changes) for path in unnamed}
     names: dict[str, str] = {}
     taken: set[str] = set()
-    while left:
-        wanted = {path: paths.conflict_name(path, when, device_key_id, outside[path]) for path in left}
-        await loading.more(loaded, list(wanted.values()))
-        for path, name in wanted.items():
+    while unnamed:
+        candidates = {path: paths.conflict_name(path, when, device_key_id, outside[path]) for path in unnamed}
+        await loading.more(loaded, list(candidates.values()))
+        for path, name in candidates.items():
             free = loaded.living(name) is None and not loaded.clashes(name) and name not in changes
             if free and name not in taken:
                 names[path] = name
                 taken.add(name)
-        left = [path for path in left if path not in names]
+        unnamed = [path for path in unnamed if path not in names]
         when += timedelta(seconds=1)
     return names
 
 
-def _file_above(path: str, changes: Changes) -> str | None:
+def _find_file_above(path: str, changes: Changes) -> str | None:
     """The topmost directory above the path that is a file after the changes."""
-    return next((one for one in paths.parents(path) if changes.get(one, (None, None))[1] is not None), None)
+    return next(
+        (parent for parent in paths.parents(path) if changes.get(parent, (None, None))[1] is not None), None
+    )
 
 
-async def _texts(
+async def _read_texts(
     tx: Tx, node: Node, ref: RefRow, loaded: Frontier, changes: Changes, merged: list[str]
 ) -> tuple[Mapping[bytes, bytes], dict[LaneKey, Source]]:
     """Bytes and lanes of the paths that are merged."""
-    wanted: dict[bytes, int] = {}
+    sizes: dict[bytes, int] = {}
     texts: list[LaneRow] = []
     for path in merged:
         row, (old, new) = loaded.rows[path], changes[path]
         if old is not None and new is not None:
-            wanted |= {old.digest: old.size, new.digest: new.size}
+            sizes |= {old.digest: old.size, new.digest: new.size}
         texts.append(row)
-    if sum(wanted.values()) > limits.LOADED_TEXTS:
+    if sum(sizes.values()) > limits.LOADED_TEXTS:
         raise TooLarge(
             f"the texts that meet live edits here have more than {limits.LOADED_TEXTS} bytes together; "
             "land fewer changes at once"
         )
     sources = await frontier.sources(node, tx, ref.repo_id, ref.id, texts)
-    return await content.read(node, tx, ref.repo_id, wanted), sources
+    return await content.read(node, tx, ref.repo_id, sizes), sources

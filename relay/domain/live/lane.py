@@ -46,47 +46,43 @@ async def _read(view: View, branch: str, body: LanesRequest) -> LaneStates:
     node.share.require(view.me.account_id)
     async with view.read(snapshot=True) as tx:
         ref = await frontier.branch(tx.one, view.repo.id, branch)
-        named = {one.path for one in body.lanes if _sane(one)}
-        known = await frontier.loaded(node, tx, ref, ref.seq, (), Base(), staying=named)
-        by_path = {path: row for path, row in known.rows.items() if row.living}
-        fit, size = _fitting(body.lanes, by_path)
-        there = [(asked, row) for asked in fit if (row := by_path.get(asked.path)) and row.gen == asked.gen]
+        named = {lane.path for lane in body.lanes if _is_sane(lane)}
+        loaded = await frontier.loaded(node, tx, ref, ref.seq, (), Base(), staying=named)
+        by_path = {path: row for path, row in loaded.rows.items() if row.living}
+        fit, size = _select_fitting(body.lanes, by_path)
+        there = [(lane, row) for lane in fit if (row := by_path.get(lane.path)) and row.gen == lane.gen]
         edited = {row.path: row for _, row in there if row.kind == "text" and row.edited}
         desk = await frontier.desk(node, tx, view.repo.id, ref.id, edited.values())
         behind = {
-            (row.gen, asked.epoch)
-            for asked, row in there
-            if asked.epoch is not None and asked.epoch < row.epoch
+            (row.gen, lane.epoch) for lane, row in there if lane.epoch is not None and lane.epoch < row.epoch
         }
-        kept = await epochs.ends(tx, node, view.repo.id, ref.id, behind)
+        older = await epochs.ends(tx, node, view.repo.id, ref.id, behind)
     await view.lease.wait(HELD * size)
-    reading = _Reading(ref.id, list(edited.values()), desk, list(kept.logs.items()))
+    reading = _Reading(ref.id, list(edited.values()), desk, list(older.logs.items()))
     try:
         await node.share.finish(view.me.account_id, reading.go_on)
     finally:
         reading.give_back(node.lanes)
-    states, ends = reading.states, kept.known | reading.ends
+    states, ends = reading.states, older.known | reading.ends
     replica = body.replica or 0
     return LaneStates(
         lanes=[
-            _state(row, states.get(row.path), _since(ends, ref, row, asked.epoch), replica)
-            for asked, row in there
+            _state(row, states.get(row.path), _since(ends, ref, row, lane.epoch), replica)
+            for lane, row in there
         ],
-        missing=[
-            asked.path for asked in fit if (row := by_path.get(asked.path)) is None or row.gen != asked.gen
-        ],
+        missing=[lane.path for lane in fit if (row := by_path.get(lane.path)) is None or row.gen != lane.gen],
         left=len(body.lanes) - len(fit),
     )
 
 
-def _fitting(lanes: list[LaneAsked], by_path: dict[str, LaneRow]) -> tuple[list[LaneAsked], int]:
+def _select_fitting(lanes: list[LaneAsked], by_path: dict[str, LaneRow]) -> tuple[list[LaneAsked], int]:
     """The first of the lanes, at least one, as many as an answer may hold; and the bytes of their texts."""
     held = 0
-    for number, asked in enumerate(lanes):
-        row = by_path.get(asked.path)
+    for number, lane in enumerate(lanes):
+        row = by_path.get(lane.path)
         size = 0
-        if row is not None and row.gen == asked.gen and row.kind == "text":
-            older = 0 if asked.epoch is None else min(max(row.epoch - asked.epoch, 0), EPOCHS_RETAINED)
+        if row is not None and row.gen == lane.gen and row.kind == "text":
+            older = 0 if lane.epoch is None else min(max(row.epoch - lane.epoch, 0), EPOCHS_RETAINED)
             size = row.size * (row.edited + older)
         if number and held + size > ANSWERED:
             return lanes[:number], held
@@ -161,5 +157,5 @@ class _Reading:
             lanes.give_back(frontier.key_of(self.branch_id, row), row.stand, lane, row.size)
 
 
-def _sane(asked: LaneAsked) -> bool:
-    return len(asked.path) <= limits.PATH_BYTES and "\0" not in asked.path and asked.path.isprintable()
+def _is_sane(lane: LaneAsked) -> bool:
+    return len(lane.path) <= limits.PATH_BYTES and "\0" not in lane.path and lane.path.isprintable()

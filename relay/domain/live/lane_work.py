@@ -65,21 +65,21 @@ class Bench:
         self.began.setdefault(key, row.stand)
         steps = self.steps.setdefault(key, [])
         try:
-            made = self._edit(key, row, operations, replica)
+            edited = self._edit(key, row, operations, replica)
         except SvcError as error:
             steps.append((n, error))
             raise
-        steps.append((n, made))
+        steps.append((n, edited))
         self._accepted.setdefault(key, []).extend(operations)
-        return made
+        return edited
 
     def _edit(self, key: LaneKey, row: LaneRow, operations: Sequence[bytes], replica: int) -> Edit:
         lane = self._lane(key)
-        left = self._afford(key, row)
+        work_left = self._count_reading(key, row)
         if row.size + sum(map(len, operations)) > limits.TEXT_FILE:
             lane = lane.copy()  # if the text becomes too long the copy is dropped
         try:
-            self._worked[key] += lane.accept(operations, replica, left, reading=True)
+            self._worked[key] += lane.accept(operations, replica, work_left, reading=True)
         except SvcError:
             if not lane.sound:  # the library failed; the lane may be half changed
                 self.lanes[key] = self._build(key)
@@ -100,13 +100,13 @@ class Bench:
             lane = self.lanes[key] = self._build(key)
         return lane
 
-    def _afford(self, key: LaneKey, row: LaneRow) -> int:
+    def _count_reading(self, key: LaneKey, row: LaneRow) -> int:
         """Count the work of reading the text once more. Returns the work that is left for an edit."""
         self._worked[key] = self._worked.get(key, 0) + row.size // BYTES_PER_STEP
-        left = limits.EDITS_AT_ONCE * limits.UPDATE_WORK - self._worked[key]
-        if left < 0:
+        work_left = limits.EDITS_AT_ONCE * limits.UPDATE_WORK - self._worked[key]
+        if work_left < 0:
             raise TooLarge("these are too many edits of one long text at once; send fewer")
-        return left
+        return work_left
 
     def _build(self, key: LaneKey) -> Lane:
         source = self.sources.get(key)
@@ -128,10 +128,10 @@ class Replay:
         if at >= len(steps) or steps[at][0] != n or (at == 0 and self.bench.began[key] != row.stand):
             raise NotWorkedOut
         self._told[key] = at + 1
-        made = steps[at][1]
-        if isinstance(made, SvcError):
-            raise made
-        return made
+        step = steps[at][1]
+        if isinstance(step, SvcError):
+            raise step
+        return step
 
     def complete(self, key: LaneKey) -> bool:
         """Whether all results for the lane were used, so that it matches its row."""
@@ -151,7 +151,7 @@ def keep(lanes: Lanes, bench: Workbench, rows: Mapping[LaneKey, LaneRow]) -> Non
 
 
 def is_small(lanes: Lanes, branch_id: str, edits: Iterable[tuple[LaneRow, Sequence[bytes]]]) -> bool:
-    """Whether the worst-case work of these edits is small enough for the deciding transaction."""
+    """Whether the worst-case work of these edits is small enough for the transaction that decides on them."""
     steps, seen = 0, set()
     for row, operations in edits:
         key = LaneKey(branch_id, row.gen, row.epoch)

@@ -60,9 +60,9 @@ async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstra
         async with view.read(snapshot=True) as tx:
             ref = await frontier.branch(tx.one, view.repo.id, branch)
             key = await my_key(tx.one, view, body.device_key_id)
-            known = await replicas.mine(tx, view, ref, key, body.replica)
-            replicas.require_clock(known, body.n)
-            return await _frontier(tx, view, ref, key, body.since, known.id)
+            replica_row = await replicas.mine(tx, view, ref, key, body.replica)
+            replicas.require_clock(replica_row, body.n)
+            return await _frontier(tx, view, ref, key, body.since, replica_row.id)
     async with view.write() as tx:
         view.require_whole()
         ref = await frontier.branch(tx.one, view.repo.id, branch)
@@ -85,9 +85,9 @@ async def bootstrap(view: View, branch: str, body: BootstrapRequest) -> Bootstra
 async def _frontier(tx: Tx, view: View, ref: RefRow, key: KeyRow, since: int, replica: int) -> Bootstrap:
     if since:
         changed = await tx.all(rows.SINCE, branch_id=ref.id, since=since)
-        found = [branch_base.row_to_wire(rows.row(one), replica) for one in changed]
+        frontier_rows = [branch_base.row_to_wire(rows.row(row), replica) for row in changed]
     else:
-        found = await branch_base.to_wire(view.node, tx, ref, replica)
+        frontier_rows = await branch_base.to_wire(view.node, tx, ref, replica)
     live_by = await frontier.live_by(tx, ref, key.id)
     return Bootstrap(
         branch_id=ref.id,
@@ -96,7 +96,7 @@ async def _frontier(tx: Tx, view: View, ref: RefRow, key: KeyRow, since: int, re
         sealed_head=ref.head,
         tree_key=b64u(view.repo.tree_key),
         tree_key_id=view.repo.tree_key_id,
-        rows=found,
+        rows=frontier_rows,
         kind=view.repo.kind,
         repo=view.repo.full_name,
         class_=view.repo.class_,
@@ -121,28 +121,30 @@ async def accept(view: View, branch: str, batch: UpdateBatch) -> UpdateAnswers:
     ref = await frontier.branch(view.node.db.lookup, view.repo.id, branch)
     key = await my_key(view.node.db.lookup, view, batch.device_key_id)
     async with view.read() as tx:
-        texts = await _texts(tx, view, batch)
+        texts = await _find_texts(tx, view, batch)
     if len(batch.updates) <= VERIFIED_AT_ONCE:
-        operations = _verified(view.repo.id, ref.id, batch, signatures, key.ed25519)
+        operations = _verify_updates(view.repo.id, ref.id, batch, signatures, key.ed25519)
     else:
-        operations = await asyncio.to_thread(_verified, view.repo.id, ref.id, batch, signatures, key.ed25519)
-    asked = list(zip(batch.updates, operations, strict=True))
+        operations = await asyncio.to_thread(
+            _verify_updates, view.repo.id, ref.id, batch, signatures, key.ed25519
+        )
+    requested = list(zip(batch.updates, operations, strict=True))
     async with view.node.lanes.turn(ref.id):
-        return await _landed(view, ref, batch, asked, texts)
+        return await _land_batch(view, ref, batch, requested, texts)
 
 
-async def _landed(
-    view: View, ref: RefRow, batch: UpdateBatch, asked: list[Asked], texts: frozenset[bytes]
+async def _land_batch(
+    view: View, ref: RefRow, batch: UpdateBatch, requested: list[Asked], texts: frozenset[bytes]
 ) -> UpdateAnswers:
     """Decide on the batch and write its changes. Long computations run before, outside of the transaction,
     and count if the lanes are unchanged since."""
     view.node.share.require(view.me.account_id)
-    known: _Known | None = None
+    computed: _Known | None = None
     began = Base()
     for _ in range(ATTEMPTS):
         try:
             async with view.write() as tx:
-                done, answers = await _take(tx, view, ref, batch, asked, texts, known, began)
+                done, answers = await _take(tx, view, ref, batch, requested, texts, computed, began)
                 keep = partial(lane_work.keep, view.node.lanes, done.bench, _rows_by_lane(done.frontier))
                 tx.after_commit(keep)
         except Lacking as lacking:
@@ -150,7 +152,7 @@ async def _landed(
                 await branch_base.look_up(view.node, tx, ref, lacking, began)
             continue
         except _Costly as costly:
-            known = await _worked_out(view, costly.work, asked)
+            computed = await _compute(view, costly.work, requested)
             continue
         return answers
     raise Unavailable("this branch is changing too fast; try again")
@@ -161,9 +163,9 @@ async def _take(
     view: View,
     ref: RefRow,
     batch: UpdateBatch,
-    asked: list[Asked],
+    requested: list[Asked],
     texts: frozenset[bytes],
-    known: _Known | None,
+    computed: _Known | None,
     began: Base,
 ) -> tuple[Batch, UpdateAnswers]:
     seq = await frontier.lock(tx, ref.id)
@@ -172,13 +174,13 @@ async def _take(
     replica = await replicas.mine(tx, view, ref, key, batch.replica)
     numbers = [update.n for update in batch.updates]
     stored = await tx.all(replica_rows.ANSWERS, replica_id=replica.id, numbers=numbers)
-    named = _named(batch)
+    named = _collect_named(batch)
     edited = {u.path for u in batch.updates if u.kind == "edit_text" and "\0" not in u.path}
     others = {u.path for u in batch.updates if u.kind != "edit_text" and "\0" not in u.path}
     if _may_raise_cap(view, batch):
         edited.add(MANIFEST)
     before = await frontier.load(tx, ref, seq, others, edited, began)
-    large = _named(batch, above=limits.BLOB_FILE)
+    large = _collect_named(batch, above=limits.BLOB_FILE)
     if large:
         await chunked.touch(tx, view.repo.id, large)
     work = Batch(
@@ -194,16 +196,16 @@ async def _take(
         manifests=await _manifests(tx, view, before, batch),
         highest=replica.highest,
     )
-    done = await _decide(tx, view, work, asked, known)
+    done = await _decide(tx, view, work, requested, computed)
     await frontier.save(tx, before, done.frontier, view.me.account_id, key.id)
     await _remember(tx, replica, done)
-    await live_updates.keep(tx, view, ref.id, key.id, replica.id, seq, asked, done.done)
+    await live_updates.keep(tx, view, ref.id, key.id, replica.id, seq, requested, done.done)
     after = done.frontier
     checkpoint = await checkpoints.turn(tx, ref.id, after.seq, batch.turn_id)
     if after.seq != seq:
         await checkpoints.when_idle(tx, view.node, ref.id)
         turn = batch.turn_id or view.turn
-        sent = frames.signed(batch, asked, done.done, seq, key, view.me.handle, turn)
+        sent = frames.signed(batch, requested, done.done, seq, key, view.me.handle, turn)
         author = Author(view.me.account_id, key.id, turn)
         await frames.announce(tx, view, ref, seq, after, sent, author, replica.id)
     return done, UpdateAnswers(seq=after.seq, answers=done.done, checkpoint=checkpoint)
@@ -225,43 +227,43 @@ class _Costly(Exception):
         self.work = work
 
 
-async def _decide(tx: Tx, view: View, work: Batch, asked: list[Asked], known: _Known | None) -> Batch:
-    """Apply the rules with the known or small computations on lanes. The same input gives the same
-    answers."""
-    if known is not None and known.given == work:
-        return known.taken
-    if known is not None:
-        decided = _begun(work, Replay(known.bench))
+async def _decide(tx: Tx, view: View, work: Batch, requested: list[Asked], computed: _Known | None) -> Batch:
+    """Apply the rules with edits that were computed before, or that are small enough to compute now. The same
+    input gives the same answers."""
+    if computed is not None and computed.given == work:
+        return computed.taken
+    if computed is not None:
+        decided = _begin(work, Replay(computed.bench))
         try:
-            decided.run(asked)
+            decided.run(requested)
         except NotWorkedOut:
             raise _Costly(work) from None
         return decided
-    edits = _edits(work, asked)
+    edits = _edits(work, requested)
     if not lane_work.is_small(view.node.lanes, work.frontier.branch_id, edits):
         raise _Costly(work)
-    decided = _begun(work, await _bench(tx, view, work, edits))
+    decided = _begin(work, await _make_bench(tx, view, work, edits))
     began = time.perf_counter()
-    decided.run(asked)
+    decided.run(requested)
     view.node.share.spent(view.me.account_id, time.perf_counter() - began)
     return decided
 
 
-async def _worked_out(view: View, work: Batch, asked: list[Asked]) -> _Known:
+async def _compute(view: View, work: Batch, requested: list[Asked]) -> _Known:
     """Compute the edits of the batch on the lanes as `work` knows them, outside of transactions, in slices.
     Raises RateLimited when the account's budget does not suffice."""
     async with view.read(snapshot=True) as tx:
-        bench = await _bench(tx, view, work, _edits(work, asked))
-    trial = _begun(work, bench)
-    await view.node.share.finish(view.me.account_id, partial(trial.run, asked))
+        bench = await _make_bench(tx, view, work, _edits(work, requested))
+    trial = _begin(work, bench)
+    await view.node.share.finish(view.me.account_id, partial(trial.run, requested))
     return _Known(work, trial, bench)
 
 
-def _edits(work: Batch, asked: list[Asked]) -> list[tuple[LaneRow, list[bytes]]]:
-    """The rows that edits of the batch change, as of before the batch, with the operations."""
+def _edits(work: Batch, requested: list[Asked]) -> list[tuple[LaneRow, list[bytes]]]:
+    """The rows that edits of the batch change, as they were before the batch, with the operations."""
     return [
         (row, operations)
-        for update, operations in asked
+        for update, operations in requested
         if update.kind == "edit_text"
         and (row := work.frontier.living(update.path))
         and row.kind == "text"
@@ -269,7 +271,7 @@ def _edits(work: Batch, asked: list[Asked]) -> list[tuple[LaneRow, list[bytes]]]
     ]
 
 
-async def _bench(tx: Tx, view: View, work: Batch, edits: list[tuple[LaneRow, list[bytes]]]) -> Bench:
+async def _make_bench(tx: Tx, view: View, work: Batch, edits: list[tuple[LaneRow, list[bytes]]]) -> Bench:
     rows = {row.path: row for row, _ in edits}
     branch_id = work.frontier.branch_id
     desk = await frontier.desk(view.node, tx, view.repo.id, branch_id, rows.values())
@@ -288,17 +290,17 @@ async def _manifests(tx: Tx, view: View, before: Frontier, batch: UpdateBatch) -
     named = {
         bytes.fromhex(u.blake3 or "") for u in batch.updates if u.path == MANIFEST and u.kind == "create_text"
     }
-    found: dict[bytes, bytes] = {}
+    manifests: dict[bytes, bytes] = {}
     row = before.living(MANIFEST)
     if row is not None and row.kind == "text" and row.size <= limits.MANIFEST_BYTES:
         if row.edited:
             sources = await frontier.sources(view.node, tx, view.repo.id, before.branch_id, [row])
-            found[row.digest] = await view.node.lanes.run(_text, sources)
+            manifests[row.digest] = await view.node.lanes.run(_build_text, sources)
         else:
             named.add(row.digest)
     sizes = await content.held(tx, view.repo.id, named)
     small = [digest for digest, size in sizes.items() if size <= limits.MANIFEST_BYTES]
-    return found | dict(await content.read(view.node, tx, view.repo.id, small))
+    return manifests | dict(await content.read(view.node, tx, view.repo.id, small))
 
 
 def _may_raise_cap(view: View, batch: UpdateBatch) -> bool:
@@ -306,13 +308,13 @@ def _may_raise_cap(view: View, batch: UpdateBatch) -> bool:
     return view.repo.kind == "app" and any((u.size or 0) > limits.BLOB_FILE for u in batch.updates)
 
 
-def _text(sources: dict[LaneKey, Source]) -> bytes:
+def _build_text(sources: dict[LaneKey, Source]) -> bytes:
     """The text of the only lane, computed on the lanes' thread."""
     ((key, source),) = sources.items()
     return source.build(key).text()
 
 
-def _begun(work: Batch, bench: Workbench) -> Batch:
+def _begin(work: Batch, bench: Workbench) -> Batch:
     """A copy of `work` for applying the updates."""
     copy, manifests = work.frontier.copy(), dict(work.manifests)
     return dataclasses.replace(work, frontier=copy, bench=bench, manifests=manifests, fresh={}, done=[])
@@ -347,32 +349,32 @@ def _check_shape(batch: UpdateBatch) -> list[bytes]:
     return [updates.check(update) for update in batch.updates]
 
 
-def _verified(
+def _verify_updates(
     repo_id: str, branch_id: str, batch: UpdateBatch, signatures: list[bytes], public: bytes
 ) -> list[list[bytes]]:
     """The operations of the updates, decoded; SignatureInvalid unless the key signed every update."""
-    found: list[list[bytes]] = []
+    decoded: list[list[bytes]] = []
     for update, signature in zip(batch.updates, signatures, strict=True):
         ops = updates.decoded_ops(update)
         raw = updates.signing_bytes(repo_id, branch_id, batch.replica, batch.device_key_id, update, ops)
         if not verify(public, raw, signature):
             raise SignatureInvalid(
                 f"update {update.n} is not signed by this device key",
-                pointer=f"/updates/{len(found)}/signature",
+                pointer=f"/updates/{len(decoded)}/signature",
             )
-        found.append(ops)
-    return found
+        decoded.append(ops)
+    return decoded
 
 
-async def _texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes]:
+async def _find_texts(tx: Tx, view: View, batch: UpdateBatch) -> frozenset[bytes]:
     """Which blobs named by `create_text` are text."""
     named = {bytes.fromhex(u.blake3 or "") for u in batch.updates if u.kind == "create_text"}
-    known = view.node.lanes.texts.among(named)
-    sizes = await content.held(tx, view.repo.id, named - known)
+    cached = view.node.lanes.texts.among(named)
+    sizes = await content.held(tx, view.repo.id, named - cached)
     fits = {digest: size for digest, size in sizes.items() if size <= limits.TEXT_FILE}
-    found = await content.texts(view.node, tx, view.repo.id, fits)
-    view.node.lanes.texts.add(found)
-    return frozenset(found | known)
+    text_digests = await content.texts(view.node, tx, view.repo.id, fits)
+    view.node.lanes.texts.add(text_digests)
+    return frozenset(text_digests | cached)
 
 
 def stored_answer(raw: bytes) -> UpdateAnswer:
@@ -380,7 +382,7 @@ def stored_answer(raw: bytes) -> UpdateAnswer:
     return UpdateAnswer(*_ANSWER.decode(raw))
 
 
-def _named(batch: UpdateBatch, above: int = -1) -> set[bytes]:
+def _collect_named(batch: UpdateBatch, above: int = -1) -> set[bytes]:
     """Digests that updates name for files of more than `above` bytes."""
     return {bytes.fromhex(u.blake3) for u in batch.updates if u.blake3 and (u.size or 0) > above}
 

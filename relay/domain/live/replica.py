@@ -25,8 +25,8 @@ def check_id(replica_id: int) -> None:
 async def mine(tx: Tx, view: View, ref: RefRow, key: KeyRow, replica_id: int) -> ReplicaRow:
     """The caller's replica of this branch. Raises Forbidden."""
     check_id(replica_id)
-    found = await tx.one(rows.ONE, replica_id=replica_id)
-    replica = rows.row(found) if found else None
+    row = await tx.one(rows.ONE, replica_id=replica_id)
+    replica = rows.row(row) if row else None
     if replica is None or (replica.branch_id, replica.account_id, replica.device_key_id) != (
         ref.id,
         view.me.account_id,

@@ -33,15 +33,15 @@ def file_cap(manifest: bytes | None, kind: str) -> int:
     """The cap of a repository of this kind with this manifest (or None); an invalid manifest counts as
     none."""
     try:
-        found = RepoManifest() if manifest is None else parse(manifest)
+        parsed = RepoManifest() if manifest is None else parse(manifest)
     except SvcError:
-        found = RepoManifest()
-    return found.file_cap(kind)
+        parsed = RepoManifest()
+    return parsed.file_cap(kind)
 
 
 def over_cap(path: str, size: int, cap: int, kind: str) -> str:
-    """The error for a file that is too large for trees of this kind of repository, with what would allow
-    it."""
+    """The error message for a file that is too large for this kind of repository, with the remedy if there is
+    one."""
     remedy = f"; {RAISED}" if kind == "app" and size <= limits.APP_FILE_CLAMP else ""
     return f"{path} has {size} bytes; this repository takes files of {limits.in_words(cap)} at most{remedy}"
 
@@ -133,7 +133,7 @@ class Frontier:
                 second_seq=moved(row.second_seq),
             )
         log = {
-            key: [one._replace(seq=moved(one.seq)) for one in operations]
+            key: [operation._replace(seq=moved(operation.seq)) for operation in operations]
             for key, operations in self.log.items()
         }
         return replace(self, seq=self.seq + by, rows=rows, log=log)
@@ -213,19 +213,19 @@ class Batch:
         """The stored answer, or a new decision; refusals are stored too."""
         if update.n <= self.settled:
             return UpdateAnswer(n=update.n, result="settled")
-        known = self.fresh.get(update.n) or self.answers.get(update.n)
-        if known is not None:
-            return known
+        earlier = self.fresh.get(update.n) or self.answers.get(update.n)
+        if earlier is not None:
+            return earlier
         self.settled = max(self.settled, update.settled)
         try:
-            found = self._decide(update, operations)
+            decision = self._decide(update, operations)
         except Refusal as no:
-            found = UpdateAnswer(n=update.n, result=no.result, code=no.code, detail=no.detail)  # type: ignore[arg-type]
+            decision = UpdateAnswer(n=update.n, result=no.result, code=no.code, detail=no.detail)  # type: ignore[arg-type]
         except SvcError as error:
-            found = UpdateAnswer(n=update.n, result="refused", code=error.code, detail=error.detail)
-        self.fresh[update.n] = found
+            decision = UpdateAnswer(n=update.n, result="refused", code=error.code, detail=error.detail)
+        self.fresh[update.n] = decision
         self.highest = max(self.highest, update.n)
-        return found
+        return decision
 
     def _decide(self, update: LiveUpdate, operations: list[bytes]) -> UpdateAnswer:
         paths.check(update.path)
@@ -249,11 +249,11 @@ class Batch:
         if self.frontier.collides(key, update.path):  # once in a million branches: start a new lane
             self.frontier.create(row.path, row.kind, row.digest, row.size, 0)
             raise Refusal("stale")
-        made = self.bench.edit(key, row, update.n, operations, self.replica)
-        now = self.frontier.edit(key, row, made.digest, made.size, operations, self.replica)
-        if made.text is not None:
-            self.manifests[now.digest] = made.text
-        return _ok(update.n, now, made.vector)
+        edited = self.bench.edit(key, row, update.n, operations, self.replica)
+        now = self.frontier.edit(key, row, edited.digest, edited.size, operations, self.replica)
+        if edited.text is not None:
+            self.manifests[now.digest] = edited.text
+        return _ok(update.n, now, edited.vector)
 
     def _delete(self, update: LiveUpdate) -> UpdateAnswer:
         row = self.frontier.living(update.path)

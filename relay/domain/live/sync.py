@@ -64,9 +64,9 @@ Receive = Callable[[], Awaitable[str | bytes | None]]
 
 async def poll(caller: Caller, body: PollRequest) -> PollAnswer:
     """Events of the repositories the caller may see."""
-    asked, most = [one for one in body.repos if _may_be_one(one)], _most(caller)
-    heard = await caller.node.hub.heard_by(_account(caller), asked)
-    levels = {one: min(audience, most, key=LEVEL.__getitem__) for one, audience in heard.items()}
+    repo_ids, most = [repo_id for repo_id in body.repos if _is_possible_id(repo_id)], _most(caller)
+    heard = await caller.node.hub.heard_by(_account(caller), repo_ids)
+    levels = {repo_id: min(audience, most, key=LEVEL.__getitem__) for repo_id, audience in heard.items()}
     events, after, more, lost = await caller.node.hub.poll(levels, body.since)
     hidden = [repo_id for repo_id in body.repos if repo_id not in levels]
     return PollAnswer(events=events, next=after, more=more, hidden=hidden, resync=lost)
@@ -76,16 +76,16 @@ async def wait(caller: Caller, body: PollRequest, door: Door) -> PollAnswer:
     """As `poll`, with frames of the requested branches: as soon as there are messages, or after `body.wait`
     seconds."""
     until = monotonic() + body.wait
-    with _joined(caller) as peer:
-        found: list[bytes] = []
-        for one in body.channels:
+    with _join(caller) as peer:
+        messages: list[bytes] = []
+        for opening in body.channels:
             await _pause(caller)
-            found += await _opened(one, peer, door)
-        frames = [_frame(text) for text in found]
-        calm = all(isinstance(one, Opened | People) for one in frames) and (
+            messages += await _open(opening, peer, door)
+        frames = [_frame(text) for text in messages]
+        calm = all(isinstance(frame, Opened | People) for frame in frames) and (
             body.since is not None or not body.repos
         )
-        await caller.node.hub.rouse(peer, [one for one in body.repos if _may_be_one(one)])
+        await caller.node.hub.rouse(peer, [repo_id for repo_id in body.repos if _is_possible_id(repo_id)])
         first = await poll(caller, body)
         answer = first
         while calm and not (answer.events or answer.resync or answer.hidden != first.hidden):
@@ -125,7 +125,7 @@ class Conversation:
 
     async def run(self) -> None:
         """Serve until the client disconnects, makes an error, or its session ends; then send the reason."""
-        with _joined(self._caller) as peer:
+        with _join(self._caller) as peer:
             peer.at_once = lambda texts: not self._turn.locked() and self._at_once(texts)
             tasks = [asyncio.create_task(self._hear(peer)), asyncio.create_task(self._tell(peer))]
             try:
@@ -159,7 +159,7 @@ class Conversation:
             case Open():
                 await _pause(self._caller)
                 async with self._turn:
-                    await self._send(await _opened(body, peer, self._door))
+                    await self._send(await _open(body, peer, self._door))
             case Close():
                 if body.channel in peer.channels:
                     self._hub.channels.end(peer.channels[body.channel])
@@ -174,7 +174,7 @@ class Conversation:
         if len(peer.cursors) >= SUBSCRIPTIONS and body.repo_id not in peer.cursors:
             raise Invalid(f"one socket listens to at most {SUBSCRIPTIONS} repositories")
         await _pause(self._caller)
-        if not _may_be_one(body.repo_id):
+        if not _is_possible_id(body.repo_id):
             await self._send([_encode(Hidden(repo_id=body.repo_id))])
             return
         async with self._turn:
@@ -190,7 +190,7 @@ class Conversation:
 
 
 @contextlib.contextmanager
-def _joined(caller: Caller) -> Iterator[Peer]:
+def _join(caller: Caller) -> Iterator[Peer]:
     who, hub = caller.principal, caller.node.hub
     peer = hub.join(
         who.session_id if who else None,
@@ -204,8 +204,8 @@ def _joined(caller: Caller) -> Iterator[Peer]:
         hub.leave(peer)
 
 
-async def _opened(body: Open, peer: Peer, door: Door) -> list[bytes]:
-    if not _may_be_one(body.repo_id):
+async def _open(body: Open, peer: Peer, door: Door) -> list[bytes]:
+    if not _is_possible_id(body.repo_id):
         return [channel.refused(body.channel, NotFound())]
     return await channel.open_channel(door, peer, body)
 
@@ -229,7 +229,7 @@ def _read(frame: str | bytes) -> Asked:
     return body
 
 
-def _may_be_one(repo_id: str) -> bool:
+def _is_possible_id(repo_id: str) -> bool:
     """Whether the text can be a repository id."""
     return len(repo_id) <= REPO_ID_CHARS and repo_id.isascii() and repo_id.isalnum()
 

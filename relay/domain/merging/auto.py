@@ -70,7 +70,7 @@ def register(node: Node) -> None:
         await land_all(node, data["repo_id"])
 
     async def follow(tx: Tx, events: Sequence[Logged]) -> None:
-        for repo_id in await _concerned(tx, events):
+        for repo_id in await _find_concerned(tx, events):
             await node.jobs.add(tx, JOB, {"repo_id": repo_id})
 
     node.jobs.register(JOB, act, Pace(slots=2, deadline=120 * SECOND))
@@ -87,8 +87,8 @@ async def enable(view: View, number: str, body: MergeFinalizeRequest) -> Proposa
     async with view.write() as tx:
         row = await states.find(tx, view, number)
         of = {"of_repo": view.repo.id, "of_number": row.number}
-        found = await tx.one(rows.ONE, **of)
-        if found is not None and rows.row(found).prepare_id == body.prepare_id:
+        waiting_row = await tx.one(rows.ONE, **of)
+        if waiting_row is not None and rows.row(waiting_row).prepare_id == body.prepare_id:
             return await merge.to_wire(tx, view, number)
         about, prepared = await merge.prepared_for(tx, view, body.prepare_id, "merge", row.number)
         mergeable.require_open(row)
@@ -132,102 +132,103 @@ async def disable(view: View, number: str) -> Proposal:
 
 
 async def land_all(node: Node, repo_id: str) -> None:
-    """Land what can land, and drop what never can. Raises Unavailable or RateLimited: try again later."""
+    """Land each waiting merge that can land, and drop each that never can. Raises Unavailable or RateLimited:
+    try again later."""
     async with node.db.read() as tx:
         numbers = [row[0] for row in await tx.all(rows.OF_REPO, of_repo=repo_id)]
     for number in numbers:
-        await _try(node, repo_id, number)
+        await _try_landing(node, repo_id, number)
 
 
-async def _try(node: Node, repo_id: str, number: int) -> None:
+async def _try_landing(node: Node, repo_id: str, number: int) -> None:
     of = {"of_repo": repo_id, "of_number": number}
     async with node.db.read() as tx:
-        found = await tx.one(rows.ONE, **of)
-    if found is None:
+        row = await tx.one(rows.ONE, **of)
+    if row is None:
         return
-    kept = rows.row(found)
+    waiting = rows.row(row)
     try:
-        view = await _view(node, repo_id, kept)
-        await landing.carry_out(view, partial(_landed, view, kept))
+        view = await _view(node, repo_id, waiting)
+        await landing.carry_out(view, partial(_land, view, waiting))
     except (Unavailable, RateLimited):
         raise
     except SvcError as refusal:
-        if _waits(refusal):
+        if _is_waiting(refusal):
             return
         async with node.db.write(repo_name(repo_id)) as tx:
             now = await tx.one(rows.ONE, **of)
-            if now is not None and rows.row(now).prepare_id == kept.prepare_id:
+            if now is not None and rows.row(now).prepare_id == waiting.prepare_id:
                 await auto.drop(tx, node.hub, repo_id, number, refusal.code)
 
 
-async def _landed(view: View, kept: AutoRow, worked: landing.Worked | None) -> None:
-    """Land it, unless it was turned off, or another one took its place."""
+async def _land(view: View, waiting: AutoRow, worked: landing.Worked | None) -> None:
+    """Land the waiting merge, unless it was turned off or replaced."""
     async with view.write() as tx:
-        found = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=kept.number)
-        if found is None or rows.row(found).prepare_id != kept.prepare_id:
+        row = await tx.one(rows.ONE, of_repo=view.repo.id, of_number=waiting.number)
+        if row is None or rows.row(row).prepare_id != waiting.prepare_id:
             return
-        prepared = await seal.prepared_for("auto", tx, kept.prepare_id)
+        prepared = await seal.prepared_for("auto", tx, waiting.prepare_id)
         if prepared.expires_at <= now_ms():  # whatever else it waits for
             raise PrepareExpired("the time of this signed merge is over; merge it again")
         purpose = {"new_purpose": "merge", "new_expires_at": prepared.expires_at}
-        await tx.run(seals.REPURPOSE, prepare_id=kept.prepare_id, **purpose)
-        await tx.run(rows.DROP, of_repo=view.repo.id, of_number=kept.number)
-        await merge.merge_in(tx, view, str(kept.number), _BODY.decode(kept.body), worked)
+        await tx.run(seals.REPURPOSE, prepare_id=waiting.prepare_id, **purpose)
+        await tx.run(rows.DROP, of_repo=view.repo.id, of_number=waiting.number)
+        await merge.merge_in(tx, view, str(waiting.number), _BODY.decode(waiting.body), worked)
         kept_until = {"new_purpose": "merge", "new_expires_at": now_ms() + seal.KEEP_PREPARED}
-        await tx.run(seals.REPURPOSE, prepare_id=kept.prepare_id, **kept_until)
+        await tx.run(seals.REPURPOSE, prepare_id=waiting.prepare_id, **kept_until)
 
 
 @dataclass(slots=True)
 class _Signer(View):
-    """Who signed, with the rights of now. The device key stands for them: the session of then may have
-    expired, but the signature is the key's."""
+    """The view of whoever signed, with their current rights. Their device key identifies them: the session in
+    which they signed may have expired, but the signature is the key's."""
 
     key_id: str = ""
 
     async def recheck(self, tx: Tx, repo_id: str = "") -> Row:
         """The repository's row as the signer sees it in this transaction; nulls if it is hidden or missing.
         Raises Unauthorized if the key was revoked or its account disabled."""
-        found = await tx.one(
+        row = await tx.one(
             gate.LIVE_BY_KEY, repo_id=repo_id, credential=self.key_id, account=self.me.account_id
         )
-        if found is None:
+        if row is None:
             raise Unauthorized("the key that signed the merge was revoked", reason="ended")
-        return found
+        return row
 
 
-async def _view(node: Node, repo_id: str, kept: AutoRow) -> View:
+async def _view(node: Node, repo_id: str, waiting: AutoRow) -> View:
     """The repository as the signer sees it now. Raises Unauthorized, NotFound, Forbidden,
     RepositoryArchived."""
     view = _Signer(
-        key_id=_BODY.decode(kept.body).device_key_id,
+        key_id=_BODY.decode(waiting.body).device_key_id,
         node=node,
-        principal=_PRINCIPAL.decode(kept.principal),
+        principal=_PRINCIPAL.decode(waiting.principal),
         address="",
         operation=OPERATIONS["proposal.auto_merge"],
     )
     async with node.db.read() as tx:
-        found = await view.recheck(tx, repo_id)
-    if found[0] is None:
+        row = await view.recheck(tx, repo_id)
+    if row[0] is None:
         raise NotFound
-    view.repo, view.role = repos.row(found), view.role_of(found)
+    view.repo, view.role = repos.row(row), view.role_of(row)
     view.require_allowed()
     return view
 
 
-def _waits(refusal: SvcError) -> bool:
-    """Whether what blocks the merge may change by itself."""
+def _is_waiting(refusal: SvcError) -> bool:
+    """Whether the obstacle to the merge may go away by itself."""
     if isinstance(refusal, Draft):
         return True
     return isinstance(refusal, NotMergeable) and refusal.extra.get("blocked_by") != ["closed"]
 
 
-async def _concerned(tx: Tx, events: Sequence[Logged]) -> list[str]:
+async def _find_concerned(tx: Tx, events: Sequence[Logged]) -> list[str]:
     """The repositories of these events, and of accounts named by them, in which a merge waits."""
-    repo_ids = sorted({one.repo_id for one in events if one.repo_id is not None})
-    accounts = sorted({one.account_id for one in events if one.account_id is not None})
-    found = set()
+    repo_ids = sorted({event.repo_id for event in events if event.repo_id is not None})
+    accounts = sorted({event.account_id for event in events if event.account_id is not None})
+    concerned = set()
     if repo_ids:
-        found |= {row[0] for row in await tx.all(rows.OF_REPOS, repos=repo_ids)}
+        concerned |= {row[0] for row in await tx.all(rows.OF_REPOS, repos=repo_ids)}
     if accounts:
-        found |= {row[0] for row in await tx.all(rows.OF_ACCOUNTS, accounts=accounts)}
-    return sorted(found)
+        concerned |= {row[0] for row in await tx.all(rows.OF_ACCOUNTS, accounts=accounts)}
+    return sorted(concerned)

@@ -52,7 +52,7 @@ async def merge(view: View, number: str, body: MergeFinalizeRequest) -> Proposal
     Repeatable. Raises BaseMoved, HeadMoved, Draft, NotMergeable, PrepareExpired.
     """
     seal.require_prepare_id(body.prepare_id)
-    return await landing.carry_out(view, partial(_merged, view, number, body))
+    return await landing.carry_out(view, partial(_land_merge, view, number, body))
 
 
 async def update(view: View, number: str, body: UpdateFinalizeRequest) -> Proposal:
@@ -61,7 +61,7 @@ async def update(view: View, number: str, body: UpdateFinalizeRequest) -> Propos
     Repeatable. Raises BaseMoved, HeadMoved, NotMergeable, PrepareExpired.
     """
     seal.require_prepare_id(body.prepare_id)
-    return await landing.carry_out(view, partial(_updated, view, number, body))
+    return await landing.carry_out(view, partial(_land_update, view, number, body))
 
 
 async def guarded(view: View, body: MergeRequest) -> shapes.Seal:
@@ -71,10 +71,10 @@ async def guarded(view: View, body: MergeRequest) -> shapes.Seal:
     so.
     """
     seal.require_prepare_id(body.preview_id)
-    return await landing.carry_out(view, partial(_guarded, view, body))
+    return await landing.carry_out(view, partial(_land_guarded, view, body))
 
 
-async def _merged(
+async def _land_merge(
     view: View, number: str, body: MergeFinalizeRequest, worked: landing.Worked | None
 ) -> Proposal:
     async with view.write() as tx:
@@ -86,7 +86,7 @@ async def merge_in(
 ) -> Proposal:
     """The merge, in the caller's transaction."""
     row = await states.find(tx, view, number)
-    if await _landed(tx, view, body.prepare_id, body.device_key_id, "merge", row.number) is not None:
+    if await _find_landed(tx, view, body.prepare_id, body.device_key_id, "merge", row.number) is not None:
         return await to_wire(tx, view, number)
     about, prepared = await prepared_for(tx, view, body.prepare_id, "merge", row.number)
     await mergeable.require_mergeable(tx, view, row)
@@ -94,19 +94,22 @@ async def merge_in(
     mergeable.require_base(row, base, prepared.branch_id)
     mergeable.require_heads(row, base, head, prepared.expected_head, about.theirs)
     key, drafts = await signed(tx, view, base, body.prepare_id, body.device_key_id, body.signatures)
-    await _land(tx, view, base, drafts, body.signatures, key, prepared, worked)
+    await _land_drafts(tx, view, base, drafts, body.signatures, key, prepared, worked)
     await _settle(tx, view, row, about, head, drafts[-1].id)
     if body.delete_branch and row.head_repo_id is None:
         await branch_service.drop_if_sealed(tx, view, head)
     return await to_wire(tx, view, number)
 
 
-async def _updated(
+async def _land_update(
     view: View, number: str, body: UpdateFinalizeRequest, worked: landing.Worked | None
 ) -> Proposal:
     async with view.write() as tx:
         row = await states.find(tx, view, number)
-        if await _landed(tx, view, body.prepare_id, body.device_key_id, "update", row.number) is not None:
+        if (
+            await _find_landed(tx, view, body.prepare_id, body.device_key_id, "update", row.number)
+            is not None
+        ):
             return await to_wire(tx, view, number)
         about, prepared = await prepared_for(tx, view, body.prepare_id, "update", row.number)
         mergeable.require_open(row)
@@ -114,20 +117,20 @@ async def _updated(
         await protection.check(tx, view, head.name, "write")
         mergeable.require_heads(row, base, head, about.theirs, prepared.expected_head)
         key, drafts = await signed(tx, view, head, body.prepare_id, body.device_key_id, body.signatures)
-        await _land(tx, view, head, drafts, body.signatures, key, prepared, worked)
+        await _land_drafts(tx, view, head, drafts, body.signatures, key, prepared, worked)
         return await to_wire(tx, view, number)
 
 
-async def _guarded(view: View, body: MergeRequest, worked: landing.Worked | None) -> shapes.Seal:
+async def _land_guarded(view: View, body: MergeRequest, worked: landing.Worked | None) -> shapes.Seal:
     async with view.write() as tx:
-        known = await _landed(tx, view, body.preview_id, body.device_key_id, "preview", 0)
-        if known is not None:
-            return known
+        earlier = await _find_landed(tx, view, body.preview_id, body.device_key_id, "preview", 0)
+        if earlier is not None:
+            return earlier
         about, prepared = await prepared_for(tx, view, body.preview_id, "preview", 0)
-        found = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
-        if found is None:
+        base_row = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=prepared.branch_id)
+        if base_row is None:
             raise NotFound
-        base = refs.row(found)
+        base = refs.row(base_row)
         if base.head != prepared.expected_head:
             raise BaseMoved(f"{base.name} moved since the preview; preview the merge again", base=base.head)
         matching = await mergeable.proposals_of(tx, view, base, about.theirs)
@@ -139,32 +142,31 @@ async def _guarded(view: View, body: MergeRequest, worked: landing.Worked | None
             await mergeable.require_mergeable(tx, view, row)
         signatures = [body.signature]
         key, drafts = await signed(tx, view, base, body.preview_id, body.device_key_id, signatures)
-        await _land(tx, view, base, drafts, signatures, key, prepared, worked)
+        await _land_drafts(tx, view, base, drafts, signatures, key, prepared, worked)
         for row in matching:
             _, head = await mergeable.branches_of(tx, view, row)
             await _settle(tx, view, row, about, head, drafts[-1].id)
-        (made,) = await seal.find(tx, view.repo.id, [drafts[-1].id])
-        return seal_to_wire(made)
+        (seal_row,) = await seal.find(tx, view.repo.id, [drafts[-1].id])
+        return seal_to_wire(seal_row)
 
 
-async def _landed(
+async def _find_landed(
     tx: Tx, view: View, prepare_id: str, device_key_id: str, act: Act, number: int
 ) -> shapes.Seal | None:
     """The seal, if this was finalized before by the same caller."""
-    known = await seal.find(tx, view.repo.id, [prepare_id])
-    if not known:
+    seal_rows = await seal.find(tx, view.repo.id, [prepare_id])
+    if not seal_rows:
         return None
-    await seal.require_landed_by("merge", tx, known[0])
-    seal.require_same(view, known[0], device_key_id)
+    await seal.require_landed_by("merge", tx, seal_rows[0])
+    seal.require_same(view, seal_rows[0], device_key_id)
     await prepared_for(tx, view, prepare_id, act, number)
-    return seal_to_wire(known[0])
+    return seal_to_wire(seal_rows[0])
 
 
 async def prepared_for(
     tx: Tx, view: View, prepare_id: str, act: Act, number: int
 ) -> tuple[About, PrepareRow]:
-    """What was prepared for this act on this proposal. What was prepared for another is as unknown as what
-    nobody prepared."""
+    """The merge that the caller prepared for this act on this proposal. Raises NotFound for any other."""
     prepared = await seal.prepared_for("merge", tx, prepare_id)
     about = About.read(prepared.subject)
     if (about.act, about.number) != (act, number) or prepared.account_id != view.me.account_id:
@@ -182,13 +184,13 @@ async def signed(
     if len(drafts) != len(signatures):
         raise Invalid(f"{len(drafts)} seals were prepared, {len(signatures)} signatures came")
     require_same_capability(view, drafts[0])
-    for made, signature in zip(drafts, signatures, strict=True):
-        trees.require_parents(view, made.parents)
-        seals.verify(made.payload, unb64u(signature, 64), key.ed25519)
+    for draft, signature in zip(drafts, signatures, strict=True):
+        trees.require_parents(view, draft.parents)
+        seals.verify(draft.payload, unb64u(signature, 64), key.ed25519)
     return key, drafts
 
 
-async def _land(
+async def _land_drafts(
     tx: Tx,
     view: View,
     onto: RefRow,
@@ -201,8 +203,8 @@ async def _land(
     """Record the seals, move the branch once, and carry its live edits over."""
     await frontier.lock(tx, onto.id)
     last = drafts[-1]
-    above = {parent for made in drafts for parent in made.parents}
-    named = {digest for made in drafts for _, kind, digest, _ in made.changes if kind}
+    above = {parent for draft in drafts for parent in draft.parents}
+    named = {digest for draft in drafts for _, kind, digest, _ in draft.changes if kind}
     await holding.adopt(tx, view.node, view.repo.id, sorted(above), named)
     try:
         await seal.move(tx, view, onto, prepared.expected_head, last.id, "merge it again")
@@ -210,14 +212,15 @@ async def _land(
         raise BaseMoved(moved.detail or "the branch moved; merge it again", base=onto.head) from None
     before = await rows.root_of(tx, view.repo.id, onto.head) if onto.head else None
     await landing.land(tx, view, onto, before, last.root, key.id, worked)
-    for made, signature in zip(drafts, signatures, strict=True):
-        await require_bytes(tx, view, made)
-        await record(tx, view, onto, made, unb64u(signature, 64), key)
+    for draft, signature in zip(drafts, signatures, strict=True):
+        await require_bytes(tx, view, draft)
+        await record(tx, view, onto, draft, unb64u(signature, 64), key)
     await heard.announce(tx, view, onto, last.id, prepared.expected_head)
 
 
 async def _settle(tx: Tx, view: View, row: ProposalRow, about: About, head: RefRow, merged: str) -> None:
-    """What merging means for the proposal, for issues, and for what was based on its branch."""
+    """Mark the proposal as merged, close the issues that it names, and retarget proposals that are based on
+    its branch."""
     of = {"of_repo": view.repo.id, "of_number": row.number}
     await tx.run(proposals.SET_MERGED, **of, seal=merged)
     await states.put(tx, view, row.number, "merged", "proposal.merge", seal=merged, strategy=about.way)

@@ -97,7 +97,7 @@ async def _merge(view: View, number: str, body: MergePrepareRequest, ready: Read
         chain, drafts, worked, texts = await _drafts(tx, view, task, ready)
         merged = worked.merged
     about = About("merge", row.number, both.theirs, way)
-    return await _stored(view, task, about, chain, drafts, texts, merged)
+    return await _store(view, task, about, chain, drafts, texts, merged)
 
 
 async def update(view: View, number: str, body: UpdatePrepareRequest) -> PreparedMerge:
@@ -132,7 +132,7 @@ async def _update(view: View, number: str, body: UpdatePrepareRequest, ready: Re
         chain, drafts, worked, texts = await _drafts(tx, view, task, ready)
         merged = worked.merged
     about = About("update", row.number, both.theirs, "update")
-    return await _stored(view, task, about, chain, drafts, texts, merged)
+    return await _store(view, task, about, chain, drafts, texts, merged)
 
 
 async def preview(view: View, body: PreviewRequest) -> Preview:
@@ -147,10 +147,10 @@ async def preview(view: View, body: PreviewRequest) -> Preview:
 
 async def _preview(view: View, body: PreviewRequest, ready: Ready) -> Preview:
     async with view.read(snapshot=True) as tx:
-        found = await tx.one(refs.ONE, repo_id=view.repo.id, type="branch", name=body.base)
-        if found is None:
+        base_row = await tx.one(refs.ONE, repo_id=view.repo.id, type="branch", name=body.base)
+        if base_row is None:
             raise NoBranch(body.base, view.repo.default_branch)
-        base = refs.row(found)
+        base = refs.row(base_row)
         theirs = await sealed.head(view, tx, body.head)
         if base.head is None or theirs is None:
             raise NotMergeable("a branch without a seal is not merged", ["no_seal"])
@@ -163,7 +163,7 @@ async def _preview(view: View, body: PreviewRequest, ready: Ready) -> Preview:
         task = _Task("merge", base, key, both, None, message, "")
         chain = Chain(view, tx)
         work = Working.onto(chain, ready)
-        bases = [await work.root(one) for one in both.bases]
+        bases = [await work.root(base_id) for base_id in both.bases]
         ours, root = await work.root(both.ours), await work.root(theirs)
         outcome = await work.outcome(bases, ours, root, apart=True)
         drafts = []
@@ -172,7 +172,7 @@ async def _preview(view: View, body: PreviewRequest, ready: Ready) -> Preview:
             drafts = [await _seal(task, chain, work, ours, [both.ours, theirs], worked, [theirs])]
             await require_budget(chain, drafts[0].root)
     files = sorted(outcome.changes)
-    shown = Preview(
+    answer = Preview(
         preview_id="",
         base_seal=both.ours,
         head_seal=theirs,
@@ -184,7 +184,7 @@ async def _preview(view: View, body: PreviewRequest, ready: Ready) -> Preview:
         expires_at=rfc3339(now_ms()),
     )
     if not drafts:
-        return shown
+        return answer
     about = About("preview", 0, theirs, "merge")
     plan = seal.Plan("merge", base, key, drafts, subject=about.text())
     expires = await seal.store(view, plan, Texts(), chain.written)
@@ -219,7 +219,7 @@ async def _drafts(
     both = task.sides
     ours, theirs = await work.root(both.ours), await work.root(both.theirs)
     if task.way == "rebase":
-        drafts, worked = await _rebased(task, chain, work, ours)
+        drafts, worked = await _rebase(task, chain, work, ours)
     elif task.way == "fast_forward":
         # The branch's own seals stay in the history where they continue the base's.
         parent = both.theirs if both.joined else both.ours
@@ -228,7 +228,7 @@ async def _drafts(
         start = theirs if both.joined else ours
         drafts = [await _seal(task, chain, work, start, [parent], worked, [both.theirs])]
     else:
-        bases = [await work.root(one) for one in both.bases]
+        bases = [await work.root(base_id) for base_id in both.bases]
         worked = await work.merge(bases, ours, theirs, task.way_out, apart=task.way == "merge")
         parents = [both.ours, both.theirs] if task.way == "merge" else [both.ours]
         drafts = [await _seal(task, chain, work, ours, parents, worked, [both.theirs])]
@@ -236,24 +236,26 @@ async def _drafts(
     return chain, drafts, worked, work.texts
 
 
-async def _rebased(task: _Task, chain: Chain, work: Working, root: bytes) -> tuple[list[SealDraft], Worked]:
+async def _rebase(task: _Task, chain: Chain, work: Working, root: bytes) -> tuple[list[SealDraft], Worked]:
     """Each seal of the branch again, with its own message; those that would change nothing are left out."""
     require_few(task.sides.line)
     drafts: list[SealDraft] = []
     merged: set[str] = set()
     parent = task.sides.ours
-    found = {one.id: one for one in await seal.find(chain.tx, task.onto.repo_id, task.sides.line)}
+    seal_rows = {
+        seal_row.id: seal_row for seal_row in await seal.find(chain.tx, task.onto.repo_id, task.sides.line)
+    }
     for name in task.sides.line:
-        row, payload = found[name], seals.decode(found[name].payload)
+        row, payload = seal_rows[name], seals.decode(seal_rows[name].payload)
         before = await work.root(payload.parents[0]) if payload.parents else None
         worked = await work.merge([before], root, row.root, task.way_out)
         if not worked.changes:
             continue
-        said = Said(row.message, task.key.id, payload.provenance.author)
-        made = await _seal(task, chain, work, root, [parent], worked, [name], said)
-        drafts.append(made)
+        statement = Said(row.message, task.key.id, payload.provenance.author)
+        rebased = await _seal(task, chain, work, root, [parent], worked, [name], statement)
+        drafts.append(rebased)
         merged.update(worked.merged)
-        parent, root = made.id, made.root
+        parent, root = rebased.id, rebased.root
     if not drafts:
         raise NotMergeable(
             f"{task.onto.name} has the change of every seal of #{task.number}; "
@@ -271,15 +273,16 @@ async def _seal(
     parents: list[str],
     worked: Worked,
     sources: list[str],
-    said: Said | None = None,
+    statement: Said | None = None,
 ) -> SealDraft:
-    made = await work.update(chain, root, worked.changes)  # without changes too: the key may be another one
+    # Without changes too: the key may be another one.
+    updated = await work.update(chain, root, worked.changes)
     origin = MergeOrigin("merge" if task.way == "update" else task.way, sources, task.number)
-    said = said or Said(task.message, task.key.id)
-    return draft(chain.view, task.onto.name, parents, made, said, worked.changes, merge=origin)
+    statement = statement or Said(task.message, task.key.id)
+    return draft(chain.view, task.onto.name, parents, updated, statement, worked.changes, merge=origin)
 
 
-async def _stored(
+async def _store(
     view: View,
     task: _Task,
     about: About,
@@ -298,7 +301,7 @@ async def _stored(
         head_seal=task.sides.ours if update else task.sides.theirs,
         merge_base=bases[0] if bases else None,
         merge_bases=bases,
-        seals=[_to_wire(one) for one in drafts],
+        seals=[_to_wire(seal_draft) for seal_draft in drafts],
         merged=merged,
         expires_at=rfc3339(expires),
         tree_key=b64u(view.repo.tree_key),
@@ -306,16 +309,16 @@ async def _stored(
     )
 
 
-def _to_wire(made: SealDraft) -> MergeSeal:
-    merge = seals.decode(made.payload).provenance.merge
+def _to_wire(seal_draft: SealDraft) -> MergeSeal:
+    merge = seals.decode(seal_draft.payload).provenance.merge
     return MergeSeal(
-        bytes=b64u(made.payload),
-        digest=made.id,
-        content_digest=made.root.hex(),
-        message=made.message,
+        bytes=b64u(seal_draft.payload),
+        digest=seal_draft.id,
+        content_digest=seal_draft.root.hex(),
+        message=seal_draft.message,
         changes=[
             SealChange(path=path, kind=kind, digest=digest.hex(), size=size)
-            for path, kind, digest, size in made.changes
+            for path, kind, digest, size in seal_draft.changes
         ],
         source=merge.sources[0] if merge is not None else "",
     )

@@ -26,5 +26,5 @@ class About:
     def read(cls, text: str | None) -> About:
         """Inverse of `text`."""
         act, number, theirs, way = (text or "").split(" ")
-        (known,) = (one for one in ACTS if one == act)
-        return cls(known, int(number), theirs, way)
+        (checked,) = (candidate for candidate in ACTS if candidate == act)
+        return cls(checked, int(number), theirs, way)

@@ -46,44 +46,44 @@ async def settle(node: Node, repo_id: str, number: int, who: str, untried: Any =
     """Try the merge of this proposal if it was not tried, on the budget of `who`. `untried`: the statement
     that finds it. It may be called at any time, outside a transaction."""
     async with node.db.read() as tx:
-        found = await tx.one(untried, of_repo=repo_id, of_number=number)
-    if found is not None:
-        _, head, base = found
-        await _try(node, repo_id, number, head, base, who)
+        row = await tx.one(untried, of_repo=repo_id, of_number=number)
+    if row is not None:
+        _, head, base = row
+        await _try_merge(node, repo_id, number, head, base, who)
 
 
 async def version_job(node: Node, repo_id: str, number: int) -> None:
-    """Try the merge of a new version, on the budget of the repository; one that comes from a fork is left to
-    who asks for it. It may run twice."""
+    """Try the merge of a new version on the budget of the repository. A version from a fork is left to
+    whoever asks for it. It may run twice."""
     await settle(node, repo_id, number, f"trials {repo_id}", rows.UNTRIED_OWN)
 
 
 async def job(node: Node, data: dict[str, Any]) -> None:
-    """The job: proposals for a branch that has moved, each as its branches stand when it is its turn. It may
-    run twice."""
+    """Try proposals for a branch that has moved, each with its branches as they are at that time. It may run
+    twice."""
     of = {"branch_id": data["branch_id"], "limit": AT_ONCE, "each": EACH}
     async with node.db.read() as tx:
-        found = await tx.all(rows.UNTRIED_OF_BASE, **of)
-    for number, *_ in found:
+        untried_rows = await tx.all(rows.UNTRIED_OF_BASE, **of)
+    for number, *_ in untried_rows:
         await settle(node, data["repo_id"], number, f"trials {data['repo_id']}")
 
 
-async def _try(node: Node, repo_id: str, number: int, head: str, base: str, who: str) -> None:
-    """Keep what the merge comes to, unless a branch has moved meanwhile. Nothing is kept for what is too much
-    to be merged, or a merge base that cannot be read."""
+async def _try_merge(node: Node, repo_id: str, number: int, head: str, base: str, who: str) -> None:
+    """Store the conflicts of the merge, unless a branch has moved meanwhile. Stores nothing for a merge that
+    is too large, or whose merge base cannot be read."""
     try:
         async with node.db.read(snapshot=True) as tx:
             work = Working(node, tx, repo_id, who, partial(node.objects.read_many, tx=tx))
             bases = (await merge_bases(tx, base, head)).bases
             require_bases(bases)
-            roots = tuple([await work.root(one) for one in bases])
+            roots = tuple([await work.root(base_id) for base_id in bases])
             key = (repo_id, roots, await work.root(base), await work.root(head), False)
-        found = await worked_out(node, who, key)
+        outcome = await worked_out(node, who, key)
     except (TooLarge, NotFound, RateLimited, PayloadMissing):
         return
-    kept = msgspec.json.encode(sorted(found.merged.conflicts)[: limits.CONFLICTS_KEPT]).decode()
+    conflicts = msgspec.json.encode(sorted(outcome.merged.conflicts)[: limits.CONFLICTS_KEPT]).decode()
     async with node.db.write(repo_name(repo_id)) as tx:
         if await tx.one(rows.UNTRIED, of_repo=repo_id, of_number=number) != (number, head, base):
             return
-        values = {"repo_id": repo_id, "number": number, "head": head, "base": base, "conflicts": kept}
+        values = {"repo_id": repo_id, "number": number, "head": head, "base": base, "conflicts": conflicts}
         await tx.run(rows.PUT, **values)

@@ -68,15 +68,15 @@ class Worked:
 
 
 async def sides(tx: Tx, ours: str, theirs: str) -> Sides:
-    found = await merge_bases(tx, ours, theirs)
-    require_bases(found.bases)
+    related = await merge_bases(tx, ours, theirs)
+    require_bases(related.bases)
     line: list[str] = []
     at: str | None = theirs
-    while at is not None and at not in found.common:
+    while at is not None and at not in related.common:
         line.append(at)
         above = (await rows.parents(tx, [at]))[at]
         at = above[0] if above else None
-    return Sides(ours, theirs, found.bases, line[::-1], at == ours)
+    return Sides(ours, theirs, related.bases, line[::-1], at == ours)
 
 
 Load = Callable[[list[bytes]], Awaitable[dict[bytes, bytes]]]
@@ -92,9 +92,9 @@ class ToWorkOut(Exception):
 
 
 async def outside(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]) -> T:
-    """The result of `attempt`, which opens a transaction. What it lacks is worked out between two attempts,
-    on the budget of `who`: a merge may wait for its turn and its budget for seconds, and who reads meanwhile
-    would wait for the transaction."""
+    """The result of `attempt`, which opens a transaction. What it lacks is computed between two attempts on
+    the budget of `who`: a merge may wait for its turn and its budget for seconds, and readers would wait for
+    the transaction."""
     ready: Ready = {}
     while True:
         try:
@@ -104,14 +104,14 @@ async def outside(node: Node, who: str, attempt: Callable[[Ready], Awaitable[T]]
 
 
 async def worked_out(node: Node, who: str, key: Key) -> Outcome:
-    """What a merge comes to, outside of any transaction. Who asks for it meanwhile waits for it. Raises
-    TooLarge, NotFound, RateLimited."""
+    """Compute the outcome of a merge, outside of any transaction. Callers who need it meanwhile wait for it.
+    Raises TooLarge, NotFound, RateLimited."""
     async with node.outcomes.turn(key):
-        if (found := node.outcomes.get(key)) is None:
+        if (outcome := node.outcomes.get(key)) is None:
             repo_id, bases, ours, theirs, apart = key
             work = Working(node, None, repo_id, who, partial(node.objects.read_many, repo_id=None))
-            found = await work.outcome_of(list(bases), ours, theirs, apart)
-    return found
+            outcome = await work.outcome_of(list(bases), ours, theirs, apart)
+    return outcome
 
 
 class Working:
@@ -140,60 +140,60 @@ class Working:
     async def root(self, seal: str) -> bytes:
         if self._tx is None:
             raise NotFound
-        found = await rows.root_of(self._tx, self._repo_id, seal)
-        if found is None:
+        root_digest = await rows.root_of(self._tx, self._repo_id, seal)
+        if root_digest is None:
             raise NotFound
-        return found
+        return root_digest
 
     async def merge(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, way_out: str, apart: bool = False
     ) -> Worked:
         """The changes that bring `theirs` into `ours` (roots). `apart`: only of files that one side changed.
         MergeConflict."""
-        found = await self.outcome(bases, ours, theirs, apart)
-        if found.conflicts:
-            raise MergeConflict(found.conflicts, way_out)
-        return Worked(found.changes, found.merged, found.texts)
+        merged = await self.outcome(bases, ours, theirs, apart)
+        if merged.conflicts:
+            raise MergeConflict(merged.conflicts, way_out)
+        return Worked(merged.changes, merged.merged, merged.texts)
 
     async def outcome(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool = False
     ) -> Merged:
-        """As `merge`, with the conflicts. What was found lately is taken from memory."""
+        """As `merge`, but returns the conflicts. Recent outcomes come from memory."""
         key = (self._repo_id, tuple(bases), ours, theirs, apart)
-        found = (self._ready or {}).get(key) or self._node.outcomes.get(key)
-        if found is None and self._ready is not None:
+        remembered = (self._ready or {}).get(key) or self._node.outcomes.get(key)
+        if remembered is None and self._ready is not None:
             raise ToWorkOut(key)
-        if found is None:
+        if remembered is None:
             merged = (await self.outcome_of(bases, ours, theirs, apart)).merged
         else:
-            merged, self._alike, self._theirs = found.merged, found.alike, theirs
-            self._known = self._node.directories.among({theirs, *found.alike.values()})
+            merged, self._alike, self._theirs = remembered.merged, remembered.alike, theirs
+            self._known = self._node.directories.among({theirs, *remembered.alike.values()})
         self.texts |= merged.texts
         return merged
 
     async def outcome_of(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool
     ) -> Outcome:
-        """The same, worked out, and kept for others."""
-        found = Outcome(await self._worked_out(bases, ours, theirs, apart), self._alike)
-        self._node.outcomes.put((self._repo_id, tuple(bases), ours, theirs, apart), found)
-        return found
+        """Compute the outcome and remember it for other callers."""
+        outcome = Outcome(await self._compute(bases, ours, theirs, apart), self._alike)
+        self._node.outcomes.put((self._repo_id, tuple(bases), ours, theirs, apart), outcome)
+        return outcome
 
-    async def _worked_out(
+    async def _compute(
         self, bases: Sequence[bytes | None], ours: bytes, theirs: bytes, apart: bool
     ) -> Merged:
         merges = []
         self._known, self._alike, self._compared, self._theirs = {}, {}, {}, theirs
         for base in bases or [None]:
-            mine, other = await self._diffs(base, ours, theirs)
-            moves = NONE if apart else await self._moves(mine, other)
+            mine, other = await self._find_changes(base, ours, theirs)
+            moves = NONE if apart else await self._find_moves(mine, other)
             paths = len(mine) + len(other)
-            planned = await _carried_out(paths, plan, mine, other, moves)
+            planned = await _carry_out(paths, plan, mine, other, moves)
             if apart and planned.both:
                 merges.append(Merged(planned.taken, {}, [], sorted(planned.both)))
                 continue
-            merges.append(await _carried_out(paths, finish, planned, await self._joined(planned)))
-        if sum(len(one.children) for one in self._known.values()) > CHILDREN_KEPT:
+            merges.append(await _carry_out(paths, finish, planned, await self._join_texts(planned)))
+        if sum(len(directory.children) for directory in self._known.values()) > CHILDREN_KEPT:
             self._known, self._alike = {}, {}
         return agreed(merges)
 
@@ -205,87 +205,87 @@ class Working:
         return await chain.update(root, dict(changes), self._known, self._alike if same else {})
 
     async def changes(self, ours: bytes, theirs: bytes) -> dict[str, TreeEntry | None]:
-        """What makes ours theirs."""
-        found = await trees.drive(tree.diff(ours, theirs), self._load)
-        return {path: new for path, (_, new) in found.items()}
+        """The changes from the tree `ours` to `theirs`: path → new entry, None for a removed file."""
+        differences = await trees.drive(tree.diff(ours, theirs), self._load)
+        return {path: new for path, (_, new) in differences.items()}
 
-    async def _diffs(
+    async def _find_changes(
         self, base: bytes | None, ours: bytes, theirs: bytes
     ) -> tuple[dict[str, Change], dict[str, Change]]:
-        """What each side changed. Directories of theirs are remembered, since the merged tree has many of
+        """The changes of each side. Directories of `theirs` are remembered, since the merged tree has many of
         them."""
-        steps, kept = tree.diffs(base, [ours, theirs], self._known), self._node.directories
-        mine, other = await trees.drive(steps, self._load, known=self._known, kept=kept)
-        kept.learn(self._known)
+        steps, directories = tree.diffs(base, [ours, theirs], self._known), self._node.directories
+        mine, other = await trees.drive(steps, self._load, known=self._known, kept=directories)
+        directories.learn(self._known)
         self._alike = {**self._alike, **other.directories}
         return mine.changes, other.changes
 
-    async def _moves(self, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Moves:
-        """The files that a side moved; what was moved and edited is found by comparing texts."""
-        found: list[Ways] = []
-        for search in await _carried_out(len(ours) + len(theirs), searches, ours, theirs):
+    async def _find_moves(self, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Moves:
+        """The moves of each side. Files that were moved and edited are found by comparing texts."""
+        side_moves: list[Ways] = []
+        for search in await _carry_out(len(ours) + len(theirs), searches, ours, theirs):
             key = blake3(msgspec.msgpack.encode(search)).digest() if search.wanted else None
-            known = None if key is None else self._node.found_moves.get(key)
-            if known is not None:
-                found.append(dict(known))
+            remembered = None if key is None else self._node.found_moves.get(key)
+            if remembered is not None:
+                side_moves.append(dict(remembered))
                 continue
-            texts = await self._texts(search.digests())
+            texts = await self._read_texts(search.digests())
             self._compared.update(texts)
             ways = search.exact
             if key is not None:
                 size = sum(map(len, texts.values()))
                 ways = await self._node.workers.run(self._who, size, heavy.moved, search, texts)
                 self._node.found_moves.put(key, ways)
-            found.append(ways)
-        return Moves(*found)
+            side_moves.append(ways)
+        return Moves(*side_moves)
 
-    async def _joined(self, planned: Plan) -> Mapping[str, bytes | None]:
+    async def _join_texts(self, planned: Plan) -> Mapping[str, bytes | None]:
         joins = self._node.joins
-        keys = {path: _joined(one) for path, one in planned.texts.items()}
-        before = {path: kept[0] for path, key in keys.items() if (kept := joins.get(key)) is not None}
-        rest = Plan(texts={path: one for path, one in planned.texts.items() if path not in before})
-        texts = await self._texts(rest.digests())
-        found: dict[str, bytes | None] = {}
+        keys = {path: _join_key(entries) for path, entries in planned.texts.items()}
+        before = {path: cached[0] for path, key in keys.items() if (cached := joins.get(key)) is not None}
+        rest = Plan(texts={path: entries for path, entries in planned.texts.items() if path not in before})
+        texts = await self._read_texts(rest.digests())
+        texts_by_path: dict[str, bytes | None] = {}
         for part in batches(rest.texts.items(), TURN_BYTES, _weight):
-            sides = [_texts_of(one, texts) for _, one in part]
+            sides = [_texts_of(entries, texts) for _, entries in part]
             size = sum(len(text) for side in sides for text in side)
             joined = await self._node.workers.run(self._who, size, heavy.joined, sides)
             for (path, _), text in zip(part, joined, strict=True):
-                found[path] = text
+                texts_by_path[path] = text
                 joins.put(keys[path], (text,))
-        return {**before, **found}
+        return {**before, **texts_by_path}
 
-    async def _texts(self, wanted: Mapping[bytes, int]) -> Mapping[bytes, bytes]:
+    async def _read_texts(self, sizes: Mapping[bytes, int]) -> Mapping[bytes, bytes]:
         """Texts by digest. Raises TooLarge."""
-        if not wanted:
+        if not sizes:
             return {}
-        if sum(wanted.values()) > limits.LOADED_TEXTS:
+        if sum(sizes.values()) > limits.LOADED_TEXTS:
             raise TooLarge(
                 f"the texts that both sides changed have more than {limits.LOADED_TEXTS} bytes "
                 "together; merge fewer seals at once"
             )
-        kept = (self.texts, self._compared)
-        here = {one: texts[one] for texts in kept for one in wanted if one in texts}
-        rest = [one for one in wanted if one not in here]
-        return {**await content.read(self._node, self._tx, self._repo_id, rest, cache=True), **here}
+        memories = (self.texts, self._compared)
+        cached = {digest: texts[digest] for texts in memories for digest in sizes if digest in texts}
+        rest = [digest for digest in sizes if digest not in cached]
+        return {**await content.read(self._node, self._tx, self._repo_id, rest, cache=True), **cached}
 
 
-def _joined(one: Texts) -> Joined:
-    return (None if one.base is None else one.base.digest, one.ours.digest, one.theirs.digest)
+def _join_key(entries: Texts) -> Joined:
+    return (None if entries.base is None else entries.base.digest, entries.ours.digest, entries.theirs.digest)
 
 
 def _weight(item: tuple[str, Texts]) -> int:
-    one = item[1]
-    return sum(side.size for side in (one.base, one.ours, one.theirs) if side is not None)
+    entries = item[1]
+    return sum(side.size for side in (entries.base, entries.ours, entries.theirs) if side is not None)
 
 
-def _texts_of(one: Texts, texts: Mapping[bytes, bytes]) -> tuple[bytes, bytes, bytes]:
-    base = texts[one.base.digest] if one.base is not None else b""
-    return base, texts[one.ours.digest], texts[one.theirs.digest]
+def _texts_of(entries: Texts, texts: Mapping[bytes, bytes]) -> tuple[bytes, bytes, bytes]:
+    base = texts[entries.base.digest] if entries.base is not None else b""
+    return base, texts[entries.ours.digest], texts[entries.theirs.digest]
 
 
-async def _carried_out(paths: int, call: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
-    """Call a function that goes through so many paths; through many on a thread."""
+async def _carry_out(paths: int, call: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
+    """Call a function that visits `paths` paths; on a thread if they are many."""
     if paths > MANY:
         return await asyncio.to_thread(call, *args, **more)
     return call(*args, **more)

@@ -19,7 +19,7 @@ async def landed(tx: Tx, view: View, subject: str, seal: str) -> None:
         return
     number, *ids = rest
     of = {"of_repo": view.repo.id, "of_number": int(number)}
-    for found in await tx.all(rows.SOME, **of, among=ids, me=""):
-        one = rows.row(found)
-        await tx.run(rows.APPLIED, **of, thread=one.id, seal=seal, now=now_ms())
-        await sight.announce(tx, view, "thread.apply", int(number), one, seal=seal)
+    for row in await tx.all(rows.SOME, **of, among=ids, me=""):
+        thread = rows.row(row)
+        await tx.run(rows.APPLIED, **of, thread=thread.id, seal=seal, now=now_ms())
+        await sight.announce(tx, view, "thread.apply", int(number), thread, seal=seal)

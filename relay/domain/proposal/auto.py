@@ -14,23 +14,23 @@ NODE = Author()  # so that whoever caused it hears of it too
 
 async def drop(tx: Tx, hub: Hub, repo_id: str, number: int, reason: str) -> None:
     """Forget the merge, and ask its signer again through the inbox."""
-    found = await forget(tx, repo_id, number)
-    if found is not None:
+    dropped = await forget(tx, repo_id, number)
+    if dropped is not None:
         await hub.announce(
-            tx, repo_id, DROPPED, number=number, author=NODE, account_id=found.account_id, reason=reason
+            tx, repo_id, DROPPED, number=number, author=NODE, account_id=dropped.account_id, reason=reason
         )
 
 
 async def forget(tx: Tx, repo_id: str, number: int) -> rows.AutoRow | None:
     """Delete the merge and what was prepared for it, if there is one."""
     of = {"of_repo": repo_id, "of_number": number}
-    found = await tx.one(rows.ONE, **of)
-    if found is None:
+    row = await tx.one(rows.ONE, **of)
+    if row is None:
         return None
-    kept = rows.row(found)
+    waiting = rows.row(row)
     await tx.run(rows.DROP, **of)
-    await tx.run(seals.DROP_PREPARED, prepare_id=kept.prepare_id)
-    return kept
+    await tx.run(seals.DROP_PREPARED, prepare_id=waiting.prepare_id)
+    return waiting
 
 
 async def base_moved(tx: Tx, view: View, branch_id: str) -> None:

@@ -59,7 +59,7 @@ async def deleted(tx: Tx, view: View, branch_id: str) -> None:
     if not based:
         return
     onto_id = await tx.value(rows.MERGED_OF_HEAD, branch_id=branch_id)
-    onto = await _living(tx, view, onto_id) if onto_id else None
+    onto = await _find_living(tx, view, onto_id) if onto_id else None
     for number, head_id in based:
         if onto is None or onto.head is None or onto.id == head_id:
             await states.put(tx, view, number, "closed", "proposal.close", reason="base_deleted")
@@ -80,7 +80,7 @@ async def revive(tx: Tx, view: View, row: ProposalRow) -> None:
     """Before a proposal is opened again: find its branches, or others that stand for them.
     ProposalBranchGone."""
     of = {"of_repo": view.repo.id, "of_number": row.number}
-    base = await _living(tx, view, row.base_id) or await _named(tx, view, row.base)
+    base = await _find_living(tx, view, row.base_id) or await _find_named(tx, view, row.base)
     if base is None or base.head is None:
         raise ProposalBranchGone(
             f"#{row.number} stays closed: its base {row.base} is gone; "
@@ -93,7 +93,7 @@ async def revive(tx: Tx, view: View, row: ProposalRow) -> None:
         if head.head != row.head_seal:
             await elsewhere.recheck_later(tx, view.node, view.repo.id, row.number, view.me.account_id)
     elif head is None:
-        head = await _named(tx, view, row.head)
+        head = await _find_named(tx, view, row.head)
         if head is None or head.head != row.head_seal:
             raise ProposalBranchGone(
                 f"#{row.number} stays closed: its branch {row.head} is gone; "
@@ -107,11 +107,11 @@ async def revive(tx: Tx, view: View, row: ProposalRow) -> None:
         await subject.announce(tx, view, "proposal.push", row.number, version=row.version + 1, head=head.head)
 
 
-async def _living(tx: Tx, view: View, ref_id: str) -> RefRow | None:
+async def _find_living(tx: Tx, view: View, ref_id: str) -> RefRow | None:
     row = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=ref_id)
     return None if row is None else refs.row(row)
 
 
-async def _named(tx: Tx, view: View, name: str) -> RefRow | None:
+async def _find_named(tx: Tx, view: View, name: str) -> RefRow | None:
     row = await tx.one(refs.ONE, repo_id=view.repo.id, type="branch", name=name)
     return None if row is None else refs.row(row)

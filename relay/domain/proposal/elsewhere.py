@@ -48,10 +48,10 @@ async def find(tx: Tx, view: View, typed: str) -> Head | None:
     owner, _, name = typed.rpartition(":")
     owner, _, repo = owner.partition("/")
     me = view.principal.account_id if view.principal else ""
-    found = await tx.all(
+    repo_rows = await tx.all(
         rows.RELATIVES, of_repo=view.repo.id, owner=owner.removeprefix("@").lower(), account=me
     )
-    listed = [row for row in found if not repo or repos.row(row).name == repo.lower()]
+    listed = [row for row in repo_rows if not repo or repos.row(row).name == repo.lower()]
     if any(repos.row(row).id == view.repo.id for row in listed):
         return None
     for row in listed:
@@ -87,11 +87,11 @@ async def find(tx: Tx, view: View, typed: str) -> Head | None:
 async def branch_of(tx: Tx, view: View, row: ProposalRow) -> RefRow | None:
     """The living head branch of a proposal, wherever it is; None if it is gone, or its repository is."""
     if row.head_repo_id is None:
-        found = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=row.head_id)
+        ref_row = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=row.head_id)
     else:
-        found = await tx.one(rows.LIVING, branch_id=row.head_id)
-        found = None if found is None or found[-1] is not None else found[:-1]
-    return None if found is None else refs.row(found)
+        ref_row = await tx.one(rows.LIVING, branch_id=row.head_id)
+        ref_row = None if ref_row is None or ref_row[-1] is not None else ref_row[:-1]
+    return None if ref_row is None else refs.row(ref_row)
 
 
 async def recheck_later(tx: Tx, node: Node, repo_id: str, number: int, by: str) -> None:
@@ -100,7 +100,7 @@ async def recheck_later(tx: Tx, node: Node, repo_id: str, number: int, by: str) 
 
 
 async def repository_gone(tx: Tx, view: View) -> None:
-    """This repository was deleted: what its branches propose elsewhere is closed."""
+    """Queue a recheck of all that branches of this repository propose elsewhere, because it was deleted."""
     for repo_id, number in await tx.all(proposals.OPEN_FROM_REPO, of_repo=view.repo.id):
         await recheck_later(tx, view.node, repo_id, number, view.me.account_id)
 
@@ -137,12 +137,13 @@ async def follow(node: Node, data: dict[str, Any]) -> None:
 
 
 async def _open(tx: Tx, repo_id: str, number: int) -> ProposalRow | None:
-    found = await tx.one(proposals.ONE, of_repo=repo_id, of_number=number)
-    row = proposals.row(found) if found else None
+    proposal_row = await tx.one(proposals.ONE, of_repo=repo_id, of_number=number)
+    row = proposals.row(proposal_row) if proposal_row else None
     return row if row is not None and row.state == "open" else None
 
 
 async def _head(tx: Tx, row: ProposalRow) -> str | None:
-    """None where the branch is gone, or its repository, or that has private paths since."""
-    found = await tx.one(rows.LIVING, branch_id=row.head_id)
-    return None if found is None or found[-1] is not None else refs.row(found[:-1]).head
+    """The head of the proposal's branch. Returns None if the branch or its repository is gone, or the
+    repository has private paths now."""
+    ref_row = await tx.one(rows.LIVING, branch_id=row.head_id)
+    return None if ref_row is None or ref_row[-1] is not None else refs.row(ref_row[:-1]).head

@@ -32,21 +32,26 @@ CHANGED = 1000  # paths with unsealed changes beyond which a lost file's lines a
 
 
 async def of(view: View, proposal: ProposalRow, threads: Sequence[ThreadRow]) -> dict[str, LivePlace]:
-    """The places, by thread, of open threads whose file has unsealed changes. None for those who may not see
-    the live frontier, and for a head in another repository."""
-    wanted = [
-        one
-        for one in threads
-        if one.state == "open" and one.side == "new" and one.at_seal == proposal.head_seal
+    """The places, by thread, of open threads whose file has unsealed changes. Returns {} for callers who may
+    not see the live frontier, and for a head in another repository."""
+    candidates = [
+        thread
+        for thread in threads
+        if thread.state == "open" and thread.side == "new" and thread.at_seal == proposal.head_seal
     ]
-    if not wanted or not view.has("write") or view.policy is not None or proposal.head_repo_id is not None:
+    if (
+        not candidates
+        or not view.has("write")
+        or view.policy is not None
+        or proposal.head_repo_id is not None
+    ):
         return {}
     async with view.read(snapshot=True) as tx:
-        found = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=proposal.head_id)
-        branch = refs.row(found) if found is not None else None
+        row = await tx.one(refs.BY_ID, repo_id=view.repo.id, ref_id=proposal.head_id)
+        branch = refs.row(row) if row is not None else None
         if branch is None or branch.head != proposal.head_seal or branch.seq == branch.sealed_seq:
             return {}
-        work = await _work(tx, view, branch, wanted)
+        work = await _begin_work(tx, view, branch, candidates)
     if not work.todo:
         return {}
     await work.read_sealed(view, proposal.head_seal)
@@ -55,39 +60,42 @@ async def of(view: View, proposal: ProposalRow, threads: Sequence[ThreadRow]) ->
     return work.places
 
 
-async def _work(tx: Tx, view: View, branch: RefRow, threads: Sequence[ThreadRow]) -> _Work:
-    """What is to be compared: the threads whose file changed, with the live texts."""
-    stored = await tx.all(lanes.BY_PATH, branch_id=branch.id, paths=sorted({one.at_path for one in threads}))
+async def _begin_work(tx: Tx, view: View, branch: RefRow, threads: Sequence[ThreadRow]) -> _Work:
+    """The comparisons to make: the threads whose file changed, with the live texts."""
+    stored = await tx.all(
+        lanes.BY_PATH, branch_id=branch.id, paths=sorted({thread.at_path for thread in threads})
+    )
     changed = {row.path: row for row in map(lanes.row, stored) if row.ver > branch.sealed_seq}
-    todo = [one for one in threads if one.at_path in changed]
-    texts = {path: row for path, row in changed.items() if _readable(row)}
+    todo = [thread for thread in threads if thread.at_path in changed]
+    texts = {path: row for path, row in changed.items() if _is_readable(row)}
     others: dict[str, LaneRow] = {}
-    if any(one.at_path not in texts for one in todo):
+    if any(thread.at_path not in texts for thread in todo):
         since = [
-            lanes.row(one) for one in await tx.all(lanes.SINCE, branch_id=branch.id, since=branch.sealed_seq)
+            lanes.row(lane_row)
+            for lane_row in await tx.all(lanes.SINCE, branch_id=branch.id, since=branch.sealed_seq)
         ]
         room = SEARCHED
         for row in sorted(since, key=lambda row: (row.size, row.path)) if len(since) <= CHANGED else ():
-            if _readable(row) and row.path not in texts and (room := room - row.size) >= 0:
+            if _is_readable(row) and row.path not in texts and (room := room - row.size) >= 0:
                 others[row.path] = row
-    live = await _texts(tx, view, branch.id, [*texts.values(), *others.values()])
+    live = await _read_texts(tx, view, branch.id, [*texts.values(), *others.values()])
     return _Work(todo, live, frozenset(others), branch.seq)
 
 
-def _readable(row: LaneRow) -> bool:
+def _is_readable(row: LaneRow) -> bool:
     return row.kind == "text" and row.size <= DIFF_BYTES
 
 
-async def _texts(tx: Tx, view: View, branch_id: str, rows: Sequence[LaneRow]) -> dict[str, bytes]:
+async def _read_texts(tx: Tx, view: View, branch_id: str, rows: Sequence[LaneRow]) -> dict[str, bytes]:
     edited = [row for row in rows if row.edited]
     whole = [row for row in rows if not row.edited]
-    known = await content.read(view.node, tx, view.repo.id, [row.digest for row in whole])
+    by_digest = await content.read(view.node, tx, view.repo.id, [row.digest for row in whole])
 
     def read(desk: Desk) -> dict[str, bytes]:
         return {row.path: desk.find(frontier.key_of(branch_id, row)).text() for row in edited}
 
     texts = await frontier.with_lanes(view.node, tx, view.repo.id, branch_id, edited, read) if edited else {}
-    return texts | {row.path: known[row.digest] for row in whole}
+    return texts | {row.path: by_digest[row.digest] for row in whole}
 
 
 @dataclass(slots=True)
@@ -103,7 +111,7 @@ class _Work:
 
     async def read_sealed(self, view: View, seal: str) -> None:
         root = (await sealed.seal(view, seal)).root
-        files = await sealed.entries(view, root, {one.at_path for one in self.todo})
+        files = await sealed.entries(view, root, {thread.at_path for thread in self.todo})
         for path, file in files.items():
             self.sealed[path] = await sealed.content(view, file)
 
@@ -111,36 +119,38 @@ class _Work:
         """Place as many threads as the time allows. Returns whether all are placed."""
         until = time.monotonic() + seconds
         while self.todo and time.monotonic() < until:
-            one = self.todo.pop()
-            if one.at_path in self.sealed:
-                self.places[one.id] = self._place(one, self.sealed[one.at_path])
+            thread = self.todo.pop()
+            if thread.at_path in self.sealed:
+                self.places[thread.id] = self._place(thread, self.sealed[thread.at_path])
         return not self.todo
 
-    def _place(self, one: ThreadRow, before: bytes) -> LivePlace:
-        after, span = self.live.get(one.at_path), Span(one.at_from, one.at_to)
+    def _place(self, thread: ThreadRow, before: bytes) -> LivePlace:
+        after, span = self.live.get(thread.at_path), Span(thread.at_from, thread.at_to)
         lost = before[span.start : span.end]
         if after is not None:
             (moved,) = anchors.follow(before, after, [span])
-            here = anchors.elsewhere(before, after, moved, lost) or moved
-            if here.start < here.end or not lost:
-                return self._at(one, one.at_path, after, here)
-        found = [
+            nearby = anchors.elsewhere(before, after, moved, lost) or moved
+            if nearby.start < nearby.end or not lost:
+                return self._place_at(thread, thread.at_path, after, nearby)
+        matches = [
             (path, there)
             for path in sorted(self.others)
             if (there := anchors.elsewhere(b"", self.live[path], Span(0, 0), lost)) is not None
         ]
-        if len(found) == 1:
-            path, there = found[0]
-            return self._at(one, path, self.live[path], there)
+        if len(matches) == 1:
+            path, there = matches[0]
+            return self._place_at(thread, path, self.live[path], there)
         if after is not None:
-            return self._at(one, one.at_path, after, moved)
-        return LivePlace(path=one.at_path, start=one.at_first, end=one.at_last, how="gone", seq=self.seq)
+            return self._place_at(thread, thread.at_path, after, moved)
+        return LivePlace(
+            path=thread.at_path, start=thread.at_first, end=thread.at_last, how="gone", seq=self.seq
+        )
 
-    def _at(self, one: ThreadRow, path: str, text: bytes, span: Span) -> LivePlace:
+    def _place_at(self, thread: ThreadRow, path: str, text: bytes, span: Span) -> LivePlace:
         first, last = anchors.lines_of(text, span)
-        kept = (span.start < span.end or one.quote == digest(b"")) and one.quote == digest(
+        unchanged = (span.start < span.end or thread.quote == digest(b"")) and thread.quote == digest(
             anchors.content(text, first, last)
         )
-        there = (path, first, last) == (one.path, one.first_line, one.last_line)
-        how: How = "edited" if not kept else "same" if there else "moved"
+        there = (path, first, last) == (thread.path, thread.first_line, thread.last_line)
+        how: How = "edited" if not unchanged else "same" if there else "moved"
         return LivePlace(path=path, start=first, end=last, how=how, seq=self.seq)

@@ -32,15 +32,15 @@ async def require_mergeable(tx: Tx, view: View, row: ProposalRow) -> None:
     require_open(row)
     if row.draft:
         raise Draft(f"#{row.number} is a draft; when it is ready, run: svc pr ready {row.number}")
-    (shown,) = await wire.proposals(tx, view, [row])
+    (proposal,) = await wire.proposals(tx, view, [row])
     unmet = await check.unmet(tx, view.repo.id, [row.head_seal])
-    come_to = verdict.standing(shown.reviews, not unmet[row.head_seal], shown.threads.open)
+    come_to = verdict.standing(proposal.reviews, not unmet[row.head_seal], proposal.threads.open)
     await protection.check(tx, view, row.base, "merge", come_to)
-    if shown.blocked_by:
-        reasons = "; ".join(protection.WAITS[code] for code in shown.blocked_by)
+    if proposal.blocked_by:
+        reasons = "; ".join(protection.WAITS[code] for code in proposal.blocked_by)
         raise NotMergeable(
             f"#{row.number} cannot be merged yet: {reasons}",
-            blocked_by=shown.blocked_by,
+            blocked_by=proposal.blocked_by,
         )
 
 
@@ -52,10 +52,11 @@ async def proposals_of(tx: Tx, view: View, base: RefRow, head: str) -> list[Prop
 
 
 async def blocked_of(tx: Tx, view: View, base: RefRow, head: str) -> list[str]:
-    """What a merge of this seal into this branch waits for; a merge that nobody proposed has no approval."""
-    if found := await proposals_of(tx, view, base, head):
-        shown = await wire.proposals(tx, view, found)
-        return sorted({code for one in shown for code in one.blocked_by})
+    """Codes of what blocks a merge of this seal into this branch. A merge without a proposal has no
+    approval."""
+    if proposal_rows := await proposals_of(tx, view, base, head):
+        wire_proposals = await wire.proposals(tx, view, proposal_rows)
+        return sorted({code for proposal in wire_proposals for code in proposal.blocked_by})
     rules = matching(await protection.of_repo(tx, view.repo.id), base.name)
     unmet = await check.unmet(tx, view.repo.id, [head])
     return protection.blockers(rules, protection.Standing(checks=not unmet[head]))
@@ -68,8 +69,8 @@ async def branches_of(tx: Tx, view: View, row: ProposalRow) -> tuple[RefRow, Ref
     head = await elsewhere.branch_of(tx, view, row)
     if head is not None and row.head_repo_id is not None and head.head not in (None, row.head_seal):
         raise HeadMoved(row.number, head_of(head))
-    found = refs.row(base) if base else None
-    return _with_seal(found, row.base), _with_seal(head, row.head)
+    base_ref = refs.row(base) if base else None
+    return _with_seal(base_ref, row.base), _with_seal(head, row.head)
 
 
 def _with_seal(ref: RefRow | None, name: str) -> RefRow:

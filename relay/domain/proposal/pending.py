@@ -17,19 +17,22 @@ async def waiting(tx: Tx, view: View, number: int) -> bool:
 
 
 async def send(tx: Tx, view: View, number: int, review: str) -> None:
-    """Everything of the caller that waits on this proposal, with this review. One event tells of all of it;
+    """Send all pending comments of the caller on this proposal with this review. One event announces them;
     comments that only writers see have events of their own, for writers."""
     of = {"of_repo": view.repo.id, "of_number": number}
     mine = {**of, "me": view.me.account_id}
-    found = await tx.all(comments.PENDING, **mine)
-    if not found:
+    pending_rows = await tx.all(comments.PENDING, **mine)
+    if not pending_rows:
         return
-    wanted = sorted({thread for _, thread in found})
-    threads = {one.id: one for one in map(rows.row, await tx.all(rows.SOME, **mine, among=wanted))}
+    thread_ids = sorted({thread for _, thread in pending_rows})
+    threads = {
+        thread_row.id: thread_row
+        for thread_row in map(rows.row, await tx.all(rows.SOME, **mine, among=thread_ids))
+    }
     await tx.run(rows.SEND, **mine, now=now_ms())
     await tx.run(comments.SEND, **mine)
     with_it: list[str] = []
-    for comment, thread in found:
+    for comment, thread in pending_rows:
         if await sight.audience(tx, view, threads[thread]) == "reader":
             with_it.append(comment)
         else:

@@ -49,18 +49,23 @@ async def settle(node: Node, repo_id: str, number: int) -> None:
                 return
             newest = proposals.row(row)
             ends = {"head": newest.head_seal, "base": newest.merge_base or ""}
-            found = [rows.row(one) for one in await tx.all(rows.TO_CARRY, **of, **ends, limit=AT_ONCE)]
-        if not found:
+            threads = [
+                rows.row(thread_row)
+                for thread_row in await tx.all(rows.TO_CARRY, **of, **ends, limit=AT_ONCE)
+            ]
+        if not threads:
             return
-        made = []
+        moved_threads = []
         for side, end in (("new", ends["head"]), ("old", ends["base"])):
-            made += await carried(node, repo_id, [one for one in found if one.side == side], end)
+            moved_threads += await carried(
+                node, repo_id, [thread for thread in threads if thread.side == side], end
+            )
         async with node.db.write(repo_name(repo_id)) as tx:
-            was = {one.id: one.carried_to for one in found}
-            for one in made:
-                values = {f"new_{name}": getattr(one, name) for name in _PLACE}
-                await tx.run(rows.CARRIED, **of, thread=one.id, was=was[one.id], **values)
-        if len(found) < AT_ONCE:
+            was = {thread.id: thread.carried_to for thread in threads}
+            for thread in moved_threads:
+                values = {f"new_{name}": getattr(thread, name) for name in _PLACE}
+                await tx.run(rows.CARRIED, **of, thread=thread.id, was=was[thread.id], **values)
+        if len(threads) < AT_ONCE:
             return
 
 
@@ -70,21 +75,25 @@ async def settle_job(node: Node, data: dict[str, Any]) -> None:
 
 async def carried(node: Node, repo_id: str, threads: Sequence[ThreadRow], end: str) -> list[ThreadRow]:
     """The threads with their places in the seal `end`; "": in none."""
-    made: list[ThreadRow] = []
-    for start in {one.at_seal for one in threads}:
-        group = [one for one in threads if one.at_seal == start]
-        line = await _line(node, start, end) if end else []
-        here = {one.id: one for one in group}
+    placed_threads: list[ThreadRow] = []
+    for start in {thread.at_seal for thread in threads}:
+        group = [thread for thread in threads if thread.at_seal == start]
+        line = await _read_line(node, start, end) if end else []
+        by_id = {thread.id: thread for thread in group}
         for before, after in zip([start, *line], line, strict=False):
-            moving = [one for one in here.values() if one.at_seal == before]
-            for one in await _step(node, repo_id, moving, before, after):
-                here[one.id] = one
-        if lost := [one for one in here.values() if end and one.at_seal != end]:
-            for before in {one.at_seal for one in lost}:
-                again = [one for one in lost if one.at_seal == before]
-                here |= {one.id: one for one in await _step(node, repo_id, again, before, end)}
-        made += [replace(one, carried_to=end, how=_how(one)) for one in here.values()]
-    return made
+            moving = [thread for thread in by_id.values() if thread.at_seal == before]
+            for thread in await _carry_step(node, repo_id, moving, before, after):
+                by_id[thread.id] = thread
+        if lost := [thread for thread in by_id.values() if end and thread.at_seal != end]:
+            for before in {thread.at_seal for thread in lost}:
+                again = [thread for thread in lost if thread.at_seal == before]
+                by_id |= {
+                    thread.id: thread for thread in await _carry_step(node, repo_id, again, before, end)
+                }
+        placed_threads += [
+            replace(thread, carried_to=end, how=_how_carried(thread)) for thread in by_id.values()
+        ]
+    return placed_threads
 
 
 def placed(thread: ThreadRow, text: bytes, path: str, span: Span, seal: str) -> ThreadRow:
@@ -104,25 +113,27 @@ def placed(thread: ThreadRow, text: bytes, path: str, span: Span, seal: str) -> 
     )
 
 
-def _how(one: ThreadRow) -> Any:
-    here = (one.at_path, one.at_first, one.at_last) == (one.path, one.first_line, one.last_line)
-    return "moved" if one.how in ("same", "moved") and not here else "same" if one.how == "moved" else one.how
+def _how_carried(thread: ThreadRow) -> Any:
+    if thread.how not in ("same", "moved"):
+        return thread.how
+    place = (thread.at_path, thread.at_first, thread.at_last)
+    return "same" if place == (thread.path, thread.first_line, thread.last_line) else "moved"
 
 
-async def _line(node: Node, start: str, end: str) -> list[str]:
+async def _read_line(node: Node, start: str, end: str) -> list[str]:
     """The seals after `start` up to `end` along first parents; `end` alone where that leads elsewhere or
     far."""
-    found = [end]
+    line = [end]
     if start == end:
         return []
     async with node.db.read() as tx:
-        while len(found) < STEPS:
-            above = await tx.value(rows.FIRST_PARENT, seal=found[-1])
+        while len(line) < STEPS:
+            above = await tx.value(rows.FIRST_PARENT, seal=line[-1])
             if above == start:
-                return found[::-1]
+                return line[::-1]
             if above is None:
                 break
-            found.append(above)
+            line.append(above)
     return [end]
 
 
@@ -141,8 +152,8 @@ class _Files:
         return self._changes
 
     async def lookup(self, root: bytes, paths: Iterable[str]) -> dict[str, TreeEntry]:
-        wanted = sorted(set(paths))
-        return await trees.drive(tree.lookup(root, wanted), self.node.objects.read_many, len(wanted))
+        distinct = sorted(set(paths))
+        return await trees.drive(tree.lookup(root, distinct), self.node.objects.read_many, len(distinct))
 
     async def read(self, file: TreeEntry) -> bytes:
         return await self.node.objects.read(file.digest, self.repo_id)
@@ -155,57 +166,57 @@ class _Files:
         if not removed or not added:
             return {}
         moved = renames.exact(removed, added)
-        left = renames.candidates(removed, added, moved)
-        if left:
-            digests = {file.digest for side in left for file in side.values()}
+        undecided = renames.candidates(removed, added, moved)
+        if undecided:
+            digests = {file.digest for side in undecided for file in side.values()}
             texts = await self.node.objects.read_many(sorted(digests), self.repo_id)
-            size = sum(file.size for side in left for file in side.values())
-            moved = moved + await self.node.workers.run(self.repo_id, size, heavy.moves, left, texts)
-        return {one.old: one.new for one in moved}
+            size = sum(file.size for side in undecided for file in side.values())
+            moved = moved + await self.node.workers.run(self.repo_id, size, heavy.moves, undecided, texts)
+        return {rename.old: rename.new for rename in moved}
 
     async def searched(self, but: str) -> dict[str, bytes]:
         """Texts that are new or changed, smallest first, as many as are worth a search."""
-        found: dict[str, bytes] = {}
+        texts: dict[str, bytes] = {}
         room = SEARCHED
         sides = [(path, new) for path, (_, new) in (await self.changes()).items() if new and path != but]
-        for path, file in sorted(sides, key=lambda one: (one[1].size, one[0])):
+        for path, file in sorted(sides, key=lambda item: (item[1].size, item[0])):
             room -= file.size
             if room < 0:
                 break
             if file.kind == "text":
-                found[path] = await self.read(file)
-        return found
+                texts[path] = await self.read(file)
+        return texts
 
 
-async def _step(
+async def _carry_step(
     node: Node, repo_id: str, threads: Sequence[ThreadRow], before: str, after: str
 ) -> list[ThreadRow]:
-    """From one seal to another; who is not found there is left out."""
+    """Carry threads from one seal to the next. Omits those whose lines are not found there."""
     if not threads:
         return []
     async with node.db.read() as tx:
-        roots = [await seals.root_of(tx, repo_id, one) for one in (before, after)]
+        roots = [await seals.root_of(tx, repo_id, seal_id) for seal_id in (before, after)]
     if roots[0] is None or roots[1] is None:
         return []
     files = _Files(node, repo_id, roots[0], roots[1])
-    made: list[ThreadRow] = []
+    placed_threads: list[ThreadRow] = []
     try:
-        paths = {one.at_path for one in threads}
+        paths = {thread.at_path for thread in threads}
         old, new = await files.lookup(files.before, paths), await files.lookup(files.after, paths)
         gone = [path for path in paths if path not in new]
         ways = await files.renamed() if gone else {}
         if moved := [ways[path] for path in gone if path in ways]:
             new |= await files.lookup(files.after, moved)
         for path in sorted(paths):
-            group = [one for one in threads if one.at_path == path]
+            group = [thread for thread in threads if thread.at_path == path]
             way = ways.get(path, path)
-            made += await _in_file(files, group, old.get(path), way, new.get(way), after)
+            placed_threads += await _carry_in_file(files, group, old.get(path), way, new.get(way), after)
     except NotFound:  # bytes that were never here, or are not any more
-        return made
-    return made
+        return placed_threads
+    return placed_threads
 
 
-async def _in_file(
+async def _carry_in_file(
     files: _Files,
     threads: Sequence[ThreadRow],
     old: TreeEntry | None,
@@ -216,48 +227,49 @@ async def _in_file(
     if old is None or old.kind != "text" or old.size > DIFF_BYTES:
         return []
     if old == new:
-        return [replace(one, at_seal=seal, at_path=path) for one in threads]
+        return [replace(thread, at_seal=seal, at_path=path) for thread in threads]
     before = await files.read(old)
     after = None
-    made: list[ThreadRow] = []
+    placed_threads: list[ThreadRow] = []
     if new is not None and new.kind == "text" and new.size <= DIFF_BYTES:
         after = await files.read(new)
-        made = await asyncio.to_thread(_followed, before, after, threads, path, seal)
-    away = [one for one in threads if after is None] + [
-        one for one in made if one.at_from == one.at_to and one.quote != digest(b"")
+        placed_threads = await asyncio.to_thread(_follow_lines, before, after, threads, path, seal)
+    away = [thread for thread in threads if after is None] + [
+        thread for thread in placed_threads if thread.at_from == thread.at_to and thread.quote != digest(b"")
     ]
-    known = {one.id: one for one in threads}
-    for one in away:
-        was = known[one.id]
-        found = await _in_another(files, was, before, path, seal)
-        if found is not None:
-            made = [other for other in made if other.id != one.id] + [found]
-    return made
+    by_id = {thread.id: thread for thread in threads}
+    for thread in away:
+        was = by_id[thread.id]
+        moved_thread = await _find_elsewhere(files, was, before, path, seal)
+        if moved_thread is not None:
+            placed_threads = [other for other in placed_threads if other.id != thread.id] + [moved_thread]
+    return placed_threads
 
 
-def _followed(
+def _follow_lines(
     before: bytes, after: bytes, threads: Sequence[ThreadRow], path: str, seal: str
 ) -> list[ThreadRow]:
-    spans = [Span(one.at_from, one.at_to) for one in threads]
-    made = []
-    for one, old, span in zip(threads, spans, anchors.follow(before, after, spans), strict=True):
+    spans = [Span(thread.at_from, thread.at_to) for thread in threads]
+    placed_threads = []
+    for thread, old, span in zip(threads, spans, anchors.follow(before, after, spans), strict=True):
         lost = before[old.start : old.end]
         other = anchors.elsewhere(before, after, span, lost)
-        made.append(placed(one, after, path, other or span, seal))
-    return made
+        placed_threads.append(placed(thread, after, path, other or span, seal))
+    return placed_threads
 
 
-async def _in_another(
+async def _find_elsewhere(
     files: _Files, thread: ThreadRow, before: bytes, path: str, seal: str
 ) -> ThreadRow | None:
-    """In the one other changed file that has these lines."""
+    """The thread, placed in the only other changed file that has its lines. Returns None if there is none, or
+    several."""
     lost = before[thread.at_from : thread.at_to]
-    found = []
+    matches = []
     for other, text in (await files.searched(path)).items():
         span = anchors.elsewhere(b"", text, Span(0, 0), lost)
         if span is not None:
-            found.append(placed(thread, text, other, span, seal))
-    return found[0] if len(found) == 1 else None
+            matches.append(placed(thread, text, other, span, seal))
+    return matches[0] if len(matches) == 1 else None
 
 
 def _file(side: TreeEntry | None) -> File:

@@ -50,43 +50,45 @@ async def page(view: View, query: ProposalQuery) -> Page[Proposal]:
     """
     size = page_size(query.limit)
     async with view.read(snapshot=query.state == "all") as tx:
-        wanted = await subject.filters(tx, view, query, _PEOPLE)
-        if wanted is None:
+        filters = await subject.filters(tx, view, query, _PEOPLE)
+        if filters is None:
             return Page(items=[])
         for name in ("head", "base", "draft"):
             if (value := getattr(query, name)) is not None:
-                wanted[name] = value
-        found = await _found(tx, view, wanted, query.cursor, size + 1)
-        items = await wire.proposals(tx, view, list(map(rows.row, found[:size])))
-    more = len(found) > size
-    return Page(items=items, next_cursor=Cursor.write(found[size - 1][0]) if more else None)
+                filters[name] = value
+        page_rows = await _read_rows(tx, view, filters, query.cursor, size + 1)
+        items = await wire.proposals(tx, view, list(map(rows.row, page_rows[:size])))
+    more = len(page_rows) > size
+    return Page(items=items, next_cursor=Cursor.write(page_rows[size - 1][0]) if more else None)
 
 
-async def _found(tx: Tx, view: View, wanted: dict[str, Any], cursor: str | None, limit: int) -> list[Row]:
+async def _read_rows(
+    tx: Tx, view: View, filters: dict[str, Any], cursor: str | None, limit: int
+) -> list[Row]:
     """Rows of a page. The index of a filter has the state before the number, so that filters without a state
     take a statement for each state; only the index of words has it behind."""
-    parted = wanted and not wanted.keys() & {"state", *subjects.SEARCHES}
-    found: list[Row] = []
-    for some in [{**wanted, "state": state} for state in rows.STATES] if parted else [wanted]:
+    parted = filters and not filters.keys() & {"state", *subjects.SEARCHES}
+    page_rows: list[Row] = []
+    for some in [{**filters, "state": state} for state in rows.STATES] if parted else [filters]:
         lead = await subject.leading(tx, view, some, rows.LEADERS, rows.amount)
         keyset = rows.page(frozenset(some), lead)
         values = {**some, "of_repo": view.repo.id, "limit": limit}
         if cursor is None:
-            found += await tx.all(keyset.first, **values)
+            page_rows += await tx.all(keyset.first, **values)
         else:
             (after,) = Cursor.read(cursor, *keyset.blank)
-            found += await tx.all(keyset.next, **values, after_number=after)
-    return sorted(found, key=itemgetter(0), reverse=True)[:limit] if parted else found
+            page_rows += await tx.all(keyset.next, **values, after_number=after)
+    return sorted(page_rows, key=itemgetter(0), reverse=True)[:limit] if parted else page_rows
 
 
 async def get(view: View, number: str) -> Proposal:
     async with view.read() as tx:
         row = await states.find(tx, view, number)
         if row.settled:
-            return await _shown(tx, view, row)
+            return await _to_wire(tx, view, row)
     await versions.settle(view.node, view.repo.id, row.number)
     async with view.read() as tx:
-        return await _shown(tx, view, await states.find(tx, view, number))
+        return await _to_wire(tx, view, await states.find(tx, view, number))
 
 
 async def create(view: View, body: ProposalCreate) -> Proposal:
@@ -103,17 +105,18 @@ async def create(view: View, body: ProposalCreate) -> Proposal:
             other = await elsewhere.find(tx, view, body.head) if ":" in body.head else None
             await _require_news(tx, view, body, other)
         if other is None:
-            return await _created(view, body)
+            return await _create(view, body)
         taken = await holding.gather(view.node, other.repo.id, view.repo.id, [other.seal])
         with suppress(_Moved):
-            return await _created(view, body, other, taken)
+            return await _create(view, body, other, taken)
     raise Unavailable(f"{body.head} moves too fast to be proposed; try again")
 
 
-async def _created(
+async def _create(
     view: View, body: ProposalCreate, other: Head | None = None, taken: Taken | None = None
 ) -> Proposal:
-    """With a head in another repository, whose seals are `taken`; _Moved if it moved since."""
+    """Create the proposal. `other`: its head in another repository, whose seals are `taken`. Raises _Moved if
+    that head moved since."""
     names = [account_name(view.me.account_id), *([repo_name(other.repo.id)] if other else [])]
     async with view.write(*names) as tx:
         if body.labels:
@@ -131,11 +134,11 @@ async def _created(
             await holding.borrow(tx, view.node, view.repo.id, taken)
         base, base_seal = await _branch(tx, view, body.base, "/base")
         await _require_first(tx, view, head.id, base)
-        made = await subject.insert(tx, view, rows.PROPOSAL, body.title, body.body)
+        inserted = await subject.insert(tx, view, rows.PROPOSAL, body.title, body.body)
         await tx.run(
             rows.INSERT,
             repo_id=view.repo.id,
-            number=made.number,
+            number=inserted.number,
             state="open",
             draft=body.draft,
             head_repo_id=other.repo.id if other else None,
@@ -147,12 +150,12 @@ async def _created(
             head_seal=head_seal,
             merged_seal=None,
         )
-        await versions.add(tx, view, made.number, 1, head_seal, base_seal)
-        await _note_closes(tx, view, made.number, body.body)
-        await subject.label(tx, view, made, body.labels)
-        await subject.assign(tx, view, made, body.assignees)
-        await review.request(tx, view, made, body.reviewers)
-        return await _shown(tx, view, await states.find(tx, view, made.number))
+        await versions.add(tx, view, inserted.number, 1, head_seal, base_seal)
+        await _note_closes(tx, view, inserted.number, body.body)
+        await subject.label(tx, view, inserted, body.labels)
+        await subject.assign(tx, view, inserted, body.assignees)
+        await review.request(tx, view, inserted, body.reviewers)
+        return await _to_wire(tx, view, await states.find(tx, view, inserted.number))
 
 
 class _Moved(Exception):
@@ -194,7 +197,7 @@ async def update(view: View, number: str, patch: ProposalPatch) -> Proposal:
         await subject.assign(tx, view, now, patch.add_assignees)
         await review.unrequest(tx, view, now, patch.remove_reviewers)
         await review.request(tx, view, now, patch.add_reviewers)
-        return await _shown(tx, view, await states.find(tx, view, number))
+        return await _to_wire(tx, view, await states.find(tx, view, number))
 
 
 async def add_label(view: View, number: str, name: str, create: bool) -> Proposal:
@@ -202,7 +205,7 @@ async def add_label(view: View, number: str, name: str, create: bool) -> Proposa
     async with view.write() as tx:
         old = states.subject_of(await states.find(tx, view, number))
         await subject.add_named_label(tx, view, old, name, create)
-        return await _shown(tx, view, await states.find(tx, view, number))
+        return await _to_wire(tx, view, await states.find(tx, view, number))
 
 
 async def remove_label(view: View, number: str, name: str) -> Proposal:
@@ -210,15 +213,15 @@ async def remove_label(view: View, number: str, name: str) -> Proposal:
     async with view.write() as tx:
         old = states.subject_of(await states.find(tx, view, number))
         await subject.unlabel(tx, view, old, [name])
-        return await _shown(tx, view, await states.find(tx, view, number))
+        return await _to_wire(tx, view, await states.find(tx, view, number))
 
 
-async def _shown(tx: Tx, view: View, row: ProposalRow) -> Proposal:
+async def _to_wire(tx: Tx, view: View, row: ProposalRow) -> Proposal:
     return (await wire.proposals(tx, view, [row]))[0]
 
 
 def _require_rights(view: View, author: str, patch: ProposalPatch) -> None:
-    asked = {
+    changes = {
         "proposal.edit": patch.title is not None or patch.body is not None or patch.base is not None,
         "proposal.close": patch.state == "closed",
         "proposal.reopen": patch.state == "open",
@@ -227,8 +230,8 @@ def _require_rights(view: View, author: str, patch: ProposalPatch) -> None:
         "issue.label": bool(patch.add_labels or patch.remove_labels),
         "issue.assign": bool(patch.add_assignees or patch.remove_assignees),
     }
-    for operation, is_asked in asked.items():
-        if is_asked:
+    for operation, is_changed in changes.items():
+        if is_changed:
             subject.require(view, operation, author)
 
 
@@ -256,8 +259,10 @@ async def _edit(tx: Tx, view: View, old: ProposalRow, patch: ProposalPatch) -> N
 
 async def _note_closes(tx: Tx, view: View, number: int, body: str) -> None:
     """`closes #12` in the text, as people write it elsewhere."""
-    issues = sorted({int(one) for one in _CLOSES.findall(body)} - {number})[: limits.CLOSES]
-    await tx.many(rows.CLOSING, [{"repo_id": view.repo.id, "number": number, "issue": one} for one in issues])
+    issues = sorted({int(digits) for digits in _CLOSES.findall(body)} - {number})[: limits.CLOSES]
+    await tx.many(
+        rows.CLOSING, [{"repo_id": view.repo.id, "number": number, "issue": issue} for issue in issues]
+    )
 
 
 async def _retarget(tx: Tx, view: View, old: ProposalRow, name: str) -> None:

@@ -26,7 +26,7 @@ async def page(view: View, number: str, query: PageQuery) -> Page[Review]:
     await versions.settle(view.node, view.repo.id, row.number)
     async with view.read() as tx:
         of = {"of_repo": view.repo.id, "of_number": row.number}
-        return await paging.page(tx, rows.PAGE, query, lambda one: wire.review(rows.row(one)), **of)
+        return await paging.page(tx, rows.PAGE, query, lambda columns: wire.review(rows.row(columns)), **of)
 
 
 async def create(view: View, number: str, body: ReviewCreate) -> Review:
@@ -50,10 +50,10 @@ async def create(view: View, number: str, body: ReviewCreate) -> Review:
         of = {"of_repo": view.repo.id, "of_number": row.number}
         if await tx.value(rows.COUNT, **of) >= limits.REVIEWS:
             raise Conflict(f"#{row.number} has {limits.REVIEWS} reviews, and no proposal has more")
-        made = new_id()
+        review_id = new_id()
         await tx.run(
             rows.INSERT,
-            id=made,
+            id=review_id,
             repo_id=view.repo.id,
             number=row.number,
             account_id=me,
@@ -67,13 +67,13 @@ async def create(view: View, number: str, body: ReviewCreate) -> Review:
         if body.verdict == "comment":
             await tx.run(rows.SET_REQUESTED, **of, who=me, is_requested=False)
             await tx.run(rows.DROP_EMPTY, **of)
-        elif view.role is not None and not await tx.run(rows.SET_VERDICT, **of, who=me, new_review=made):
-            await _insert(tx, view, states.subject_of(row), me, made)
+        elif view.role is not None and not await tx.run(rows.SET_VERDICT, **of, who=me, new_review=review_id):
+            await _insert(tx, view, states.subject_of(row), me, review_id)
         await subject.take_part(tx, view, states.subject_of(row))
-        await pending.send(tx, view, row.number, made)
-        said = {"id": made, "verdict": body.verdict, "version": row.version}
-        await subject.touch(tx, view, "review.create", row.number, **said)
-        return await _one(tx, view, row.number, made)
+        await pending.send(tx, view, row.number, review_id)
+        details = {"id": review_id, "verdict": body.verdict, "version": row.version}
+        await subject.touch(tx, view, "review.create", row.number, **details)
+        return await _one(tx, view, row.number, review_id)
 
 
 async def dismiss(view: View, number: str, review: str) -> Review:
@@ -81,10 +81,10 @@ async def dismiss(view: View, number: str, review: str) -> Review:
     async with view.write() as tx:
         row = await states.find(tx, view, number)
         of = {"of_repo": view.repo.id, "of_number": row.number, "review": review}
-        found = await _one(tx, view, row.number, review)
-        if found.verdict == "comment":
+        current = await _one(tx, view, row.number, review)
+        if current.verdict == "comment":
             raise Conflict("a comment is not a verdict, so there is nothing to dismiss")
-        if found.dismissed_at is None:
+        if current.dismissed_at is None:
             await tx.run(rows.DISMISS, **of, now=now_ms())
             await tx.run(rows.DROP_VERDICT, **of)
             await tx.run(rows.DROP_EMPTY, of_repo=view.repo.id, of_number=row.number)
@@ -129,8 +129,8 @@ def _require_sayable(view: View, row: ProposalRow, body: ReviewCreate) -> None:
 
 
 async def _insert(tx: Tx, view: View, of: Subject, who: str, review: str | None) -> None:
-    found = await tx.all(rows.REVIEWERS, of_repo=view.repo.id, numbers=[of.number])
-    if len(found) >= limits.REVIEWERS:
+    reviewer_rows = await tx.all(rows.REVIEWERS, of_repo=view.repo.id, numbers=[of.number])
+    if len(reviewer_rows) >= limits.REVIEWERS:
         raise Conflict(f"#{of.number} has {limits.REVIEWERS} reviewers, and no proposal has more")
     await tx.run(
         rows.REVIEWER,

@@ -36,7 +36,7 @@ async def put(tx: Tx, view: View, number: int, state: State, kind: str, **data: 
 
 
 async def put_in(tx: Tx, node: Node, repo_id: str, number: int, state: State, kind: str, **data: Any) -> None:
-    """The same in a repository by its id."""
+    """As `put`, for a repository given by its id."""
     await auto.forget(tx, repo_id, number)
     now = now_ms()
     of = {"of_repo": repo_id, "of_number": number, "new_state": state}

@@ -58,54 +58,58 @@ async def prepare(view: View, number: str, body: SuggestionsPrepareRequest) -> P
             raise HeadMoved(row.number, tip)
         key = await seal.signing_key(tx, view, body.device_key_id)
         await protection.check(tx, view, head.name, "write")
-        threads = await _threads(tx, view, row.number, body.threads, tip)
+        threads = await _find_threads(tx, view, row.number, body.threads, tip)
         root = await seals.root_of(tx, view.repo.id, tip)
         chain = Chain(view, tx)
-        changes, texts = await _changed(chain, root, threads)
+        changes, texts = await _change_files(chain, root, threads)
         made_root = await chain.update(root, changes)
         authors = [
-            one.author_handle or one.author_id for one in threads if one.author_id != view.me.account_id
+            thread.author_handle or thread.author_id
+            for thread in threads
+            if thread.author_id != view.me.account_id
         ]
-        said = Said(message(row.number, len(threads), authors, body.message), key.id)
-        made = draft(view, head.name, [tip], made_root, said, changes)
-        await require_budget(chain, made.root)
-    subject = " ".join([SUBJECT, str(row.number), *(one.id for one in threads)])
-    plan = seal.Plan("seals", head, key, [made], subject=subject)
+        statement = Said(message(row.number, len(threads), authors, body.message), key.id)
+        seal_draft = draft(view, head.name, [tip], made_root, statement, changes)
+        await require_budget(chain, seal_draft.root)
+    subject = " ".join([SUBJECT, str(row.number), *(thread.id for thread in threads)])
+    plan = seal.Plan("seals", head, key, [seal_draft], subject=subject)
     expires = await seal.store(view, plan, Texts(), chain.written, files=texts)
-    shown = PreparedSeal(bytes=b64u(made.payload), digest=made.id, content_digest=made.root.hex())
+    prepared_seal = PreparedSeal(
+        bytes=b64u(seal_draft.payload), digest=seal_draft.id, content_digest=seal_draft.root.hex()
+    )
     return PreparedSeals(
-        prepare_id=made.id,
-        seals=[shown],
+        prepare_id=seal_draft.id,
+        seals=[prepared_seal],
         expires_at=rfc3339(expires),
         tree_key=b64u(view.repo.tree_key),
         tree_key_id=view.repo.tree_key_id,
     )
 
 
-async def _threads(tx: Tx, view: View, number: int, ids: Sequence[str], tip: str) -> list[ThreadRow]:
-    """The threads in the order in which they were asked for. NotFound for what the caller does not see."""
-    found = [await sight.find(tx, view, number, one) for one in dict.fromkeys(ids)]
-    for one in found:
-        if one.suggestion is None or one.draft:
-            raise Conflict(f"thread {one.id} suggests no other lines, or waits for a review")
-        if one.applied_seal is not None:
-            raise Conflict(f"the suggestion of thread {one.id} is in {one.applied_seal[:12]} already")
-    moved = [one.id for one in found if one.at_seal != tip or one.how == "edited"]
+async def _find_threads(tx: Tx, view: View, number: int, ids: Sequence[str], tip: str) -> list[ThreadRow]:
+    """The threads in the requested order. Raises NotFound for threads that the caller does not see."""
+    threads = [await sight.find(tx, view, number, thread_id) for thread_id in dict.fromkeys(ids)]
+    for thread in threads:
+        if thread.suggestion is None or thread.draft:
+            raise Conflict(f"thread {thread.id} suggests no other lines, or waits for a review")
+        if thread.applied_seal is not None:
+            raise Conflict(f"the suggestion of thread {thread.id} is in {thread.applied_seal[:12]} already")
+    moved = [thread.id for thread in threads if thread.at_seal != tip or thread.how == "edited"]
     if moved:
         raise SuggestionMoved(
             f"the lines of {', '.join(moved[:5])} were edited since; nothing was applied; "
             f"see: svc pr threads {number}",
             moved,
         )
-    return found
+    return threads
 
 
-async def _changed(
+async def _change_files(
     chain: Chain, root: bytes | None, threads: Sequence[ThreadRow]
 ) -> tuple[dict[str, TreeEntry | None], dict[bytes, bytes]]:
     """The entries of the changed files, and their texts by digest."""
     view, tx = chain.view, chain.tx
-    paths = sorted({one.at_path for one in threads})
+    paths = sorted({thread.at_path for thread in threads})
     entries = await trees.drive(tree.lookup(root, paths), chain.load, len(paths))
     changes: dict[str, TreeEntry | None] = {}
     texts: dict[bytes, bytes] = {}
@@ -114,12 +118,12 @@ async def _changed(
         if old is None or old.kind != "text" or not view.sees(path):
             raise NotFound
         text = (await content.read(view.node, tx, view.repo.id, [old.digest]))[old.digest]
-        wanted = [
-            Suggested(one.at_first, one.at_last, one.suggestion or "")
-            for one in threads
-            if one.at_path == path
+        suggestions = [
+            Suggested(thread.at_first, thread.at_last, thread.suggestion or "")
+            for thread in threads
+            if thread.at_path == path
         ]
-        new = applied(text, wanted)
+        new = applied(text, suggestions)
         if len(new) > TEXT_FILE:
             raise TooLarge(f"{path}: a text file holds at most {in_words(TEXT_FILE)}")
         if new != text:

@@ -54,32 +54,32 @@ async def page(view: View, number: str, query: ThreadQuery) -> Page[Thread]:
     await placing.settle(view.node, view.repo.id, n)
     size = page_size(query.limit)
     of: dict[str, Any] = {"of_repo": view.repo.id, "of_number": n, "me": sight.me(view)}
-    wanted: dict[str, Any] = {} if query.state == "all" else {"state": query.state}
+    criteria: dict[str, Any] = {} if query.state == "all" else {"state": query.state}
     if query.path is not None:
-        wanted["path"] = query.path
-    filters = frozenset(wanted) | ({"draft"} if query.draft == "1" else set())
+        criteria["path"] = query.path
+    filters = frozenset(criteria) | ({"draft"} if query.draft == "1" else set())
     keyset = rows.page(filters, paths=view.policy is not None)
     async with view.read() as tx:
-        values = {**of, **wanted, "limit": size + 1 if view.policy is None else limits.THREADS}
+        values = {**of, **criteria, "limit": size + 1 if view.policy is None else limits.THREADS}
         if query.cursor is None:
-            found = await tx.all(keyset.first, **values)
+            page_rows = await tx.all(keyset.first, **values)
         else:
             after = dict(zip(keyset.names, Cursor.read(query.cursor, *keyset.blank), strict=True))
-            found = await tx.all(keyset.next, **values, **after)
+            page_rows = await tx.all(keyset.next, **values, **after)
         if view.policy is not None:
-            found = [one for one in found if view.sees(one[1]) and view.sees(one[2])]
-        shown, more = found[:size], len(found) > size
+            page_rows = [row for row in page_rows if view.sees(row[1]) and view.sees(row[2])]
+        listed, more = page_rows[:size], len(page_rows) > size
         if view.policy is None:
-            threads = [rows.row(one) for one in shown]
+            threads = [rows.row(row) for row in listed]
         else:
-            some = await tx.all(rows.SOME, **of, among=[one[0] for one in shown])
-            threads = sorted(map(rows.row, some), key=lambda one: (one.created_at, one.id))
+            some = await tx.all(rows.SOME, **of, among=[row[0] for row in listed])
+            threads = sorted(map(rows.row, some), key=lambda thread: (thread.created_at, thread.id))
         items = await _to_wire(tx, view, n, threads)
         newest = await states.find(tx, view, number)
     if query.live == "1":
         now = await live_places.of(view, newest, threads)
-        items = [replace(one, live=now.get(one.id)) for one in items]
-    return Page(items=items, next_cursor=Cursor.write(*keyset.key(shown[-1])) if more else None)
+        items = [replace(item, live=now.get(item.id)) for item in items]
+    return Page(items=items, next_cursor=Cursor.write(*keyset.key(listed[-1])) if more else None)
 
 
 async def create(view: View, number: str, body: ThreadCreate) -> Thread:
@@ -100,10 +100,10 @@ async def create(view: View, number: str, body: ThreadCreate) -> Thread:
     await versions.settle(view.node, view.repo.id, n)
     async with view.read() as tx:
         newest = await states.find(tx, view, number)
-        at = await _seal(tx, view, newest, body)
-    made = await _begun(view, body, at)
+        at = await _find_seal(tx, view, newest, body)
+    begun = await _begin(view, body, at)
     end = newest.head_seal if body.side == "new" else newest.merge_base or ""
-    (made,) = await placing.carried(view.node, view.repo.id, [made], end)
+    (begun,) = await placing.carried(view.node, view.repo.id, [begun], end)
     me = view.me.account_id
     async with view.write(account_name(me)) as tx:
         row = await states.find(tx, view, number)
@@ -115,10 +115,10 @@ async def create(view: View, number: str, body: ThreadCreate) -> Thread:
             tx, row, await tx.value(rows.COUNT_OPEN, **of), limits.OPEN_THREADS, "open threads"
         )
         await posting.require_room(tx, view)
-        values = {name: getattr(made, name) for name in rows.COLUMNS}
+        values = {name: getattr(begun, name) for name in rows.COLUMNS}
         await tx.run(rows.INSERT, repo_id=view.repo.id, number=row.number, **values)
-        await _post(tx, view, row, made, body.body, body.draft, "thread.create")
-        return await _one(tx, view, row.number, made.id)
+        await _add_comment(tx, view, row, begun, body.body, body.draft, "thread.create")
+        return await _one(tx, view, row.number, begun.id)
 
 
 async def comment(view: View, number: str, thread: str, body: ThreadComment) -> Comment:
@@ -129,14 +129,16 @@ async def comment(view: View, number: str, thread: str, body: ThreadComment) -> 
     posting.require_short(body.body, "/body")
     async with view.write(account_name(view.me.account_id)) as tx:
         row = await states.find(tx, view, number)
-        found = await sight.find(tx, view, row.number, thread)
-        if await tx.value(comments.COUNT_OF_THREAD, thread=found.id) >= limits.THREAD_COMMENTS:
+        thread_row = await sight.find(tx, view, row.number, thread)
+        if await tx.value(comments.COUNT_OF_THREAD, thread=thread_row.id) >= limits.THREAD_COMMENTS:
             raise Conflict(f"a thread has at most {limits.THREAD_COMMENTS} comments; begin another one")
         await posting.require_room(tx, view)
-        draft = body.draft or found.draft
-        made = await _post(tx, view, row, found, body.body, draft, "thread.comment")
-        await tx.run(rows.TOUCH, of_repo=view.repo.id, of_number=row.number, thread=found.id, now=now_ms())
-        return await posts.one_to_wire(tx, view, row.number, made)
+        draft = body.draft or thread_row.draft
+        comment_id = await _add_comment(tx, view, row, thread_row, body.body, draft, "thread.comment")
+        await tx.run(
+            rows.TOUCH, of_repo=view.repo.id, of_number=row.number, thread=thread_row.id, now=now_ms()
+        )
+        return await posts.one_to_wire(tx, view, row.number, comment_id)
 
 
 async def update(view: View, number: str, thread: str, patch: ThreadPatch) -> Thread:
@@ -146,49 +148,49 @@ async def update(view: View, number: str, thread: str, patch: ThreadPatch) -> Th
     """
     async with view.write() as tx:
         row = await states.find(tx, view, number)
-        found = await sight.find(tx, view, row.number, thread)
+        thread_row = await sight.find(tx, view, row.number, thread)
         mine = view.me.account_id == row.author_id
-        view.require_author(row.author_id if mine else found.author_id)
-        if found.draft:
+        view.require_author(row.author_id if mine else thread_row.author_id)
+        if thread_row.draft:
             raise Conflict("this thread waits for your review, and goes out with it")
-        if found.state != patch.state:
-            of = {"of_repo": view.repo.id, "of_number": row.number, "thread": found.id}
+        if thread_row.state != patch.state:
+            of = {"of_repo": view.repo.id, "of_number": row.number, "thread": thread_row.id}
             await tx.run(rows.SET_STATE, **of, new_state=patch.state, now=now_ms())
             kind = "thread.resolve" if patch.state == "resolved" else "thread.reopen"
-            await sight.announce(tx, view, kind, row.number, found)
-        return await _one(tx, view, row.number, found.id)
+            await sight.announce(tx, view, kind, row.number, thread_row)
+        return await _one(tx, view, row.number, thread_row.id)
 
 
-async def _seal(tx: Tx, view: View, newest: ProposalRow, body: ThreadCreate) -> str:
+async def _find_seal(tx: Tx, view: View, newest: ProposalRow, body: ThreadCreate) -> str:
     """The seal whose lines are meant: that of the version that was looked at, or its merge base."""
     of = {"of_repo": view.repo.id, "of_number": newest.number}
-    known = await tx.one(rows.VERSION_OF, **of, head=body.seal_id)
-    if known is None and not await _on_line(tx, newest, body.seal_id):
+    version_row = await tx.one(rows.VERSION_OF, **of, head=body.seal_id)
+    if version_row is None and not await _is_on_line(tx, newest, body.seal_id):
         raise Invalid(
             f"#{newest.number} has no version {body.seal_id[:12]}",
             pointer="/seal_id",
         )
     if body.side == "new":
         return body.seal_id
-    base = newest.merge_base if known is None else known[0]
+    base = newest.merge_base if version_row is None else version_row[0]
     if base is None:
         raise Invalid("the branches have no common seal, so there is no old side", pointer="/side")
     return str(base)
 
 
-async def _on_line(tx: Tx, newest: ProposalRow, wanted: str) -> bool:
+async def _is_on_line(tx: Tx, newest: ProposalRow, seal_id: str) -> bool:
     """Whether the seal lies between the merge base and the newest head."""
     at: str | None = newest.head_seal
     for _ in range(LINE_MAX):
         if at is None or at == newest.merge_base:
             return False
-        if at == wanted:
+        if at == seal_id:
             return True
         at = await tx.value(rows.FIRST_PARENT, seal=at)
     return False
 
 
-async def _begun(view: View, body: ThreadCreate, at: str) -> ThreadRow:
+async def _begin(view: View, body: ThreadCreate, at: str) -> ThreadRow:
     """The thread as it begins, in the seal `at`."""
     sealed.require_plaintext(view)
     try:
@@ -239,46 +241,52 @@ async def _require_room(tx: Tx, row: ProposalRow, count: int, most: int, what: s
         raise Conflict(f"#{row.number} has {most} {what}, and no proposal has more")
 
 
-async def _post(
+async def _add_comment(
     tx: Tx, view: View, row: ProposalRow, thread: ThreadRow, body: str, draft: bool, kind: str
 ) -> str:
-    """A comment of the thread; one that waits is nobody's business yet."""
-    made = await posts.insert(tx, view, row.number, body, thread=thread.id, draft=draft)
+    """Add a comment to the thread; a draft is announced to nobody. Returns its id."""
+    comment_id = await posts.insert(tx, view, row.number, body, thread=thread.id, draft=draft)
     if not draft:
         await subject.take_part(tx, view, states.subject_of(row))
-        await sight.announce(tx, view, kind, row.number, thread, id=made)
-    return made
+        await sight.announce(tx, view, kind, row.number, thread, id=comment_id)
+    return comment_id
 
 
 async def _one(tx: Tx, view: View, number: int, thread: str) -> Thread:
     return (await _to_wire(tx, view, number, [await sight.find(tx, view, number, thread)]))[0]
 
 
-async def _to_wire(tx: Tx, view: View, number: int, found: Sequence[ThreadRow]) -> list[Thread]:
-    said = await posts.of_threads(tx, view, number, [one.id for one in found])
-    return [_thread(one, said.get(one.id, ())) for one in found]
+async def _to_wire(tx: Tx, view: View, number: int, threads: Sequence[ThreadRow]) -> list[Thread]:
+    by_thread = await posts.of_threads(tx, view, number, [thread.id for thread in threads])
+    return [_thread(thread, by_thread.get(thread.id, ())) for thread in threads]
 
 
-def _thread(one: ThreadRow, said: Iterable[Comment]) -> Thread:
+def _thread(thread: ThreadRow, posted: Iterable[Comment]) -> Thread:
     place = None
-    if one.at_seal == one.carried_to:
-        place = Place(seal_id=one.at_seal, path=one.at_path, start=one.at_first, end=one.at_last, how=one.how)
+    if thread.at_seal == thread.carried_to:
+        place = Place(
+            seal_id=thread.at_seal,
+            path=thread.at_path,
+            start=thread.at_first,
+            end=thread.at_last,
+            how=thread.how,
+        )
     suggestion = None
-    if one.suggestion is not None:
-        suggestion = Suggestion(text=one.suggestion, applied_seal=one.applied_seal)
+    if thread.suggestion is not None:
+        suggestion = Suggestion(text=thread.suggestion, applied_seal=thread.applied_seal)
     return Thread(
-        id=one.id,
-        author=actor(one.author_id, one.author_handle, one.author_kind),
-        path=one.path,
-        side=one.side,
-        start=one.first_line,
-        end=one.last_line,
-        seal_id=one.seal_id,
-        state=one.state,
-        comments=list(said),
+        id=thread.id,
+        author=actor(thread.author_id, thread.author_handle, thread.author_kind),
+        path=thread.path,
+        side=thread.side,
+        start=thread.first_line,
+        end=thread.last_line,
+        seal_id=thread.seal_id,
+        state=thread.state,
+        comments=list(posted),
         suggestion=suggestion,
         place=place,
-        draft=bool(one.draft),
-        created_at=rfc3339(one.created_at),
-        updated_at=rfc3339(one.updated_at),
+        draft=bool(thread.draft),
+        created_at=rfc3339(thread.created_at),
+        updated_at=rfc3339(thread.updated_at),
     )

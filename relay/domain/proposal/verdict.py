@@ -11,21 +11,21 @@ from relay.domain.protection.protection import Standing, blockers
 
 
 def standing(stand: Collection[Review], checks: bool, open_threads: int = 0) -> Standing:
-    """What the verdicts that stand come to: those of people who may not write do nothing. `checks`: whether
-    the required checks of the head seal have passed; `open_threads`: on lines, not resolved."""
-    counted = [one for one in stand if one.counts]
-    approvals = [one for one in counted if one.verdict == "approve"]
+    """Counts of the standing verdicts, without those of people who may not write. `checks`: whether the
+    required checks of the head seal have passed; `open_threads`: on lines, not resolved."""
+    counted = [review for review in stand if review.counts]
+    approvals = [review for review in counted if review.verdict == "approve"]
     return Standing(
         approvals=len(approvals),
-        fresh=sum(not one.stale for one in approvals),
-        refused=sum(one.verdict == "request_changes" for one in counted),
+        fresh=sum(not review.stale for review in approvals),
+        refused=sum(review.verdict == "request_changes" for review in counted),
         open_threads=open_threads,
         checks=checks,
     )
 
 
 def blocked_by(rules: list[Protection], come_to: Standing) -> list[str]:
-    """Codes of what is missing. Requested changes block on a branch without rules as well."""
+    """Codes of what blocks the merge. Requested changes block on a branch without rules as well."""
     codes = blockers(rules, come_to)
     if come_to.refused and "changes_requested" not in codes:
         codes.insert(0, "changes_requested")
@@ -33,7 +33,7 @@ def blocked_by(rules: list[Protection], come_to: Standing) -> list[str]:
 
 
 def mergeable(merge_base: str | None, base_now: str | None, trial: Collection[str] | None) -> bool | None:
-    """Whether a merge would not conflict, whatever else stands in its way; None while that is not known.
+    """Whether a merge would have no conflict, whatever else blocks it; None if that is not known yet.
     Parameters as those of `merge_state`."""
     if base_now is None:
         return None

@@ -51,7 +51,7 @@ async def add(tx: Tx, view: View, number: int, n: int, head: str, base: str) -> 
 
 
 async def put(tx: Tx, node: Node, of: tuple[str, int], n: int, head: str, base: str, by: str) -> None:
-    """The same in a repository by its id, of an account by its id."""
+    """As `add`, for a repository and an account given by their ids."""
     repo_id, number = of
     await tx.run(
         rows.INSERT_VERSION,
@@ -71,25 +71,25 @@ async def put(tx: Tx, node: Node, of: tuple[str, int], n: int, head: str, base: 
 
 
 async def settle(node: Node, repo_id: str, number: int) -> None:
-    """Work out what is not known yet of the versions of a proposal. It may be called at any time, outside a
-    transaction; after it, reviews are fresh or stale as the change says."""
+    """Compute the missing merge bases and change ids of a proposal's versions. It may be called at any time,
+    outside a transaction; afterwards reviews are fresh or stale as the change says."""
     of = {"of_repo": repo_id, "of_number": number}
     while True:
         async with node.db.read() as tx:
-            found = await tx.all(rows.UNSETTLED, **of, limit=AT_ONCE)
-        for n, head, base, kind in found:
-            merge_base, change = await _worked_out(node, repo_id, head, base, kind != "private_e2ee")
+            unsettled = await tx.all(rows.UNSETTLED, **of, limit=AT_ONCE)
+        for n, head, base, kind in unsettled:
+            merge_base, change = await _compute(node, repo_id, head, base, kind != "private_e2ee")
             values = {"of_n": n, "new_merge_base": merge_base, "new_change_id": change}
             async with node.db.write(repo_name(repo_id)) as tx:
                 await tx.run(rows.SETTLE, **of, **values)
-        if len(found) < AT_ONCE:
+        if len(unsettled) < AT_ONCE:
             return
 
 
-async def _worked_out(
+async def _compute(
     node: Node, repo_id: str, head: str, base: str, plain: bool
 ) -> tuple[str | None, str | None]:
-    """The merge base, None for unrelated histories; the change id, None where no file can be read."""
+    """The merge base, None for unrelated histories, and the change id, None where no file can be read."""
     async with node.db.read(snapshot=True) as tx:
         bases = (await merge_bases(tx, base, head)).bases
         merge_base = bases[0] if bases else None
@@ -105,25 +105,26 @@ async def _worked_out(
 
 
 async def _change_id(node: Node, repo_id: str, changes: dict[str, Change]) -> str:
-    """One file after the other is in memory. Texts count by their lines, up to what a comparison reads."""
-    left, ids = VERSION_TEXT_BYTES, []
+    """The change id of these changes. Only one file is in memory at a time. Texts count by their lines, up to
+    the size that a comparison reads; other files count by their digest."""
+    budget, ids = VERSION_TEXT_BYTES, []
     for path, (old, new) in sorted(changes.items()):
         sides = [side for side in (old, new) if side is not None]
         weight = sum(side.size for side in sides)
-        by_lines = weight <= left and all(one.kind == "text" and one.size <= DIFF_BYTES for one in sides)
-        left -= weight if by_lines else 0
+        by_lines = weight <= budget and all(side.kind == "text" and side.size <= DIFF_BYTES for side in sides)
+        budget -= weight if by_lines else 0
         change = FileChange(
             path if old else None,
             path if new else None,
-            await _bytes(node, repo_id, old, by_lines),
-            await _bytes(node, repo_id, new, by_lines),
+            await _read_bytes(node, repo_id, old, by_lines),
+            await _read_bytes(node, repo_id, new, by_lines),
             whole=not by_lines,
         )
         ids.append(await asyncio.to_thread(file_id, change) if by_lines else file_id(change))
     return change_id(ids)
 
 
-async def _bytes(node: Node, repo_id: str, side: TreeEntry | None, content: bool) -> bytes | None:
+async def _read_bytes(node: Node, repo_id: str, side: TreeEntry | None, content: bool) -> bytes | None:
     if side is None:
         return None
     return await node.objects.read(side.digest, repo_id) if content else side.digest

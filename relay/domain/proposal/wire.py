@@ -29,8 +29,8 @@ from relay.domain.proposal.rows import merge_trial as trials
 from relay.domain.protection import protection
 
 
-async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Proposal]:
-    numbers = [row.number for row in found]
+async def proposals(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) -> list[Proposal]:
+    numbers = [row.number for row in proposal_rows]
     if not numbers:
         return []
     of = {"of_repo": view.repo.id, "numbers": numbers}
@@ -38,21 +38,21 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
     assignees = await subject.assignees_of(tx, view, numbers)
     reactions = await reaction.on_issues(tx, view, numbers)
     standing: dict[int, list[Review]] = {}
-    for n, *one in await tx.all(reviews.STANDING, **of):
-        standing.setdefault(n, []).append(review(reviews.row(one)))
-    asked = _reviewers(await tx.all(reviews.REVIEWERS, **of), standing)
+    for n, *columns in await tx.all(reviews.STANDING, **of):
+        standing.setdefault(n, []).append(review(reviews.row(columns)))
+    reviewers = _reviewers(await tx.all(reviews.REVIEWERS, **of), standing)
     closes = _by_number(await tx.all(rows.CLOSES, **of))
     depends = _by_number(await tx.all(rows.DEPENDS, **of))
-    others = await _others(tx, view, found)
-    heads = list({row.head_seal for row in found})
+    others = await _others(tx, view, proposal_rows)
+    heads = list({row.head_seal for row in proposal_rows})
     checked = await check.rollups(tx, view.repo.id, heads)
     rules = await protection.of_repo(tx, view.repo.id)
     unmet = await check.unmet(tx, view.repo.id, heads)
-    waiting = {one[0]: one[1:] for one in await tx.all(autos.SHOWN, **of)}
+    waiting = {columns[0]: columns[1:] for columns in await tx.all(autos.SHOWN, **of)}
     talk = await sight.counts(tx, view, numbers)
-    tried = {n: one for n, *one in await tx.all(trials.SHOWN, **of)}
-    made = []
-    for row in found:
+    tried = {n: columns for n, *columns in await tx.all(trials.SHOWN, **of)}
+    items = []
+    for row in proposal_rows:
         n, stand = row.number, standing.get(row.number, [])
         blocked: list[str] = []
         if row.state == "open":
@@ -60,7 +60,7 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
             blocked = verdict.blocked_by(matching(rules, row.base), come_to)
         base_now = row.base_now if row.state == "open" else None
         conflicts = _conflicts(view, row, base_now, tried.get(n))
-        made.append(
+        items.append(
             Proposal(
                 number=n,
                 title=row.title,
@@ -79,7 +79,7 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
                 labels=labels.get(n, []),
                 reactions=reactions[n],
                 comments=row.comments,
-                reviewers=asked.get(n, []),
+                reviewers=reviewers.get(n, []),
                 reviews=stand,
                 checks=checked[row.head_seal],
                 threads=talk[n],
@@ -99,7 +99,7 @@ async def proposals(tx: Tx, view: View, found: Sequence[ProposalRow]) -> list[Pr
                 mergeable=verdict.mergeable(row.merge_base, base_now, conflicts),
             )
         )
-    return made
+    return items
 
 
 def _conflicts(
@@ -112,21 +112,23 @@ def _conflicts(
     return [path for path in paths if view.sees(path)]
 
 
-def _auto(found: Sequence[Any] | None) -> AutoMerge | None:
-    if found is None:
+def _auto(columns: Sequence[Any] | None) -> AutoMerge | None:
+    if columns is None:
         return None
-    who, handle, kind, strategy, created_at = found
+    who, handle, kind, strategy, created_at = columns
     return AutoMerge(by=actor(who, handle, kind), strategy=strategy, created_at=rfc3339(created_at))
 
 
-async def _others(tx: Tx, view: View, found: Sequence[ProposalRow]) -> dict[str | None, HeadRepo]:
+async def _others(tx: Tx, view: View, proposal_rows: Sequence[ProposalRow]) -> dict[str | None, HeadRepo]:
     """Repositories of head branches, by the column that names them: those that the caller sees."""
-    here: dict[str | None, HeadRepo] = {None: HeadRepo(id=view.repo.id, full_name=view.repo.full_name)}
-    if ids := list({row.head_repo_id for row in found if row.head_repo_id is not None}):
+    repositories: dict[str | None, HeadRepo] = {
+        None: HeadRepo(id=view.repo.id, full_name=view.repo.full_name)
+    }
+    if ids := list({row.head_repo_id for row in proposal_rows if row.head_repo_id is not None}):
         me = view.principal.account_id if view.principal else ""
         for repo_id, owner, name in await tx.all(forks.NAMED, ids=ids, account=me):
-            here[repo_id] = HeadRepo(id=repo_id, full_name=f"{owner}/{name}")
-    return here
+            repositories[repo_id] = HeadRepo(id=repo_id, full_name=f"{owner}/{name}")
+    return repositories
 
 
 def review(row: ReviewRow) -> Review:
@@ -144,23 +146,24 @@ def review(row: ReviewRow) -> Review:
     )
 
 
-def _reviewers(found: Iterable[Row], standing: dict[int, list[Review]]) -> dict[int, list[Reviewer]]:
-    """Who is asked again counts as asked, whatever was said before."""
-    by_id = {one.id: one for stand in standing.values() for one in stand}
-    made: dict[int, list[Reviewer]] = {}
-    for n, who, handle, kind, requested, review_id in found:
-        person, said = actor(who, handle, kind), by_id.get(review_id)
-        if requested or said is None:
-            one = Reviewer(who=person, state="requested")
+def _reviewers(reviewer_rows: Iterable[Row], standing: dict[int, list[Review]]) -> dict[int, list[Reviewer]]:
+    """Reviewers by proposal. Somebody who was asked again counts as requested, whatever their last
+    verdict."""
+    by_id = {given.id: given for stand in standing.values() for given in stand}
+    by_number: dict[int, list[Reviewer]] = {}
+    for n, who, handle, kind, requested, review_id in reviewer_rows:
+        person, latest = actor(who, handle, kind), by_id.get(review_id)
+        if requested or latest is None:
+            reviewer = Reviewer(who=person, state="requested")
         else:
-            state = "approved" if said.verdict == "approve" else "changes_requested"
-            one = Reviewer(who=person, state=state, seal_id=said.seal_id, stale=said.stale)  # type: ignore[arg-type]
-        made.setdefault(n, []).append(one)
-    return made
+            state = "approved" if latest.verdict == "approve" else "changes_requested"
+            reviewer = Reviewer(who=person, state=state, seal_id=latest.seal_id, stale=latest.stale)  # type: ignore[arg-type]
+        by_number.setdefault(n, []).append(reviewer)
+    return by_number
 
 
-def _by_number(found: Iterable[Row]) -> dict[int, list[int]]:
-    made: dict[int, list[int]] = {}
-    for n, other in found:
-        made.setdefault(n, []).append(other)
-    return made
+def _by_number(pairs: Iterable[Row]) -> dict[int, list[int]]:
+    numbers: dict[int, list[int]] = {}
+    for n, other in pairs:
+        numbers.setdefault(n, []).append(other)
+    return numbers

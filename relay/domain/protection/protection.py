@@ -60,14 +60,14 @@ async def put(view: View, pattern: str, body: ProtectionSet) -> Protection:
 
     The rule replaces an earlier one.
     """
-    made = Protection(pattern=branch_pattern.check(pattern), **asdict(body))
+    rule = Protection(pattern=branch_pattern.check(pattern), **asdict(body))
     async with view.write() as tx:
-        others = [one for one in await of_repo(tx, view.repo.id) if one.pattern != made.pattern]
+        others = [other for other in await of_repo(tx, view.repo.id) if other.pattern != rule.pattern]
         view.require_room(len(others), PROTECTIONS, "protection rules")
-        await tx.run(rows.DELETE, of_repo=view.repo.id, of_pattern=made.pattern)
-        await tx.run(rows.INSERT, repo_id=view.repo.id, **asdict(made))
-        await view.node.hub.announce(tx, view.repo.id, "protection.set", pattern=made.pattern)
-    return made
+        await tx.run(rows.DELETE, of_repo=view.repo.id, of_pattern=rule.pattern)
+        await tx.run(rows.INSERT, repo_id=view.repo.id, **asdict(rule))
+        await view.node.hub.announce(tx, view.repo.id, "protection.set", pattern=rule.pattern)
+    return rule
 
 
 async def clear(view: View, pattern: str) -> None:
@@ -95,10 +95,10 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
     error's `blocked_by` lists what blocks; for a preview use `blockers(matching(await of_repo(…), base),
     standing)`.
     """
-    found = matching(await of_repo(tx, view.repo.id), branch)
-    if not found:
+    matches = matching(await of_repo(tx, view.repo.id), branch)
+    if not matches:
         return
-    patterns = [rule.pattern for rule in found]
+    patterns = [rule.pattern for rule in matches]
     if act == "delete":
         raise BranchProtected(
             f"{branch} is protected by the rule {patterns[0]} and cannot be deleted; the owner takes the "
@@ -108,7 +108,7 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
             rules=["lock_deletions"],
         )
     if act == "merge":
-        if blocked := blockers(found, standing or Standing()):
+        if blocked := blockers(matches, standing or Standing()):
             raise NotMergeable(
                 f"{branch} is protected, and the merge waits: {'; '.join(WAITS[code] for code in blocked)}. "
                 "svc pr merge --auto merges once nothing is missing",
@@ -117,7 +117,7 @@ async def check(tx: Tx, view: View, branch: str, act: Act, standing: Standing | 
                 patterns=patterns,
             )
         return
-    if (refused := refusal(branch, found, act)) is not None:
+    if (refused := refusal(branch, matches, act)) is not None:
         raise refused
 
 

@@ -160,22 +160,22 @@ async def test_a_lane_that_never_rests_is_given_up_and_nothing_is_changed(
 ) -> None:
     a, b = await w.device(), await w.device(await w.account())
     gen, lane = await a.text("x", b"")
-    honest = live._worked_out
+    honest = live._compute
 
     async def moved(*named: Any) -> Any:
         found = await honest(*named)
         if named[0] is a.view:
-            monkeypatch.setattr(live, "_worked_out", honest)
+            monkeypatch.setattr(live, "_compute", honest)
             assert (await b.one(b.edit("x", lane, gen, lane.text() + b"b"))).result == "ok"
-            monkeypatch.setattr(live, "_worked_out", moved)
+            monkeypatch.setattr(live, "_compute", moved)
         return found
 
-    monkeypatch.setattr(live, "_worked_out", moved)
+    monkeypatch.setattr(live, "_compute", moved)
     edit = costly(a, "x", gen)
     with pytest.raises(Unavailable):
         await a.one(edit)
     assert (await text_of(b, "x", gen)) == "b" * live.ATTEMPTS
-    monkeypatch.setattr(live, "_worked_out", honest)
+    monkeypatch.setattr(live, "_compute", honest)
     assert (await a.one(edit)).result == "ok"
 
 

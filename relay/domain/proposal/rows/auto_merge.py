@@ -70,5 +70,5 @@ SHOWN = (
 )
 
 
-def row(found: Row) -> AutoRow:
-    return AutoRow(*found)
+def row(values: Row) -> AutoRow:
+    return AutoRow(*values)

@@ -204,7 +204,7 @@ async def test_a_landing_is_worked_out_again_where_its_files_changed_meanwhile(
     b = await branched(a, first)
     found = await rows_of(b)
     worked, edits = (
-        landing._worked_out,
+        landing._compute,
         [("y", b"y", b"y!"), ("x", b"one\ntwo\nthree\n", b"ONE\ntwo\nthree\n")],
     )
     rounds = []
@@ -220,7 +220,7 @@ async def test_a_landing_is_worked_out_again_where_its_files_changed_meanwhile(
             w.node.lanes._turns = turns
         return made
 
-    monkeypatch.setattr(landing, "_worked_out", interrupted)
+    monkeypatch.setattr(landing, "_compute", interrupted)
     await refs.update(a.view, "branch", "side", RefUpdate(head=second, expected_head=first))
     assert len(rounds) == 2  # the edit of another file is none of its business
     assert await now(b) == {"x": b"ONE\ntwo\nTHREE\n", "y": b"y!"}

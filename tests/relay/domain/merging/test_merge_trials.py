@@ -235,7 +235,7 @@ def test_the_job_tries_each_proposal_as_its_base_stands_then(
     numbers = [propose(repo, name) for name in ("topic", "other")]
     assert [stands(repo, n)[0] for n in numbers] == ["clean", "clean"]
     repo.seal({"page": put(5, b"mine")})
-    tried, work_out = [], trial._try
+    tried, work_out = [], trial._try_merge
 
     async def moving(node: Any, repo_id: str, number: int, head: str, base: str, who: str) -> None:
         tried.append((number, base))
@@ -243,7 +243,7 @@ def test_the_job_tries_each_proposal_as_its_base_stands_then(
         if len(tried) == 1:
             await asyncio.to_thread(repo.seal, {"new": b"1\n"})
 
-    monkeypatch.setattr(trial, "_try", moving)
+    monkeypatch.setattr(trial, "_try_merge", moving)
     before = repo.head()
     branch = {"repo_id": repo.id, "branch_id": base_of(relay, repo, numbers[0])}
     relay.run(trial.job(relay.node, branch))
