@@ -174,7 +174,7 @@ def changed_since_last_seal(copy: WorkingCopy, scan: Scan) -> list[str]:
 def edits_in_the_way(copy: WorkingCopy, scan: Scan) -> list[str]:
     """Sorted paths of unconfirmed edits, and of new files where the branch has another file."""
     flying = copy.db.flight_kinds()
-    found, new = [], []
+    paths, new = [], []
     for path in {*copy.db.may_need_update(), *flying}:
         entry, stat = copy.entries.get(path), scan.find(path)
         if scan.unknown(path):
@@ -182,13 +182,13 @@ def edits_in_the_way(copy: WorkingCopy, scan: Scan) -> list[str]:
         if entry is None:
             new.append(path)
         elif entry.pending or path in flying or (stat.digest if stat else None) != entry.shadow:
-            found.append(path)
+            paths.append(path)
     rows = copy.db.rows() if new else {}
     for path in new:
         row, stat = rows.get(path), scan.find(path)
         if row is not None and stat is not None and row.digest != stat.digest:
-            found.append(path)
-    return sorted(found)
+            paths.append(path)
+    return sorted(paths)
 
 
 def tree_of(copy: WorkingCopy, seal: str | None) -> dict[str, SealedFile]:
@@ -227,14 +227,14 @@ class ConflictCopy(msgspec.Struct, frozen=True):
 
 def conflict_copies(copy: WorkingCopy) -> list[ConflictCopy]:
     """The conflict copies made in this run."""
-    found = []
+    copies = []
     for path, name in copy.conflicts:
         clash = copy.db.conflicts.get(name)
         if clash is not None and clash.path == path:
-            found.append(ConflictCopy(path, name, clash.by, clash.lines or None, clash.kept_lines or None))
+            copies.append(ConflictCopy(path, name, clash.by, clash.lines or None, clash.kept_lines or None))
         else:
-            found.append(ConflictCopy(path, name, deleted=copy.db.row(path) is None))
-    return found
+            copies.append(ConflictCopy(path, name, deleted=copy.db.row(path) is None))
+    return copies
 
 
 def merged_with(copy: WorkingCopy) -> dict[str, str | None]:

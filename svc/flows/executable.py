@@ -70,9 +70,9 @@ def mark_interrupted(copy: WorkingCopy) -> None:
 def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
     """Those of the paths that are executable here and not listed in the manifest."""
     listed = _listed(copy)
-    found = [path for path in paths if not (listed and listed(path)) and _is_executable(copy, path)]
+    unlisted_paths = [path for path in paths if not (listed and listed(path)) and _is_executable(copy, path)]
     copy.files.forget()
-    return sorted(found)
+    return sorted(unlisted_paths)
 
 
 def executable(copy: WorkingCopy, write: bool) -> Executable:

@@ -48,8 +48,8 @@ def ignored(copy: WorkingCopy) -> Iterator[IgnoredFile]:
 
 
 def _ignored(copy: WorkingCopy, fd: int, prefix: str, above: Scope | None) -> Iterator[IgnoredFile]:
-    with os.scandir(fd) as found:
-        listed = sorted(found, key=lambda entry: entry.name)
+    with os.scandir(fd) as entries:
+        listed = sorted(entries, key=lambda entry: entry.name)
     names = {entry.name for entry in listed}
     if prefix and not names.isdisjoint(NESTED):
         return
@@ -98,13 +98,13 @@ def _line_for(path: str) -> str:
 def tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
     """Files that git tracks and that a rule of `.svcignore` or `.stignore` leaves out."""
     copy.git.refresh()
-    found = [
+    files = [
         _left_out(path, reason)
         for path, reason in copy.git.left_out()
         if reason.source != ALWAYS and not copy.db.tracks(path) and copy.exists(path)
     ]
     copy.files.forget()
-    return found
+    return files
 
 
 def newly_tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
@@ -114,10 +114,10 @@ def newly_tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
     compared = f"{copy.git.identity.hex()} {' '.join(_stat_of(copy, name) for name in OVER_GIT)}"
     if not copy.git.identity or copy.db.text(COMPARED) == compared:
         return []
-    found = tracked_by_git(copy)
-    fresh = _not_noted_before(copy, [f"git {one.path}" for one in found])
+    files = tracked_by_git(copy)
+    fresh = _not_noted_before(copy, [f"git {one.path}" for one in files])
     copy.db.put(COMPARED, compared)
-    return [one for one in found if f"git {one.path}" in fresh]
+    return [one for one in files if f"git {one.path}" in fresh]
 
 
 def _stat_of(copy: WorkingCopy, name: str) -> str:

@@ -146,6 +146,6 @@ def discard(copy: WorkingCopy, given_up: list[str]) -> Path | None:
 def _live(copy: WorkingCopy) -> dict[str, list[str]]:
     sealed = copy.db.sealed()
     rows = copy.db.rows()
-    found = {path for path, row in rows.items() if path not in sealed or sealed[path].digest != row.digest}
+    paths = {path for path, row in rows.items() if path not in sealed or sealed[path].digest != row.digest}
     who = unsealed_authors(copy)
-    return {path: who.get(path, []) for path in sorted(found) if rows[path].other}
+    return {path: who.get(path, []) for path in sorted(paths) if rows[path].other}

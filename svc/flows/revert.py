@@ -104,11 +104,11 @@ def _plan(
     if was is None or made is None or mine is None or {was.kind, made.kind, mine.kind} != {"text"}:
         plan.conflicts.append(path)
         return
-    found = merge(copy.text(made.digest), copy.files.read(path), copy.text(was.digest))
-    if found.conflicts or len(found.text) > TEXT_FILE:
+    outcome = merge(copy.text(made.digest), copy.files.read(path), copy.text(was.digest))
+    if outcome.conflicts or len(outcome.text) > TEXT_FILE:
         plan.conflicts.append(path)
-    elif digest(found.text) != mine.digest:
-        plan.merged[path] = found.text
+    elif digest(outcome.text) != mine.digest:
+        plan.merged[path] = outcome.text
 
 
 def _name(side: SealedFile | Stat | None) -> bytes | None:

@@ -142,7 +142,7 @@ def _carried(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> l
 
 def _edits(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
     """Path → edit of every file that is new, edited or removed here."""
-    found: dict[str, _Edit] = {}
+    edits: dict[str, _Edit] = {}
     for path in copy.db.may_need_update():
         entry, stat = copy.entries.get(path), scan.find(path)
         if scan.unknown(path):
@@ -152,8 +152,8 @@ def _edits(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
             base = digest(copy.confirmed_lane(entry).text())
         edit = _Edit(base, stat.digest if stat is not None else None)
         if edit.base != edit.mine:
-            found[path] = edit
-    return found
+            edits[path] = edit
+    return edits
 
 
 def _files_of(copy: WorkingCopy, target: Target) -> dict[str, bytes]:
@@ -173,15 +173,15 @@ def _colliding(edits: Mapping[str, _Edit], there: Mapping[str, bytes]) -> list[s
     """Edited files that the target has with other content, and new files in its way."""
     removed = {path for path, edit in edits.items() if edit.mine is None}
     folders = _folders(path for path in there if path not in removed)
-    found = []
+    paths = []
     for path, edit in edits.items():
         if there.get(path) not in (edit.base, edit.mine):
-            found.append(path)
+            paths.append(path)
         elif edit.mine is not None and path not in there:
             under = any(above in there and above not in removed for above in parents(path))
             if under or path in folders:
-                found.append(path)
-    return sorted(found)
+                paths.append(path)
+    return sorted(paths)
 
 
 def _folders(files: Iterable[str]) -> set[str]:

@@ -35,21 +35,21 @@ class Received(msgspec.Struct, frozen=True):
 def chosen(release: Release, patterns: Sequence[str]) -> list[Asset]:
     """The assets that match one of the patterns; all without patterns. Raises NotFound if none matches,
     ServerMisbehaved for names that are not file names."""
-    found = [one for one in release.assets if not patterns or _matches(one.name, patterns)]
-    if not found:
+    assets = [one for one in release.assets if not patterns or _matches(one.name, patterns)]
+    if not assets:
         what = f"that matches {' or '.join(map(terminal_safe, patterns))}" if patterns else "to download"
         raise NotFound(f"release {terminal_safe(release.version)} has no asset {what}")
     names = set()
-    for one in found:
+    for one in assets:
         try:
             names.add(case_key(check_asset_name(one.name)))
         except Invalid as error:
             raise ServerMisbehaved(
                 f"the server sent an asset that cannot be written: {error.detail}"
             ) from None
-    if len(names) < len(found):
+    if len(names) < len(assets):
         raise ServerMisbehaved("the server sent two assets of one name")
-    return found
+    return assets
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:

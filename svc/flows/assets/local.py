@@ -32,13 +32,13 @@ class LocalFile(msgspec.Struct, frozen=True):
 
 def local_files(paths: Sequence[str]) -> list[LocalFile]:
     """The files at these paths, each read once. Raises UsageError for a file that cannot be an asset."""
-    found: dict[str, LocalFile] = {}
+    files: dict[str, LocalFile] = {}
     for typed in paths:
         one = _local(Path(typed))
-        if case_key(one.name) in found:
-            raise UsageError(f"{typed} and {found[case_key(one.name)].path} would be one asset {one.name}")
-        found[case_key(one.name)] = one
-    return list(found.values())
+        if case_key(one.name) in files:
+            raise UsageError(f"{typed} and {files[case_key(one.name)].path} would be one asset {one.name}")
+        files[case_key(one.name)] = one
+    return list(files.values())
 
 
 def _local(path: Path) -> LocalFile:

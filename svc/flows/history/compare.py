@@ -44,12 +44,12 @@ def compare_refs(
     repo = where.readable_repo
     base, head = (seal_of(where, repo, one or HEADS[0]) for one in (span.base, span.head))
     query = CompareQuery(base=base, head=head, direct=span.direct)
-    found = where.reader.history.compare(repo.id, query)
+    comparison = where.reader.history.compare(repo.id, query)
     wanted = [where.path_in_repo(path) for path in paths]
-    files = [file for file in found.files if not wanted or _matches(file, wanted)]
+    files = [file for file in comparison.files if not wanted or _matches(file, wanted)]
     if space:
         return files
-    start = base if span.direct else found.merge_base
+    start = base if span.direct else comparison.merge_base
     again = (_without_space(where, repo, file, start, head) for file in files)
     return [file for file in again if file is not None]
 

@@ -114,12 +114,12 @@ def _first(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef | None, str
 
 def _named(where: Where, repo: Repo, word: str) -> ResolvedRef | None:
     """The ref that the first word names; None if it is a path. Raises NotFound if it is neither."""
-    found = find_ref(where, repo, word)
+    ref = find_ref(where, repo, word)
     here = _is_here(where, word)
-    if found is None and not here and not _is_path(where, word):
+    if ref is None and not here and not _is_path(where, word):
         resolve_ref(where, repo, word)
-    shortened = found is not None and found.kind == "seal" and not is_hex_digest(word)
-    return None if shortened and here else found
+    shortened = ref is not None and ref.kind == "seal" and not is_hex_digest(word)
+    return None if shortened and here else ref
 
 
 def _is_path(where: Where, word: str) -> bool:
@@ -143,14 +143,14 @@ def _expanded(where: Where, repo: Repo, head: str, paths: list[str]) -> list[str
     if not patterns:
         return paths
     tree = where.reader.send(history.TREE, query=TreeQuery(recursive=True), id=repo.id, sha=head)
-    found = [one.path for one in tree.entries if matching(one.path, patterns)]
-    if not found:
+    matches = [one.path for one in tree.entries if matching(one.path, patterns)]
+    if not matches:
         raise NotFound(f"no file of the seal {head[:12]} matches {', '.join(patterns)}")
-    if len(found) > GLOBBED_MAX:
+    if len(matches) > GLOBBED_MAX:
         raise UsageError(
-            f"{', '.join(patterns)} names {len(found)} files, over {GLOBBED_MAX}; name a folder instead"
+            f"{', '.join(patterns)} names {len(matches)} files, over {GLOBBED_MAX}; name a folder instead"
         )
-    return [*(path for path in paths if path not in patterns), *found]
+    return [*(path for path in paths if path not in patterns), *matches]
 
 
 def seals_of(where: Where, repo: Repo, query: SealsQuery) -> Iterator[SealSummary]:

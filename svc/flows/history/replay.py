@@ -55,9 +55,9 @@ def compared(old: bytes | None, new: bytes | None) -> tuple[tuple[int, ...], int
     """The lines of `new`, from 1, that `old` lacks, and how many lines of `old` went."""
     if old == new:
         return (), 0
-    found = opcodes(lines(old or b""), lines(new or b""))
-    changed = tuple(number + 1 for one in found for number in range(one.new_start, one.new_end))
-    return changed, sum(max(0, one.old_end - one.old_start - (one.new_end - one.new_start)) for one in found)
+    edits = opcodes(lines(old or b""), lines(new or b""))
+    changed = tuple(number + 1 for one in edits for number in range(one.new_start, one.new_end))
+    return changed, sum(max(0, one.old_end - one.old_start - (one.new_end - one.new_start)) for one in edits)
 
 
 def _text(api: Api, repo_id: str, seal_id: str, path: str) -> bytes | None:
@@ -104,8 +104,8 @@ def _between(
 
 def _updates(api: Api, repo_id: str, seal_id: str) -> Iterator[SealUpdate]:
     """All updates of the seal. Raises Invalid for more than UPDATES."""
-    found = api.items(history.SEAL_UPDATES, UpdatesQuery(), id=repo_id, seal_id=seal_id)
-    for count, one in enumerate(found):
+    updates = api.items(history.SEAL_UPDATES, UpdatesQuery(), id=repo_id, seal_id=seal_id)
+    for count, update in enumerate(updates):
         if count >= UPDATES:
             raise Invalid("more updates than are read")
-        yield one
+        yield update

@@ -73,8 +73,8 @@ def smallest_need(installed: Installed) -> int:
 def available() -> int | None:
     """Bytes that a process can get without swapping: what the system or the control group of this process
     has left, whichever is less. None if the system does not tell."""
-    found = [one for one in (_system(), _group()) if one is not None]
-    return min(found) if found else None
+    limits = [one for one in (_system(), _group()) if one is not None]
+    return min(limits) if limits else None
 
 
 def _system() -> int | None:

@@ -41,16 +41,16 @@ def folder_of(number: int, environment: Mapping[str, str]) -> Path:
 def status(number: int, environment: Mapping[str, str]) -> Status:
     folder = folder_of(number, environment)
     kept = server.running(folder)
-    found = probe(number)
+    answer = probe(number)
     told = Status(
         port=number, url=f"http://127.0.0.1:{number}", kind="none", models=str(llm_home(environment))
     )
-    if found == "llm":
+    if answer == "llm":
         told.kind = kept.kind if kept is not None else "adopted"
         with suppress(ServerFailed):
             told.version = str(Server(number).get("/api/version").get("version", ""))
             told.loaded = len(Server(number).get("/api/ps").get("models") or [])
-    elif found != "free":
+    elif answer != "free":
         told.kind, told.holder = ("hung" if kept is not None else "held"), port.holder(number)
     if kept is not None:
         told.pid, told.svc_home = kept.pid, kept.svc_home or None
@@ -69,8 +69,8 @@ def start(
         kept = server.running(folder)
         if stays and kept is not None:
             leases.set_stays(folder, True)
-        found = probe(number)
-        if found == "llm":
+        answer = probe(number)
+        if answer == "llm":
             return status(number, environment), False
         if kept is not None:
             _wait(number, folder, None)

@@ -25,8 +25,8 @@ def probe(port: int, seconds: float = PROBE_SECONDS) -> Found:
     try:
         connection.request("GET", "/api/tags")
         answer = connection.getresponse()
-        found = msgspec.json.decode(answer.read(_BODY)) if answer.status == 200 else None
-        return "llm" if isinstance(found, dict) and isinstance(found.get("models"), list) else "foreign"
+        document = msgspec.json.decode(answer.read(_BODY)) if answer.status == 200 else None
+        return "llm" if isinstance(document, dict) and isinstance(document.get("models"), list) else "foreign"
     except ConnectionRefusedError:
         return "free"
     except TimeoutError:
@@ -110,14 +110,14 @@ class Server:
 
 def _decoded(data: bytes) -> Any:
     try:
-        found = msgspec.json.decode(data)
+        document = msgspec.json.decode(data)
     except msgspec.MsgspecError:
         raise ServerFailed(
             "the local LLM server answered something that is no JSON; see: svc llm logs"
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise ServerFailed("the local LLM server answered something unexpected; see: svc llm logs")
-    return found
+    return document
 
 
 def _failed(data: bytes, status: int) -> ServerFailed:

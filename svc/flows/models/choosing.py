@@ -46,31 +46,31 @@ def choose(
     with what there is. `shown`: the repository, for errors."""
     models = _models(files)
     if tag != LATEST or _matching(models, tag):
-        found = _wanted(models, manifest, tag, shown)
+        model = _wanted(models, manifest, tag, shown)
     elif manifest.default_model is not None:
-        found = _wanted(models, manifest, manifest.default_model, shown)
+        model = _wanted(models, manifest, manifest.default_model, shown)
     elif manifest.models:
-        found = _wanted(models, manifest, manifest.models[0], shown)
+        model = _wanted(models, manifest, manifest.models[0], shown)
     elif len(models) == 1:
-        found = models[0]
+        model = models[0]
     elif models:
         raise NoSuchModel(f"{shown} has several models; name one: {_list(models, shown)}")
     else:
         raise NoSuchModel(f"{shown} has no model: no file of it ends in .gguf")
-    if isinstance(found, Elsewhere):
-        return found
-    return Choice(found.files, _projector(files, found))
+    if isinstance(model, Elsewhere):
+        return model
+    return Choice(model.files, _projector(files, model))
 
 
 def _wanted(models: list[_Model], manifest: RepoManifest, tag: str, shown: str) -> _Model | Elsewhere:
-    found = _matching(models, tag)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise NoSuchModel(f"'{terminal_safe(tag)}' means several models of {shown}: {_list(found, shown)}")
-    wanted = tag.lower()
+    matches = _matching(models, tag)
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise NoSuchModel(f"'{terminal_safe(tag)}' means several models of {shown}: {_list(matches, shown)}")
+    lowered = tag.lower()
     for name in manifest.models:
-        if name.lower() == wanted or name.lower().endswith((f":{wanted}", f"/{wanted}")):
+        if name.lower() == lowered or name.lower().endswith((f":{lowered}", f"/{lowered}")):
             return Elsewhere(name)
     if "/" in tag and tag == manifest.default_model and not tag.lower().endswith(".gguf"):
         return Elsewhere(tag)
@@ -96,22 +96,22 @@ def _ends_in(stem: str, tag: str) -> bool:
 
 def _models(files: Mapping[str, SealedFile]) -> list[_Model]:
     """The models of a tree: each of one file, or of all its shards."""
-    found: list[_Model] = []
+    models: list[_Model] = []
     for path in sorted(files):
         pure = PurePosixPath(path)
         if pure.suffix.lower() != ".gguf" or _is_projector(pure):
             continue
         match = _SHARD.fullmatch(pure.stem)
         if match is None:
-            found.append(_Model(pure.with_suffix(""), [path]))
+            models.append(_Model(pure.with_suffix(""), [path]))
         elif int(match[2]) == 1 and 1 < int(match[3]) <= GGUF_SHARDS:
             shards = [
                 str(pure.with_name(f"{match[1]}-{number:05}-of-{match[3]}{pure.suffix}"))
                 for number in range(1, int(match[3]) + 1)
             ]
             if all(shard in files for shard in shards):
-                found.append(_Model(pure.with_name(match[1]), shards))
-    return found
+                models.append(_Model(pure.with_name(match[1]), shards))
+    return models
 
 
 def _is_projector(path: PurePosixPath) -> bool:

@@ -159,16 +159,16 @@ def _work(models: Models, part: Part, file: Path, report: Report) -> str:
 
 def known_files(models: Models, size: int) -> Iterator[KnownFile]:
     """Blobs of the cache that may hold chunks of a file of this size, those of a similar size first."""
-    found = []
+    candidates = []
     for path in models.blobs.glob("sha256-*.about"):
         digest = path.name.removeprefix("sha256-").removesuffix(".about")
         about = models.about(digest)
         if about is not None:
-            found.append(
+            candidates.append(
                 (not models.chunks_file(digest).exists(), abs(about.size - size), about.size, digest)
             )
     cut = 0
-    for unlisted, _, bytes_of_it, digest in sorted(found):
+    for unlisted, _, bytes_of_it, digest in sorted(candidates):
         if unlisted:
             if cut == CUT or not size // 2 <= bytes_of_it <= size * 2:
                 continue

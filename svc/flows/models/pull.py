@@ -76,11 +76,11 @@ def _look(where: Where, models: Models, name: ModelName) -> _Looked:
             return _Looked(layers.files, layers.projector, record)
         if name.host:
             where.use_server(name.host)
-        found = repository.find(where, models, name)
-        if not isinstance(found, Elsewhere):
-            record = Record(model="", modified_at="", source=found.source)
-            return _Looked(found.files, found.projector, record)
-        name = parse(found.name)
+        choice = repository.find(where, models, name)
+        if not isinstance(choice, Elsewhere):
+            record = Record(model="", modified_at="", source=choice.source)
+            return _Looked(choice.files, choice.projector, record)
+        name = parse(choice.name)
     raise NoSuchModel(f"{shown} names a model that names another one, and so on; name the last one itself")
 
 

@@ -133,15 +133,15 @@ class _Registry:
                 raise NoSuchModel(f"{self._origin} has no model '{self._name.short}'")
             data = self._whole(answer, LLM_REGISTRY_TEXT)
         try:
-            found = msgspec.json.decode(data, type=Manifest)
+            manifest = msgspec.json.decode(data, type=Manifest)
         except (msgspec.MsgspecError, RecursionError):
             raise RegistryFailed(f"{self._origin} sent a manifest that cannot be read") from None
-        for layer in found.layers:
+        for layer in manifest.layers:
             if not _DIGEST.fullmatch(layer.digest) or not 0 <= layer.size <= 1024 * GIB:
                 raise RegistryFailed(f"{self._origin} sent a manifest with a senseless layer")
-        if len(found.layers) > LLM_LAYERS:
+        if len(manifest.layers) > LLM_LAYERS:
             raise RegistryFailed(f"{self._origin} sent a manifest of more than {LLM_LAYERS} layers")
-        return found
+        return manifest
 
     def text(self, layer: Layer) -> str:
         """A small layer."""

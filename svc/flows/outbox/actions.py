@@ -138,13 +138,13 @@ def call_of(entry: QueuedAction) -> Call:
     target = API + place.removesuffix(ADDS)
     methods = ("POST",) if adds else ("DELETE",) if entry.value is None else ("PATCH", "PUT")
     for action in ACTIONS:
-        found = _pattern(action.endpoint.path).fullmatch(target)
-        if found is None or action.endpoint.method not in methods:
+        match = _pattern(action.endpoint.path).fullmatch(target)
+        if match is None or action.endpoint.method not in methods:
             continue
         body = None
         if action.endpoint.body is not None and isinstance(entry.value, dict):
             body = msgspec.convert(entry.value, action.endpoint.body)
-        path = {name: unquote(text) for name, text in found.groupdict().items()}
+        path = {name: unquote(text) for name, text in match.groupdict().items()}
         return Call(action, path, dict(parse_qsl(query, keep_blank_values=True)), body)
     raise ClientError(f"a later version queued the action {entry.path}; upgrade to send it")
 
@@ -240,7 +240,7 @@ def _may_pass(error: SvcError) -> bool:
 def _pattern(template: str) -> re.Pattern[str]:
     """The pattern for the targets of an endpoint's path."""
     pieces = re.split(r"\{([a-z0-9_]+)(\.\.\.)?\}", template)
-    found = re.escape(pieces[0])
+    expression = re.escape(pieces[0])
     for name, rest, literal in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
-        found += f"(?P<{name}>{'.+' if rest else '[^/]+'})" + re.escape(literal)
-    return re.compile(found)
+        expression += f"(?P<{name}>{'.+' if rest else '[^/]+'})" + re.escape(literal)
+    return re.compile(expression)

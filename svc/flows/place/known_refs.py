@@ -31,10 +31,10 @@ def drop(home: Home, repo_id: str, name: str) -> None:
 def recall(home: Home, repo_id: str) -> dict[str, str]:
     """Name → `branch` or `tag`."""
     try:
-        found = msgspec.json.decode(_file(home, repo_id).read_bytes(), type=dict[str, str])
+        kinds = msgspec.json.decode(_file(home, repo_id).read_bytes(), type=dict[str, str])
     except (OSError, msgspec.MsgspecError, UnicodeError):
         return {}
-    return {name: kind for name, kind in found.items() if name == terminal_safe(name)}
+    return {name: kind for name, kind in kinds.items() if name == terminal_safe(name)}
 
 
 def recording(home: Home, repo_id: str, type: RefType, refs: Iterable[Ref], limit: int) -> Iterator[Ref]:

@@ -49,12 +49,12 @@ def recall(home: Home, repo_id: str) -> Known:
         return Known()
 
 
-def listing(home: Home, repo_id: str, found: Iterable[N]) -> Iterator[N]:
+def listing(home: Home, repo_id: str, subjects: Iterable[N]) -> Iterator[N]:
     """Yields issues or proposals, storing their numbers and titles."""
     seen: dict[str, str] = {}
-    for one in found:
-        seen[str(one.number)] = terminal_safe(one.title)
-        yield one
+    for subject in subjects:
+        seen[str(subject.number)] = terminal_safe(subject.title)
+        yield subject
     known = recall(home, repo_id)
     known.subjects = _newest({**known.subjects, **seen})
     _write(home, repo_id, known)
@@ -68,13 +68,13 @@ def store_base(home: Home, repo_id: str, base: str) -> None:
         _write(home, repo_id, known)
 
 
-def listing_labels(home: Home, repo_id: str, found: Iterable[Label]) -> Iterator[Label]:
+def listing_labels(home: Home, repo_id: str, labels: Iterable[Label]) -> Iterator[Label]:
     """Yields labels, storing their names."""
     seen: dict[str, str] = {}
-    for one in found:
-        if one.name == terminal_safe(one.name):
-            seen[one.name] = terminal_safe(one.description or "")
-        yield one
+    for label in labels:
+        if label.name == terminal_safe(label.name):
+            seen[label.name] = terminal_safe(label.description or "")
+        yield label
     known = recall(home, repo_id)
     known.labels = _newest({**known.labels, **seen})
     _write(home, repo_id, known)

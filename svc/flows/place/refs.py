@@ -72,8 +72,8 @@ def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
             return None
         if start.head is None:
             raise NotFound(f"{start.name} has no seals yet; make one: svc push -m MESSAGE")
-        found = _before(where, repo, start.head, earlier["steps"], typed)
-        return ResolvedRef("seal", found, found)
+        ancestor = _before(where, repo, start.head, earlier["steps"], typed)
+        return ResolvedRef("seal", ancestor, ancestor)
     if _may_name_ref(typed):
         for kind in KINDS:
             with suppress(NotFound):
@@ -96,10 +96,10 @@ def resolve_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef:
 
 def seal_of(where: Where, repo: Repo, ref: str) -> str:
     """The seal id of a branch, tag or seal id. Raises NotFound for a branch without seals."""
-    found = resolve_ref(where, repo, ref)
-    if found.head is None:
+    target = resolve_ref(where, repo, ref)
+    if target.head is None:
         raise NotFound(f"{ref} has no seals yet; make one: svc push -m MESSAGE")
-    return found.head
+    return target.head
 
 
 def _head(where: Where, repo: Repo) -> ResolvedRef:
@@ -184,19 +184,21 @@ def abbreviated(where: Where, repo: Repo, typed: str) -> str | None:
     if not ABBREVIATION.fullmatch(typed):
         return None
     seals = where.reader.items(history.COMMITS, CommitsQuery(prefix=typed), limit=PAGE_MAX, id=repo.id)
-    found = {seal.id: seal.message for seal in seals if seal.id.startswith(typed)}
+    messages = {seal.id: seal.message for seal in seals if seal.id.startswith(typed)}
     mine = last_seal(where) if where.linked and where.linked[1].repo_id == repo.id else None
     if mine is not None and mine.startswith(typed):
-        found.setdefault(mine, "the last seal of this folder")
+        messages.setdefault(mine, "the last seal of this folder")
     for seal in beginning(where.home, repo.id, typed):
-        found.setdefault(seal, "printed here")
-    if len(found) > 1:
-        shown = [f"{seal[:16]} ({_subject(message)})" for seal, message in list(found.items())[:CANDIDATES]]
-        more = f" and {len(found) - CANDIDATES} more" if len(found) > CANDIDATES else ""
+        messages.setdefault(seal, "printed here")
+    if len(messages) > 1:
+        shown = [
+            f"{seal[:16]} ({_subject(message)})" for seal, message in list(messages.items())[:CANDIDATES]
+        ]
+        more = f" and {len(messages) - CANDIDATES} more" if len(messages) > CANDIDATES else ""
         raise UsageError(
-            f"{len(found)} seals begin with {typed}: {', '.join(shown)}{more}; give more of the id"
+            f"{len(messages)} seals begin with {typed}: {', '.join(shown)}{more}; give more of the id"
         )
-    return next(iter(found), None)
+    return next(iter(messages), None)
 
 
 def _subject(message: str) -> str:

@@ -110,12 +110,12 @@ def from_branch(
                 yield one
 
 
-def open_in_both(api: Api, place: Place, found: Proposal) -> bool:
+def open_in_both(api: Api, place: Place, proposal: Proposal) -> bool:
     """Whether the fork has an open proposal with the number of this open one."""
-    if place.fork is None or found.state != "open":
+    if place.fork is None or proposal.state != "open":
         return False
     try:
-        return api.send(proposals.GET, id=place.fork.id, n=str(found.number)).state == "open"
+        return api.send(proposals.GET, id=place.fork.id, n=str(proposal.number)).state == "open"
     except NotFound:
         return False
 

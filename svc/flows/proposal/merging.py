@@ -118,18 +118,18 @@ class Checked:
         none."""
         plans = [self._plan(_changes(base, ours), _changes(base, theirs), apart) for base in bases or [{}]]
         self.load(name for one in plans for name in one.digests())
-        found: Merged = agreed([finish(one, dict(merged_texts(one, self.texts))) for one in plans])
-        if found.conflicts or (apart and any(one.both for one in plans)):
+        outcome: Merged = agreed([finish(one, dict(merged_texts(one, self.texts))) for one in plans])
+        if outcome.conflicts or (apart and any(one.both for one in plans)):
             raise _mismatch("outcome: here it has conflicts")
-        self.texts |= found.texts
-        return _applied(ours, found.changes)
+        self.texts |= outcome.texts
+        return _applied(ours, outcome.changes)
 
     def _plan(self, ours: Mapping[str, Change], theirs: Mapping[str, Change], apart: bool) -> Plan:
         if apart:
             return plan(ours, theirs)
-        found = searches(ours, theirs)
-        self.load(name for search in found for name in search.digests())
-        return plan(ours, theirs, Moves(*(search.pairs(self.texts) for search in found)))
+        move_searches = searches(ours, theirs)
+        self.load(name for search in move_searches for name in search.digests())
+        return plan(ours, theirs, Moves(*(search.pairs(self.texts) for search in move_searches)))
 
 
 def _start(prepared: PreparedMerge, checked: Checked) -> list[str]:
@@ -180,13 +180,13 @@ def _rebased(checked: Checked, prepared: PreparedMerge, files: Files) -> list[_S
 def _line(checked: Checked, head: str, ends: Sequence[str]) -> tuple[list[str], bool]:
     """The seals from `head` back to one of `ends`, exclusive, along first parents, oldest first; and whether
     they lead there."""
-    found: list[str] = []
+    ids: list[str] = []
     at: str | None = head
-    while at is not None and at not in ends and len(found) < LINE_MAX:
-        found.append(at)
+    while at is not None and at not in ends and len(ids) < LINE_MAX:
+        ids.append(at)
         parents = checked.payload(at).parents
         at = parents[0] if parents else None
-    return found[::-1], at in ends
+    return ids[::-1], at in ends
 
 
 def _raw(

@@ -74,19 +74,19 @@ class Work:
 def steps(where: Where, repo: Repo, version: Version) -> list[Step]:
     """The seals of a version that its base lacks, oldest first. Raises UsageError for too many, or too large
     changes."""
-    found: list[Step] = []
+    newest_first: list[Step] = []
     left = _Room(version)
     query = CommitsQuery(sha=version.head, limit=PAGE_MAX, first_parent=True)
     walk = where.reader.items(history.COMMITS, query, id=repo.id)
     for seal in walk:
         if seal.id in (version.merge_base, version.base):
             break
-        if len(found) == SEALS:
+        if len(newest_first) == SEALS:
             raise UsageError(f"version {version.n} has more than {SEALS} seals, and so many are not compared")
         changed = where.reader.history.changed(repo.id, CompareQuery(head=seal.id))
         lines, whole = change_of(left.kept(changed))
-        found.append(Step(seal.id, seal.message, tuple(lines), whole))
-    return found[::-1]
+        newest_first.append(Step(seal.id, seal.message, tuple(lines), whole))
+    return newest_first[::-1]
 
 
 class _Room:
@@ -97,7 +97,7 @@ class _Room:
 
     def kept(self, files: Iterable[ChangedFile]) -> list[ChangedFile]:
         """All of these. Raises UsageError once they are too much."""
-        found = []
+        counted = []
         for file in files:
             self._lines -= 1 + (file.patch or "").count("\n")
             self._bytes -= len(file.patch or "")
@@ -106,8 +106,8 @@ class _Room:
                 raise UsageError(
                     f"version {self._n} changes more than {most}, and so much is not compared seal by seal"
                 )
-            found.append(file)
-        return found
+            counted.append(file)
+        return counted
 
 
 def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
@@ -124,7 +124,7 @@ def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
 def paired(old: Sequence[Step], new: Sequence[Step], work: Work | None = None) -> list[Pair]:
     """Each seal once, in the order of the new version; removed ones at their old place. What `work` (else
     WORK lines) does not suffice for stays without a pair."""
-    found: dict[int, int] = {}  # new → old
+    partners: dict[int, int] = {}  # new → old
     left = set(range(len(old)))
     places: dict[object, list[int]] = {}  # of the old ones by what makes them the same, the first one last
     for one in range(len(old) - 1, -1, -1):
@@ -134,15 +134,15 @@ def paired(old: Sequence[Step], new: Sequence[Step], work: Work | None = None) -
         firsts = (_first(places.get(key, []), left) for key in _keys(step))
         same = [first for first in firsts if first is not None]
         if same:
-            found[at] = min(same)
-            left.discard(found[at])
-    open_ = [at for at in range(len(new)) if at not in found]
+            partners[at] = min(same)
+            left.discard(partners[at])
+    open_ = [at for at in range(len(new)) if at not in partners]
     near = sorted(_near(old, new, left, open_, work or Work()))
     for _, _, one, at in near:
-        if one in left and at not in found:
-            found[at] = one
+        if one in left and at not in partners:
+            partners[at] = one
             left.discard(one)
-    return _in_order(old, new, found)
+    return _in_order(old, new, partners)
 
 
 def _keys(step: Step) -> list[object]:
@@ -179,11 +179,11 @@ def _near(
             yield distance, apart, one, at
 
 
-def _in_order(old: Sequence[Step], new: Sequence[Step], found: dict[int, int]) -> list[Pair]:
+def _in_order(old: Sequence[Step], new: Sequence[Step], partners: dict[int, int]) -> list[Pair]:
     pairs: list[Pair] = []
-    gone = sorted(set(range(len(old))) - set(found.values()))
+    gone = sorted(set(range(len(old))) - set(partners.values()))
     for at, step in enumerate(new):
-        one = found.get(at)
+        one = partners.get(at)
         while gone and one is not None and gone[0] < one:
             pairs.append(_gone(old, gone.pop(0)))
         if one is None:

@@ -54,15 +54,15 @@ class Listed(NamedTuple):
 def keys(environment: Mapping[str, str]) -> list[Listed]:
     """The Ed25519 keys of the agent. Raises UsageError without an agent, ClientError if it fails."""
     answer = _ask(environment, _LIST, b"", _LISTED)
-    found = []
+    entries = []
     (count,), rest = struct.unpack(">I", answer[:4]), answer[4:]
     for _ in range(min(count, 1000)):
         blob, rest = _taken(rest)
         comment, rest = _taken(rest)
         name, point = _taken(blob)
         if name == ALGORITHM and len(point) == 4 + KEY_BYTES:
-            found.append(Listed(point[4:], terminal_safe(comment.decode("utf-8", "replace")[:100])))
-    return found
+            entries.append(Listed(point[4:], terminal_safe(comment.decode("utf-8", "replace")[:100])))
+    return entries
 
 
 def choose(known: list[Listed], named: str) -> Listed:
@@ -109,13 +109,13 @@ def _ask(environment: Mapping[str, str], kind: int, body: bytes, expected: int) 
 
 
 def _exactly(agent: socket.socket, length: int) -> bytes:
-    found = bytearray()
-    while len(found) < length:
-        piece = agent.recv(length - len(found))
+    data = bytearray()
+    while len(data) < length:
+        piece = agent.recv(length - len(data))
         if not piece:
             raise ClientError("your ssh-agent hung up")
-        found += piece
-    return bytes(found)
+        data += piece
+    return bytes(data)
 
 
 def _text(content: bytes) -> bytes:

@@ -231,14 +231,14 @@ class Watcher:
 
     def _read(self) -> None:
         """All checks of the seal, and what its name names by now."""
-        found = self._api.send(checks.OF_SEAL, id=self._repo_id, seal_id=self._subject.seal)
+        answer = self._api.send(checks.OF_SEAL, id=self._repo_id, seal_id=self._subject.seal)
         if self._subject.head is not None:
             self._moved = None
             with suppress(NotFound):
                 self._moved = self._subject.head()
             self._stale = self._moved != self._subject.seal
         self._read_all, self._read_at = True, None
-        self._put(found.items)
+        self._put(answer.items)
 
     def _put(self, items: list[SealCheck]) -> None:
         if items != self._items or not self._shown:
