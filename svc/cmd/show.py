@@ -52,13 +52,13 @@ def show(
     """
     repo = ctx.readable_repo
     ref, path = _named(seal)
-    wanted = seal_of(ctx.obj, repo, ref or default_ref(ctx.obj, repo))
+    seal_id = seal_of(ctx.obj, repo, ref or default_ref(ctx.obj, repo))
     if path:
         where = ctx.path_in_repo(path)
-        ctx.out.binary([ctx.reader.history.raw(repo.id, wanted, where, CHUNKED_FILE)])
+        ctx.out.binary([ctx.reader.history.raw(repo.id, seal_id, where, CHUNKED_FILE)])
         return
-    found = show_seal(ctx.obj, repo, wanted)
-    one, fault, files = found.seal, found.fault, found.files
+    result = show_seal(ctx.obj, repo, seal_id)
+    one, fault, files = result.seal, result.fault, result.files
     if ctx.out.format.as_data:
         record = msgspec.to_builtins(one) | {
             "device": one.provenance.device_key_id,

@@ -61,15 +61,20 @@ def watch(
     turn = ctx.obj.environment.get("SVC_TURN") or None
     while True:
         with start(ctx.obj.home) as agent:
-            found = _ask(agent, Request("watch", str(root), detach, turn)).folders[0]
+            watched_folder = _ask(agent, Request("watch", str(root), detach, turn)).folders[0]
             if detach:
-                shown = terminal_safe(found.folder)
+                shown = terminal_safe(watched_folder.folder)
                 record = {**dict.fromkeys((column.name for column in EVENTS), None), "event": "light"}
-                record |= {"folder": found.folder, "state": found.light}
-                ctx.out.done(f"Watching {shown}: {found.repo}, branch {found.branch}", record, EVENTS, Said)
+                record |= {"folder": watched_folder.folder, "state": watched_folder.light}
+                ctx.out.done(
+                    f"Watching {shown}: {watched_folder.repo}, branch {watched_folder.branch}",
+                    record,
+                    EVENTS,
+                    Said,
+                )
                 return
             _ask(agent, Request("follow", str(root), turn=turn))
-            _begin(ctx, found)
+            _begin(ctx, watched_folder)
             if _follow(ctx, agent.events()):
                 return
         ctx.out.note("the agent ended; starting it again")
@@ -113,8 +118,8 @@ def print_socket(ctx: Ctx, folder: FolderPath = "") -> None:
     """
     root = _root(ctx, folder)
     start(ctx.obj.home).close()
-    found = Socket(str(ctx.obj.home.root.resolve() / place.SOCKET), str(root))
-    ctx.out.done(f"The agent listens at {found.socket}", found, SOCKETS, Socket, value=found.socket)
+    record = Socket(str(ctx.obj.home.root.resolve() / place.SOCKET), str(root))
+    ctx.out.done(f"The agent listens at {record.socket}", record, SOCKETS, Socket, value=record.socket)
 
 
 @answers(FOLDERS, Folder)
@@ -171,17 +176,17 @@ class _Refused(ClientError):
     """The agent refused the request, with its own sentence."""
 
 
-def _begin(ctx: Ctx, found: Folder) -> None:
+def _begin(ctx: Ctx, folder: Folder) -> None:
     if ctx.out.format.as_data:
         return
-    shown = f"{found.repo}, branch {found.branch}"
-    ctx.out.note(f"watching {terminal_safe(found.folder)} ({shown}); Ctrl-C ends it")
-    if found.light != "offline" or found.why != "connecting":
-        ctx.out.line(_lit(found.light, found.why), COLOURS[found.light])
-    if found.light == "live" and found.why:
-        ctx.out.note(found.why)
-    for one in found.people:
-        said = Said("person", found.folder, "", one.path, one.who, one.device, one.kind == "agent", one.line)
+    shown = f"{folder.repo}, branch {folder.branch}"
+    ctx.out.note(f"watching {terminal_safe(folder.folder)} ({shown}); Ctrl-C ends it")
+    if folder.light != "offline" or folder.why != "connecting":
+        ctx.out.line(_lit(folder.light, folder.why), COLOURS[folder.light])
+    if folder.light == "live" and folder.why:
+        ctx.out.note(folder.why)
+    for one in folder.people:
+        said = Said("person", folder.folder, "", one.path, one.who, one.device, one.kind == "agent", one.line)
         ctx.out.line(sentence_of(said))
 
 
@@ -256,8 +261,8 @@ def _person(said: Said, who: str) -> str:
     return f"  {who}{on} is in {said.path}" + (f", line {said.line}" if said.line else "")
 
 
-def _record(found: Folder) -> dict[str, object]:
-    record: dict[str, object] = {name: getattr(found, name) for name in found.__struct_fields__}
-    record["people"] = msgspec.to_builtins(found.people)
-    record["since"] = datetime.fromtimestamp(found.since, UTC).isoformat().replace("+00:00", "Z")
+def _record(folder: Folder) -> dict[str, object]:
+    record: dict[str, object] = {name: getattr(folder, name) for name in folder.__struct_fields__}
+    record["people"] = msgspec.to_builtins(folder.people)
+    record["since"] = datetime.fromtimestamp(folder.since, UTC).isoformat().replace("+00:00", "Z")
     return record

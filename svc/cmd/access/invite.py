@@ -75,10 +75,10 @@ def cancel(
     def names(invite: Invite) -> Iterable[str]:
         return invite.id, invite.account.handle or ""
 
-    found = ctx.api.items(access.INVITES, id=repo.id)
-    one = named(found, which, names, "invitation", "svc repo collaborator list")
-    done = ctx.api.send(access.CANCEL_INVITE, id=repo.id, invite=one.id)
-    ctx.out.done(f"Took back the invitation of @{one.account.handle}", done, COLUMNS, Invite, value=done.id)
+    invites = ctx.api.items(access.INVITES, id=repo.id)
+    offer = named(invites, which, names, "invitation", "svc repo collaborator list")
+    done = ctx.api.send(access.CANCEL_INVITE, id=repo.id, invite=offer.id)
+    ctx.out.done(f"Took back the invitation of @{offer.account.handle}", done, COLUMNS, Invite, value=done.id)
 
 
 def _mine(ctx: Ctx, typed: str) -> Invite:

@@ -25,20 +25,20 @@ def handle_of(account: str) -> Callable[[dict[str, Any]], str]:
 
 
 def named(
-    found: Iterable[T],
+    items: Iterable[T],
     typed: str,
     names: Callable[[T], Iterable[str]],
     what: str,
     see: str,
     state: str = "open ",
 ) -> T:
-    """The one of `found` that a person means. `names` returns its id, then its other names. `typed`: the
+    """The one of `items` that a person means. `names` returns its id, then its other names. `typed`: the
     first characters of the id, or another name; empty for the only one. `what`, `state` and the command `see`
     are words for the errors.
 
     Raises NotFound if none matches, UsageError if several do.
     """
-    every = list(found)
+    every = list(items)
     wanted = typed.removeprefix("@").lower()
     matching = [one for one in every if not wanted or _is(wanted, names(one))]
     if len(matching) == 1:

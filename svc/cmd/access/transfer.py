@@ -114,7 +114,7 @@ def _end(ctx: Ctx, which: str, endpoint: Endpoint[Transfer], did: str) -> None:
 
 
 def _one(ctx: Ctx, typed: str) -> Transfer:
-    def names(found: Transfer) -> Iterable[str]:
-        return found.id, found.repo.full_name
+    def names(offer: Transfer) -> Iterable[str]:
+        return offer.id, offer.repo.full_name
 
     return named(ctx.api.items(access.TRANSFERS), typed, names, "transfer", LIST)

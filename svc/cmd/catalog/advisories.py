@@ -59,13 +59,13 @@ def advisories(
         raise UsageError("an advisory is named by its id alone; omit -R")
     if not advisory:
         query = AdvisoryQuery(repo=f"{named.owner}/{named.name}" if named else None)
-        found = ctx.reader.items(endpoints.LIST, query, limit=limit)
-        ctx.out.rows(found, COLUMNS, Advisory, empty="no advisories")
+        rows = ctx.reader.items(endpoints.LIST, query, limit=limit)
+        ctx.out.rows(rows, COLUMNS, Advisory, empty="no advisories")
         return
     try:
-        one = ctx.reader.send(endpoints.GET, advisory=advisory)
+        record = ctx.reader.send(endpoints.GET, advisory=advisory)
     except NotFound:
         raise NotFound(
             f"{ctx.reader.origin} has no advisory {terminal_safe(advisory[:60])}; see: svc advisories"
         ) from None
-    ctx.out.record(one, COLUMNS, Advisory, body=one.details, text="details")
+    ctx.out.record(record, COLUMNS, Advisory, body=record.details, text="details")

@@ -79,10 +79,10 @@ def listing(
     repo = ctx.repo
     if remove:
         with explained_not_found(repo, "listing", "svc repo listing --name NAME"):
-            found = ctx.api.send(endpoints.GET, id=repo.id)
+            old = ctx.api.send(endpoints.GET, id=repo.id)
             ctx.confirm(f"Taking {repo.full_name} out of the catalog")
             ctx.api.send(endpoints.REMOVE, id=repo.id)
-        ctx.out.done(f"Removed the listing of {repo.full_name}", found, COLUMNS, Listing, value=found.id)
+        ctx.out.done(f"Removed the listing of {repo.full_name}", old, COLUMNS, Listing, value=old.id)
         return
     try:
         now = asdict(ctx.api.send(endpoints.GET, id=repo.id))

@@ -204,8 +204,8 @@ def build(path: str) -> Any:
 
 def function_of(path: str) -> Callable[..., None]:
     module, _, name = COMMANDS[path].target.partition(":")
-    found: Callable[..., None] = getattr(importlib.import_module(f"svc.cmd.{module}"), name)
-    return found
+    function: Callable[..., None] = getattr(importlib.import_module(f"svc.cmd.{module}"), name)
+    return function
 
 
 def _require_format(command: str, template: str | None, own: list[Any]) -> None:
@@ -251,10 +251,10 @@ def spelled(argument: Any) -> str:
 
 def records_of(ctx: Any, params: list[Any]) -> list[tuple[str, str]]:
     """How each parameter is written, and its meaning; without hidden ones."""
-    found = [(param, record) for param in params if (record := param.get_help_record(ctx)) is not None]
+    pairs = [(param, record) for param in params if (record := param.get_help_record(ctx)) is not None]
     return [
         (spelled(param) if param.param_type_name == "argument" else name, meaning)
-        for param, (name, meaning) in found
+        for param, (name, meaning) in pairs
     ]
 
 

@@ -44,12 +44,12 @@ def answer(words: list[str], environment: Mapping[str, str], folder: Path) -> st
     """The lines for `words`; the last word is the one at the cursor."""
     typed = words[-1] if words else ""
     try:
-        found = [
+        candidates = [
             one for one in _candidates(words[:-1], typed, environment, folder) if one[0].startswith(typed)
         ]
     except (SvcError, OSError):
         return ""  # nobody can read a message in the middle of a line
-    return "".join(f"{name}\t{meaning}\n" for name, meaning in dict(found).items())
+    return "".join(f"{name}\t{meaning}\n" for name, meaning in dict(candidates).items())
 
 
 def _candidates(
@@ -146,8 +146,8 @@ def _subjects(
     if proposals and known.base:
         known = recall(home, known.base)
     of_kind = known.subjects if numbers else known.labels
-    found = sorted(of_kind, key=int, reverse=True) if numbers else sorted(of_kind)
-    yield from ((one, terminal_safe(of_kind[one])) for one in found if one == terminal_safe(one))
+    names = sorted(of_kind, key=int, reverse=True) if numbers else sorted(of_kind)
+    yield from ((one, terminal_safe(of_kind[one])) for one in names if one == terminal_safe(one))
 
 
 def _repository(folder: Path) -> Iterator[tuple[str, str]]:

@@ -78,12 +78,12 @@ def parameters(path: str) -> dict[str, Any]:
     """Name → parameter of a command: as it is written on the command line, with underscores; an option that
     an argument is called like has its name in the code."""
     params = build(path).own_params
-    found = {str(param.name): param for param in params if param.param_type_name == "argument"}
+    by_name = {str(param.name): param for param in params if param.param_type_name == "argument"}
     for param in params:
         if param.param_type_name == "option":
             named = _long(param)[2:].replace("-", "_")
-            found[str(param.name) if named in found else named] = param
-    return found
+            by_name[str(param.name) if named in by_name else named] = param
+    return by_name
 
 
 def answer(body: Body, environment: Mapping[str, str], folder: Path) -> ApiResponse[Any]:

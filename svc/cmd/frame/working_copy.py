@@ -26,9 +26,9 @@ def count(number: int, what: str) -> str:
 
 def path_list(paths: Iterable[str]) -> str:
     """The paths for a sentence: the first PATHS_NAMED by name, the rest as a number."""
-    found = list(paths)
-    more = len(found) - PATHS_NAMED
-    return ", ".join(found[:PATHS_NAMED]) + (f" and {more} more" if more > 0 else "")
+    all_paths = list(paths)
+    more = len(all_paths) - PATHS_NAMED
+    return ", ".join(all_paths[:PATHS_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def note_skipped(ctx: Ctx, skipped: Iterable[Skipped], dry_run: bool = False) -> None:

@@ -90,8 +90,8 @@ def inbox(
     typed = words or []
     if not typed:
         query = InboxQuery(reason=reason, all=everything)
-        found = ctx.api.items(endpoints.LIST, query, limit=limit)
-        ctx.out.rows(found, COLUMNS, InboxItem, empty="nothing new concerns you")
+        items = ctx.api.items(endpoints.LIST, query, limit=limit)
+        ctx.out.rows(items, COLUMNS, InboxItem, empty="nothing new concerns you")
         return
     if typed[0] not in MARKS:
         raise UsageError(f"{typed[0]} is none of done, read and unread; see: svc inbox --help")

@@ -164,10 +164,10 @@ def _written(ctx: Ctx, repo: Repo, number: str, last: Comment | None) -> Comment
 
 def _last(ctx: Ctx, repo: Repo, number: str) -> Comment:
     """The caller's last comment. Raises NotFound without one."""
-    me, found = ctx.api.send(auth.USER_INFO).user_id, None
+    me, last = ctx.api.send(auth.USER_INFO).user_id, None
     with known_issue(ctx, repo, number):
         for one in ctx.api.items(issues.COMMENTS, PageQuery(), id=repo.id, n=number):
-            found = one if one.author.id == me else found
-    if found is None:
+            last = one if one.author.id == me else last
+    if last is None:
         raise NotFound(f"you have no comment on #{number} of {repo.full_name}")
-    return found
+    return last

@@ -51,8 +51,8 @@ def list_labels(ctx: Ctx, limit: Limit = 100) -> None:
     svc label list -R alice/notes
     """
     repo = ctx.readable_repo
-    found = ctx.reader.items(labels.LIST, limit=limit, id=repo.id)
-    ctx.out.rows(listing_labels(ctx.obj.home, repo.id, found), COLUMNS, Label, empty="no labels")
+    rows = ctx.reader.items(labels.LIST, limit=limit, id=repo.id)
+    ctx.out.rows(listing_labels(ctx.obj.home, repo.id, rows), COLUMNS, Label, empty="no labels")
 
 
 @queueable

@@ -160,8 +160,8 @@ def list_models(ctx: Ctx) -> None:
     svc llm list
     svc llm list --json name,size
     """
-    found = [_model(one) for one in models_of(ctx).all()]
-    ctx.out.rows(found, COLUMNS, Model, empty="no models; svc llm pull FILE.gguf takes one in")
+    rows = [_model(one) for one in models_of(ctx).all()]
+    ctx.out.rows(rows, COLUMNS, Model, empty="no models; svc llm pull FILE.gguf takes one in")
 
 
 @answers(SHOWN, Model)

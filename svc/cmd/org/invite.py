@@ -32,8 +32,8 @@ def list_invites(ctx: Ctx, limit: Limit = 30) -> None:
     Examples:
     svc org invite list
     """
-    found = ctx.api.items(organisation.MY_INVITES, limit=limit)
-    ctx.out.rows(found, COLUMNS, MemberInvite, empty="no invitations")
+    rows = ctx.api.items(organisation.MY_INVITES, limit=limit)
+    ctx.out.rows(rows, COLUMNS, MemberInvite, empty="no invitations")
 
 
 @answers(COLUMNS, MemberInvite)

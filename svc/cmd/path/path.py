@@ -50,8 +50,8 @@ def list_paths(ctx: Ctx, limit: Limit = 100) -> None:
     svc repo paths list
     """
     repo = ctx.repo
-    found = ctx.api.items(endpoints.LIST, limit=limit, id=repo.id)
-    ctx.out.rows(found, COLUMNS, PathRule, empty="no rules: who reads the repository sees all of it")
+    rows = ctx.api.items(endpoints.LIST, limit=limit, id=repo.id)
+    ctx.out.rows(rows, COLUMNS, PathRule, empty="no rules: who reads the repository sees all of it")
 
 
 @answers(COLUMNS, PathRule)
@@ -117,11 +117,11 @@ def timeline(ctx: Ctx, limit: Limit = 30) -> None:
     svc repo paths timeline
     """
     repo = ctx.repo
-    found = ctx.api.items(endpoints.TIMELINE, limit=limit, id=repo.id)
-    ctx.out.rows(found, CHANGES, PathChange, empty="no rules so far")
+    rows = ctx.api.items(endpoints.TIMELINE, limit=limit, id=repo.id)
+    ctx.out.rows(rows, CHANGES, PathChange, empty="no rules so far")
 
 
 def _path(ctx: Ctx, typed: str) -> str:
     """The path in the repository; empty for the whole tree. UsageError for what none can have."""
-    found = ctx.path_in_repo(typed).rstrip("/")
-    return "" if found in ("", WHOLE) else argument(paths.check, found)
+    path = ctx.path_in_repo(typed).rstrip("/")
+    return "" if path in ("", WHOLE) else argument(paths.check, path)

@@ -156,17 +156,17 @@ def remove_label(
     """
     names = names_of(labels)
     checked(ProposalPatch(remove_labels=names))
-    repo, found = find(ctx, number)
-    on = {one.name.casefold() for one in found.labels}
+    repo, proposal = find(ctx, number)
+    on = {one.name.casefold() for one in proposal.labels}
     for name in names:
         if name.casefold() not in on:
-            raise NotFound(f"proposal #{found.number} has no label {name}")
-    n = str(found.number)
+            raise NotFound(f"proposal #{proposal.number} has no label {name}")
+    n = str(proposal.number)
     with known(ctx.api, repo, n):
         for name in names:
             made = ctx.api.send(proposals.REMOVE_LABEL, id=repo.id, n=n, name=name)
-    left = ", ".join(one.name for one in made.labels) or "none are left"
-    _done(ctx, f"Took {', '.join(names)} off proposal {titled(made)}; labels: {left}", made)
+    remaining = ", ".join(one.name for one in made.labels) or "none are left"
+    _done(ctx, f"Took {', '.join(names)} off proposal {titled(made)}; labels: {remaining}", made)
 
 
 def _set_state(ctx: Ctx, number: str, comment: str | None, patch: ProposalPatch, did: str) -> None:

@@ -71,15 +71,15 @@ def comment(
         raise UsageError("say the text: -b TEXT or -F FILE, or other lines: --suggest TEXT")
     if line:
         threads.lines_of(line)
-    repo, found = find(ctx, number)
+    repo, proposal = find(ctx, number)
     if thread:
-        said = threads.answer(ctx, repo, found, thread, text or "", draft)
+        said = threads.answer(ctx, repo, proposal, thread, text or "", draft)
         spot = f"thread {thread}"
     else:
-        made = threads.on_lines(ctx, repo, found, path, line, side, text, suggest, draft)
+        made = threads.on_lines(ctx, repo, proposal, path, line, side, text, suggest, draft)
         said, spot = made.comments[0], f"{terminal_safe(path)}:{line}"
     when = "; it goes out with your review" if said.draft else ""
-    sentence = f"{'Suggested' if suggest is not None else 'Commented on'} {spot} of #{found.number}{when}"
+    sentence = f"{'Suggested' if suggest is not None else 'Commented on'} {spot} of #{proposal.number}{when}"
     ctx.out.done(sentence, said, on_issue.COLUMNS, Comment, value=said.id)
 
 

@@ -104,9 +104,9 @@ def list_threads(
     svc pr threads 12 --draft
     """
     query = checked(ThreadQuery(state=state, path=path or None, draft="1" if draft else "0", live="1"))
-    repo, found = find(ctx, number, session=False)
-    rows = ctx.reader.items(threads.LIST, query, limit=limit, id=repo.id, n=str(found.number))
-    ctx.out.rows(rows, COLUMNS, Thread, empty=f"no comments on lines of #{found.number} match")
+    repo, proposal = find(ctx, number, session=False)
+    rows = ctx.reader.items(threads.LIST, query, limit=limit, id=repo.id, n=str(proposal.number))
+    ctx.out.rows(rows, COLUMNS, Thread, empty=f"no comments on lines of #{proposal.number} match")
 
 
 @answers(COLUMNS, Thread)
@@ -124,13 +124,13 @@ def resolve(
     svc pr resolve 12 3f9a
     svc pr resolve 12 3f9a --reopen
     """
-    repo, found = find(ctx, number)
+    repo, proposal = find(ctx, number)
     patch = ThreadPatch(state="open" if reopen else "resolved")
-    path = {"id": repo.id, "n": str(found.number)}
-    for one in _named(ctx.api, repo, found, ids):
+    path = {"id": repo.id, "n": str(proposal.number)}
+    for one in _named(ctx.api, repo, proposal, ids):
         made = ctx.api.send(threads.UPDATE, patch, **path, thread=one.id)
         did = "Reopened" if reopen else "Resolved"
-        ctx.out.done(f"{did} {_spot(made)} of {titled(found)}", made, COLUMNS, Thread, value=made.id)
+        ctx.out.done(f"{did} {_spot(made)} of {titled(proposal)}", made, COLUMNS, Thread, value=made.id)
 
 
 @answers(APPLIED)
@@ -149,37 +149,37 @@ def apply(
     svc pr apply 12 3f9a
     svc pr apply 12 3f9a 77c1 -m "Take in the review"
     """
-    repo, found = find(ctx, number)
-    some = _named(ctx.api, repo, found, ids)
+    repo, proposal = find(ctx, number)
+    some = _named(ctx.api, repo, proposal, ids)
     key = signing_key(ctx.api, ctx.obj.sessions)
     text = message.strip() or None
     body = SuggestionsPrepareRequest(
         threads=[one.id for one in some],
         device_key_id=key.id,
         message=text,
-        expected_head=found.head_seal,
+        expected_head=proposal.head_seal,
     )
-    prepared = ctx.api.send(threads.PREPARE, checked(body), id=repo.id, n=str(found.number))
-    some = _named(ctx.api, repo, found, ids)
+    prepared = ctx.api.send(threads.PREPARE, checked(body), id=repo.id, n=str(proposal.number))
+    some = _named(ctx.api, repo, proposal, ids)
     me = ctx.api.send(auth.USER_INFO).user_id
-    signed = signature(ctx.api, repo.id, found, some, text, prepared, key, me)
+    signed = signature(ctx.api, repo.id, proposal, some, text, prepared, key, me)
     done = FinalizeSealsRequest(prepare_id=prepared.prepare_id, device_key_id=key.id, signatures=[signed])
     (made,) = ctx.api.send(seals.FINALIZE_SEALS, done, id=repo.id).items
     paths = sorted({one.place.path for one in some if one.place is not None})
     record = {
-        "number": found.number,
+        "number": proposal.number,
         "seal": made.id,
         "threads": [one.id for one in some],
         "paths": paths,
     }
     what = "a suggestion" if len(some) == 1 else f"{len(some)} suggestions"
-    ctx.out.done(f"Applied {what} to {titled(found)}: {made.id[:12]}", record, APPLIED, value=made.id)
+    ctx.out.done(f"Applied {what} to {titled(proposal)}: {made.id[:12]}", record, APPLIED, value=made.id)
 
 
 def on_lines(
     ctx: Ctx,
     repo: Repo,
-    found: Proposal,
+    proposal: Proposal,
     path: str,
     line: str,
     side: Side,
@@ -194,53 +194,55 @@ def on_lines(
         path=path,
         start=first,
         end=last,
-        seal_id=found.head_seal,
+        seal_id=proposal.head_seal,
         body=text if text is not None else "I suggest other lines",
         side=side,
         suggestion=other,
         draft=draft,
     )
-    with known(ctx.api, repo, str(found.number)):
-        return ctx.api.send(threads.CREATE, checked(request), id=repo.id, n=str(found.number))
+    with known(ctx.api, repo, str(proposal.number)):
+        return ctx.api.send(threads.CREATE, checked(request), id=repo.id, n=str(proposal.number))
 
 
-def answer(ctx: Ctx, repo: Repo, found: Proposal, thread: str, text: str, draft: bool) -> Comment:
-    (one,) = _named(ctx.api, repo, found, [thread])
+def answer(ctx: Ctx, repo: Repo, proposal: Proposal, thread: str, text: str, draft: bool) -> Comment:
+    (one,) = _named(ctx.api, repo, proposal, [thread])
     said = checked(ThreadComment(body=text, draft=draft))
-    return ctx.api.send(threads.COMMENT, said, id=repo.id, n=str(found.number), thread=one.id)
+    return ctx.api.send(threads.COMMENT, said, id=repo.id, n=str(proposal.number), thread=one.id)
 
 
-def waiting(ctx: Ctx, repo: Repo, found: Proposal) -> list[Comment]:
+def waiting(ctx: Ctx, repo: Repo, proposal: Proposal) -> list[Comment]:
     """The caller's comments on lines that wait for their review."""
-    every = ctx.api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(found.number))
+    every = ctx.api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(proposal.number))
     return [said for one in every for said in one.comments if said.draft]
 
 
-def discard(ctx: Ctx, repo: Repo, found: Proposal, which: str) -> None:
+def discard(ctx: Ctx, repo: Repo, proposal: Proposal, which: str) -> None:
     """Delete the caller's comments that wait for their review: of one thread, or of `all`. Raises NotFound if
     none wait."""
-    n = str(found.number)
+    n = str(proposal.number)
     every = list(ctx.api.items(threads.LIST, ThreadQuery(), id=repo.id, n=n))
-    some = every if which == "all" else _among(every, found, [which])
+    some = every if which == "all" else _among(every, proposal, [which])
     waits = [said for one in some for said in one.comments if said.draft]
     if not waits:
         there = "" if which == "all" else f" in thread {terminal_safe(which)}"
         raise NotFound(
-            f"nothing of yours{there} waits for a review of #{found.number}; "
-            f"see: svc pr threads {found.number} --draft"
+            f"nothing of yours{there} waits for a review of #{proposal.number}; "
+            f"see: svc pr threads {proposal.number} --draft"
         )
-    ctx.confirm(f"Discarding {count(len(waits), 'comment')} on lines of #{found.number}")
+    ctx.confirm(f"Discarding {count(len(waits), 'comment')} on lines of #{proposal.number}")
     for said in waits:
         ctx.api.send(issues.DELETE_COMMENT, id=repo.id, n=n, comment=said.id)
-        ctx.out.done(f"Discarded a comment on lines of #{found.number}", said, SAID, Comment, value=said.id)
+        ctx.out.done(
+            f"Discarded a comment on lines of #{proposal.number}", said, SAID, Comment, value=said.id
+        )
 
 
 def lines_of(typed: str) -> tuple[int, int]:
     """A line, or a range of lines. Raises UsageError."""
-    found = _LINES.fullmatch(typed.strip())
-    if found is None:
+    match = _LINES.fullmatch(typed.strip())
+    if match is None:
         raise UsageError(f"{terminal_safe(typed)} is not a line; say --line 12 or --line 12-15")
-    first, last = int(found[1]), int(found[2] or found[1])
+    first, last = int(match[1]), int(match[2] or match[1])
     if last < first:
         raise UsageError(f"line {last} stands before line {first}")
     return first, last
@@ -310,12 +312,14 @@ def _spot(one: Thread) -> str:
     return f"{terminal_safe(path)}:{start}" + (f"-{end}" if end != start else "")
 
 
-def _named(api: Api, repo: Repo, found: Proposal, ids: list[str]) -> list[Thread]:
+def _named(api: Api, repo: Repo, proposal: Proposal, ids: list[str]) -> list[Thread]:
     """The threads that these beginnings of ids name. NotFound, or UsageError for one that names several."""
-    return _among(list(api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(found.number))), found, ids)
+    return _among(
+        list(api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(proposal.number))), proposal, ids
+    )
 
 
-def _among(every: list[Thread], found: Proposal, ids: list[str]) -> list[Thread]:
+def _among(every: list[Thread], proposal: Proposal, ids: list[str]) -> list[Thread]:
     named: dict[str, Thread] = {}
     for typed in ids:
         matching = [one for one in every if one.id.startswith(typed)] if typed else []
@@ -325,7 +329,8 @@ def _among(every: list[Thread], found: Proposal, ids: list[str]) -> list[Thread]
             )
         if not matching:
             raise NotFound(
-                f"#{found.number} has no thread {terminal_safe(typed)}; see: svc pr threads {found.number}"
+                f"#{proposal.number} has no thread {terminal_safe(typed)}; "
+                f"see: svc pr threads {proposal.number}"
             )
         named[matching[0].id] = matching[0]
     return list(named.values())

@@ -102,19 +102,19 @@ def drop(
     if bool(ids) == everything:
         raise UsageError("name the actions to drop (svc queue list), or give --all")
     with closing(open_outbox(ctx.obj.home)) as outbox:
-        found = outbox.list() if everything else _named(outbox, ids)
-        if found:
-            ctx.confirm(f"This drops {count(len(found), 'action')} without sending")
-        for entry in found:
+        entries = outbox.list() if everything else _named(outbox, ids)
+        if entries:
+            ctx.confirm(f"This drops {count(len(entries), 'action')} without sending")
+        for entry in entries:
             outbox.remove(entry.id)
-    ctx.out.done(f"Dropped {count(len(found), 'action')}", {"dropped": len(found)}, (Column("dropped"),))
+    ctx.out.done(f"Dropped {count(len(entries), 'action')}", {"dropped": len(entries)}, (Column("dropped"),))
 
 
 def _named(outbox: Outbox, ids: Sequence[str]) -> list[QueuedAction]:
     """The entries of these ids. Raises NotFound for an id that names none, UsageError for one that
     names several."""
     entries = outbox.list()
-    found = []
+    selection = []
     for typed in ids:
         matching = [entry for entry in entries if typed and entry.id.startswith(typed.lower())]
         if len(matching) != 1:
@@ -123,8 +123,8 @@ def _named(outbox: Outbox, ids: Sequence[str]) -> list[QueuedAction]:
             raise UsageError(
                 f"{len(matching)} actions begin with {terminal_safe(typed)}; see: svc queue list"
             )
-        found.extend(matching)
-    return found
+        selection.extend(matching)
+    return selection
 
 
 def _record(entry: QueuedAction) -> dict[str, object]:

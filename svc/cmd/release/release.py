@@ -58,8 +58,8 @@ def list_releases(ctx: Ctx, limit: Limit = 30) -> None:
     svc repo release list -R alice/notes
     """
     repo = ctx.readable_repo
-    found = ctx.reader.items(releases.LIST, limit=limit, id=repo.id)
-    ctx.out.rows(found, COLUMNS, Release, empty="no releases")
+    rows = ctx.reader.items(releases.LIST, limit=limit, id=repo.id)
+    ctx.out.rows(rows, COLUMNS, Release, empty="no releases")
 
 
 @answers(COLUMNS, Release)
@@ -136,18 +136,18 @@ def view(
     from svc.flows.catalog import publication
 
     repo = ctx.readable_repo
-    found = find(ctx, repo, version)
-    if (fault := publication.fault_of(repo.id, found)) is not None:
+    release = find(ctx, repo, version)
+    if (fault := publication.fault_of(repo.id, release)) is not None:
         ctx.out.note(f"svc: {fault}")
-    lines = [found.notes.rstrip()] if found.notes.strip() else []
-    if found.assets:
-        width = max(len(terminal_safe(one.name)) for one in found.assets)
+    lines = [release.notes.rstrip()] if release.notes.strip() else []
+    if release.assets:
+        width = max(len(terminal_safe(one.name)) for one in release.assets)
         listed = (
             f"{terminal_safe(one.name):{width}}  {size(one.size):>9}  {one.blake3[:12]}"
-            for one in found.assets
+            for one in release.assets
         )
         lines.append("\n".join(listed))
-    ctx.out.record(found, COLUMNS, Release, body="\n\n".join(lines), text="notes")
+    ctx.out.record(release, COLUMNS, Release, body="\n\n".join(lines), text="notes")
 
 
 @answers(COLUMNS, Release)
@@ -178,9 +178,9 @@ def delete(ctx: Ctx, version: Version) -> None:
     """
     repo = ctx.repo
     with explained_not_found(repo, f"release {version}", LIST):
-        found = ctx.api.send(releases.GET, id=repo.id, v=version)
+        release = ctx.api.send(releases.GET, id=repo.id, v=version)
         ctx.confirm(
-            f"Deleting release {version} of {repo.full_name} and its {count(len(found.assets), 'asset')}"
+            f"Deleting release {version} of {repo.full_name} and its {count(len(release.assets), 'asset')}"
         )
         ctx.api.send(releases.DELETE, id=repo.id, v=version)
     ctx.out.done(f"Deleted release {version}", {"version": version}, (Column("version"),), value=version)
@@ -200,7 +200,7 @@ def _seal(ctx: Ctx, repo: Repo, typed: str) -> str:
     """The full id of a seal. NotFound for what names none."""
     if is_relative(typed):
         return seal_of(ctx.obj, repo, typed)
-    found = typed if is_hex_digest(typed) else abbreviated(ctx.obj, repo, typed)
-    if found is None:
+    seal = typed if is_hex_digest(typed) else abbreviated(ctx.obj, repo, typed)
+    if seal is None:
         raise NotFound(f"{repo.full_name} has no seal {typed}; --from takes the names of branches and tags")
-    return found
+    return seal

@@ -117,10 +117,10 @@ def _typed(value: str) -> Any:
     if value.startswith("@"):
         return Path(value[1:]).read_text()
     try:
-        found = msgspec.json.decode(value)
+        document = msgspec.json.decode(value)
     except (msgspec.DecodeError, RecursionError):
         return value
-    return value if isinstance(found, (str, dict, list)) else found
+    return value if isinstance(document, (str, dict, list)) else document
 
 
 def _query(value: Any) -> str:
@@ -132,12 +132,12 @@ def _query(value: Any) -> str:
 def _headers(typed: list[str], *, json: bool) -> dict[str, str]:
     headers = {"Content-Type": "application/json"} if json else {}
     for text in typed:
-        found = _HEADER.fullmatch(text)
-        if found is None:
+        match = _HEADER.fullmatch(text)
+        if match is None:
             raise UsageError(f"a header is written 'Name: value', not '{terminal_safe(text[:80])}'")
-        if found[1].lower() in _OWN_HEADERS:
-            raise UsageError(f"{found[1]} is set by svc itself, because requests are signed")
-        headers[found[1]] = found[2]
+        if match[1].lower() in _OWN_HEADERS:
+            raise UsageError(f"{match[1]} is set by svc itself, because requests are signed")
+        headers[match[1]] = match[2]
     return headers
 
 

@@ -102,5 +102,5 @@ def forks(ctx: Ctx, repository: Repository = "", limit: Limit = 30) -> None:
     """
     ctx.obj.set_repository(repository)
     repo = ctx.readable_repo
-    found = ctx.reader.items(repos.FORKS, PageQuery(), limit=limit, id=repo.id)
-    ctx.out.rows(found, COLUMNS, Repo, empty=f"nobody has forked {repo.full_name}")
+    rows = ctx.reader.items(repos.FORKS, PageQuery(), limit=limit, id=repo.id)
+    ctx.out.rows(rows, COLUMNS, Repo, empty=f"nobody has forked {repo.full_name}")

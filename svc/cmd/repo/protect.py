@@ -51,9 +51,9 @@ def list_rules(ctx: Ctx, limit: Limit = 100) -> None:
     Examples:
     svc repo protect list
     """
-    found = ctx.reader.items(protections.LIST, limit=limit, id=ctx.readable_repo.id)
+    rows = ctx.reader.items(protections.LIST, limit=limit, id=ctx.readable_repo.id)
     columns = COLUMNS if ctx.out.format.as_data else TABLE
-    ctx.out.rows(found, columns, Protection, empty="no protection rules")
+    ctx.out.rows(rows, columns, Protection, empty="no protection rules")
 
 
 @answers(COLUMNS, Protection)

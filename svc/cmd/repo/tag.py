@@ -50,9 +50,9 @@ def list_tags(ctx: Ctx, limit: Limit = 100) -> None:
     Examples:
     svc repo tag list -R alice/notes
     """
-    here = ctx.readable_repo.id
-    found = ctx.reader.items(refs.LIST, RefQuery(type="tag"), limit=limit, id=here)
-    ctx.out.rows(recording(ctx.obj.home, here, "tag", found, limit), COLUMNS, Ref, empty="no tags")
+    repo_id = ctx.readable_repo.id
+    rows = ctx.reader.items(refs.LIST, RefQuery(type="tag"), limit=limit, id=repo_id)
+    ctx.out.rows(recording(ctx.obj.home, repo_id, "tag", rows, limit), COLUMNS, Ref, empty="no tags")
 
 
 @answers((Column("name"),))

@@ -76,8 +76,8 @@ def list_checks(
         if watch or fail_fast or exit_status:
             raise UsageError("say of what: --seal SEAL or --branch BRANCH")
         repo = ctx.readable_repo
-        found = ctx.reader.items(checks.LIST, limit=limit, id=repo.id)
-        table_of(ctx, _known(found, required))
+        rows = ctx.reader.items(checks.LIST, limit=limit, id=repo.id)
+        table_of(ctx, _known(rows, required))
         return
     options = Options(
         required=required, fail_fast=fail_fast, interval=interval, timeout=timeout, appear=appear
@@ -140,9 +140,9 @@ def branch_subject(ctx: Ctx, repo: Repo, branch: str) -> Subject:
     return Subject(seal, branch, head, moves)
 
 
-def _known(found: Iterator[Check], required: bool) -> Iterator[dict[str, Any]]:
+def _known(items: Iterator[Check], required: bool) -> Iterator[dict[str, Any]]:
     """The checks of a repository in the form of those of a seal; without a report they have no state."""
-    for one in found:
+    for one in items:
         last = one.last
         if required and not one.enabled:
             continue

@@ -82,8 +82,8 @@ def deliveries(
     repo = ctx.repo
     hook = find(ctx, repo, webhook)
     query = DeliveryQuery(state=state)
-    found = ctx.api.items(webhooks.DELIVERIES, query, limit=limit, id=repo.id, hook=hook.id)
-    ctx.out.rows(found, COLUMNS, Delivery, empty="no deliveries")
+    rows = ctx.api.items(webhooks.DELIVERIES, query, limit=limit, id=repo.id, hook=hook.id)
+    ctx.out.rows(rows, COLUMNS, Delivery, empty="no deliveries")
 
 
 @answers(PAGE, DeliveryWhole)
@@ -96,8 +96,8 @@ def delivery(ctx: Ctx, webhook: Which, delivery: One) -> None:
     repo = ctx.repo
     hook = find(ctx, repo, webhook)
     one = _find(ctx, repo, hook, delivery)
-    found = ctx.api.send(webhooks.DELIVERY, id=repo.id, hook=hook.id, delivery=one.id)
-    ctx.out.record(found, PAGE, DeliveryWhole, body=_shown(hook, found))
+    record = ctx.api.send(webhooks.DELIVERY, id=repo.id, hook=hook.id, delivery=one.id)
+    ctx.out.record(record, PAGE, DeliveryWhole, body=_shown(hook, record))
 
 
 @answers(COLUMNS, Delivery)
@@ -128,17 +128,17 @@ def _begun(ctx: Ctx, hook: Webhook, made: Delivery) -> None:
     ctx.out.done(said, made, COLUMNS, Delivery, value=made.id)
 
 
-def _shown(hook: Webhook, found: DeliveryWhole) -> str:
+def _shown(hook: Webhook, record: DeliveryWhole) -> str:
     """Request and answer, as they went over the wire."""
-    sent = [f"{name}: {value}" for name, value in found.request_headers.items()]
-    lines = [f"POST {hook.url}", *sent, "", _indented(found.request_body)]
-    if found.status is not None:
+    sent = [f"{name}: {value}" for name, value in record.request_headers.items()]
+    lines = [f"POST {hook.url}", *sent, "", _indented(record.request_body)]
+    if record.status is not None:
         lines += [
             "",
-            f"{found.status}",
-            *(f"{name}: {value}" for name, value in found.answer_headers.items()),
+            f"{record.status}",
+            *(f"{name}: {value}" for name, value in record.answer_headers.items()),
         ]
-        lines += ["", found.answer_body]
+        lines += ["", record.answer_body]
     return "\n".join(terminal_safe(line) for line in "\n".join(lines).split("\n")).rstrip()
 
 
