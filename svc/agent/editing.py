@@ -29,11 +29,11 @@ PEOPLE = 50  # that a client is told of
 ARRIVING, ARRIVED = 0.05, 0.005  # seconds that what a plugin sent before it saved may take; between looks
 
 
-def edit(found: Sequence[Watched], request: Request, follower: Follower) -> None:
+def edit(folders: Sequence[Watched], request: Request, follower: Follower) -> None:
     """Let the client of an `edit` write into the text, in the folder that was found."""
-    for folder in found:
+    for folder in folders:
         folder.edit(editor_of(request, follower))
-    if not found:
+    if not folders:
         follower.say(Sheet("ended", detail="the folder is not watched any more"))
         follower.hang_up_later()
 

@@ -121,12 +121,12 @@ class Plugin(Editor):
 
     def pop(self) -> tuple[list[bytes], int]:
         """See `Editor`."""
-        found = super().pop()
+        batch = super().pop()
         if self._after:
             self.told_text = self._after.popleft()
         if not self.typed and self._text is not None:
             self.told_text = self._text.text
-        return found
+        return batch
 
     def tell(self, update: bytes) -> None:
         """See `Editor`."""

@@ -202,18 +202,18 @@ class Look:
 
     def _bootstrap(self, api: Api) -> None:
         since = 0 if self._whole else self._seq
-        found = self._connected(api, since)
-        if self._whole or found.sealed_head != self._head:
+        bootstrap = self._connected(api, since)
+        if self._whole or bootstrap.sealed_head != self._head:
             if since:
-                found = self._connected(api, 0)
-            self._head, self._sealed = found.sealed_head, self._tree(api, found.sealed_head)
+                bootstrap = self._connected(api, 0)
+            self._head, self._sealed = bootstrap.sealed_head, self._tree(api, bootstrap.sealed_head)
             self._unsealed.clear()
             self._news = None
-        self._branch_id, self._seq = found.branch_id, found.seq
-        for row in found.rows:
-            self._put(row, found.live_by.get(row.path, []))
+        self._branch_id, self._seq = bootstrap.branch_id, bootstrap.seq
+        for row in bootstrap.rows:
+            self._put(row, bootstrap.live_by.get(row.path, []))
         self._whole = self._behind = False
-        place = Place(self.repo_id, self.branch, found.replica, self._device, found.seq)
+        place = Place(self.repo_id, self.branch, bootstrap.replica, self._device, bootstrap.seq)
         opened = self.place is not None and self.place.replica == place.replica
         self.place = place
         if not opened:
@@ -225,12 +225,14 @@ class Look:
         known = self._replicas.get(named)
         try:
             body = BootstrapRequest(device_key_id=self._device, replica=known, since=since)
-            found = api.send(live.BOOTSTRAP, body, **path)
+            bootstrap = api.send(live.BOOTSTRAP, body, **path)
         except ReplicaUnknown:  # the branch was made again
             self._replicas.pop(named, None)
-            found = api.send(live.BOOTSTRAP, BootstrapRequest(device_key_id=self._device, since=0), **path)
-        self._replicas[named] = found.replica
-        return found
+            bootstrap = api.send(
+                live.BOOTSTRAP, BootstrapRequest(device_key_id=self._device, since=0), **path
+            )
+        self._replicas[named] = bootstrap.replica
+        return bootstrap
 
     def _tree(self, api: Api, head: str | None) -> dict[str, str]:
         if head is None:

@@ -154,17 +154,17 @@ class _Agent:
     def states(self) -> list[Folder]:
         """See `svc.agent.invoke.table.Host`."""
         with self._lock:
-            found = list(self._folders.values())
-        return sorted((one.state() for one in found), key=lambda one: one.folder)
+            watched = list(self._folders.values())
+        return sorted((one.state() for one in watched), key=lambda one: one.folder)
 
     def pause(self, folder: str | None, paused: bool) -> list[Folder]:
         """See `svc.agent.invoke.table.Host`."""
         with self._lock:
-            found = [self._known(folder)] if folder is not None else list(self._folders.values())
-            for one in found:
+            watched = [self._known(folder)] if folder is not None else list(self._folders.values())
+            for one in watched:
                 one.pause(paused)
             self._store_paused()
-        return self.states() if folder is None else [one.state() for one in found]
+        return self.states() if folder is None else [one.state() for one in watched]
 
     def reader(self, origin: str | None) -> Api:
         """See `svc.agent.invoke.table.Host`."""
@@ -179,13 +179,13 @@ class _Agent:
             self._look(request, follower)
             return
         with self._lock:
-            found = self._followed(request.folder)
-            for folder in found:
+            watched = self._followed(request.folder)
+            for folder in watched:
                 folder.followers += 1
             if request.do != "edit":
                 self._followers[follower] = request.folder
         if request.do == "edit":
-            edit(found, request, follower)
+            edit(watched, request, follower)
 
     def left(self, request: Request, follower: Follower) -> None:
         """See `Desk`. A folder without followers is no longer watched, unless it is detached."""
@@ -197,13 +197,13 @@ class _Agent:
             return
         with self._lock:
             self._followers.pop(follower, None)
-            found = self._followed(request.folder)
-            for folder in found:
+            watched = self._followed(request.folder)
+            for folder in watched:
                 folder.followers -= 1
                 folder.edit_left(follower)
                 if request.turn is not None:
                     folder.end_turn(request.turn)
-            lonely = [one for one in found if not one.followers and not one.detached]
+            lonely = [one for one in watched if not one.followers and not one.detached]
         if request.folder is not None:
             for folder in lonely:
                 folder.stop()
@@ -290,19 +290,19 @@ class _Agent:
 
     def _stop(self, folder: str | None) -> list[Watched]:
         with self._lock:
-            found = [self._known(folder)] if folder is not None else list(self._folders.values())
-            for one in found:
+            watched = [self._known(folder)] if folder is not None else list(self._folders.values())
+            for one in watched:
                 one.detached = one.paused = False
             self._store_detached()
             self._store_paused()
-        for one in found:
+        for one in watched:
             one.stop()
-        for one in found:
+        for one in watched:
             one.join(END_SECONDS)
         if folder is None:
             with self._changed:
                 self._leaving = True
-        return found
+        return watched
 
     def _store_detached(self) -> None:
         detached = sorted(key for key, one in self._folders.items() if one.detached)
@@ -341,8 +341,8 @@ class _Agent:
                 if folder == said.folder:
                     one.hang_up()
 
-    def _reply(self, found: list[Watched]) -> Reply:
-        folders: list[Folder] = [one.state() for one in found]
+    def _reply(self, watched: list[Watched]) -> Reply:
+        folders: list[Folder] = [one.state() for one in watched]
         return Reply(os.getpid(), __version__, folders=sorted(folders, key=lambda one: one.folder))
 
 

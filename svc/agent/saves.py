@@ -101,8 +101,8 @@ class Ears:
             watch_filter=None,
         )
         try:
-            for found in changes:
-                for change, whole in found:
+            for batch in changes:
+                for change, whole in batch:
                     path = os.path.relpath(whole, self._folder)
                     if path.startswith("..") or TEMPORARY.fullmatch(path.rpartition("/")[2]):
                         continue

@@ -103,16 +103,16 @@ def gallery_scan(asked: Asked, args: Of) -> list[Scanned]:
 @command("Gallery", Listing)
 def gallery_list(asked: Asked, args: Listing) -> list[Image]:
     """The images that the last scan found; scans what never was"""
-    found: list[Image] = []
+    page: list[Image] = []
     for place in _places(asked, args):
         with closing(_store(asked)) as store:
             kept = store.get(_SPACE, _key(asked, place, args.repo is not None), list[Image])
         images = kept[0] if kept is not None else _scan(asked, place, args.repo is not None)[1]
         chosen = (one for one in images if args.kind in (None, one.kind))
-        found += [one for one in chosen if args.after is None or one.path > args.after]
-        if len(found) >= args.limit:
+        page += [one for one in chosen if args.after is None or one.path > args.after]
+        if len(page) >= args.limit:
             break
-    return found[: args.limit]
+    return page[: args.limit]
 
 
 @command("Gallery", OfImage)
@@ -147,17 +147,17 @@ def _places(asked: Asked, args: Of) -> list[str]:
 
 
 def _scan(asked: Asked, place: str, on_server: bool) -> tuple[Scanned, list[Image]]:
-    found: list[Image] = []
+    images: list[Image] = []
     complete = True
     for image in _on_server(asked, place) if on_server else _on_disk(place):
-        if len(found) == IMAGES_MAX:
+        if len(images) == IMAGES_MAX:
             complete = False
             break
-        found.append(image)
-    found.sort(key=lambda one: one.path)
+        images.append(image)
+    images.sort(key=lambda one: one.path)
     with closing(_store(asked)) as store:
-        store.put(_SPACE, _key(asked, place, on_server), found)
-    return Scanned(place, len(found), sum(one.size for one in found), complete), found
+        store.put(_SPACE, _key(asked, place, on_server), images)
+    return Scanned(place, len(images), sum(one.size for one in images), complete), images
 
 
 def _store(asked: Asked) -> known.Store:

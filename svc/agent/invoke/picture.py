@@ -120,12 +120,12 @@ def bound() -> None:
 def main(words: list[str]) -> None:
     raw = sys.stdin.buffer.read()
     bound()
-    found: Metadata | Thumbnail | Refused
+    answer: Metadata | Thumbnail | Refused
     try:
-        found = metadata(raw) if words[0] == "metadata" else thumbnail(raw, int(words[1]))
+        answer = metadata(raw) if words[0] == "metadata" else thumbnail(raw, int(words[1]))
     except Exception as error:  # whatever a decoder raises over bytes of strangers
-        found = Refused(reason(error))
-    sys.stdout.buffer.write(msgspec.json.encode(found))
+        answer = Refused(reason(error))
+    sys.stdout.buffer.write(msgspec.json.encode(answer))
 
 
 if __name__ == "__main__":
