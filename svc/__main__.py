@@ -71,8 +71,8 @@ def _spoken_encoding() -> str | None:
         return None
     import locale
 
-    found = codecs.lookup(locale.getencoding()).name
-    return None if found in ("utf-8", "ascii") else found
+    encoding = codecs.lookup(locale.getencoding()).name
+    return None if encoding in ("utf-8", "ascii") else encoding
 
 
 def _typed(word: str, spoken: str) -> str:

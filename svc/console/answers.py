@@ -74,10 +74,10 @@ def answers_any(function: F) -> F:
 
 def answers_of(function: Callable[..., Any]) -> Answers:
     """The declaration of a command. Raises TypeError if it has none."""
-    found = getattr(function, _NAME, None)
-    if not isinstance(found, Answers):
+    declaration = getattr(function, _NAME, None)
+    if not isinstance(declaration, Answers):
         raise TypeError(f"{function.__module__}.{function.__name__} does not declare what it answers")
-    return found
+    return declaration
 
 
 def members(model: type | None) -> list[str]:

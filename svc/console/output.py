@@ -76,12 +76,12 @@ class Out:
             for line in tsv(records, columns):
                 self._write(line + "\n")
         else:
-            found = list(records)
-            if not found:
+            all_records = list(records)
+            if not all_records:
                 self.note(empty or "nothing to list")
                 return
             self._show(
-                list(aligned(found, columns, self.width, _now(), self.tint, self._narrow)), header=True
+                list(aligned(all_records, columns, self.width, _now(), self.tint, self._narrow)), header=True
             )
 
     def table(self, records: Sequence[Record], columns: Sequence[Column]) -> list[str]:
@@ -92,8 +92,8 @@ class Out:
     def lines(self, records: Sequence[Record], columns: Sequence[Column], *, header: bool) -> None:
         """Print more rows at once; on a terminal with a header."""
         if self.terminal:
-            found = list(aligned(records, columns, self.width, _now(), self.tint)) if records else []
-            rows: Iterable[str] = found if header else found[1:]
+            with_header = list(aligned(records, columns, self.width, _now(), self.tint)) if records else []
+            rows: Iterable[str] = with_header if header else with_header[1:]
         else:
             rows = tsv(records, columns)
         self.draw("".join(f"{row}\n" for row in rows))

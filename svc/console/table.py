@@ -95,8 +95,8 @@ def aligned(
     columns left out (their headers go to `left_out`), texts cut. Code and names are never cut, they go on
     in the next line. A column that is empty in every record is left away. `tint(text, colour)` colours
     states."""
-    found = list(records)
-    rows = [[human(column.value(record), column.kind, now) for column in columns] for record in found]
+    all_records = list(records)
+    rows = [[human(column.value(record), column.kind, now) for column in columns] for record in all_records]
     shown = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]
     table = _Table([columns[at] for at in shown], [[row[at] for at in shown] for row in rows], width)
     gone = table.fit()
@@ -251,14 +251,14 @@ def size(count: float) -> str:
 
 def _pieces(text: str, width: int) -> list[str]:
     """The text in pieces of at most `width` terminal columns."""
-    found, piece, wide = [], "", 0
+    pieces, piece, wide = [], "", 0
     for char in text:
         more = cells(char)
         if piece and wide + more > width:
-            found.append(piece)
+            pieces.append(piece)
             piece, wide = "", 0
         piece, wide = piece + char, wide + more
-    return [*found, piece]
+    return [*pieces, piece]
 
 
 def _fit(text: str, width: int) -> str:

@@ -173,10 +173,10 @@ def _document(response: httpx.Response) -> dict[str, Any] | None:
     if _media(response) not in ("application/problem+json", "application/json"):
         return None
     try:
-        found = msgspec.json.decode(_read(response, PROBLEM_MAX))
+        document = msgspec.json.decode(_read(response, PROBLEM_MAX))
     except (ServerMisbehaved, msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
-    return found if isinstance(found, dict) and isinstance(found.get("code"), str) else None
+    return document if isinstance(document, dict) and isinstance(document.get("code"), str) else None
 
 
 def _safe(value: Any) -> Any:

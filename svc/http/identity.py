@@ -103,18 +103,18 @@ def _make(home: Path) -> Identity:
 
 
 def _from_keyring(key_id: str) -> str:
-    found: list[str | None] = []
+    passwords: list[str | None] = []
 
     def ask() -> None:
         import keyring
 
-        found.append(keyring.get_password(KEYRING_SERVICE, key_id))
+        passwords.append(keyring.get_password(KEYRING_SERVICE, key_id))
 
-    if not _answers(ask) or not found or found[0] is None:
+    if not _answers(ask) or not passwords or passwords[0] is None:
         raise ClientError(
             "this machine's device key is in the OS keyring, which does not answer; unlock it and try again"
         )
-    return found[0]
+    return passwords[0]
 
 
 def _to_keyring(key_id: str, secrets: str) -> bool:

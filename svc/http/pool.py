@@ -39,8 +39,8 @@ class Pool(httpx.BaseTransport):
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
-        found = link()
-        self._link = found if found is not None and found.origin == origin else None
+        relay_link = link()
+        self._link = relay_link if relay_link is not None and relay_link.origin == origin else None
         self._proxy = None if self._link or is_loopback(origin) else proxy_for(origin)
         self._pool = self._connections(self._works)
 

@@ -51,15 +51,15 @@ class Link(msgspec.Struct, frozen=True):
 
     def _sign(self, message: bytes) -> bytes:
         """Raises ClientError with what the relay says if there is no signature."""
-        found = bytearray()
+        data = bytearray()
         try:
             with self._handed(SIGN) as ours:
                 ours.settimeout(SIGN_PATIENCE)
                 ours.sendall(message)
                 ours.shutdown(socket.SHUT_WR)
-                while (piece := ours.recv(ANSWER_BYTES)) and len(found) < ANSWER_BYTES:
-                    found += piece
-            answer = msgspec.json.decode(found, type=Signed)
+                while (piece := ours.recv(ANSWER_BYTES)) and len(data) < ANSWER_BYTES:
+                    data += piece
+            answer = msgspec.json.decode(data, type=Signed)
         except (OSError, msgspec.DecodeError):
             raise ClientError("the relay did not ask your ssh-agent; nothing was signed") from None
         if len(answer.signature) != SIGNATURE_BYTES:
@@ -99,5 +99,5 @@ def link(environment: Mapping[str, str] = os.environ) -> Link | None:
 
 def inherited() -> tuple[int, ...]:
     """The descriptors that a process started by this one needs."""
-    found = link()
-    return (found.fd,) if found is not None else ()
+    relay_link = link()
+    return (relay_link.fd,) if relay_link is not None else ()

@@ -84,6 +84,6 @@ def _libraries() -> Iterator[Path]:
     yield from map(Path, site.getsitepackages())
     yield Path(sys.base_prefix) / "lib"
     for name in PACKAGES:
-        found = importlib.util.find_spec(name)
-        if found is not None:
-            yield from map(Path, found.submodule_search_locations or ())
+        spec = importlib.util.find_spec(name)
+        if spec is not None:
+            yield from map(Path, spec.submodule_search_locations or ())
