@@ -96,8 +96,8 @@ def missing_branch_error(copy: WorkingCopy, missing: NoBranch) -> SvcError:
 
 
 def _require_same(copy: WorkingCopy, now: Ref) -> None:
-    known = copy.branch_id or copy.db.text("read_branch")
-    if known and now.id and now.id != known:
+    branch_id = copy.branch_id or copy.db.text("read_branch")
+    if branch_id and now.id and now.id != branch_id:
         raise BranchReplaced(copy.repo.branch)
 
 
@@ -239,8 +239,8 @@ def conflict_copies(copy: WorkingCopy) -> list[ConflictCopy]:
 
 def merged_with(copy: WorkingCopy) -> dict[str, str | None]:
     """Path merged in this run without conflict → handle of the other author, None if unknown."""
-    kept = {path for path, _ in copy.conflicts}
-    return {path: author_of(copy, path) for path in sorted(copy.merged - kept)}
+    in_conflict = {path for path, _ in copy.conflicts}
+    return {path: author_of(copy, path) for path in sorted(copy.merged - in_conflict)}
 
 
 def unwritable(copy: WorkingCopy) -> list[Skipped]:

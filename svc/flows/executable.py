@@ -77,11 +77,11 @@ def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
 
 def executable(copy: WorkingCopy, write: bool) -> Executable:
     """The executable files of the folder. `write` adds those that are not listed to `.svc.yaml`."""
-    here = sorted(copy.scan().files)
-    result = Executable(unlisted=unlisted(copy, here))
+    paths = sorted(copy.scan().files)
+    result = Executable(unlisted=unlisted(copy, paths))
     listed = _listed(copy)
     if listed is not None:
-        result.listed = [path for path in here if listed(path) and _is_executable(copy, path)]
+        result.listed = [path for path in paths if listed(path) and _is_executable(copy, path)]
     if write and result.unlisted:
         _write(copy, result)
     copy.files.forget()
@@ -127,8 +127,8 @@ def _write(copy: WorkingCopy, result: Executable) -> None:
     old = copy.files.read_up_to(MANIFEST, MANIFEST_BYTES)
     from localstore.core.manifest import parse
 
-    known = parse(old).executable if old else ()
-    patterns = [*known, *("/" + _escaped(path) for path in fit)]
+    listed = parse(old).executable if old else ()
+    patterns = [*listed, *("/" + _escaped(path) for path in fit)]
     if len(patterns) > EXECUTABLE_LIST:
         raise TooLarge(
             f"{len(patterns)} files are executable, and {MANIFEST} lists at most {EXECUTABLE_LIST}; write "
@@ -150,12 +150,12 @@ def _escaped(path: str) -> str:
 
 def _with_list(text: str, patterns: list[str]) -> str:
     """The manifest's text with its list replaced by these patterns."""
-    kept, inside = [], False
+    lines, inside = [], False
     for line in text.splitlines():
         if line.startswith(f"{KEY}:"):
             inside = True
         elif not (inside and (not line.strip() or line[0] in " \t-]#")):
             inside = False
-            kept.append(line)
+            lines.append(line)
     quoted = [f"  - {msgspec.json.encode(pattern).decode()}" for pattern in patterns]
-    return "\n".join([*kept, f"{KEY}:", *quoted]) + "\n"
+    return "\n".join([*lines, f"{KEY}:", *quoted]) + "\n"

@@ -140,21 +140,23 @@ def index_warnings(copy: WorkingCopy) -> list[str]:
 
 def syncthing_warnings(copy: WorkingCopy, command: str) -> list[str]:
     """A warning, once for each command, for each line of `.stignore` that Syncthing reads otherwise."""
-    said = {f"{command} {line}": line for line in read_otherwise(copy)}
-    fresh = _not_noted_before(copy, [*said]) if said else set()
-    return [line for key, line in said.items() if key in fresh]
+    warnings = {f"{command} {line}": line for line in read_otherwise(copy)}
+    fresh = _not_noted_before(copy, [*warnings]) if warnings else set()
+    return [line for key, line in warnings.items() if key in fresh]
 
 
 def unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) -> list[str]:
     """A warning for each new path that some systems cannot hold, alone or beside the paths `there`. Each is
     reported once."""
-    said: dict[str, list[str]] = {}
+    faults_by_path: dict[str, list[str]] = {}
     for path in new:
-        said[path] = portability(path)
+        faults_by_path[path] = portability(path)
     if new:
         for path, holder in case_collisions([*sorted({*there} - {*new}), *sorted(new)]).items():
-            said.setdefault(path, []).append(f"differs from '{terminal_safe(holder)}' in case or form alone")
-    warned = {path: faults for path, faults in said.items() if faults}
+            faults_by_path.setdefault(path, []).append(
+                f"differs from '{terminal_safe(holder)}' in case or form alone"
+            )
+    warned = {path: faults for path, faults in faults_by_path.items() if faults}
     fresh = _not_noted_before(copy, [f"name {path}" for path in warned])
     return [
         f"warning: {terminal_safe(path)}: {'; '.join(faults)}; not every system can hold this name"
@@ -163,11 +165,11 @@ def unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) ->
     ]
 
 
-def _not_noted_before(copy: WorkingCopy, said: list[str]) -> set[str]:
+def _not_noted_before(copy: WorkingCopy, texts: list[str]) -> set[str]:
     """Those of the texts that were not reported before; they are recorded."""
-    kept = copy.db.get(NOTED)
-    known = msgspec.json.decode(kept, type=list[str]) if isinstance(kept, bytes) else []
-    fresh = {*said} - {*known}
+    raw = copy.db.get(NOTED)
+    noted = msgspec.json.decode(raw, type=list[str]) if isinstance(raw, bytes) else []
+    fresh = {*texts} - {*noted}
     if fresh:
-        copy.db.put(NOTED, msgspec.json.encode([*known, *sorted(fresh)][-NOTED_MAX:]))
+        copy.db.put(NOTED, msgspec.json.encode([*noted, *sorted(fresh)][-NOTED_MAX:]))
     return fresh

@@ -113,11 +113,11 @@ def _deleted_here(copy: WorkingCopy, scan: Scan) -> dict[str, str | None]:
     }
     if not missing:
         return {}
-    wanted = set(missing.values())
+    shadows = set(missing.values())
     new = {
         stat.digest: path
         for path, stat in sorted(scan.files.items(), reverse=True)
-        if stat.digest in wanted and path not in copy.entries
+        if stat.digest in shadows and path not in copy.entries
     }
     return {path: new.get(shadow) for path, shadow in missing.items()}
 

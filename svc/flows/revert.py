@@ -80,9 +80,9 @@ def _planned(copy: WorkingCopy, before: Mapping[str, SealedFile], after: Mapping
     files = copy.scan().files
     plan = _Plan()
     for path in sorted({*before, *after}):
-        was, made, mine = before.get(path), after.get(path), files.get(path)
-        if _name(was) != _name(made) and _name(mine) != _name(was):
-            _plan(copy, plan, path, was, made, mine)
+        was, sealed, mine = before.get(path), after.get(path), files.get(path)
+        if _name(was) != _name(sealed) and _name(mine) != _name(was):
+            _plan(copy, plan, path, was, sealed, mine)
     return plan
 
 
@@ -91,20 +91,20 @@ def _plan(
     plan: _Plan,
     path: str,
     was: SealedFile | None,
-    made: SealedFile | None,
+    sealed: SealedFile | None,
     mine: Stat | None,
 ) -> None:
     """Plan one file that the seal changed."""
-    if _name(mine) == _name(made):
+    if _name(mine) == _name(sealed):
         if was is None:
             plan.removed.append(path)
         else:
             plan.back[path] = was
         return
-    if was is None or made is None or mine is None or {was.kind, made.kind, mine.kind} != {"text"}:
+    if was is None or sealed is None or mine is None or {was.kind, sealed.kind, mine.kind} != {"text"}:
         plan.conflicts.append(path)
         return
-    outcome = merge(copy.text(made.digest), copy.files.read(path), copy.text(was.digest))
+    outcome = merge(copy.text(sealed.digest), copy.files.read(path), copy.text(was.digest))
     if outcome.conflicts or len(outcome.text) > TEXT_FILE:
         plan.conflicts.append(path)
     elif digest(outcome.text) != mine.digest:

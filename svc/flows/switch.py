@@ -68,27 +68,27 @@ def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
     merging = open_merge(copy)
     if merging is not None:
         raise MergeOpen(merging.name)
-    left, detached = "", False
+    note, detached = "", False
     try:
         trash, carried = _ready(copy, target, mode)
     except (BranchGone, BranchReplaced, NoBranch):
-        left = f"branch {copy.repo.branch} is gone; what this folder has beyond its last seal are edits"
+        note = f"branch {copy.repo.branch} is gone; what this folder has beyond its last seal are edits"
         trash, carried = _ready_alone(copy, target, mode)
         detached = True
     except BranchProtected:
-        left = f"{copy.repo.branch} is protected; what this folder has beyond its last seal are edits"
+        note = f"{copy.repo.branch} is protected; what this folder has beyond its last seal are edits"
         trash, carried = _ready_alone(copy, target, mode)
         detached = True
     if not detached:
         copy.detach()
-    kept = msgspec.UNSET if target.seal is None else target.seal
+    shown_seal = msgspec.UNSET if target.seal is None else target.seal
     before = copy.repo.shown_seal or copy.repo.branch
-    copy.repo = msgspec.structs.replace(copy.repo, branch=target.branch, seal=kept, before=before)
+    copy.repo = msgspec.structs.replace(copy.repo, branch=target.branch, seal=shown_seal, before=before)
     link.write_repo(copy.folder, copy.repo)
     copy.use_transport(target.transport)
     copy.key = target.key
     pulled = pull(copy, "merge")
-    return Switched(target.seal or target.branch, pulled, trash, carried, left)
+    return Switched(target.seal or target.branch, pulled, trash, carried, note)
 
 
 def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
@@ -159,8 +159,8 @@ def _edits(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
 def _files_of(copy: WorkingCopy, target: Target) -> dict[str, bytes]:
     """Path → digest of the files of the target."""
     if target.key is not None:
-        asked = BootstrapRequest(device_key_id=target.key.id, replica=None, since=0, n=0)
-        rows = target.transport.bootstrap(asked).rows
+        request = BootstrapRequest(device_key_id=target.key.id, replica=None, since=0, n=0)
+        rows = target.transport.bootstrap(request).rows
         return {row.path: unhex(row.digest) for row in rows if row.kind != "gone"}
     head = target.transport.head()
     if head is None:

@@ -124,7 +124,9 @@ def _read_templates(
             elif name.lower() == SEVERAL:
                 paths += [f"{path}/{one}" for one in names(path) if one.lower().endswith(".md")]
         templates = [
-            one for path in sorted(paths)[:MOST] if (data := read(path)) and (one := parse(path, data))
+            template
+            for path in sorted(paths)[:MOST]
+            if (data := read(path)) and (template := parse(path, data))
         ]
         if templates:
             yield from templates

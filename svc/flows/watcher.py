@@ -44,13 +44,13 @@ def start(folder: Path, record: Path) -> tuple[WatcherInfo, bool]:
     if watcher is not None:
         return watcher, False
     log = record / LOG_NAME
-    with log.open("wb") as said:
+    with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, *UTF8_NAMES, "-P", "-m", "svc", *FOREGROUND],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=said,
+            stderr=output,
             start_new_session=True,
         )
     try:
@@ -108,8 +108,8 @@ def _told_to_end(number: int, _frame: Any) -> None:
     raise WatcherEnded(f"told to end ({signal.Signals(number).name})")
 
 
-def _folder(one: WatcherInfo) -> bytes:
-    return one.folder
+def _folder(watcher: WatcherInfo) -> bytes:
+    return watcher.folder
 
 
 def _ended(record: Path) -> bool:

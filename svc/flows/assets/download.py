@@ -35,14 +35,14 @@ class Received(msgspec.Struct, frozen=True):
 def chosen(release: Release, patterns: Sequence[str]) -> list[Asset]:
     """The assets that match one of the patterns; all without patterns. Raises NotFound if none matches,
     ServerMisbehaved for names that are not file names."""
-    assets = [one for one in release.assets if not patterns or _matches(one.name, patterns)]
+    assets = [asset for asset in release.assets if not patterns or _matches(asset.name, patterns)]
     if not assets:
         what = f"that matches {' or '.join(map(terminal_safe, patterns))}" if patterns else "to download"
         raise NotFound(f"release {terminal_safe(release.version)} has no asset {what}")
     names = set()
-    for one in assets:
+    for asset in assets:
         try:
-            names.add(case_key(check_asset_name(one.name)))
+            names.add(case_key(check_asset_name(asset.name)))
         except Invalid as error:
             raise ServerMisbehaved(
                 f"the server sent an asset that cannot be written: {error.detail}"
@@ -68,14 +68,14 @@ def download(
     """Write the assets into the folder, each under its name once all of it is there and verified. Conflict,
     before anything is written, for a file that is there with other bytes, unless `clobber`."""
     with translated_disk_errors(folder, folder):
-        here = {one.name for one in assets if _holds(folder / one.name, one, clobber)}
+        present = {asset.name for asset in assets if _holds(folder / asset.name, asset, clobber)}
         folder.mkdir(parents=True, exist_ok=True)
-        for at, one in enumerate(assets):
-            target = folder / one.name
-            if one.name not in here:
+        for at, asset in enumerate(assets):
+            target = folder / asset.name
+            if asset.name not in present:
                 done = partial(progress, "receiving", at, len(assets))
-                _fetch(api, repo_id, version, one, target, done)
-            yield Received(one, target, one.name not in here)
+                _fetch(api, repo_id, version, asset, target, done)
+            yield Received(asset, target, asset.name not in present)
         progress("receiving", len(assets), len(assets))
 
 
@@ -154,9 +154,9 @@ def _receive(
 
 
 def _write(fd: int, piece: bytes) -> None:
-    left = memoryview(piece)
-    while left:
-        left = left[os.write(fd, left) :]
+    rest = memoryview(piece)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
 
 
 @contextmanager

@@ -73,19 +73,19 @@ def _send(
 def _pieces(file: LocalFile, done: Callable[[int], None]) -> Iterator[bytes]:
     """As many bytes as were counted; `done` hears how many of them were taken. If the file changed meanwhile,
     the server refuses it by its digest."""
-    left = file.size
+    remaining = file.size
     with file.path.open("rb") as opened:
-        while left and (piece := opened.read(min(PIECE, left))):
-            left -= len(piece)
+        while remaining and (piece := opened.read(min(PIECE, remaining))):
+            remaining -= len(piece)
             yield piece
-            done(file.size - left)
-    if left:
+            done(file.size - remaining)
+    if remaining:
         raise ClientError(f"{terminal_safe(str(file.path))} became shorter while it was sent; try again")
 
 
 def _there(api: Api, repo_id: str, version: str, refused: AssetExists, name: str) -> Asset:
     key = case_key(name)
-    for one in api.items(releases.ASSETS, id=repo_id, v=version):
-        if case_key(one.name) == key:
-            return one
+    for asset in api.items(releases.ASSETS, id=repo_id, v=version):
+        if case_key(asset.name) == key:
+            return asset
     raise refused

@@ -33,26 +33,26 @@ class Which(msgspec.Struct, frozen=True):
     def __bool__(self) -> bool:
         return bool(self.author or self.since or self.until)
 
-    def has(self, one: SealSummary) -> bool:
-        if self.author.casefold() not in author_of(one).casefold():
+    def has(self, seal: SealSummary) -> bool:
+        if self.author.casefold() not in author_of(seal).casefold():
             return False
-        at = _sealed_at(one)
+        at = _sealed_at(seal)
         return (self.since is None or at >= self.since) and (self.until is None or at <= self.until)
 
 
-def author_of(one: SealSummary) -> str:
+def author_of(seal: SealSummary) -> str:
     """The author of an imported commit, else the handle of the account that sealed."""
-    who = one.provenance.who
-    return one.provenance.author or who.handle or who.id
+    who = seal.provenance.who
+    return seal.provenance.author or who.handle or who.id
 
 
-def _sealed_at(one: SealSummary) -> datetime:
+def _sealed_at(seal: SealSummary) -> datetime:
     """When it was sealed, as its server says. Raises ServerMisbehaved for what is not a moment."""
     try:
-        at = datetime.fromisoformat(one.created_at)
+        at = datetime.fromisoformat(seal.created_at)
         return at if at.tzinfo else at.replace(tzinfo=UTC)
     except ValueError:
-        raise ServerMisbehaved(f"the server says that {one.id[:12]} was sealed at no time") from None
+        raise ServerMisbehaved(f"the server says that {seal.id[:12]} was sealed at no time") from None
 
 
 class SealsQuery(msgspec.Struct, frozen=True):
@@ -115,11 +115,11 @@ def _first(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef | None, str
 def _named(where: Where, repo: Repo, word: str) -> ResolvedRef | None:
     """The ref that the first word names; None if it is a path. Raises NotFound if it is neither."""
     ref = find_ref(where, repo, word)
-    here = _is_here(where, word)
-    if ref is None and not here and not _is_path(where, word):
+    exists_here = _is_here(where, word)
+    if ref is None and not exists_here and not _is_path(where, word):
         resolve_ref(where, repo, word)
     shortened = ref is not None and ref.kind == "seal" and not is_hex_digest(word)
-    return None if shortened and here else ref
+    return None if shortened and exists_here else ref
 
 
 def _is_path(where: Where, word: str) -> bool:
@@ -166,12 +166,12 @@ def seals_of(where: Where, repo: Repo, query: SealsQuery) -> Iterator[SealSummar
 def _until_older(walked: Iterator[SealSummary], since: datetime) -> Iterator[SealSummary]:
     """The seals up to where only older ones can follow: none is newer than what was made of it."""
     awaited: set[str] | None = None
-    for one in walked:
-        awaited = {one.id} if awaited is None else awaited
-        awaited.discard(one.id)
-        if _sealed_at(one) >= since:
-            awaited.update(one.parents, one.merged)
-            yield one
+    for seal in walked:
+        awaited = {seal.id} if awaited is None else awaited
+        awaited.discard(seal.id)
+        if _sealed_at(seal) >= since:
+            awaited.update(seal.parents, seal.merged)
+            yield seal
         if not awaited:
             return
 
@@ -188,24 +188,24 @@ def _walked(where: Where, repo: Repo, query: SealsQuery, limit: int | None) -> I
         )
 
     if query.without is not None:
-        asked = CommitsQuery(sha=head, without=query.without, first_parent=query.first_parent)
+        range_query = CommitsQuery(sha=head, without=query.without, first_parent=query.first_parent)
         if not query.paths:
-            return where.reader.items(history.COMMITS, asked, limit=limit, id=repo.id)
-        alone = list(where.reader.items(history.COMMITS, asked, id=repo.id))
-        changed = {one.id for path in query.paths for one in walk(path, None)}
-        return islice((one for one in alone if one.id in changed), limit)
+            return where.reader.items(history.COMMITS, range_query, limit=limit, id=repo.id)
+        alone = list(where.reader.items(history.COMMITS, range_query, id=repo.id))
+        changed = {seal.id for path in query.paths for seal in walk(path, None)}
+        return islice((seal for seal in alone if seal.id in changed), limit)
     if len(query.paths) < 2:
         return walk(query.paths[0] if query.paths else None, limit)
-    touching = {one.id for path in query.paths for one in walk(path, limit)}
-    left = len(touching)
+    touching = {seal.id for path in query.paths for seal in walk(path, limit)}
+    remaining = len(touching)
 
     def joined() -> Iterator[SealSummary]:
-        nonlocal left
-        for one in walk(None, None):
-            if one.id in touching:
-                left -= 1
-                yield one
-            if not left:
+        nonlocal remaining
+        for seal in walk(None, None):
+            if seal.id in touching:
+                remaining -= 1
+                yield seal
+            if not remaining:
                 return
 
     return islice(joined() if touching else iter(()), limit)

@@ -77,24 +77,24 @@ def _between(
     steps: list[Step] = []
     text, lane, named = before, None, None
     try:
-        for one in _updates(api, repo_id, seal.id):
-            if one.path != path:
+        for seal_update in _updates(api, repo_id, seal.id):
+            if seal_update.path != path:
                 continue
-            update = one.update
+            update = seal_update.update
             if update is None or update.epoch is None:
                 return  # replaced, removed or made anew: its text between is not known
             if lane is None or named != (update.gen, update.epoch):
                 if len(text) > TEXT_FILE:
                     return
                 named = (update.gen, update.epoch)
-                lane = Lane.genesis(one.branch_id, update.gen, update.epoch, text)
+                lane = Lane.genesis(seal_update.branch_id, update.gen, update.epoch, text)
             for op in decoded_ops(update):
-                lane.apply(op, one.replica)
+                lane.apply(op, seal_update.replica)
             after = lane.text()
             if after != text:
                 changed, removed = compared(text, after)
-                who = one.who.handle or ""
-                steps.append(Step(after, seal.id, "", who, one.at, True, changed, removed))
+                who = seal_update.who.handle or ""
+                steps.append(Step(after, seal.id, "", who, seal_update.at, True, changed, removed))
                 text = after
     except (Invalid, Forbidden, NotFound):
         return

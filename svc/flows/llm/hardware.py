@@ -93,14 +93,14 @@ class _Probed(msgspec.Struct):
     devices: list[dict[str, Any]]
 
 
-def reason(code: int, said: str, missing: list[str]) -> str:
+def reason(code: int, output: str, missing: list[str]) -> str:
     """Why the engine cannot be loaded, and what helps."""
-    if "libgomp" in said:
+    if "libgomp" in output:
         return "the library libgomp is missing; install it: apt install libgomp1 (dnf install libgomp)"
     if missing or code == -signal.SIGILL:
         what = ", ".join(missing).upper() or "an instruction"
         return f"this processor lacks {what}, which the engine needs; install ollama, which svc then uses"
-    last = [line for line in said.splitlines() if line.strip()][-1:]
+    last = [line for line in output.splitlines() if line.strip()][-1:]
     return f"the engine cannot be loaded ({last[0] if last else f'it ended with {code}'}); {INSTALL}"
 
 
@@ -112,16 +112,16 @@ def gpus(usable: list[dict[str, Any]], drm: Path = _DRM, nvidia: Path = _NVIDIA)
         devices.append(Device(name=model[1].strip() if model else "NVIDIA", vendor="NVIDIA", driver="nvidia"))
     for card in sorted(drm.glob("card[0-9]*")):
         vendor = _VENDORS.get(_text(card / "device/vendor").strip(), "")
-        if "-" in card.name or not vendor or any(one.vendor == vendor == "NVIDIA" for one in devices):
+        if "-" in card.name or not vendor or any(device.vendor == vendor == "NVIDIA" for device in devices):
             continue
         driver = re.search(r"(?m)^DRIVER=(.+)$", _text(card / "device/uevent"))
         name = _text(card / "device/product_name").strip() or f"{vendor} {card.name}"
         devices.append(Device(name=name, vendor=vendor, driver=driver[1] if driver else ""))
     if sys.platform == "darwin" and platform.machine() == "arm64":
         devices.append(Device(name="Apple GPU", vendor="Apple", driver="Metal"))
-    for one in devices:
-        one.usable = bool(usable)
-        one.why = "" if usable else _instead()
+    for device in devices:
+        device.usable = bool(usable)
+        device.why = "" if usable else _instead()
     return devices
 
 

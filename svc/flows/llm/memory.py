@@ -46,11 +46,11 @@ def token_bytes(header: Header) -> int:
     )
 
 
-def plan(installed: Installed, asked: int | None, available: int | None) -> Plan | None:
+def plan(installed: Installed, requested: int | None, available: int | None) -> Plan | None:
     """What was asked, at most what was trained and fits. None if not even the smallest context fits."""
     header = installed.about.header
     most = trained_context(header)
-    context = min(asked or DEFAULT_CONTEXT, most)
+    context = min(requested or DEFAULT_CONTEXT, most)
     each = token_bytes(header)
     fixed = installed.size + _OVERHEAD
     while True:

@@ -130,9 +130,9 @@ def abort(copy: WorkingCopy) -> Merging:
 
 def _plan(copy: WorkingCopy, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Plan:
     searches = moves.searches(ours, theirs)
-    wanted = {name: size for search in searches for name, size in search.digests().items()}
-    _fetch(copy, wanted)
-    texts = {name: copy.text(name) for name in wanted}
+    sizes = {name: size for search in searches for name, size in search.digests().items()}
+    _fetch(copy, sizes)
+    texts = {name: copy.text(name) for name in sizes}
     return three_way.plan(ours, theirs, Moves(*(search.pairs(texts) for search in searches)))
 
 
@@ -166,9 +166,9 @@ def _way(
         return planned.taken[path]
     if path not in planned.texts:
         return [] if path in planned.conflicts else _entry(mine)
-    one: Texts = planned.texts[path]
-    base = copy.text(one.base.digest) if one.base is not None else b""
-    outcome = merge(base, copy.text(one.theirs.digest), copy.text(one.ours.digest))
+    texts: Texts = planned.texts[path]
+    base = copy.text(texts.base.digest) if texts.base is not None else b""
+    outcome = merge(base, copy.text(texts.theirs.digest), copy.text(texts.ours.digest))
     return outcome.conflicts or ([] if len(outcome.text) > TEXT_FILE else outcome.text)
 
 
@@ -215,8 +215,10 @@ def _conflict(
     work.moved[path] = kept_as
     lines = line_ranges([one.theirs for one in clashes]), line_ranges([one.mine for one in clashes])
     texts = mine.kind == theirs.kind == "text"
-    known = base.digest if texts and base is not None and base.kind == "text" else None
-    work.records.append(RecordedConflict(path, kept_as, known, theirs.digest, mine.digest, None, *lines))
+    base_digest = base.digest if texts and base is not None and base.kind == "text" else None
+    work.records.append(
+        RecordedConflict(path, kept_as, base_digest, theirs.digest, mine.digest, None, *lines)
+    )
     work.result.conflicts.append(ConflictCopy(path, kept_as, None, *(lines if clashes else (None, None))))
     work.result.written.append(path)
 
@@ -281,9 +283,9 @@ def _contents(copy: WorkingCopy, work: _Work) -> Iterator[tuple[str, Content]]:
     yield from work.texts.items()
 
 
-def _fetch(copy: WorkingCopy, wanted: Mapping[bytes, int]) -> None:
+def _fetch(copy: WorkingCopy, sizes: Mapping[bytes, int]) -> None:
     """Download texts, by digest with their sizes."""
-    missing = {name: size for name, size in wanted.items() if copy.objects.get(name) is None}
+    missing = {name: size for name, size in sizes.items() if copy.objects.get(name) is None}
     for _ in copy.fetch(missing, keep=True):
         pass
     for name in missing:

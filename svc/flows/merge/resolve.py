@@ -77,7 +77,9 @@ def unresolved_copies(copy: WorkingCopy, paths: Iterable[str]) -> dict[str, str]
 def require_no_conflicts(copy: WorkingCopy) -> None:
     """Raises ConflictsUnresolved while a conflict stands whose copy the branch does not have: a push would
     publish the copy."""
-    standing = {kept: path for kept, path in all_unresolved(copy).items() if kept not in copy.entries}
+    standing = {
+        copy_path: path for copy_path, path in all_unresolved(copy).items() if copy_path not in copy.entries
+    }
     if standing:
         paths = sorted(map(terminal_safe, set(standing.values())))
         raise ConflictsUnresolved(paths, terminal_safe(min(standing)))
@@ -131,14 +133,14 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
             f"run svc resolve {conflict.name} again"
         )
     content: Content | None = None
-    wanted = conflict.theirs
+    new_digest = conflict.theirs
     if how == "mine":
-        wanted, content = conflict.mine, Fetched(record.kept_as, stays=True)
+        new_digest, content = conflict.mine, Fetched(record.kept_as, stays=True)
     elif text is not None:
-        wanted, content = digest(text), text
+        new_digest, content = digest(text), text
     replaced = None
-    if content is not None and wanted is not None and wanted != conflict.theirs:
-        replaced = replace(copy, record.path, wanted, content, None)
+    if content is not None and new_digest is not None and new_digest != conflict.theirs:
+        replaced = replace(copy, record.path, new_digest, content, None)
     trash = move_to_trash(copy, [record.kept_as], replaced)
     with copy.db.step():
         copy.db.conflicts.remove(record.kept_as)

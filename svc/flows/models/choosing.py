@@ -39,54 +39,56 @@ class _Model(NamedTuple):
 
 
 def choose(
-    files: Mapping[str, SealedFile], manifest: RepoManifest, tag: str, shown: str
+    files: Mapping[str, SealedFile], manifest: RepoManifest, tag: str, repository: str
 ) -> Choice | Elsewhere:
     """The model that a tag means: a file whose stem ends in it, else a folder, else one of `models:`. Without
     a tag (`latest`): `default_model`, else the first of `models:`, else the only model. Raises NoSuchModel
-    with what there is. `shown`: the repository, for errors."""
+    with what there is. `repository`: its name in errors."""
     models = _models(files)
     if tag != LATEST or _matching(models, tag):
-        model = _wanted(models, manifest, tag, shown)
+        model = _wanted(models, manifest, tag, repository)
     elif manifest.default_model is not None:
-        model = _wanted(models, manifest, manifest.default_model, shown)
+        model = _wanted(models, manifest, manifest.default_model, repository)
     elif manifest.models:
-        model = _wanted(models, manifest, manifest.models[0], shown)
+        model = _wanted(models, manifest, manifest.models[0], repository)
     elif len(models) == 1:
         model = models[0]
     elif models:
-        raise NoSuchModel(f"{shown} has several models; name one: {_list(models, shown)}")
+        raise NoSuchModel(f"{repository} has several models; name one: {_list(models, repository)}")
     else:
-        raise NoSuchModel(f"{shown} has no model: no file of it ends in .gguf")
+        raise NoSuchModel(f"{repository} has no model: no file of it ends in .gguf")
     if isinstance(model, Elsewhere):
         return model
     return Choice(model.files, _projector(files, model))
 
 
-def _wanted(models: list[_Model], manifest: RepoManifest, tag: str, shown: str) -> _Model | Elsewhere:
+def _wanted(models: list[_Model], manifest: RepoManifest, tag: str, repository: str) -> _Model | Elsewhere:
     matches = _matching(models, tag)
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise NoSuchModel(f"'{terminal_safe(tag)}' means several models of {shown}: {_list(matches, shown)}")
+        raise NoSuchModel(
+            f"'{terminal_safe(tag)}' means several models of {repository}: {_list(matches, repository)}"
+        )
     lowered = tag.lower()
     for name in manifest.models:
         if name.lower() == lowered or name.lower().endswith((f":{lowered}", f"/{lowered}")):
             return Elsewhere(name)
     if "/" in tag and tag == manifest.default_model and not tag.lower().endswith(".gguf"):
         return Elsewhere(tag)
-    there = f"it has {_list(models, shown)}" if models else "no file of it ends in .gguf"
-    raise NoSuchModel(f"{shown} has no model '{terminal_safe(tag)}'; {there}")
+    there = f"it has {_list(models, repository)}" if models else "no file of it ends in .gguf"
+    raise NoSuchModel(f"{repository} has no model '{terminal_safe(tag)}'; {there}")
 
 
 def _matching(models: list[_Model], tag: str) -> list[_Model]:
-    wanted = tag.lower()
-    whole = [one for one in models if wanted in (one.files[0].lower(), str(one.label).lower())]
+    lowered = tag.lower()
+    whole = [one for one in models if lowered in (one.files[0].lower(), str(one.label).lower())]
     if whole:
         return whole
-    by_stem = [one for one in models if _ends_in(one.label.name.lower(), wanted)]
+    by_stem = [one for one in models if _ends_in(one.label.name.lower(), lowered)]
     if by_stem:
         return by_stem
-    return [one for one in models if wanted in str(one.label.parent).lower().split("/")]
+    return [one for one in models if lowered in str(one.label.parent).lower().split("/")]
 
 
 def _ends_in(stem: str, tag: str) -> bool:
@@ -128,7 +130,7 @@ def _projector(files: Iterable[str], model: _Model) -> str | None:
     return str(min(beside)) if beside else None
 
 
-def _list(models: list[_Model], shown: str) -> str:
-    names = [f"{shown}:{terminal_safe(one.label.name)}" for one in models[:NAMED]]
+def _list(models: list[_Model], repository: str) -> str:
+    names = [f"{repository}:{terminal_safe(one.label.name)}" for one in models[:NAMED]]
     more = len(models) - len(names)
     return ", ".join(names) + (f" and {more} more" if more else "")

@@ -69,13 +69,13 @@ class Found(NamedTuple):
 
 def registries(environment: Mapping[str, str]) -> dict[str, str]:
     """Host → origin of the registries. Raises UsageError for a variable that is wrong."""
-    known = {host: f"https://{host}" for host in (OLLAMA, HUGGING_FACE)}
+    origins = {host: f"https://{host}" for host in (OLLAMA, HUGGING_FACE)}
     for pair in environment.get(REGISTRIES, "").split():
         host, equals, origin = pair.partition("=")
         if not equals:
             raise UsageError(f"{REGISTRIES} takes HOST=ORIGIN, not '{terminal_safe(pair[:80])}'")
-        known[host] = parse_origin(origin)
-    return known
+        origins[host] = parse_origin(origin)
+    return origins
 
 
 def origin_of(name: ModelName, environment: Mapping[str, str]) -> str | None:
@@ -83,8 +83,8 @@ def origin_of(name: ModelName, environment: Mapping[str, str]) -> str | None:
     one of a repository."""
     if not name.host and name.owner:
         return None
-    known = registries(environment)
-    return known.get(_ALIASES.get(name.host, name.host) if name.host else OLLAMA)
+    origins = registries(environment)
+    return origins.get(_ALIASES.get(name.host, name.host) if name.host else OLLAMA)
 
 
 def find(origin: str, name: ModelName) -> Found:

@@ -223,11 +223,11 @@ def _refuse(
     entry: QueuedAction,
     error: SvcError,
     report: Report,
-    told: Callable[[QueuedAction, SvcError | None], None],
+    report_to: Callable[[QueuedAction, SvcError | None], None],
 ) -> None:
     outbox.refuse(entry.id, error.code, error.detail or error.title)
     report.refused.append(entry)
-    told(entry, error)
+    report_to(entry, error)
 
 
 def _may_pass(error: SvcError) -> bool:

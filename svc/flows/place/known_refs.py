@@ -55,11 +55,11 @@ def _file(home: Home, repo_id: str) -> Path:
     return home.root / "refs" / blake2b(repo_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _write(home: Home, repo_id: str, known: dict[str, str]) -> None:
+def _write(home: Home, repo_id: str, kinds: dict[str, str]) -> None:
     with suppress(OSError):  # nothing depends on it
         target = _file(home, repo_id)
         home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         target.parent.mkdir(exist_ok=True, mode=0o700)
         temporary = target.with_suffix(f".{os.getpid()}")
-        temporary.write_bytes(msgspec.json.encode(dict(list(known.items())[-NAMES_MAX:])))
+        temporary.write_bytes(msgspec.json.encode(dict(list(kinds.items())[-NAMES_MAX:])))
         temporary.replace(target)

@@ -107,9 +107,9 @@ def _head(where: Where, repo: Repo) -> ResolvedRef:
     linked folder of the repository, the default branch."""
     linked = where.linked
     if linked is not None and linked[1].repo_id == repo.id:
-        here = linked[1].shown_seal or last_seal(where)
-        if here:
-            return ResolvedRef("seal", here, here)
+        seal_id = linked[1].shown_seal or last_seal(where)
+        if seal_id:
+            return ResolvedRef("seal", seal_id, seal_id)
     name = default_ref(where, repo)
     with suppress(NotFound):
         return ResolvedRef(
@@ -129,18 +129,18 @@ def _before(where: Where, repo: Repo, seal: str, steps: str, typed: str) -> str:
     if not parents:
         return seal
     at, walked = seal, 0
-    which, left = parents.pop(0)
-    for one in where.reader.items(history.COMMITS, CommitsQuery(sha=seal), id=repo.id):
-        if one.id != at:
+    which, remaining = parents.pop(0)
+    for summary in where.reader.items(history.COMMITS, CommitsQuery(sha=seal), id=repo.id):
+        if summary.id != at:
             continue  # of another line, which a merge brought
-        above = [*one.parents[:1], *one.merged]
+        above = [*summary.parents[:1], *summary.merged]
         if which >= len(above):
             break
-        at, walked, left = above[which], walked + 1, left - 1
-        if left == 0:
+        at, walked, remaining = above[which], walked + 1, remaining - 1
+        if remaining == 0:
             if not parents:
                 return at
-            which, left = parents.pop(0)
+            which, remaining = parents.pop(0)
     if which:
         raise NotFound(f"there is no {typed}: the seal {at[:12]} has no parent {which + 1}")
     have = f"only {walked} before that one" if walked else "none before that one"
@@ -191,12 +191,12 @@ def abbreviated(where: Where, repo: Repo, typed: str) -> str | None:
     for seal in beginning(where.home, repo.id, typed):
         messages.setdefault(seal, "printed here")
     if len(messages) > 1:
-        shown = [
+        candidates = [
             f"{seal[:16]} ({_subject(message)})" for seal, message in list(messages.items())[:CANDIDATES]
         ]
         more = f" and {len(messages) - CANDIDATES} more" if len(messages) > CANDIDATES else ""
         raise UsageError(
-            f"{len(messages)} seals begin with {typed}: {', '.join(shown)}{more}; give more of the id"
+            f"{len(messages)} seals begin with {typed}: {', '.join(candidates)}{more}; give more of the id"
         )
     return next(iter(messages), None)
 

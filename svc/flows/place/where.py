@@ -134,10 +134,10 @@ class Where:
         if typed:
             return parse_origin(typed[1])
         script = script_token()
-        kept = script.origin if script else self.sessions.default_server()
-        if kept is None:
+        origin = script.origin if script else self.sessions.default_server()
+        if origin is None:
             raise UsageError("no server is known yet; sign in to one: svc login --server https://NODE")
-        return kept
+        return origin
 
     @property
     def sign_in_server(self) -> str:
@@ -341,13 +341,13 @@ def _as_linked(link: RepoLink) -> Repo:
 
     owner, _, name = link.repo.partition("/")
     visibility = "public" if link.class_ in ("published_public", "public_fork") else "private"
-    known = {"id": link.repo_id, "owner": owner, "name": name, "full_name": link.repo, "class": link.class_}
+    names = {"id": link.repo_id, "owner": owner, "name": name, "full_name": link.repo, "class": link.class_}
     rest = {"kind": "app", "default_branch": link.branch, "description": "", "visibility": visibility}
     state = {"archived": False, "state": "active", "created_at": "", "updated_at": ""}
-    return msgspec.convert({**known, **rest, **state}, Repo)
+    return msgspec.convert({**names, **rest, **state}, Repo)
 
 
-def _same_address(one: str, other: str) -> bool:
+def _same_address(first: str, other: str) -> bool:
     from svc.http.origin import parse_origin, same_server
 
-    return same_server(parse_origin(one), parse_origin(other))
+    return same_server(parse_origin(first), parse_origin(other))

@@ -65,17 +65,17 @@ def keys(environment: Mapping[str, str]) -> list[Listed]:
     return entries
 
 
-def choose(known: list[Listed], named: str) -> Listed:
+def choose(listed: list[Listed], named: str) -> Listed:
     """The key with this fingerprint or comment; of one key, that. Raises UsageError."""
-    fitting = [key for key in known if not named or named in (key.fingerprint, key.comment)]
+    fitting = [key for key in listed if not named or named in (key.fingerprint, key.comment)]
     if len(fitting) == 1:
         return fitting[0]
-    if not known:
+    if not listed:
         raise UsageError(
             "your ssh-agent holds no Ed25519 key; make and add one: ssh-keygen -t ed25519; ssh-add"
         )
-    shown = ", ".join(f"{key.fingerprint} ({key.comment})" for key in known)
-    raise UsageError(f"name one of the keys of your ssh-agent by fingerprint or comment: {shown}")
+    choices = ", ".join(f"{key.fingerprint} ({key.comment})" for key in listed)
+    raise UsageError(f"name one of the keys of your ssh-agent by fingerprint or comment: {choices}")
 
 
 def _sign(environment: Mapping[str, str], blob: bytes, message: bytes) -> bytes:

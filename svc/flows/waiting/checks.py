@@ -79,7 +79,9 @@ def counted(items: Sequence[SealCheck], options: Options) -> list[SealCheck]:
     """The checks that count for a verdict."""
     only = options.only and options.only.casefold()
     return [
-        one for one in items if (one.required or not options.required) and only in (None, one.name.casefold())
+        check
+        for check in items
+        if (check.required or not options.required) and only in (None, check.name.casefold())
     ]
 
 
@@ -97,11 +99,11 @@ def decided(items: Sequence[SealCheck], options: Options) -> Outcome | None:
 def taken(items: Sequence[SealCheck], event: Event, seal: str) -> list[SealCheck] | None:
     """The checks after an event; None if it brings nothing new for this seal. Events may be older than the
     last read: an attempt only advances, and the newest counts."""
-    said = event.data
-    name, attempt = str(said.get("name", "")), said.get("attempt")
-    if not event.kind.startswith("run.") or said.get("seal") != seal or not isinstance(attempt, int):
+    data = event.data
+    name, attempt = str(data.get("name", "")), data.get("attempt")
+    if not event.kind.startswith("run.") or data.get("seal") != seal or not isinstance(attempt, int):
         return None
-    state = state_of(str(said.get("status", "")), said.get("conclusion"))
+    state = state_of(str(data.get("status", "")), data.get("conclusion"))
     old = next((one for one in items if one.name.casefold() == name.casefold()), None)
     if old is not None and (attempt, state != "pending") <= (old.attempt, old.state != "pending"):
         return None
@@ -116,7 +118,7 @@ def taken(items: Sequence[SealCheck], event: Event, seal: str) -> list[SealCheck
         seal_id=seal,
         started_at=old.started_at if old and again else None,
         completed_at=None,
-        run_id=str(said.get("run", "")),
+        run_id=str(data.get("run", "")),
     )
     rest = [one for one in items if one is not old]
     return sorted([*rest, now], key=lambda one: one.name.casefold())
@@ -255,8 +257,8 @@ class Watcher:
         self._pause(_spread(pause))
 
     def _pause(self, seconds: float) -> None:
-        left = self._next_look()
-        time.sleep(seconds if left is None else min(seconds, left))
+        remaining = self._next_look()
+        time.sleep(seconds if remaining is None else min(seconds, remaining))
 
     def _left(self) -> float | None:
         """Seconds until the timeout; None without one."""
@@ -264,14 +266,14 @@ class Watcher:
 
     def _next_look(self) -> float | None:
         """Seconds until the timeout, or until no first check is waited for any more; None without either."""
-        waits = [] if (left := self._left()) is None else [left]
+        waits = [] if (remaining := self._left()) is None else [remaining]
         if decided(self._items, self._options) == "none":
             waits.append(max(self._appear_until - time.monotonic(), 0.0))
         return min(waits, default=None)
 
     def _bounds(self) -> list[Deadline]:
-        left = self._left()
-        return [] if left is None else [Deadline(left)]
+        remaining = self._left()
+        return [] if remaining is None else [Deadline(remaining)]
 
 
 def _spread(seconds: float) -> float:
