@@ -134,9 +134,9 @@ def _rows(ctx: Ctx, repo: Repo, seals: Iterator[SealSummary], with_files: bool) 
         return
 
     def records() -> Iterator[dict[str, Any]]:
-        for one in seals:
-            yield msgspec.to_builtins(one) | {
-                "files": msgspec.to_builtins(changes_of_seal(ctx.obj, repo, one.id))
+        for seal in seals:
+            yield msgspec.to_builtins(seal) | {
+                "files": msgspec.to_builtins(changes_of_seal(ctx.obj, repo, seal.id))
             }
 
     ctx.out.rows(records(), (*COLUMNS, FILES), SealSummary)
@@ -145,12 +145,12 @@ def _rows(ctx: Ctx, repo: Repo, seals: Iterator[SealSummary], with_files: bool) 
 def _blocks(
     ctx: Ctx, repo: Repo, seals: Iterator[SealSummary], patch: bool, stat: bool, oneline: bool
 ) -> Iterator[str]:
-    for at, one in enumerate(seals):
-        files = changes_of_seal(ctx.obj, repo, one.id) if patch or stat else []
+    for at, seal in enumerate(seals):
+        files = changes_of_seal(ctx.obj, repo, seal.id) if patch or stat else []
         if oneline:
-            yield f"{one.id[:12]} {changes.subject(one.message)}\n"
+            yield f"{seal.id[:12]} {changes.subject(seal.message)}\n"
         else:
-            yield ("\n" if at else "") + changes.heading(one, ctx.out) + ("\n" if patch or stat else "")
+            yield ("\n" if at else "") + changes.heading(seal, ctx.out) + ("\n" if patch or stat else "")
         if stat:
             yield changes.stat(files, ctx.out.width) + ("\n" if patch else "")
         if patch:

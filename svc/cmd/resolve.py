@@ -94,9 +94,9 @@ def resolve(
         raise UsageError("--mine, --theirs and --tool are three ways; use one of them")
     if not (mine or theirs or tool) and not ctx.out.interactive:
         raise UsageError(f"there is no terminal for an editor; {INSTEAD}")
-    wanted = ctx.path_in_repo(path)
+    repo_path = ctx.path_in_repo(path)
     with _folder(ctx) as copy:
-        conflict = flow.open_conflict(copy, wanted)
+        conflict = flow.open_conflict(copy, repo_path)
         if conflict.mine is None:
             _report(ctx, flow.end(copy, conflict))
             return

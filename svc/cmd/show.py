@@ -58,28 +58,28 @@ def show(
         ctx.out.binary([ctx.reader.history.raw(repo.id, seal_id, where, CHUNKED_FILE)])
         return
     result = show_seal(ctx.obj, repo, seal_id)
-    one, fault, files = result.seal, result.fault, result.files
+    record_of_seal, fault, files = result.seal, result.fault, result.files
     if ctx.out.format.as_data:
-        record = msgspec.to_builtins(one) | {
-            "device": one.provenance.device_key_id,
+        record = msgspec.to_builtins(record_of_seal) | {
+            "device": record_of_seal.provenance.device_key_id,
             "verified": fault is None,
             "files": msgspec.to_builtins(files),
         }
         ctx.out.record(record, COLUMNS, Seal)
     else:
-        ctx.out.text(_text(one, fault, files, stat, name_only, ctx.out), diff=True)
+        ctx.out.text(_text(record_of_seal, fault, files, stat, name_only, ctx.out), diff=True)
     if fault is not None:
         raise ServerMisbehaved(f"this seal does not verify: {fault}")
 
 
 def _text(
-    one: Seal, fault: str | None, files: list[ChangedFile], stat: bool, name_only: bool, out: Out
+    seal: Seal, fault: str | None, files: list[ChangedFile], stat: bool, name_only: bool, out: Out
 ) -> str:
-    head, _, rest = changes.heading(one, out).partition("\nDate:")
+    head, _, rest = changes.heading(seal, out).partition("\nDate:")
     verified = f"no: {fault}" if fault else "yes, by the signature of this device, checked here"
-    if fault is None and one.key.revoked_at is not None:
-        verified += f"; its key was revoked {out.when(one.key.revoked_at)}"
-    text = f"{head}\nDevice: {one.provenance.device_key_id}\nVerified: {verified}\nDate:{rest}\n"
+    if fault is None and seal.key.revoked_at is not None:
+        verified += f"; its key was revoked {out.when(seal.key.revoked_at)}"
+    text = f"{head}\nDevice: {seal.provenance.device_key_id}\nVerified: {verified}\nDate:{rest}\n"
     if name_only:
         return text + changes.names(files)
     text += changes.stat(files, out.width)

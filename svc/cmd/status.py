@@ -87,9 +87,9 @@ def status(
             ctx.out.note(summary.advice)
         note_left_out(ctx, summary.tracked, summary.warnings)
         if summary.git_ignored:
-            shown = path_list(terminal_safe(one.path) for one in summary.git_ignored)
+            label = path_list(terminal_safe(one.path) for one in summary.git_ignored)
             ctx.out.note(
-                f"git ignores for you alone: {shown}; svc push asks before it sends them, svc repo "
+                f"git ignores for you alone: {label}; svc push asks before it sends them, svc repo "
                 "git-ignored lists their rules"
             )
     if summary.uncompared and ctx.out.interactive:  # each file would be listed as new
@@ -103,8 +103,8 @@ def status(
                 )
         ctx.out.note("to end a conflict: svc resolve PATH; svc conflicts lists them")
     if summary.merging and not short:
-        shown = terminal_safe(summary.merging)
-        ctx.out.note(f"merged {shown}, not pushed yet: svc merge --continue, or svc merge --abort")
+        label = terminal_safe(summary.merging)
+        ctx.out.note(f"merged {label}, not pushed yet: svc merge --continue, or svc merge --abort")
 
 
 def _headline(summary: Status) -> str:
@@ -112,8 +112,8 @@ def _headline(summary: Status) -> str:
         way = f"svc switch {summary.branch} returns to it"
         return f"{summary.repo}, showing the seal {summary.shown[:12]}, read only; {way}"
     if summary.uncompared:
-        here = f"{summary.repo}, branch {summary.branch}, which this folder was not compared with yet"
-        return f"{here}; svc pull does that, and ends a switch that was interrupted; your edits stay"
+        place = f"{summary.repo}, branch {summary.branch}, which this folder was not compared with yet"
+        return f"{place}; svc pull does that, and ends a switch that was interrupted; your edits stay"
     at = f"at {summary.last_seal[:12]}" if summary.last_seal else "with no seal yet"
     text = f"{summary.repo}, branch {summary.branch}, {at}"
     if summary.behind:

@@ -62,9 +62,11 @@ def add(
     """
     body = checked(InviteCreate(handle=handle.removeprefix("@"), role=role.value))
     repo = ctx.repo
-    made = ctx.api.send(access.INVITE, body, id=repo.id)
-    said = f"Invited @{made.account.handle} to {repo.full_name} as {made.role}"
-    ctx.out.done(f"{said}; they accept with: svc repo invite accept", made, INVITED, Invite, value=made.id)
+    invite = ctx.api.send(access.INVITE, body, id=repo.id)
+    sentence = f"Invited @{invite.account.handle} to {repo.full_name} as {invite.role}"
+    ctx.out.done(
+        f"{sentence}; they accept with: svc repo invite accept", invite, INVITED, Invite, value=invite.id
+    )
 
 
 @answers(PEOPLE, Collaborator)
@@ -99,22 +101,22 @@ def remove(ctx: Ctx, handle: Handle) -> None:
     """
     repo = ctx.repo
     ctx.confirm(f"Taking {handle}'s access to {repo.full_name} away")
-    wanted = handle if handle == "@me" else handle.removeprefix("@")
+    person = handle if handle == "@me" else handle.removeprefix("@")
     try:
-        ctx.api.send(access.REMOVE, id=repo.id, handle=wanted)
+        ctx.api.send(access.REMOVE, id=repo.id, handle=person)
     except NotFound:
         raise _nobody(repo, handle) from None
-    record = {"handle": wanted}
-    ctx.out.done(f"@{wanted.removeprefix('@')} has no role in {repo.full_name} any more", record, PEOPLE[:1])
+    record = {"handle": person}
+    ctx.out.done(f"@{person.removeprefix('@')} has no role in {repo.full_name} any more", record, PEOPLE[:1])
 
 
 def _everybody(ctx: Ctx, repo: Repo, limit: int) -> Iterator[Collaborator]:
-    left = limit
-    for one in ctx.api.items(access.COLLABORATORS, limit=limit, id=repo.id):
-        left -= 1
-        yield one
-    if left > 0 and repo.viewer is not None and repo.viewer.role == "owner":
-        for invite in ctx.api.items(access.INVITES, limit=left, id=repo.id):
+    remaining = limit
+    for collaborator in ctx.api.items(access.COLLABORATORS, limit=limit, id=repo.id):
+        remaining -= 1
+        yield collaborator
+    if remaining > 0 and repo.viewer is not None and repo.viewer.role == "owner":
+        for invite in ctx.api.items(access.INVITES, limit=remaining, id=repo.id):
             yield Collaborator(
                 account=invite.account, role=invite.role, created_at=invite.created_at, state="pending"
             )

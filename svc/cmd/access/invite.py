@@ -43,10 +43,10 @@ def accept(ctx: Ctx, which: Which = "") -> None:
     svc repo invite accept
     svc repo invite accept alice/notes
     """
-    one = _mine(ctx, which)
-    done = ctx.api.send(access.ACCEPT_INVITE, invite=one.id)
-    said = f"You have the role {done.role} in {done.repo.full_name}; to get it: svc repo clone"
-    ctx.out.done(f"{said} {done.repo.full_name}", done, COLUMNS, Invite, value=done.id)
+    invite = _mine(ctx, which)
+    done = ctx.api.send(access.ACCEPT_INVITE, invite=invite.id)
+    sentence = f"You have the role {done.role} in {done.repo.full_name}; to get it: svc repo clone"
+    ctx.out.done(f"{sentence} {done.repo.full_name}", done, COLUMNS, Invite, value=done.id)
 
 
 @answers(COLUMNS, Invite)
@@ -56,8 +56,8 @@ def decline(ctx: Ctx, which: Which = "") -> None:
     Examples:
     svc repo invite decline alice/notes
     """
-    one = _mine(ctx, which)
-    done = ctx.api.send(access.DECLINE_INVITE, invite=one.id)
+    invite = _mine(ctx, which)
+    done = ctx.api.send(access.DECLINE_INVITE, invite=invite.id)
     ctx.out.done(f"Declined the invitation to {done.repo.full_name}", done, COLUMNS, Invite, value=done.id)
 
 

@@ -39,16 +39,16 @@ def named(
     Raises NotFound if none matches, UsageError if several do.
     """
     every = list(items)
-    wanted = typed.removeprefix("@").lower()
-    matching = [one for one in every if not wanted or _is(wanted, names(one))]
+    word = typed.removeprefix("@").lower()
+    matching = [one for one in every if not word or _is(word, names(one))]
     if len(matching) == 1:
         return matching[0]
     if not matching:
-        shown = f" {terminal_safe(typed)}" if typed else ""
-        raise NotFound(f"there is no {state}{what}{shown}; see: {see}")
+        label = f" {terminal_safe(typed)}" if typed else ""
+        raise NotFound(f"there is no {state}{what}{label}; see: {see}")
     raise UsageError(f"there are {len(matching)} of these; name one {what} by its id: {see}")
 
 
-def _is(wanted: str, names: Iterable[str]) -> bool:
+def _is(word: str, names: Iterable[str]) -> bool:
     id, *others = names
-    return id.startswith(wanted) or wanted in [other.lower() for other in others]
+    return id.startswith(word) or word in [other.lower() for other in others]

@@ -57,9 +57,9 @@ def transfer(
     if reason := refusal("transfer.create", repo):
         raise Forbidden(reason)
     ctx.confirm(f"Offering {repo.full_name} to {handle}")
-    made = ctx.api.send(access.TRANSFER, body, id=repo.id)
-    said = f"Offered {repo.full_name} to @{made.to.handle}; they accept with: svc repo transfer-accept"
-    ctx.out.done(said, made, COLUMNS, Transfer, value=made.id)
+    offer = ctx.api.send(access.TRANSFER, body, id=repo.id)
+    sentence = f"Offered {repo.full_name} to @{offer.to.handle}; they accept with: svc repo transfer-accept"
+    ctx.out.done(sentence, offer, COLUMNS, Transfer, value=offer.id)
 
 
 @answers(COLUMNS, Transfer)
@@ -81,9 +81,9 @@ def accept(ctx: Ctx, which: Which = "") -> None:
     Examples:
     svc repo transfer-accept alice/notes
     """
-    one = _one(ctx, which)
-    ctx.confirm(f"Becoming the owner of {one.repo.full_name}")
-    done = ctx.api.send(access.ACCEPT_TRANSFER, transfer=one.id)
+    offer = _one(ctx, which)
+    ctx.confirm(f"Becoming the owner of {offer.repo.full_name}")
+    done = ctx.api.send(access.ACCEPT_TRANSFER, transfer=offer.id)
     owns = f"The organisation {done.to.handle} owns" if done.org else "You own"
     ctx.out.done(f"{owns} {done.repo.full_name} now", done, COLUMNS, Transfer, value=done.id)
 

@@ -25,7 +25,8 @@ def _severity(record: dict[str, Any]) -> str:
 
 def _packages(record: dict[str, Any]) -> str:
     return ", ".join(
-        f"{one['package']['name']} ({one['package']['ecosystem']})" for one in record["affected"]
+        f"{affected['package']['name']} ({affected['package']['ecosystem']})"
+        for affected in record["affected"]
     )
 
 

@@ -99,8 +99,8 @@ def listing(
     body = checked(
         ListingSet(**{key: one for key, one in now.items() if key in ListingSet.__struct_fields__})
     )
-    made = ctx.api.send(endpoints.SET, body, id=repo.id)
-    ctx.out.done(f"Listed {repo.full_name} as {made.name}", made, COLUMNS, Listing, value=made.id)
+    record = ctx.api.send(endpoints.SET, body, id=repo.id)
+    ctx.out.done(f"Listed {repo.full_name} as {record.name}", record, COLUMNS, Listing, value=record.id)
 
 
 def _shown(ctx: Ctx) -> Listing:

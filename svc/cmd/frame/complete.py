@@ -45,7 +45,9 @@ def answer(words: list[str], environment: Mapping[str, str], folder: Path) -> st
     typed = words[-1] if words else ""
     try:
         candidates = [
-            one for one in _candidates(words[:-1], typed, environment, folder) if one[0].startswith(typed)
+            candidate
+            for candidate in _candidates(words[:-1], typed, environment, folder)
+            if candidate[0].startswith(typed)
         ]
     except (SvcError, OSError):
         return ""  # nobody can read a message in the middle of a line
@@ -129,8 +131,8 @@ def _refs(environment: Mapping[str, str], folder: Path, kinds: frozenset[str]) -
     from svc.flows.place.known_refs import recall
 
     linked = link.read_repo(link.find(folder))
-    known = {linked.branch: "branch", **recall(Home.default(environment), linked.repo_id)}
-    yield from ((name, kind) for name, kind in known.items() if kind in kinds)
+    refs = {linked.branch: "branch", **recall(Home.default(environment), linked.repo_id)}
+    yield from ((name, kind) for name, kind in refs.items() if kind in kinds)
 
 
 def _subjects(
@@ -142,10 +144,10 @@ def _subjects(
     from svc.flows.place.known_subjects import recall
 
     home = Home.default(environment)
-    known = recall(home, link.read_repo(link.find(folder)).repo_id)
-    if proposals and known.base:
-        known = recall(home, known.base)
-    of_kind = known.subjects if numbers else known.labels
+    stored = recall(home, link.read_repo(link.find(folder)).repo_id)
+    if proposals and stored.base:
+        stored = recall(home, stored.base)
+    of_kind = stored.subjects if numbers else stored.labels
     names = sorted(of_kind, key=int, reverse=True) if numbers else sorted(of_kind)
     yield from ((one, terminal_safe(of_kind[one])) for one in names if one == terminal_safe(one))
 

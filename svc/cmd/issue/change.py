@@ -69,11 +69,11 @@ def edit(
     )
     if patch == IssuePatch():
         alone(ctx, "an editor")
-        made = _rewritten(ctx, n)
+        issue = _rewritten(ctx, n)
     else:
         checked(patch)
-        made = _change(ctx, ctx.repo, n, patch)
-    _done(ctx, f"Changed issue {titled(made)}", made)
+        issue = _change(ctx, ctx.repo, n, patch)
+    _done(ctx, f"Changed issue {titled(issue)}", issue)
 
 
 @queueable
@@ -92,12 +92,12 @@ def close(
     svc issue close 12
     svc issue close 12 --reason not_planned -c "See #7"
     """
-    n, said = number_of(number), _said(ctx, comment)
+    n, body = number_of(number), _said(ctx, comment)
     repo = ctx.repo
     why: Reason = "completed" if reason == "completed" else "not_planned"
-    made = _change(ctx, repo, n, IssuePatch(state="closed", state_reason=why))
-    _say(ctx, repo, n, said)
-    _done(ctx, f"Closed issue {titled(made)}", made)
+    issue = _change(ctx, repo, n, IssuePatch(state="closed", state_reason=why))
+    _say(ctx, repo, n, body)
+    _done(ctx, f"Closed issue {titled(issue)}", issue)
 
 
 @queueable
@@ -108,11 +108,11 @@ def reopen(ctx: Ctx, number: Number, comment: Comment = None) -> None:
     Examples:
     svc issue reopen 12 -c "It came back"
     """
-    n, said = number_of(number), _said(ctx, comment)
+    n, body = number_of(number), _said(ctx, comment)
     repo = ctx.repo
-    made = _change(ctx, repo, n, IssuePatch(state="open"))
-    _say(ctx, repo, n, said)
-    _done(ctx, f"Reopened issue {titled(made)}", made)
+    issue = _change(ctx, repo, n, IssuePatch(state="open"))
+    _say(ctx, repo, n, body)
+    _done(ctx, f"Reopened issue {titled(issue)}", issue)
 
 
 @queueable
@@ -135,13 +135,13 @@ def add_label(
         alone(ctx, "another label")
     repo = ctx.repo
     if not create:
-        made = _change(ctx, repo, n, IssuePatch(add_labels=names))
+        issue = _change(ctx, repo, n, IssuePatch(add_labels=names))
     else:
         with known_issue(ctx, repo, n):
             for name in names:
                 query = LabelAddQuery(create="1")
-                made = ctx.api.send(issues.ADD_LABEL, query=query, id=repo.id, n=n, name=name)
-    _done(ctx, f"Labelled issue {titled(made)}: {', '.join(one.name for one in made.labels)}", made)
+                issue = ctx.api.send(issues.ADD_LABEL, query=query, id=repo.id, n=n, name=name)
+    _done(ctx, f"Labelled issue {titled(issue)}: {', '.join(one.name for one in issue.labels)}", issue)
 
 
 @answers(COLUMNS, Issue)
@@ -161,9 +161,9 @@ def remove_label(ctx: Ctx, number: Number, labels: Names) -> None:
             raise NotFound(f"issue #{n} of {repo.full_name} has no label {name}")
     for name in names:
         with explained_not_found(repo, f"label {name} on issue #{n}", "svc label list"):
-            made = ctx.api.send(issues.REMOVE_LABEL, id=repo.id, n=n, name=name)
-    left = ", ".join(one.name for one in made.labels) or "none are left"
-    _done(ctx, f"Took {', '.join(names)} off issue {titled(made)}; labels: {left}", made)
+            issue = ctx.api.send(issues.REMOVE_LABEL, id=repo.id, n=n, name=name)
+    remaining = ", ".join(one.name for one in issue.labels) or "none are left"
+    _done(ctx, f"Took {', '.join(names)} off issue {titled(issue)}; labels: {remaining}", issue)
 
 
 def _change(ctx: Ctx, repo: Repo, number: str, patch: IssuePatch) -> Issue:
@@ -198,10 +198,10 @@ def _said(ctx: Ctx, comment: str | None) -> CommentBody | None:
     return checked(CommentBody(body=comment))
 
 
-def _say(ctx: Ctx, repo: Repo, number: str, said: CommentBody | None) -> None:
-    if said is not None:
-        ctx.api.send(issues.COMMENT, said, id=repo.id, n=number)
+def _say(ctx: Ctx, repo: Repo, number: str, body: CommentBody | None) -> None:
+    if body is not None:
+        ctx.api.send(issues.COMMENT, body, id=repo.id, n=number)
 
 
-def _done(ctx: Ctx, sentence: str, made: Issue) -> None:
-    ctx.out.done(sentence, made, COLUMNS, Issue, value=str(made.number))
+def _done(ctx: Ctx, sentence: str, issue: Issue) -> None:
+    ctx.out.done(sentence, issue, COLUMNS, Issue, value=str(issue.number))

@@ -90,9 +90,9 @@ def said(
         ctx.api.send(issues.DELETE_COMMENT, id=repo.id, n=n, comment=last.id)
         ctx.out.done(f"Deleted your last comment on #{n}", last, COLUMNS, Comment, value=last.id)
         return
-    made = _send(ctx, repo, n, text, last) if text is not None else _written(ctx, repo, n, last)
+    sent = _send(ctx, repo, n, text, last) if text is not None else _written(ctx, repo, n, last)
     did = "Changed your last comment" if last else "Commented"
-    ctx.out.done(f"{did} on #{n}", made, COLUMNS, Comment, value=made.id)
+    ctx.out.done(f"{did} on #{n}", sent, COLUMNS, Comment, value=sent.id)
 
 
 @queueable
@@ -166,8 +166,8 @@ def _last(ctx: Ctx, repo: Repo, number: str) -> Comment:
     """The caller's last comment. Raises NotFound without one."""
     me, last = ctx.api.send(auth.USER_INFO).user_id, None
     with known_issue(ctx, repo, number):
-        for one in ctx.api.items(issues.COMMENTS, PageQuery(), id=repo.id, n=number):
-            last = one if one.author.id == me else last
+        for candidate in ctx.api.items(issues.COMMENTS, PageQuery(), id=repo.id, n=number):
+            last = candidate if candidate.author.id == me else last
     if last is None:
         raise NotFound(f"you have no comment on #{number} of {repo.full_name}")
     return last

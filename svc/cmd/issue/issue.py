@@ -88,9 +88,9 @@ def create(
         request = IssueCreate(title=title, body=text, labels=labels, assignees=assignees)
         return ctx.api.send(issues.CREATE, checked(request), id=repo.id)
 
-    made = send(title, text or "") if title else _edited(ctx, begun, text, send)
-    list(listing(ctx.obj.home, repo.id, [made]))
-    ctx.out.done(f"Opened issue {titled(made)}", made, COLUMNS, Issue, value=str(made.number))
+    issue = send(title, text or "") if title else _edited(ctx, begun, text, send)
+    list(listing(ctx.obj.home, repo.id, [issue]))
+    ctx.out.done(f"Opened issue {titled(issue)}", issue, COLUMNS, Issue, value=str(issue.number))
 
 
 @answers(COLUMNS, Issue)
@@ -151,8 +151,8 @@ def status(ctx: Ctx, limit: Limit = 30) -> None:
     repo = ctx.repo
     by_number: dict[int, dict[str, Any]] = {}
     for why, about in _ABOUT:
-        for one in ctx.api.items(issues.LIST, IssueQuery(**about), limit=limit, id=repo.id):
-            record = by_number.setdefault(one.number, {**msgspec.to_builtins(one), "why": []})
+        for issue in ctx.api.items(issues.LIST, IssueQuery(**about), limit=limit, id=repo.id):
+            record = by_number.setdefault(issue.number, {**msgspec.to_builtins(issue), "why": []})
             if why != "participant" or not record["why"]:
                 record["why"].append(why)
     newest = [by_number[number] for number in sorted(by_number, reverse=True)][:limit]
@@ -193,10 +193,10 @@ def view(
     ctx.out.record(record, columns, Issue, body="\n\n".join(parts), drawn=True)
 
 
-def _comment(ctx: Ctx, one: Comment) -> str:
-    who = terminal_safe(one.author.handle or one.author.id)
-    edited = ", edited" if one.updated_at != one.created_at else ""
-    return f"--- {who}, {ctx.out.when(one.created_at)}{edited}\n\n{markdown(ctx.out, one.body)}"
+def _comment(ctx: Ctx, comment: Comment) -> str:
+    who = terminal_safe(comment.author.handle or comment.author.id)
+    edited = ", edited" if comment.updated_at != comment.created_at else ""
+    return f"--- {who}, {ctx.out.when(comment.created_at)}{edited}\n\n{markdown(ctx.out, comment.body)}"
 
 
 def _person(typed: str) -> str | None:
@@ -210,10 +210,10 @@ def _template(ctx: Ctx, repo: Repo, name: str) -> Template | None:
     if not name:
         return _usable(templates[0]) if len(templates) == 1 and ctx.out.interactive else None
     for key in ("name", "file"):
-        for one in templates:
-            if str(getattr(one, key)).casefold() == name.casefold():
-                return _usable(one)
-    there = ", ".join(one.name for one in templates) or "none"
+        for template in templates:
+            if str(getattr(template, key)).casefold() == name.casefold():
+                return _usable(template)
+    there = ", ".join(template.name for template in templates) or "none"
     raise NotFound(f"{repo.full_name} has no template {name}; there are: {there}")
 
 
@@ -234,8 +234,8 @@ def _edited(ctx: Ctx, begun: Template | None, text: str | None, send: Any) -> Is
     with composed(start.rstrip() if start.strip() else "", remarks, ctx.obj.environment) as (typed, file):
         title, _, body = typed.partition("\n")
         try:
-            made: Issue = send(title.strip(), body.strip())
+            issue: Issue = send(title.strip(), body.strip())
         except Exception:
             ctx.out.note(f"svc: your text is in {file}")
             raise
-    return made
+    return issue

@@ -111,13 +111,13 @@ def stop(
     if model:
         name = parse(model)
         Server(number).post("/api/generate", {"model": str(name), "keep_alive": 0, "stream": False})
-        told = server.status(number, environment)
-        ctx.out.done(f"Unloaded {name.short}", told, STATUS, Status, value=str(name))
+        server_status = server.status(number, environment)
+        ctx.out.done(f"Unloaded {name.short}", server_status, STATUS, Status, value=str(name))
         return
     ended = server.stop(number, environment)
     if ended is None:
-        told = server.status(number, environment)
-        ctx.out.done(f"No local LLM server runs on port {number}", told, STATUS, Status)
+        server_status = server.status(number, environment)
+        ctx.out.done(f"No local LLM server runs on port {number}", server_status, STATUS, Status)
         return
     sentence = f"Stopped the local LLM server of port {number} (process {ended.pid})"
     ctx.out.done(sentence, ended, STATUS, Status, value=ended.url)
@@ -153,13 +153,13 @@ def list_loaded(ctx: Ctx, port: Port = None) -> None:
     models = Server(number).get("/api/ps").get("models") or [] if probe(number) == "llm" else []
     rows = [
         {
-            "name": one.get("name"),
-            "size": one.get("size"),
-            "context": one.get("context_length"),
-            "until_at": one.get("expires_at"),
+            "name": model.get("name"),
+            "size": model.get("size"),
+            "context": model.get("context_length"),
+            "until_at": model.get("expires_at"),
         }
-        for one in models
-        if isinstance(one, dict)
+        for model in models
+        if isinstance(model, dict)
     ]
     ctx.out.rows(rows, LOADED, empty="no model is loaded; svc llm run MODEL loads one")
 

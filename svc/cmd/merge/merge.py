@@ -141,17 +141,19 @@ def _note(ctx: Ctx, done: Merging) -> None:
         ctx.out.note(f"{path}: both sides changed it; {joined}")
     for path in done.kept:
         ctx.out.note(f"{path}: one side deleted it and the other edited it; the edit {stays}")
-    kept = "would be kept" if done.dry_run else "is kept"
-    for one in done.conflicts:
-        ctx.out.note(f"conflict in {one.path}{_lines(one)}: your version {kept} whole as {one.kept_as}")
+    verb = "would be kept" if done.dry_run else "is kept"
+    for conflict in done.conflicts:
+        ctx.out.note(
+            f"conflict in {conflict.path}{_lines(conflict)}: your version {verb} whole as {conflict.kept_as}"
+        )
     if done.trash:
         ctx.out.note(f"the replaced files are in {done.trash}")
 
 
-def _lines(one: ConflictCopy) -> str:
-    if one.lines is None or one.kept_lines is None:
+def _lines(conflict: ConflictCopy) -> str:
+    if conflict.lines is None or conflict.kept_lines is None:
         return ""
-    return f" (its {line_ranges(one.lines)}, your {line_ranges(one.kept_lines)})"
+    return f" (its {line_ranges(conflict.lines)}, your {line_ranges(conflict.kept_lines)})"
 
 
 def _files(done: Merging) -> str:

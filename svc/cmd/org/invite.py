@@ -45,8 +45,8 @@ def accept(ctx: Ctx, which: Which = "") -> None:
     """
     done = ctx.api.send(organisation.ACCEPT, invite=_mine(ctx, which).id)
     org = done.organisation.handle
-    said = f"You are {done.role} of {org}; its repositories: svc repo list {org}"
-    ctx.out.done(said, done, COLUMNS, MemberInvite, value=done.id)
+    sentence = f"You are {done.role} of {org}; its repositories: svc repo list {org}"
+    ctx.out.done(sentence, done, COLUMNS, MemberInvite, value=done.id)
 
 
 @answers(COLUMNS, MemberInvite)
@@ -57,8 +57,8 @@ def decline(ctx: Ctx, which: Which = "") -> None:
     svc org invite decline acme
     """
     done = ctx.api.send(organisation.DECLINE, invite=_mine(ctx, which).id)
-    said = f"Declined the invitation to {done.organisation.handle}"
-    ctx.out.done(said, done, COLUMNS, MemberInvite, value=done.id)
+    sentence = f"Declined the invitation to {done.organisation.handle}"
+    ctx.out.done(sentence, done, COLUMNS, MemberInvite, value=done.id)
 
 
 def _mine(ctx: Ctx, typed: str) -> MemberInvite:

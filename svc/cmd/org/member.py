@@ -75,9 +75,11 @@ def add(
     org = handle_of(org)
     body = MemberInviteCreate(handle=handle_of(handle), role=role.value)
     with explained(org):
-        made = ctx.api.send(organisation.INVITE, body, org=org)
-    said = f"Invited @{made.account.handle} to {org} as {made.role}; they accept with: svc org invite accept"
-    ctx.out.done(said, made, INVITED, MemberInvite, value=made.id)
+        invite = ctx.api.send(organisation.INVITE, body, org=org)
+    sentence = (
+        f"Invited @{invite.account.handle} to {org} as {invite.role}; they accept with: svc org invite accept"
+    )
+    ctx.out.done(sentence, invite, INVITED, MemberInvite, value=invite.id)
 
 
 @answers(PEOPLE, Member)
@@ -145,13 +147,13 @@ def _person(typed: str) -> str:
 
 
 def _everybody(ctx: Ctx, org: str, admin: bool, limit: int) -> Iterator[Member]:
-    left = limit
-    for one in ctx.api.items(organisation.MEMBERS, limit=limit, org=org):
-        left -= 1
-        yield one
-    if left <= 0 or not admin:
+    remaining = limit
+    for member in ctx.api.items(organisation.MEMBERS, limit=limit, org=org):
+        remaining -= 1
+        yield member
+    if remaining <= 0 or not admin:
         return
-    for invite in ctx.api.items(organisation.INVITES, limit=left, org=org):
+    for invite in ctx.api.items(organisation.INVITES, limit=remaining, org=org):
         yield Member(account=invite.account, role=invite.role, created_at=invite.created_at, state="pending")
 
 

@@ -39,9 +39,11 @@ def create(ctx: Ctx, name: Annotated[str, typer.Argument(help="Its handle")]) ->
     Examples:
     svc org create acme && svc repo create acme/notes
     """
-    made = ctx.api.send(organisation.CREATE, OrganisationCreate(handle=handle_of(name)))
-    said = f"Created the organisation {made.handle}. Invite people: svc org member add {made.handle} HANDLE"
-    ctx.out.done(said, made, COLUMNS, Organisation, value=made.handle)
+    record = ctx.api.send(organisation.CREATE, OrganisationCreate(handle=handle_of(name)))
+    sentence = (
+        f"Created the organisation {record.handle}. Invite people: svc org member add {record.handle} HANDLE"
+    )
+    ctx.out.done(sentence, record, COLUMNS, Organisation, value=record.handle)
 
 
 @answers(COLUMNS, Organisation)

@@ -86,9 +86,9 @@ def set_path(
     if open_ and price_cents:
         raise UsageError("--open is never for a price; omit --price-cents")
     body = checked(PathRuleSet(path=_path(ctx, path), visibility=chosen[0], price_cents=price_cents))
-    made = ctx.api.send(endpoints.SET, body, id=ctx.repo.id)
-    name = made.path or WHOLE
-    ctx.out.done(f"{name} is {made.visibility}", made, COLUMNS, PathRule, value=name)
+    rule = ctx.api.send(endpoints.SET, body, id=ctx.repo.id)
+    name = rule.path or WHOLE
+    ctx.out.done(f"{name} is {rule.visibility}", rule, COLUMNS, PathRule, value=name)
 
 
 @answers((Column("path"),))

@@ -67,11 +67,11 @@ def edit(
     if patch == ProposalPatch():
         if not ctx.out.interactive:
             raise UsageError("say what to change: -t TITLE, -b TEXT, --base BRANCH, --add-reviewer NAME …")
-        made = _rewritten(ctx, *find(ctx, number))
+        proposal = _rewritten(ctx, *find(ctx, number))
     else:
         checked(patch)
-        made = _change(ctx, *number_of(ctx, number), patch)
-    _done(ctx, f"Changed proposal {titled(made)}", made)
+        proposal = _change(ctx, *number_of(ctx, number), patch)
+    _done(ctx, f"Changed proposal {titled(proposal)}", proposal)
 
 
 @answers(COLUMNS, Proposal)
@@ -112,8 +112,8 @@ def ready(
     svc pr ready
     svc pr ready 12 --undo
     """
-    made = _change(ctx, *number_of(ctx, number), ProposalPatch(draft=undo))
-    _done(ctx, f"Proposal {titled(made)} is {'a draft again' if undo else 'ready for review'}", made)
+    proposal = _change(ctx, *number_of(ctx, number), ProposalPatch(draft=undo))
+    _done(ctx, f"Proposal {titled(proposal)} is {'a draft again' if undo else 'ready for review'}", proposal)
 
 
 @answers(COLUMNS, Proposal)
@@ -133,13 +133,17 @@ def add_label(
     checked(ProposalPatch(add_labels=names))
     repo, n = number_of(ctx, number)
     if not create:
-        made = _change(ctx, repo, n, ProposalPatch(add_labels=names))
+        proposal = _change(ctx, repo, n, ProposalPatch(add_labels=names))
     else:
         with known(ctx.api, repo, n):
             for name in names:
                 query = LabelAddQuery(create="1")
-                made = ctx.api.send(proposals.ADD_LABEL, query=query, id=repo.id, n=n, name=name)
-    _done(ctx, f"Labelled proposal {titled(made)}: {', '.join(one.name for one in made.labels)}", made)
+                proposal = ctx.api.send(proposals.ADD_LABEL, query=query, id=repo.id, n=n, name=name)
+    _done(
+        ctx,
+        f"Labelled proposal {titled(proposal)}: {', '.join(one.name for one in proposal.labels)}",
+        proposal,
+    )
 
 
 @answers(COLUMNS, Proposal)
@@ -164,22 +168,22 @@ def remove_label(
     n = str(proposal.number)
     with known(ctx.api, repo, n):
         for name in names:
-            made = ctx.api.send(proposals.REMOVE_LABEL, id=repo.id, n=n, name=name)
-    remaining = ", ".join(one.name for one in made.labels) or "none are left"
-    _done(ctx, f"Took {', '.join(names)} off proposal {titled(made)}; labels: {remaining}", made)
+            changed = ctx.api.send(proposals.REMOVE_LABEL, id=repo.id, n=n, name=name)
+    remaining = ", ".join(one.name for one in changed.labels) or "none are left"
+    _done(ctx, f"Took {', '.join(names)} off proposal {titled(changed)}; labels: {remaining}", changed)
 
 
 def _set_state(ctx: Ctx, number: str, comment: str | None, patch: ProposalPatch, did: str) -> None:
-    said = None if comment is None else checked(CommentBody(body=comment))
+    body = None if comment is None else checked(CommentBody(body=comment))
     repo, before = find(ctx, number)
     n = str(before.number)
-    made = _change(ctx, repo, n, patch)
-    if said is not None:
-        ctx.api.send(issues.COMMENT, said, id=repo.id, n=n)
-    if before.state == made.state:
-        _done(ctx, f"Proposal {titled(made)} was {made.state} already", made)
+    after = _change(ctx, repo, n, patch)
+    if body is not None:
+        ctx.api.send(issues.COMMENT, body, id=repo.id, n=n)
+    if before.state == after.state:
+        _done(ctx, f"Proposal {titled(after)} was {after.state} already", after)
     else:
-        _done(ctx, f"{did} proposal {titled(made)}", made)
+        _done(ctx, f"{did} proposal {titled(after)}", after)
 
 
 def _change(ctx: Ctx, repo: Repo, number: str, patch: ProposalPatch) -> Proposal:
@@ -202,5 +206,5 @@ def _rewritten(ctx: Ctx, repo: Repo, old: Proposal) -> Proposal:
             raise
 
 
-def _done(ctx: Ctx, sentence: str, made: Proposal) -> None:
-    ctx.out.done(sentence, made, COLUMNS, Proposal, value=str(made.number))
+def _done(ctx: Ctx, sentence: str, proposal: Proposal) -> None:
+    ctx.out.done(sentence, proposal, COLUMNS, Proposal, value=str(proposal.number))

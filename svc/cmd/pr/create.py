@@ -96,18 +96,18 @@ def create(
         return ctx.api.send(proposals.CREATE, checked(request), id=repo.id)
 
     if fill:
-        said, told = _from_seals(ctx, repo, start, end)
-        title, text = title or said, told if text is None else text
-    made = send(title, text or "") if title else _edited(ctx, text or "", send)
-    list(listing(ctx.obj.home, repo.id, [made]))
+        first_line, rest = _from_seals(ctx, repo, start, end)
+        title, text = title or first_line, rest if text is None else text
+    proposal = send(title, text or "") if title else _edited(ctx, text or "", send)
+    list(listing(ctx.obj.home, repo.id, [proposal]))
     if not head:
         _note_edits(ctx)
-    kind = "draft" if made.draft else "proposal"
-    where = f" of {repo.full_name}" if made.cross_repository else ""
-    sentence = f"Opened {kind} {titled(made)}{where}: {end} → {made.base}"
-    ctx.out.done(sentence, made, COLUMNS, Proposal, value=str(made.number))
+    kind = "draft" if proposal.draft else "proposal"
+    where = f" of {repo.full_name}" if proposal.cross_repository else ""
+    sentence = f"Opened {kind} {titled(proposal)}{where}: {end} → {proposal.base}"
+    ctx.out.done(sentence, proposal, COLUMNS, Proposal, value=str(proposal.number))
     if ctx.obj.named_repo is not None and repo.parent is not None:
-        ctx.out.note(f"to see it: svc pr view {made.number} -R {repo.full_name}")
+        ctx.out.note(f"to see it: svc pr view {proposal.number} -R {repo.full_name}")
 
 
 def _from_seals(ctx: Ctx, repo: Repo, base: str, head: str) -> tuple[str, str]:
@@ -133,11 +133,11 @@ def _from_fork(ctx: Ctx, repo: Repo, base: str, head: str) -> list[str]:
     owner, _, name = place.partition("/")
     fork = ctx.api.repo.find(owner, name or repo.name)
     there = ctx.api.items(history.COMMITS, CommitsQuery(ref=base), limit=PAGE_MAX, id=repo.id)
-    known = {one.id for one in there}
+    base_ids = {one.id for one in there}
     walk = ctx.api.items(
         history.COMMITS, CommitsQuery(ref=branch, first_parent=True), limit=PAGE_MAX, id=fork.id
     )
-    messages = [one.message.strip() for one in walk if one.id not in known]
+    messages = [one.message.strip() for one in walk if one.id not in base_ids]
     if not messages:
         raise NothingProposed(f"{base} has every seal of {head}, so there is nothing to propose")
     return messages
@@ -177,7 +177,7 @@ def _note_edits(ctx: Ctx) -> None:
     with suppress(SvcError, Conflict):
         files = compare_folder(ctx.obj)
         if files:
-            left = (
+            files_are = (
                 count(len(files), "changed file") + " of this folder " + ("is" if len(files) == 1 else "are")
             )
-            ctx.out.note(f"{left} not part of it; run: svc push")
+            ctx.out.note(f"{files_are} not part of it; run: svc push")

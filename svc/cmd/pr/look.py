@@ -150,7 +150,7 @@ def range_diff(
 
     repo, proposal = find(ctx, number, session=False)
     old, new = _span(span, proposal.version)
-    by_number = {one.n: one for one in _versions(ctx, repo, proposal)}
+    by_number = {pair.n: pair for pair in _versions(ctx, repo, proposal)}
     for n in (old, new):
         if n not in by_number:
             raise NotFound(f"#{proposal.number} has no version {n}; see: svc pr versions {proposal.number}")
@@ -161,16 +161,16 @@ def range_diff(
     if ctx.out.format.as_data:
         import msgspec
 
-        ctx.out.rows([msgspec.to_builtins(one) for one in pairs], PAIRS)
+        ctx.out.rows([msgspec.to_builtins(pair) for pair in pairs], PAIRS)
         return
     text = ""
-    for one in pairs:
+    for pair in pairs:
         sides = (
             f"{n or '-'}: {(seal or '-' * 12)[:12]}"
-            for n, seal in ((one.old, one.old_seal), (one.new, one.new_seal))
+            for n, seal in ((pair.old, pair.old_seal), (pair.new, pair.new_seal))
         )
-        text += f"{f' {one.mark} '.join(sides)} {changes.subject(one.message)}\n"
-        text += "".join(f"    {line}\n" for line in one.diff.splitlines())
+        text += f"{f' {pair.mark} '.join(sides)} {changes.subject(pair.message)}\n"
+        text += "".join(f"    {line}\n" for line in pair.diff.splitlines())
     ctx.out.text(text)
 
 

@@ -114,8 +114,8 @@ def status(ctx: Ctx, limit: Limit = 30) -> None:
     by_number: dict[int, dict[str, Any]] = {}
 
     def add(why: str, some: Iterable[Proposal]) -> None:
-        for one in some:
-            record = by_number.setdefault(one.number, {**msgspec.to_builtins(one), "why": []})
+        for proposal in some:
+            record = by_number.setdefault(proposal.number, {**msgspec.to_builtins(proposal), "why": []})
             record["why"].append(why)
 
     if fork is not None:
@@ -180,13 +180,13 @@ def view(
     ctx.out.record(record, columns, Proposal, body="\n\n".join(parts), drawn=True)
 
 
-def _said(ctx: Ctx, one: Comment | Review) -> str:
-    if isinstance(one, Comment):
-        who = one.author.handle or one.author.id
-        did = ", edited" if one.updated_at != one.created_at else ""
+def _said(ctx: Ctx, entry: Comment | Review) -> str:
+    if isinstance(entry, Comment):
+        who = entry.author.handle or entry.author.id
+        did = ", edited" if entry.updated_at != entry.created_at else ""
     else:
-        who = one.reviewer.handle or one.reviewer.id
-        gone = ", dismissed" if one.dismissed_at else ", stale" if one.stale else ""
-        did = f", {_SAID[one.verdict]} {one.seal_id[:12]}{gone}"
-    said = f"\n\n{markdown(ctx.out, one.body)}" if one.body.strip() else ""
-    return f"--- {terminal_safe(who)}, {ctx.out.when(one.created_at)}{did}{said}"
+        who = entry.reviewer.handle or entry.reviewer.id
+        gone = ", dismissed" if entry.dismissed_at else ", stale" if entry.stale else ""
+        did = f", {_SAID[entry.verdict]} {entry.seal_id[:12]}{gone}"
+    text = f"\n\n{markdown(ctx.out, entry.body)}" if entry.body.strip() else ""
+    return f"--- {terminal_safe(who)}, {ctx.out.when(entry.created_at)}{did}{text}"

@@ -88,11 +88,11 @@ def review(
         return
     request = checked(ReviewCreate(verdict=verdicts[0], body=text or "", seal_id=proposal.head_seal))
     with known(ctx.api, repo, str(proposal.number)):
-        made = ctx.api.send(reviews.CREATE, request, id=repo.id, n=str(proposal.number))
-    sentence = f"{_DID[made.verdict]} {titled(proposal)} at {made.seal_id[:12]}"
+        posted = ctx.api.send(reviews.CREATE, request, id=repo.id, n=str(proposal.number))
+    sentence = f"{_DID[posted.verdict]} {titled(proposal)} at {posted.seal_id[:12]}"
     sentence += f", with {count(len(waiting), 'comment')} on lines" if waiting else ""
-    ctx.out.done(sentence, made, COLUMNS, Review, value=made.id)
-    if not made.counts and made.verdict != "comment":
+    ctx.out.done(sentence, posted, COLUMNS, Review, value=posted.id)
+    if not posted.counts and posted.verdict != "comment":
         ctx.out.note(f"verdicts of those who may write to {repo.full_name} count; yours is advice")
 
 
@@ -103,7 +103,11 @@ def _dismiss(ctx: Ctx, repo: Repo, proposal: Proposal, handle: str) -> None:
             f"no verdict of {handle} stands on #{proposal.number}; see: svc pr view {proposal.number}"
         )
     patch = ReviewPatch(state="dismissed")
-    made = ctx.api.send(reviews.DISMISS, patch, id=repo.id, n=str(proposal.number), review=standing.id)
+    dismissed = ctx.api.send(reviews.DISMISS, patch, id=repo.id, n=str(proposal.number), review=standing.id)
     ctx.out.done(
-        f"Dismissed the verdict of {handle} on {titled(proposal)}", made, COLUMNS, Review, value=made.id
+        f"Dismissed the verdict of {handle} on {titled(proposal)}",
+        dismissed,
+        COLUMNS,
+        Review,
+        value=dismissed.id,
     )

@@ -67,8 +67,8 @@ def state(record: dict[str, Any]) -> str:
 
 
 def _first(record: dict[str, Any]) -> str:
-    said = record["comments"]
-    return str(said[0]["body"]) if said else ""
+    comments = record["comments"]
+    return str(comments[0]["body"]) if comments else ""
 
 
 COLUMNS = (
@@ -127,10 +127,12 @@ def resolve(
     repo, proposal = find(ctx, number)
     patch = ThreadPatch(state="open" if reopen else "resolved")
     path = {"id": repo.id, "n": str(proposal.number)}
-    for one in _named(ctx.api, repo, proposal, ids):
-        made = ctx.api.send(threads.UPDATE, patch, **path, thread=one.id)
+    for named_thread in _named(ctx.api, repo, proposal, ids):
+        changed = ctx.api.send(threads.UPDATE, patch, **path, thread=named_thread.id)
         did = "Reopened" if reopen else "Resolved"
-        ctx.out.done(f"{did} {_spot(made)} of {titled(proposal)}", made, COLUMNS, Thread, value=made.id)
+        ctx.out.done(
+            f"{did} {_spot(changed)} of {titled(proposal)}", changed, COLUMNS, Thread, value=changed.id
+        )
 
 
 @answers(APPLIED)
@@ -164,16 +166,16 @@ def apply(
     me = ctx.api.send(auth.USER_INFO).user_id
     signed = signature(ctx.api, repo.id, proposal, some, text, prepared, key, me)
     done = FinalizeSealsRequest(prepare_id=prepared.prepare_id, device_key_id=key.id, signatures=[signed])
-    (made,) = ctx.api.send(seals.FINALIZE_SEALS, done, id=repo.id).items
+    (seal,) = ctx.api.send(seals.FINALIZE_SEALS, done, id=repo.id).items
     paths = sorted({one.place.path for one in some if one.place is not None})
     record = {
         "number": proposal.number,
-        "seal": made.id,
+        "seal": seal.id,
         "threads": [one.id for one in some],
         "paths": paths,
     }
     what = "a suggestion" if len(some) == 1 else f"{len(some)} suggestions"
-    ctx.out.done(f"Applied {what} to {titled(proposal)}: {made.id[:12]}", record, APPLIED, value=made.id)
+    ctx.out.done(f"Applied {what} to {titled(proposal)}: {seal.id[:12]}", record, APPLIED, value=seal.id)
 
 
 def on_lines(
@@ -205,15 +207,15 @@ def on_lines(
 
 
 def answer(ctx: Ctx, repo: Repo, proposal: Proposal, thread: str, text: str, draft: bool) -> Comment:
-    (one,) = _named(ctx.api, repo, proposal, [thread])
-    said = checked(ThreadComment(body=text, draft=draft))
-    return ctx.api.send(threads.COMMENT, said, id=repo.id, n=str(proposal.number), thread=one.id)
+    (named_thread,) = _named(ctx.api, repo, proposal, [thread])
+    body = checked(ThreadComment(body=text, draft=draft))
+    return ctx.api.send(threads.COMMENT, body, id=repo.id, n=str(proposal.number), thread=named_thread.id)
 
 
 def waiting(ctx: Ctx, repo: Repo, proposal: Proposal) -> list[Comment]:
     """The caller's comments on lines that wait for their review."""
     every = ctx.api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(proposal.number))
-    return [said for one in every for said in one.comments if said.draft]
+    return [comment for one in every for comment in one.comments if comment.draft]
 
 
 def discard(ctx: Ctx, repo: Repo, proposal: Proposal, which: str) -> None:
@@ -222,7 +224,7 @@ def discard(ctx: Ctx, repo: Repo, proposal: Proposal, which: str) -> None:
     n = str(proposal.number)
     every = list(ctx.api.items(threads.LIST, ThreadQuery(), id=repo.id, n=n))
     some = every if which == "all" else _among(every, proposal, [which])
-    waits = [said for one in some for said in one.comments if said.draft]
+    waits = [comment for one in some for comment in one.comments if comment.draft]
     if not waits:
         there = "" if which == "all" else f" in thread {terminal_safe(which)}"
         raise NotFound(
@@ -230,10 +232,10 @@ def discard(ctx: Ctx, repo: Repo, proposal: Proposal, which: str) -> None:
             f"see: svc pr threads {proposal.number} --draft"
         )
     ctx.confirm(f"Discarding {count(len(waits), 'comment')} on lines of #{proposal.number}")
-    for said in waits:
-        ctx.api.send(issues.DELETE_COMMENT, id=repo.id, n=n, comment=said.id)
+    for comment in waits:
+        ctx.api.send(issues.DELETE_COMMENT, id=repo.id, n=n, comment=comment.id)
         ctx.out.done(
-            f"Discarded a comment on lines of #{proposal.number}", said, SAID, Comment, value=said.id
+            f"Discarded a comment on lines of #{proposal.number}", comment, SAID, Comment, value=comment.id
         )
 
 
@@ -258,27 +260,29 @@ def suggestion(typed: str) -> str:
 def told(ctx: Ctx, repo: Repo, every: Iterable[Thread]) -> Iterator[str]:
     """Each thread as people read it: its lines, and what was said."""
     files: dict[tuple[str, str], bytes] = {}
-    for one in every:
-        at = one.place
+    for thread in every:
+        at = thread.place
         gone = "" if at is not None else ", gone from the newest version"
         how = f", {at.how}" if at is not None and at.how != "same" else gone
-        waits = ", waits for your review" if one.draft else ""
+        waits = ", waits for your review" if thread.draft else ""
         now = ""
-        if one.live is not None:
-            lines = f"{one.live.start}" + (f"-{one.live.end}" if one.live.end != one.live.start else "")
-            spot = "gone" if one.live.how == "gone" else f"at {terminal_safe(one.live.path)}:{lines}"
+        if thread.live is not None:
+            lines = f"{thread.live.start}" + (
+                f"-{thread.live.end}" if thread.live.end != thread.live.start else ""
+            )
+            spot = "gone" if thread.live.how == "gone" else f"at {terminal_safe(thread.live.path)}:{lines}"
             now = f"; {spot} with unsealed edits"
-        parts = [f"--- {_spot(one)} ({one.id[:12]}), {one.state}{how}{waits}{now}"]
+        parts = [f"--- {_spot(thread)} ({thread.id[:12]}), {thread.state}{how}{waits}{now}"]
         if at is not None:
             parts.append(_quoted(ctx, repo, files, at.seal_id, at.path, at.start, at.end))
-        if one.suggestion is not None:
-            seal = one.suggestion.applied_seal
-            parts.append("\n".join(f"    + {prose(line)}" for line in one.suggestion.text.splitlines()))
+        if thread.suggestion is not None:
+            seal = thread.suggestion.applied_seal
+            parts.append("\n".join(f"    + {prose(line)}" for line in thread.suggestion.text.splitlines()))
             parts += [f"    applied in {seal[:12]}"] if seal else []
-        for said in one.comments:
-            who = said.author.handle or said.author.id
-            when = ctx.out.when(said.created_at)
-            parts.append(f"{terminal_safe(who)}, {when}\n\n{markdown(ctx.out, said.body)}")
+        for comment in thread.comments:
+            who = comment.author.handle or comment.author.id
+            when = ctx.out.when(comment.created_at)
+            parts.append(f"{terminal_safe(who)}, {when}\n\n{markdown(ctx.out, comment.body)}")
         yield "\n\n".join(filter(None, parts))
 
 
@@ -298,17 +302,19 @@ def _quoted(
             blob = ctx.reader.send(history.BLOB, id=repo.id, sha=seal, path=path)
             if blob.encoding == "utf-8" and blob.content is not None:
                 files[seal, path] = blob.content.encode()
-    shown = []
+    numbered = []
     for number in range(start, min(end, start + _SHOWN - 1) + 1):
         if anchors.of_lines(files[seal, path], number, number) is not None:
             line = anchors.content(files[seal, path], number, number).decode("utf-8", "replace")
-            shown.append(f"    {number:>4}  {terminal_safe(line)}")
-    return "\n".join(shown)
+            numbered.append(f"    {number:>4}  {terminal_safe(line)}")
+    return "\n".join(numbered)
 
 
-def _spot(one: Thread) -> str:
-    at = one.place
-    path, start, end = (at.path, at.start, at.end) if at is not None else (one.path, one.start, one.end)
+def _spot(thread: Thread) -> str:
+    at = thread.place
+    path, start, end = (
+        (at.path, at.start, at.end) if at is not None else (thread.path, thread.start, thread.end)
+    )
     return f"{terminal_safe(path)}:{start}" + (f"-{end}" if end != start else "")
 
 

@@ -48,8 +48,9 @@ def head_of(record: dict[str, Any]) -> str:
 def reviewed(record: dict[str, Any]) -> list[str]:
     """Each reviewer and what they said."""
     return [
-        f"{one['who'].get('handle') or one['who']['id']} {one['state']}{' (stale)' if one['stale'] else ''}"
-        for one in record["reviewers"]
+        f"{reviewer['who'].get('handle') or reviewer['who']['id']} {reviewer['state']}"
+        f"{' (stale)' if reviewer['stale'] else ''}"
+        for reviewer in record["reviewers"]
     ]
 
 
@@ -77,8 +78,8 @@ COLUMNS = (
 def checks(record: dict[str, Any]) -> str:
     """How many checks of the newest version passed, failed and wait."""
     count = record["checks"]
-    told = [f"{count[name]} {word}" for name, word in _COUNTED if count[name]]
-    return ", ".join(told)
+    counts = [f"{count[name]} {word}" for name, word in _COUNTED if count[name]]
+    return ", ".join(counts)
 
 
 _COUNTED = (("failed", "failed"), ("pending", "pending"), ("passed", "passed"))
@@ -147,9 +148,9 @@ def number_of(ctx: Ctx, typed: str) -> tuple[Repo, str]:
     return repo, str(proposal.number)
 
 
-def titled(one: Proposal) -> str:
+def titled(proposal: Proposal) -> str:
     """The number and title for a sentence."""
-    return f"#{one.number} ({terminal_safe(one.title)})"
+    return f"#{proposal.number} ({terminal_safe(proposal.title)})"
 
 
 def person(typed: str) -> str | None:

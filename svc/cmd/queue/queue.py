@@ -64,7 +64,7 @@ def retry(
         for entry in _named(outbox, ids):
             outbox.retry(entry.id)
 
-        def told(entry: QueuedAction, error: SvcError | None) -> None:
+        def note_outcome(entry: QueuedAction, error: SvcError | None) -> None:
             what = f"{described(entry)}{f' in {entry.about}' if entry.about else ''}"
             if error is None:
                 ctx.out.note(f"sent: {what}")
@@ -72,17 +72,17 @@ def retry(
                 reason = error.detail or error.title
                 ctx.out.note(f"refused: {what}: {reason}; to drop it: svc queue drop {entry.id[:12]}")
 
-        report = replay(outbox, ctx.obj.home, lambda *named: account_api(ctx.obj, *named), told)
-        left = outbox.list()
-    waiting = [entry for entry in left if entry.state != "refused"]
+        report = replay(outbox, ctx.obj.home, lambda *named: account_api(ctx.obj, *named), note_outcome)
+        entries = outbox.list()
+    waiting = [entry for entry in entries if entry.state != "refused"]
     for (origin, _), reason in report.stopped.items():
         ctx.out.note(f"{origin}: {reason}")
-    said = f"Sent {count(len(report.sent), 'action')}" if report.sent else "Nothing was sent"
+    sentence = f"Sent {count(len(report.sent), 'action')}" if report.sent else "Nothing was sent"
     if waiting:
-        raise ClientError(f"{said}; {count(len(waiting), 'action')} still waiting; see: svc queue list")
+        raise ClientError(f"{sentence}; {count(len(waiting), 'action')} still waiting; see: svc queue list")
     if report.refused:
-        raise ClientError(f"{said}; {count(len(report.refused), 'action')} refused; see: svc queue list")
-    ctx.out.done(said if report.sent else "Nothing waits", {"sent": len(report.sent)}, (Column("sent"),))
+        raise ClientError(f"{sentence}; {count(len(report.refused), 'action')} refused; see: svc queue list")
+    ctx.out.done(sentence if report.sent else "Nothing waits", {"sent": len(report.sent)}, (Column("sent"),))
 
 
 @answers((Column("dropped"),))

@@ -103,7 +103,7 @@ def create(
     source = ref or repo.default_branch
     at = _seal(ctx, repo, seal) if seal else seal_of(ctx.obj, repo, source)
     body = checked(ReleaseCreate(version=version, seal_id=at, notes=text))
-    made = ctx.api.send(releases.CREATE, body, id=repo.id)
+    release = ctx.api.send(releases.CREATE, body, id=repo.id)
     try:
         for _ in upload(ctx.api, repo.id, version, local, False, ctx.obj.progress):
             pass
@@ -111,13 +111,13 @@ def create(
         ctx.out.note(f"svc: release {version} is there without all of its files; upload them again")
         raise
     if local:
-        made = ctx.api.send(releases.GET, id=repo.id, v=version)
+        release = ctx.api.send(releases.GET, id=repo.id, v=version)
     if sign:
-        made = publication.sign(ctx.api, repo.id, made, ctx.obj.sessions.signing_key(), local)
+        release = publication.sign(ctx.api, repo.id, release, ctx.obj.sessions.signing_key(), local)
     what = f" with {len(local)} files" if len(local) > 1 else " with 1 file" if local else ""
     named = "" if seal else f" ({terminal_safe(source)})"
-    sentence = f"Created release {made.version} of {made.seal_id[:12]}{named}{what}"
-    ctx.out.done(sentence, made, COLUMNS, Release, value=made.version)
+    sentence = f"Created release {release.version} of {release.seal_id[:12]}{named}{what}"
+    ctx.out.done(sentence, release, COLUMNS, Release, value=release.version)
 
 
 @answers((*COLUMNS, Column("notes")), Release)
@@ -141,10 +141,10 @@ def view(
         ctx.out.note(f"svc: {fault}")
     lines = [release.notes.rstrip()] if release.notes.strip() else []
     if release.assets:
-        width = max(len(terminal_safe(one.name)) for one in release.assets)
+        width = max(len(terminal_safe(asset.name)) for asset in release.assets)
         listed = (
-            f"{terminal_safe(one.name):{width}}  {size(one.size):>9}  {one.blake3[:12]}"
-            for one in release.assets
+            f"{terminal_safe(asset.name):{width}}  {size(asset.size):>9}  {asset.blake3[:12]}"
+            for asset in release.assets
         )
         lines.append("\n".join(listed))
     ctx.out.record(release, COLUMNS, Release, body="\n\n".join(lines), text="notes")
@@ -163,8 +163,8 @@ def edit(ctx: Ctx, version: Version, notes: Notes = None, notes_file: NotesFile 
         raise UsageError("say the new notes: --notes TEXT or --notes-file FILE")
     repo = ctx.repo
     with explained_not_found(repo, f"release {version}", LIST):
-        made = ctx.api.send(releases.EDIT, checked(ReleaseEdit(notes=text)), id=repo.id, v=version)
-    ctx.out.done(f"Rewrote the notes of release {version}", made, COLUMNS, Release, value=version)
+        release = ctx.api.send(releases.EDIT, checked(ReleaseEdit(notes=text)), id=repo.id, v=version)
+    ctx.out.done(f"Rewrote the notes of release {version}", release, COLUMNS, Release, value=version)
 
 
 @answers((Column("version"),))

@@ -37,5 +37,5 @@ def sign(
     repo = ctx.repo
     with explained_not_found(repo, f"release {version}", LIST):
         release = ctx.api.send(releases.GET, id=repo.id, v=version)
-    made = publication.sign(ctx.api, repo.id, release, ctx.obj.sessions.signing_key(), local)
-    ctx.out.done(f"Signed release {made.version}", made, COLUMNS, Release, value=made.version)
+    signed = publication.sign(ctx.api, repo.id, release, ctx.obj.sessions.signing_key(), local)
+    ctx.out.done(f"Signed release {signed.version}", signed, COLUMNS, Release, value=signed.version)

@@ -167,8 +167,8 @@ def _print(ctx: Ctx, answer: Raw) -> None:
         ctx.out.foreign(answer.body)
     if failed:
         problem = value[0] if value is not None and isinstance(value[0], dict) else {}
-        said = problem.get("detail") or problem.get("title") or ""
-        ctx.out.fail(f"the server answered {answer.status}" + (f": {said}" if said else ""))
+        reason = problem.get("detail") or problem.get("title") or ""
+        ctx.out.fail(f"the server answered {answer.status}" + (f": {reason}" if reason else ""))
         ctx.exit(EXIT_SIGN_IN if answer.status == 401 else EXIT_FAILED)
 
 

@@ -56,10 +56,10 @@ def branch(
         )
     repo = ctx.repo
     start = _start(ctx, repo, base)
-    made = ctx.api.send(refs.CREATE, RefCreate(type="branch", name=name, head=start), id=repo.id)
-    add(ctx.obj.home, repo.id, "branch", [made.name])
+    ref = ctx.api.send(refs.CREATE, RefCreate(type="branch", name=name, head=start), id=repo.id)
+    add(ctx.obj.home, repo.id, "branch", [ref.name])
     ctx.out.done(
-        f"Created branch {made.name} at {(made.head or start)[:12]}", made, COLUMNS, Ref, value=made.name
+        f"Created branch {ref.name} at {(ref.head or start)[:12]}", ref, COLUMNS, Ref, value=ref.name
     )
 
 

@@ -34,8 +34,8 @@ def git_ignored(
     with copy_for_local_work(ctx.obj) as copy:
         listing = look_at(copy, write)
     rows = [
-        {"path": terminal_safe(one.path), "rule": one.rule, "line": terminal_safe(one.line)}
-        for one in listing.files
+        {"path": terminal_safe(file.path), "rule": file.rule, "line": terminal_safe(file.line)}
+        for file in listing.files
     ]
     ctx.out.rows(rows, COLUMNS, empty="git ignores no new file for you alone")
     if listing.written:

@@ -105,10 +105,10 @@ def set_rule(
             fresh_approvals=fresh_approvals,
         )
     )
-    made = ctx.api.send(protections.SET, body, id=ctx.repo.id, pattern=pattern)
-    needed = approvals(msgspec.to_builtins(made))
+    rule = ctx.api.send(protections.SET, body, id=ctx.repo.id, pattern=pattern)
+    needed = approvals(msgspec.to_builtins(rule))
     merges = f"; merges need {count(needed, 'approval')}" if needed else ""
-    ctx.out.done(f"Protected {made.pattern}{merges}", made, COLUMNS, Protection, value=made.pattern)
+    ctx.out.done(f"Protected {rule.pattern}{merges}", rule, COLUMNS, Protection, value=rule.pattern)
 
 
 @answers((Column("pattern"),))

@@ -107,8 +107,8 @@ def create(
         raise UsageError("give the report a title: -t TEXT")
     request = checked(ReportCreate(title=title, body=text, severity=severity))
     repo = ctx.repo
-    made = ctx.api.send(reports.CREATE, request, id=repo.id)
-    ctx.out.done(f"Reported to the owner of {repo.full_name}", made, COLUMNS, Report, value=made.id)
+    record = ctx.api.send(reports.CREATE, request, id=repo.id)
+    ctx.out.done(f"Reported to the owner of {repo.full_name}", record, COLUMNS, Report, value=record.id)
 
 
 @answers(COLUMNS, Report)
@@ -135,7 +135,7 @@ def decide(
     svc repo reports decide 0197c3a1 --published --affected "npm:left-pad<1.3.0"
     """
     given: dict[Decision, bool] = {"triaged": triaged, "published": published, "dismissed": dismissed}
-    chosen = [name for name, said in given.items() if said]
+    chosen = [name for name, is_chosen in given.items() if is_chosen]
     if len(chosen) != 1:
         raise UsageError("choose one of --triaged, --published and --dismissed")
     if affected and chosen != ["published"]:
@@ -143,8 +143,14 @@ def decide(
     body = checked(ReportDecision(decision=chosen[0], affected=[_package(one) for one in affected or ()]))
     repo = ctx.repo
     record = _find(ctx, repo, report)
-    made = ctx.api.send(reports.DECIDE, body, id=repo.id, report=record.id)
-    ctx.out.done(f"Report {terminal_safe(made.title)} is {made.state}", made, COLUMNS, Report, value=made.id)
+    decided = ctx.api.send(reports.DECIDE, body, id=repo.id, report=record.id)
+    ctx.out.done(
+        f"Report {terminal_safe(decided.title)} is {decided.state}",
+        decided,
+        COLUMNS,
+        Report,
+        value=decided.id,
+    )
 
 
 def _package(typed: str) -> Affected:

@@ -154,8 +154,8 @@ def sentence_of(verdict: Verdict, subject: Subject) -> str:
         )
     if verdict.outcome == "passed":
         return f"{_of(total, total)} passed on {of}"
-    wanted = FAILED if verdict.outcome == "failed" else ("pending",)
-    some = [_named(one) for one in verdict.items if one.state in wanted]
+    states = FAILED if verdict.outcome == "failed" else ("pending",)
+    some = [_named(one) for one in verdict.items if one.state in states]
     more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
     what = "failed" if verdict.outcome == "failed" else "not done"
     return f"{_of(len(some), total)} {what} on {of}: {', '.join(some[:NAMED])}{more}"
@@ -167,7 +167,7 @@ def _of(some: int, total: int) -> str:
     return f"all {total} checks" if some == total else f"{some} of {total} checks"
 
 
-def _named(one: SealCheck) -> str:
-    if one.state == "pending" and one.attempt == 0:
-        return f"{one.name} (has not reported)"
-    return f"{one.name} (cancelled)" if one.state == "cancel" else one.name
+def _named(check: SealCheck) -> str:
+    if check.state == "pending" and check.attempt == 0:
+        return f"{check.name} (has not reported)"
+    return f"{check.name} (cancelled)" if check.state == "cancel" else check.name

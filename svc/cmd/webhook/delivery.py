@@ -95,8 +95,8 @@ def delivery(ctx: Ctx, webhook: Which, delivery: One) -> None:
     """
     repo = ctx.repo
     hook = find(ctx, repo, webhook)
-    one = _find(ctx, repo, hook, delivery)
-    record = ctx.api.send(webhooks.DELIVERY, id=repo.id, hook=hook.id, delivery=one.id)
+    listed = _find(ctx, repo, hook, delivery)
+    record = ctx.api.send(webhooks.DELIVERY, id=repo.id, hook=hook.id, delivery=listed.id)
     ctx.out.record(record, PAGE, DeliveryWhole, body=_shown(hook, record))
 
 
@@ -111,8 +111,8 @@ def redeliver(ctx: Ctx, webhook: Which, delivery: One) -> None:
     """
     repo = ctx.repo
     hook = find(ctx, repo, webhook)
-    one = _find(ctx, repo, hook, delivery)
-    _begun(ctx, hook, ctx.api.send(webhooks.REDELIVER, id=repo.id, hook=hook.id, delivery=one.id))
+    listed = _find(ctx, repo, hook, delivery)
+    _begun(ctx, hook, ctx.api.send(webhooks.REDELIVER, id=repo.id, hook=hook.id, delivery=listed.id))
 
 
 def _find(ctx: Ctx, repo: Repo, hook: Webhook, typed: str) -> Delivery:
@@ -123,9 +123,9 @@ def _find(ctx: Ctx, repo: Repo, hook: Webhook, typed: str) -> Delivery:
     return named(newest, typed, names, "delivery", f"svc repo webhook deliveries {hook.id}", state="")
 
 
-def _begun(ctx: Ctx, hook: Webhook, made: Delivery) -> None:
-    said = f"Sending {made.event} to {terminal_safe(hook.url)} as delivery {made.id}"
-    ctx.out.done(said, made, COLUMNS, Delivery, value=made.id)
+def _begun(ctx: Ctx, hook: Webhook, attempt: Delivery) -> None:
+    sentence = f"Sending {attempt.event} to {terminal_safe(hook.url)} as delivery {attempt.id}"
+    ctx.out.done(sentence, attempt, COLUMNS, Delivery, value=attempt.id)
 
 
 def _shown(hook: Webhook, record: DeliveryWhole) -> str:

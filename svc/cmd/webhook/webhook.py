@@ -85,12 +85,12 @@ def create(
     check_url(url)
     if secret:
         signing_key(secret)
-    made = ctx.api.send(webhooks.CREATE, body, id=ctx.repo.id)
+    hook = ctx.api.send(webhooks.CREATE, body, id=ctx.repo.id)
     ctx.out.done(
-        f"Created webhook {made.id[:12]} for {', '.join(made.events)}", made, MADE, Webhook, value=made.id
+        f"Created webhook {hook.id[:12]} for {', '.join(hook.events)}", hook, MADE, Webhook, value=hook.id
     )
     if not secret:
-        ctx.out.note(f"its secret, which is shown this once: {made.secret}")
+        ctx.out.note(f"its secret, which is shown this once: {hook.secret}")
 
 
 @answers(COLUMNS, Webhook)
@@ -138,8 +138,8 @@ def edit(
         raise UsageError("say what changes: --events, --active or --inactive")
     body = checked(WebhookEdit(events=kinds_of(events) if events else None, active=active))
     repo = ctx.repo
-    made = ctx.api.send(webhooks.EDIT, body, id=repo.id, hook=find(ctx, repo, webhook).id)
-    ctx.out.done(f"Changed webhook {made.id[:12]}", made, COLUMNS, Webhook, value=made.id)
+    hook = ctx.api.send(webhooks.EDIT, body, id=repo.id, hook=find(ctx, repo, webhook).id)
+    ctx.out.done(f"Changed webhook {hook.id[:12]}", hook, COLUMNS, Webhook, value=hook.id)
 
 
 @answers((Column("id"),))
