@@ -248,16 +248,16 @@ class Editing(Steps):
             entry = copy.entries.get(sheet.path)
             queued = sheet.path in flying or (entry is not None and entry.pending > 0)
             why = terminal_safe(self._work.barred.get(sheet.path, ""))
-            told = (sheet.last, self._light, queued, why)
-            if editor.told != told:
-                editor.told = told
+            state = (sheet.last, self._light, queued, why)
+            if editor.told != state:
+                editor.told = state
                 editor.say(Sheet("kept", sheet.last, state=self._light, queued=queued, detail=why))
 
     def _people_moved(self) -> None:
         for editor in self._editors.values():
             name = terminal_safe(editor.path)
-            here = [one for one in self._people.values() if one.path == name and one.state == "edit"]
-            editor.say(Sheet("people", people=here[:PEOPLE]))
+            people = [one for one in self._people.values() if one.path == name and one.state == "edit"]
+            editor.say(Sheet("people", people=people[:PEOPLE]))
 
     def _notice(self, detail: str) -> None:
         """Tell all clients what is wrong."""

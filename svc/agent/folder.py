@@ -310,36 +310,36 @@ class Watched(Editing):
             self._tell_trouble(terminal_safe(message.detail))
 
     def _met(self, message: People) -> None:
-        for one in message.here:
-            known = self._people.get(one.conn)
+        for member in message.here:
+            before = self._people.get(member.conn)
             now = Person(
-                terminal_safe(one.who),
-                terminal_safe(one.device),
-                one.kind,
-                terminal_safe(one.path),
-                one.line,
-                one.state,
-                col=one.col,
+                terminal_safe(member.who),
+                terminal_safe(member.device),
+                member.kind,
+                terminal_safe(member.path),
+                member.line,
+                member.state,
+                col=member.col,
             )
-            self._people[one.conn] = now
-            if known is None or known.path != now.path:
+            self._people[member.conn] = now
+            if before is None or before.path != now.path:
                 self._said_of(now, gone=False)
         for conn in message.gone:
-            left = self._people.pop(conn, None)
-            if left is not None:
-                self._said_of(left, gone=True)
+            person = self._people.pop(conn, None)
+            if person is not None:
+                self._said_of(person, gone=True)
         self._people_moved()
 
-    def _said_of(self, one: Person, gone: bool) -> None:
+    def _said_of(self, person: Person, gone: bool) -> None:
         self._say(
             "person",
-            by=one.who,
-            device=one.device,
-            agent=one.kind == "agent",
-            path=one.path,
-            line=one.line,
+            by=person.who,
+            device=person.device,
+            agent=person.kind == "agent",
+            path=person.path,
+            line=person.line,
             gone=gone,
-            state=one.state,
+            state=person.state,
         )
 
     def _failed(self, error: SvcError) -> None:

@@ -251,9 +251,9 @@ class Line:
             if member is not None:
                 member.heard(message)
         elif isinstance(message, Event | Hidden | Resync):
-            for one in list(self._members.values()):
-                if one.repo_id == message.repo_id:
-                    one.heard(message)
+            for member_of_repo in list(self._members.values()):
+                if member_of_repo.repo_id == message.repo_id:
+                    member_of_repo.heard(message)
 
     # --- polls
 

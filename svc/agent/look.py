@@ -169,16 +169,16 @@ class Look:
                 self._whole = True
 
     def _meet(self, message: People) -> None:
-        for one in message.here:
-            self._people[one.conn] = Person(
-                terminal_safe(one.who),
-                terminal_safe(one.device),
-                one.kind,
-                one.path,
-                one.line,
-                one.state,
-                one.conn,
-                one.col,
+        for person in message.here:
+            self._people[person.conn] = Person(
+                terminal_safe(person.who),
+                terminal_safe(person.device),
+                person.kind,
+                person.path,
+                person.line,
+                person.state,
+                person.conn,
+                person.col,
             )
         for conn in message.gone:
             self._people.pop(conn, None)
@@ -222,9 +222,9 @@ class Look:
     def _connected(self, api: Api, since: int) -> Bootstrap:
         named = (self.repo_id, self.branch)
         path = {"id": self.repo_id, "branch": self.branch}
-        known = self._replicas.get(named)
+        replica = self._replicas.get(named)
         try:
-            body = BootstrapRequest(device_key_id=self._device, replica=known, since=since)
+            body = BootstrapRequest(device_key_id=self._device, replica=replica, since=since)
             bootstrap = api.send(live.BOOTSTRAP, body, **path)
         except ReplicaUnknown:  # the branch was made again
             self._replicas.pop(named, None)
@@ -264,10 +264,10 @@ class Look:
     def _put(self, row: Row, by: list[str]) -> None:
         """Take a row in. `by`: who edited it; earlier ones stay."""
         sealed = self._sealed.get(row.path)
-        known = self._unsealed.pop(row.path, None)
+        before = self._unsealed.pop(row.path, None)
         differs = sealed is not None if row.kind == "gone" else row.digest != sealed
         if differs:
-            names = [*(known.by if known else ()), *(terminal_safe(one) for one in by if one)]
+            names = [*(before.by if before else ()), *(terminal_safe(one) for one in by if one)]
             self._unsealed[row.path] = Unsealed(
                 row.path,
                 row.kind,
@@ -278,7 +278,7 @@ class Look:
                 sealed is None,
                 list(dict.fromkeys(names)),
             )
-        if self._news is not None and (differs or known is not None):
+        if self._news is not None and (differs or before is not None):
             self._news.add(row.path)
 
     def _tell(self) -> None:

@@ -161,10 +161,10 @@ class _Agent:
         """See `svc.agent.invoke.table.Host`."""
         with self._lock:
             watched = [self._known(folder)] if folder is not None else list(self._folders.values())
-            for one in watched:
-                one.pause(paused)
+            for watched_folder in watched:
+                watched_folder.pause(paused)
             self._store_paused()
-        return self.states() if folder is None else [one.state() for one in watched]
+        return self.states() if folder is None else [watched_folder.state() for watched_folder in watched]
 
     def reader(self, origin: str | None) -> Api:
         """See `svc.agent.invoke.table.Host`."""
@@ -291,14 +291,14 @@ class _Agent:
     def _stop(self, folder: str | None) -> list[Watched]:
         with self._lock:
             watched = [self._known(folder)] if folder is not None else list(self._folders.values())
-            for one in watched:
-                one.detached = one.paused = False
+            for watched_folder in watched:
+                watched_folder.detached = watched_folder.paused = False
             self._store_detached()
             self._store_paused()
-        for one in watched:
-            one.stop()
-        for one in watched:
-            one.join(END_SECONDS)
+        for watched_folder in watched:
+            watched_folder.stop()
+        for watched_folder in watched:
+            watched_folder.join(END_SECONDS)
         if folder is None:
             with self._changed:
                 self._leaving = True
@@ -331,15 +331,17 @@ class _Agent:
                 line = self._lines[origin] = Line(origin, self._sessions, self._log, self._sender.wake)
             return line
 
-    def _say(self, said: Said) -> None:
+    def _say(self, event: Said) -> None:
         with self._lock:
-            hearing = [one for one, folder in self._followers.items() if folder in (None, said.folder)]
-        for one in hearing:
-            one.say(said)
-        if said.event == "ended":
-            for one, folder in list(self._followers.items()):
-                if folder == said.folder:
-                    one.hang_up()
+            hearing = [
+                follower for follower, folder in self._followers.items() if folder in (None, event.folder)
+            ]
+        for follower in hearing:
+            follower.say(event)
+        if event.event == "ended":
+            for follower, folder in list(self._followers.items()):
+                if folder == event.folder:
+                    follower.hang_up()
 
     def _reply(self, watched: list[Watched]) -> Reply:
         folders: list[Folder] = [one.state() for one in watched]

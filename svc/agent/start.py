@@ -33,13 +33,13 @@ def start(home: Home) -> Conversation:
         return conversation
     home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     words = home.root / f"{place.LOG}.start"
-    with words.open("wb") as said:
+    with words.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, *UTF8_NAMES, "-P", "-m", *WORDS, str(home.root.resolve())],
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=said,
+            stderr=output,
             start_new_session=True,
         )
     until = time.monotonic() + START_SECONDS

@@ -159,11 +159,11 @@ class Steps:
     @contextmanager
     def _sent_again(self, paths: Iterable[str]) -> Iterator[None]:
         """As `_heard_again`, for paths that nobody has saved."""
-        kept = list(paths)
+        held_paths = list(paths)
         try:
             yield
         except BaseException:
-            self._again.update(kept)
+            self._again.update(held_paths)
             raise
 
     def _try_line(self, now: float) -> None:
@@ -191,13 +191,13 @@ class Steps:
             self._say("came", path=terminal_safe(path), by=who, gone=path not in copy.entries)
         for path, by in done.merged.items():
             self._say("merged", path=terminal_safe(path), by=by or "")
-        for one in done.conflicts:
+        for clash in done.conflicts:
             self._say(
                 "conflict",
-                path=terminal_safe(one.path),
-                kept_as=terminal_safe(one.kept_as),
-                by=one.by or "",
-                gone=one.deleted,
+                path=terminal_safe(clash.path),
+                kept_as=terminal_safe(clash.kept_as),
+                by=clash.by or "",
+                gone=clash.deleted,
             )
         if done.seal != before and done.seal is not None:
             self._say("seal", seal=done.seal, by=", ".join(copy.sealed_by))
@@ -241,9 +241,9 @@ class Steps:
         if came is None:
             self._behind = True
             return
-        for one in came:
-            self._came[one.path] = one
-            self._work.buffers.authors[one.path] = one.who
+        for change in came:
+            self._came[change.path] = change
+            self._work.buffers.authors[change.path] = change.who
 
     def _bring(self, copy: WorkingCopy) -> bool:
         """Write received changes to the folder. Returns whether anything was done."""
@@ -253,13 +253,13 @@ class Steps:
                 done = self._work.bring(copy)
             mark(copy, done.written)
         for path in done.written:
-            one = self._came.pop(path, None)
+            change = self._came.pop(path, None)
             gone = path not in copy.entries
-            if one is None:
+            if change is None:
                 self._say("came", path=terminal_safe(path), gone=gone)
             else:
-                agent = one.turn is not None
-                self._say("came", path=terminal_safe(path), by=one.who, agent=agent, gone=gone)
+                agent = change.turn is not None
+                self._say("came", path=terminal_safe(path), by=change.who, agent=agent, gone=gone)
         done.written = []
         self._tell(copy, done)
         return len(self._work.frames.paths) < before
@@ -343,16 +343,16 @@ class Steps:
             self._say("renamed", path=terminal_safe(old), to=terminal_safe(new))
         for old, new in done.back:
             self._say("renamed", path=terminal_safe(old), to=terminal_safe(new), back=True)
-        for kept in done.kept:
-            self._say("kept", path=terminal_safe(kept.path), lines=kept.lines, by=", ".join(kept.by))
+        for save in done.kept:
+            self._say("kept", path=terminal_safe(save.path), lines=save.lines, by=", ".join(save.by))
         if self._work.removals.words != self._held:
             self._held = self._work.removals.words
             if self._held:
                 self._say("held", detail=self._held)
-        for one in done.skipped:
-            if (one.path, one.reason) not in self._skipped:
-                self._skipped.add((one.path, one.reason))
-                self._say("skipped", path=one.path, detail=one.reason + one.kept_words)
+        for skip in done.skipped:
+            if (skip.path, skip.reason) not in self._skipped:
+                self._skipped.add((skip.path, skip.reason))
+                self._say("skipped", path=skip.path, detail=skip.reason + skip.kept_words)
 
     def _say(self, event: str, **members: Any) -> None:
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -106,8 +106,8 @@ def gallery_list(asked: Asked, args: Listing) -> list[Image]:
     page: list[Image] = []
     for place in _places(asked, args):
         with closing(_store(asked)) as store:
-            kept = store.get(_SPACE, _key(asked, place, args.repo is not None), list[Image])
-        images = kept[0] if kept is not None else _scan(asked, place, args.repo is not None)[1]
+            stored = store.get(_SPACE, _key(asked, place, args.repo is not None), list[Image])
+        images = stored[0] if stored is not None else _scan(asked, place, args.repo is not None)[1]
         chosen = (one for one in images if args.kind in (None, one.kind))
         page += [one for one in chosen if args.after is None or one.path > args.after]
         if len(page) >= args.limit:
@@ -242,11 +242,11 @@ def _pictured(asked: Asked, args: OfImage, words: list[str], kind: type[T]) -> T
         raise UsageError("name the place of the image: folder, or repo")
     place, path = _places(asked, args)[0], paths.check(args.path)
     raw = _from_server(asked, place, path) if args.repo is not None else _from_disk(place, path)
-    said = asked.host.programs.run(_PICTURE, words, raw, asked.host.home.root, asked.hung_up)
+    output = asked.host.programs.run(_PICTURE, words, raw, asked.host.home.root, asked.hung_up)
     try:
-        return msgspec.json.decode(said, type=kind)
+        return msgspec.json.decode(output, type=kind)
     except msgspec.ValidationError:
-        why = msgspec.json.decode(said, type=Refused).error
+        why = msgspec.json.decode(output, type=Refused).error
         raise Invalid(f"{path} is not an image that svc can read: {why}") from None
 
 

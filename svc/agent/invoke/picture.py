@@ -58,8 +58,8 @@ def reason(error: BaseException) -> str:
 
     if isinstance(error, UnidentifiedImageError):
         return f"it is none of {', '.join(FORMATS)}"
-    said = re.sub(r"<[^<>]*>", "the file", str(error))
-    return f"{type(error).__name__}: {said}"[:200] if said else type(error).__name__
+    words = re.sub(r"<[^<>]*>", "the file", str(error))
+    return f"{type(error).__name__}: {words}"[:200] if words else type(error).__name__
 
 
 def metadata(raw: bytes) -> Metadata:
@@ -91,9 +91,9 @@ def thumbnail(raw: bytes, size: int) -> Thumbnail:
     if small.mode not in ("RGB", "RGBA", "L"):
         small = small.convert("RGBA")
     small.info = {}
-    made = io.BytesIO()
-    small.save(made, "PNG")
-    return Thumbnail("image/png", *small.size, base64.b64encode(made.getvalue()).decode())
+    png = io.BytesIO()
+    small.save(png, "PNG")
+    return Thumbnail("image/png", *small.size, base64.b64encode(png.getvalue()).decode())
 
 
 def opened(raw: bytes) -> Any:

@@ -65,20 +65,20 @@ class Programs:
             start_new_session=True,
             pass_fds=inherited(),
         )
-        left: bytes | None = given
+        unsent: bytes | None = given
         try:
             while True:
                 try:
-                    said, errors = process.communicate(left, timeout=LOOK_SECONDS)
+                    output, errors = process.communicate(unsent, timeout=LOOK_SECONDS)
                 except subprocess.TimeoutExpired:
-                    left = None
+                    unsent = None
                     if self._closing or hung_up():
                         raise Cancelled from None
                     continue
                 if process.returncode:
                     lines = [line for line in errors.decode("utf-8", "replace").splitlines() if line.strip()]
                     raise ClientError(f"it ended with {process.returncode}: {lines[-1] if lines else ''}")
-                return said
+                return output
         finally:
             if process.poll() is None:
                 _end(process)
