@@ -24,11 +24,11 @@ class PayloadCalls:
         """Those of `digests` (32 bytes each) that the repository lacks, in their order."""
         absent: list[bytes] = []
         for start in range(0, len(digests), HAVE_DIGESTS):
-            asked = digests[start : start + HAVE_DIGESTS]
-            answer = self._http.send(payload.HAVE, b"".join(asked), id=repo_id)
-            if not all(0 <= index < len(asked) for index in answer.missing):
+            part = digests[start : start + HAVE_DIGESTS]
+            answer = self._http.send(payload.HAVE, b"".join(part), id=repo_id)
+            if not all(0 <= index < len(part) for index in answer.missing):
                 raise ServerMisbehaved(f"{self._http.origin} lacks objects that nobody asked for")
-            absent.extend(asked[index] for index in answer.missing)
+            absent.extend(part[index] for index in answer.missing)
         return absent
 
     def put(self, repo_id: str, digest: bytes, parts: Callable[[], Iterable[bytes]], length: int) -> None:

@@ -38,19 +38,21 @@ class Answers(msgspec.Struct, frozen=True):
     def fields(self) -> list[str]:
         return list(dict.fromkeys([column.name for column in self.columns] + members(self.model)))
 
-    def check(self, wanted: Format) -> None:
+    def check(self, answer_format: Format) -> None:
         """Raises UsageError if the command cannot answer in this format."""
-        if not wanted.as_data:
+        if not answer_format.as_data:
             return
         if not self.data:
             raise UsageError("this command prints plain text; omit --json, --jq and --template")
-        if wanted.jq is not None:
-            select.compiled_jq(wanted.jq)
+        if answer_format.jq is not None:
+            select.compiled_jq(answer_format.jq)
         if self.own:
-            chosen = select.chosen_fields(wanted, [column.name for column in self.columns], self.fields)
-            if wanted.template is not None:
-                select.check_template(wanted.template, chosen)
-        elif wanted.fields or wanted.template is not None:
+            chosen = select.chosen_fields(
+                answer_format, [column.name for column in self.columns], self.fields
+            )
+            if answer_format.template is not None:
+                select.check_template(answer_format.template, chosen)
+        elif answer_format.fields or answer_format.template is not None:
             raise UsageError("this command gives the server's answer as it is; choose from it with --jq")
 
 

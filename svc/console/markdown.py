@@ -19,18 +19,18 @@ class MarkdownStream:
 
     def feed(self, text: str) -> str:
         """What can be shown now."""
-        shown = []
+        pieces = []
         for char in terminal_safe(text, keep=PROSE):
             if char in "*`#" and not (self._waiting and self._waiting[0] != char):
                 self._waiting += char
                 continue
-            shown.append(self._marks(char))
+            pieces.append(self._marks(char))
             self._line += char
             if char == "\n":
-                shown.append(self._line_end())
+                pieces.append(self._line_end())
             else:
-                shown.append(char)
-        return "".join(shown)
+                pieces.append(char)
+        return "".join(pieces)
 
     def end(self) -> str:
         """The rest, and plain text after it."""

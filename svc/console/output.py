@@ -250,8 +250,8 @@ class Out:
 
     def link(self, url: str) -> None:
         """Print an address on a line of its own, as a link on terminals with colours."""
-        shown = terminal_safe(url)
-        self._write((f"\x1b]8;;{shown}\x1b\\{shown}\x1b]8;;\x1b\\" if self._colour else shown) + "\n")
+        label = terminal_safe(url)
+        self._write((f"\x1b]8;;{label}\x1b\\{label}\x1b]8;;\x1b\\" if self._colour else label) + "\n")
 
     def when(self, moment: str) -> str:
         """A time for a sentence: `in 29 d` on a terminal, the full time elsewhere."""

@@ -97,8 +97,8 @@ def aligned(
     states."""
     all_records = list(records)
     rows = [[human(column.value(record), column.kind, now) for column in columns] for record in all_records]
-    shown = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]
-    table = _Table([columns[at] for at in shown], [[row[at] for at in shown] for row in rows], width)
+    filled = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]
+    table = _Table([columns[at] for at in filled], [[row[at] for at in filled] for row in rows], width)
     gone = table.fit()
     if gone:
         left_out(gone)
@@ -235,8 +235,8 @@ def age(text: str, now: datetime) -> str:
             count = int(seconds // length)
             if unit == "d" and count > 30:
                 return moment.astimezone(UTC).strftime("%Y-%m-%d")
-            said = f"{count} {unit}"
-            return f"in {said}" if ahead else f"{said} ago"
+            distance = f"{count} {unit}"
+            return f"in {distance}" if ahead else f"{distance} ago"
     return "soon" if ahead and seconds > 5 else "just now"
 
 
@@ -265,9 +265,9 @@ def _fit(text: str, width: int) -> str:
     missing = width - cells(text)
     if missing >= 0:
         return text + " " * missing
-    kept = ""
+    start = ""
     for char in text:
-        if cells(kept + char) > width - 1:
+        if cells(start + char) > width - 1:
             break
-        kept += char
-    return kept + "…" + " " * (width - 1 - cells(kept))
+        start += char
+    return start + "…" + " " * (width - 1 - cells(start))

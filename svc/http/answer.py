@@ -158,15 +158,15 @@ def server_time(response: httpx.Response) -> float | None:
     """The server's time in Unix seconds, from a 401 for a stale or future signature; None otherwise. The body
     stays readable."""
     document = _document(response) or {}
-    told = document.get("server_time")
+    seconds = document.get("server_time")
     refused = document.get("code") == "request_not_bound"
-    return float(told) if refused and isinstance(told, int) and 0 < told < 1 << 40 else None
+    return float(seconds) if refused and isinstance(seconds, int) and 0 < seconds < 1 << 40 else None
 
 
 def reason(response: httpx.Response) -> str | None:
     """The reason that a refusal names; None if it names none. The body stays readable."""
-    told = (_document(response) or {}).get("reason")
-    return told if isinstance(told, str) else None
+    text = (_document(response) or {}).get("reason")
+    return text if isinstance(text, str) else None
 
 
 def _document(response: httpx.Response) -> dict[str, Any] | None:
@@ -197,16 +197,16 @@ def _media(response: httpx.Response) -> str:
 
 def _read(response: httpx.Response, cap: int) -> bytes:
     """The whole body, cached, so that it can be read again; so is an error."""
-    kept: bytes | SvcError | None = response.extensions.get(BODY)
-    if kept is None:
+    content: bytes | SvcError | None = response.extensions.get(BODY)
+    if content is None:
         try:
-            kept = bytes(_received(response, cap))
+            content = bytes(_received(response, cap))
         except SvcError as error:
-            kept = error
-        response.extensions[BODY] = kept
-    if isinstance(kept, SvcError):
-        raise kept
-    return kept
+            content = error
+        response.extensions[BODY] = content
+    if isinstance(content, SvcError):
+        raise content
+    return content
 
 
 def _received(response: httpx.Response, cap: int) -> bytearray:

@@ -90,10 +90,10 @@ class CountedStream(httpcore.NetworkStream):
         socket. Raises ConnectionLimitExceeded, Stopped and httpcore's errors."""
         self._reading = True
         began = monotonic()
-        left = self.limits.left(began)
+        allowed = self.limits.left(began)
 
         def receive(seconds: float | None) -> bytes:
-            rest = None if left is None else left - (monotonic() - began)
+            rest = None if allowed is None else allowed - (monotonic() - began)
             if rest is None or (seconds is not None and seconds < rest):
                 return self._stream.read(max_bytes, seconds)
             try:
@@ -222,14 +222,14 @@ class _Connecting:
 
     def _run(self) -> None:
         try:
-            made = self._connect()
+            stream = self._connect()
         except BaseException as error:
             self._error = error
         else:
             with self._lock:
-                self._made = made
+                self._made = stream
                 if self._abandoned:
-                    made.close()
+                    stream.close()
         self._ended.set()
 
     def _abandon(self) -> None:

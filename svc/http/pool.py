@@ -73,7 +73,7 @@ class Pool(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request. Raises httpx's errors and ConnectionLimitExceeded."""
-        asked = httpcore.Request(
+        core_request = httpcore.Request(
             method=request.method.encode("ascii"),
             url=httpcore.URL(
                 scheme=b"http" if self._link else request.url.raw_scheme,
@@ -86,7 +86,7 @@ class Pool(httpx.BaseTransport):
             extensions=request.extensions,
         )
         with self._errors():
-            answer = self._pool.handle_request(asked)
+            answer = self._pool.handle_request(core_request)
         network_stream = answer.extensions["network_stream"]
         stream: CountedStream = network_stream.get_extra_info(COUNTED)
         stream.limits.in_head = False
@@ -156,13 +156,13 @@ def _values(answer: httpcore.Response, name: bytes) -> list[bytes]:
 def _whole(request: httpx.Request) -> Iterator[bytes]:
     """The body in pieces. Raises LocalProtocolError unless it is as long as the Content-Length header."""
     assert isinstance(request.stream, httpx.SyncByteStream)  # noqa: S101
-    left = int(request.headers.get("content-length", "0"))
+    remaining = int(request.headers.get("content-length", "0"))
     for part in request.stream:
-        left -= len(part)
-        if left < 0:
+        remaining -= len(part)
+        if remaining < 0:
             break
         yield part
-    if left:
+    if remaining:
         raise httpx.LocalProtocolError("a body is not as long as its request says")
 
 

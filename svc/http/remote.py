@@ -85,8 +85,8 @@ class Link(msgspec.Struct, frozen=True):
 
 def link(environment: Mapping[str, str] = os.environ) -> Link | None:
     """The link of this process; None outside of a session over SSH."""
-    told = environment.get(VARIABLE, "")
-    number, _, rest = told.partition(" ")
+    value = environment.get(VARIABLE, "")
+    number, _, rest = value.partition(" ")
     origin, _, agent = rest.partition(" ")
     fd = whole_number(number, 9)
     if not origin or fd is None:

@@ -232,8 +232,10 @@ def open_socket(http: Http, path: str, subprotocol: str) -> WebSocket:
     uri = parse_uri(f"ws{http.origin.removeprefix('http')}{path}")
     offered = [Subprotocol(subprotocol)]
     protocol = ClientProtocol(uri, subprotocols=offered, state=OPEN, max_size=MESSAGE_BYTES)
-    asked = {name: value for name, value in protocol.connect().headers.raw_items() if name.lower() != "host"}
-    response = http.upgrade(path, asked)
+    headers_to_send = {
+        name: value for name, value in protocol.connect().headers.raw_items() if name.lower() != "host"
+    }
+    response = http.upgrade(path, headers_to_send)
     try:
         headers = Headers(response.headers.multi_items())
         protocol.process_response(Response(response.status_code, "", headers))

@@ -30,12 +30,12 @@ def confine(own: Path, own_user: bool) -> None:
     Raises ClientError where the kernel cannot do that.
     """
     _limit(own_user)
-    here = files.version()
+    version = files.version()
     if os.geteuid() == 0:
         raise ClientError("a session over SSH does not run as root")
-    if not here:
+    if not version:
         raise ClientError("the kernel has no Landlock (Linux 5.13)")
-    if here < files.SCOPED and not own_user:
+    if version < files.SCOPED and not own_user:
         raise ClientError(
             "without root, sessions over SSH need a kernel with Landlock and its scopes (Linux 6.12)"
         )
