@@ -157,14 +157,14 @@ def _finish_by_pull(copy: WorkingCopy) -> Cloned:
 
 
 def _claim(folder: Path, repo: RepoLink, home: Home) -> None:
-    if folder.exists() and any(folder.iterdir()) and not _interrupted(folder, repo, home):
+    if folder.exists() and any(folder.iterdir()) and not _is_interrupted(folder, repo, home):
         raise FolderNotEmpty(folder)
     folder.mkdir(parents=True, exist_ok=True)
     prepare_link(folder)
     link.write_repo(folder, repo)
 
 
-def _interrupted(folder: Path, repo: RepoLink, home: Home) -> bool:
+def _is_interrupted(folder: Path, repo: RepoLink, home: Home) -> bool:
     """Whether the folder holds an interrupted clone of the same branch: an unfinished link, or a link whose
     record says that a clone is under way."""
     if link.is_unfinished(folder):

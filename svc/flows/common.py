@@ -69,7 +69,7 @@ def finish_sending(copy: WorkingCopy) -> bool:
 
 
 def moved_back_words(copy: WorkingCopy) -> str:
-    """What to say after the branch was found to have moved back."""
+    """The sentence for a branch that has moved back."""
     seal = f" since seal {copy.moved_back[:12]}" if copy.moved_back else ""
     return (
         f"{copy.repo.branch} on the server is older than what it had confirmed here, as after the server was "

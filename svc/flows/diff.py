@@ -55,7 +55,7 @@ def diff(
         was, now = sealed.get(path), scan.files.get(path)
         if (was.digest if was else None) != (now.digest if now else None):
             changed[path] = _Change(path, was, now)
-    for path in _unsent(copy, scan, changed):
+    for path in _unsent_paths(copy, scan, changed):
         del changed[path]
     for change in _with_moves(copy, changed):
         file = _to_changed_file(copy, change, space)
@@ -63,7 +63,7 @@ def diff(
             yield file
 
 
-def _unsent(copy: WorkingCopy, scan: Scan, changed: Mapping[str, _Change]) -> set[str]:
+def _unsent_paths(copy: WorkingCopy, scan: Scan, changed: Mapping[str, _Change]) -> set[str]:
     """Those of the changes that no push sends, which status lists as skipped."""
     new = [path for path, one in changed.items() if one.was is None]
     removed = [path for path, one in changed.items() if one.now is None]

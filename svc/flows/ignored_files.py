@@ -33,7 +33,7 @@ class IgnoredFile(msgspec.Struct, frozen=True):
 
     @property
     def built_in(self) -> bool:
-        """Whether no file of the folder says the rule."""
+        """Whether the rule is built in: no file of the folder states it."""
         return self.rule.startswith(BUILT_IN_RULE)
 
 
@@ -42,12 +42,12 @@ def ignored(copy: WorkingCopy) -> Iterator[IgnoredFile]:
     copy.files.forget()
     fd = os.open(copy.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield from _ignored(copy, fd, "", None)
+        yield from _ignored_in(copy, fd, "", None)
     finally:
         os.close(fd)
 
 
-def _ignored(copy: WorkingCopy, fd: int, prefix: str, above: Scope | None) -> Iterator[IgnoredFile]:
+def _ignored_in(copy: WorkingCopy, fd: int, prefix: str, above: Scope | None) -> Iterator[IgnoredFile]:
     with os.scandir(fd) as entries:
         listed = sorted(entries, key=lambda entry: entry.name)
     names = {entry.name for entry in listed}
@@ -61,21 +61,21 @@ def _ignored(copy: WorkingCopy, fd: int, prefix: str, above: Scope | None) -> It
             continue
         tracked = copy.tracked.tracks_below(path) if folder else copy.tracked.tracks(path)
         if folder and (not scope.prune(entry.name) or tracked):
-            yield from _below(copy, fd, entry.name, path, scope)
+            yield from _ignored_below(copy, fd, entry.name, path, scope)
             continue
         reason = scope.explain(entry.name, folder)
         if reason is not None and reason.ignored and not tracked and reason.source != ALWAYS:
             yield _left_out(path + "/" * folder, reason)
 
 
-def _below(copy: WorkingCopy, fd: int, name: str, path: str, scope: Scope) -> Iterator[IgnoredFile]:
+def _ignored_below(copy: WorkingCopy, fd: int, name: str, path: str, scope: Scope) -> Iterator[IgnoredFile]:
     """What rules ignore in the folder `name`; nothing if it cannot be opened."""
     try:
         opened = os.open(name, LISTED, dir_fd=fd)
     except OSError:
         return
     try:
-        yield from _ignored(copy, opened, path + "/", scope)
+        yield from _ignored_in(copy, opened, path + "/", scope)
     finally:
         os.close(opened)
 

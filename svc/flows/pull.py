@@ -90,7 +90,7 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
     return Pulled(
         seal=head,
         changed=sorted(changed),
-        live=_live(copy),
+        live=_live_edits(copy),
         merged=merged_with(copy),
         conflicts=conflict_copies(copy),
         skipped=scan.skipped + unwritable(copy),
@@ -143,7 +143,7 @@ def discard(copy: WorkingCopy, given_up: list[str]) -> Path | None:
     return move_to_trash(copy, given_up)
 
 
-def _live(copy: WorkingCopy) -> dict[str, list[str]]:
+def _live_edits(copy: WorkingCopy) -> dict[str, list[str]]:
     sealed = copy.db.sealed()
     rows = copy.db.rows()
     paths = {path for path, row in rows.items() if path not in sealed or sealed[path].digest != row.digest}

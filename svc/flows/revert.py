@@ -56,7 +56,7 @@ def revert(copy: WorkingCopy, seal: str) -> Reverted:
         )
     after = tree_of(copy, seal)
     before = tree_of(copy, payload.parents[0]) if payload.parents else {}
-    plan = _planned(copy, before, after)
+    plan = _plan_files(copy, before, after)
     if plan.conflicts:
         raise Conflict(
             f"later changes overlap with this seal's in {', '.join(plan.conflicts)}; nothing was changed; "
@@ -76,7 +76,9 @@ def _contents(copy: WorkingCopy, plan: _Plan) -> Iterator[tuple[str, Content]]:
     yield from plan.merged.items()
 
 
-def _planned(copy: WorkingCopy, before: Mapping[str, SealedFile], after: Mapping[str, SealedFile]) -> _Plan:
+def _plan_files(
+    copy: WorkingCopy, before: Mapping[str, SealedFile], after: Mapping[str, SealedFile]
+) -> _Plan:
     files = copy.scan().files
     plan = _Plan()
     for path in sorted({*before, *after}):

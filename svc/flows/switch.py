@@ -105,13 +105,13 @@ def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, 
             raise LocalEdits(edits_in_the_way(copy, scan), f"switch {target.branch}")
         pull(copy, "merge")
         scan = copy.scan()
-    return None, _carried(copy, target, _edits(copy, scan))
+    return None, _carried_edits(copy, target, _edits(copy, scan))
 
 
 def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
     """As `_ready`, if the old branch does not exist any more."""
     scan = copy.scan()
-    carried = _carried(copy, target, _beyond_last(copy, scan)) if mode == "plain" else []
+    carried = _carried_edits(copy, target, _beyond_last(copy, scan)) if mode == "plain" else []
     copy.fall_back_to_last_seal()
     return discard(copy, edits_in_the_way(copy, scan)) if mode == "force" else None, carried
 
@@ -130,11 +130,11 @@ def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
     }
 
 
-def _carried(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
+def _carried_edits(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
     """Edited files that the target has unchanged. Raises LocalEdits for the others."""
     if not edits:
         return []
-    colliding = _colliding(edits, _files_of(copy, target))
+    colliding = _colliding_edits(edits, _files_of(copy, target))
     if colliding:
         raise LocalEdits(colliding, f"switch {target.seal[:12] if target.seal else target.branch}")
     return sorted(edits)
@@ -169,7 +169,7 @@ def _files_of(copy: WorkingCopy, target: Target) -> dict[str, bytes]:
     return {path: file.digest for path, file in verify.files(target.transport, head, payload).items()}
 
 
-def _colliding(edits: Mapping[str, _Edit], there: Mapping[str, bytes]) -> list[str]:
+def _colliding_edits(edits: Mapping[str, _Edit], there: Mapping[str, bytes]) -> list[str]:
     """Edited files that the target has with other content, and new files in its way."""
     removed = {path for path, edit in edits.items() if edit.mine is None}
     folders = _folders(path for path in there if path not in removed)

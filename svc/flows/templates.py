@@ -114,7 +114,7 @@ def _words(value: object) -> tuple[str, ...]:
 def _read_templates(
     names: Callable[[str], list[str]], read: Callable[[str], bytes | None]
 ) -> Iterator[Template]:
-    """`names`: of the files and folders in a folder."""
+    """The templates of the first folder that has any. `names`: lists the files and folders in a folder."""
     for folder in FOLDERS:
         paths = []
         for name in names(folder):

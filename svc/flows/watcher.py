@@ -67,7 +67,7 @@ def start(folder: Path, record: Path) -> tuple[WatcherInfo, bool]:
         raise
     words = _last_words(log)
     until = time.monotonic() + protocol.CONTROL_SECONDS
-    while time.monotonic() < until and not _ended(record):  # somebody else was starting one
+    while time.monotonic() < until and not _has_ended(record):  # somebody else was starting one
         watcher = protocol.ask_info(record)
         if watcher is not None:
             return watcher, False
@@ -87,10 +87,10 @@ def stop(record: Path) -> WatcherInfo | None:
     watcher = protocol.ask_stop(record)
     if watcher is not None and watcher.live:
         raise NotWatchable("svc watch needs the watcher of this folder; to end both: svc watch stop")
-    if watcher is None and not _ended(record):
+    if watcher is None and not _has_ended(record):
         raise NotWatchable(f"the watcher does not answer; end it: kill -9 {holder(record / LOCK_NAME).pid}")
     until = time.monotonic() + END_SECONDS
-    while watcher is not None and not _ended(record):
+    while watcher is not None and not _has_ended(record):
         if time.monotonic() > until:
             raise NotWatchable(f"the watcher does not end; end it: kill -9 {watcher.pid}")
         time.sleep(LOOK_SECONDS)
@@ -112,7 +112,7 @@ def _folder(watcher: WatcherInfo) -> bytes:
     return watcher.folder
 
 
-def _ended(record: Path) -> bool:
+def _has_ended(record: Path) -> bool:
     try:
         with hold_lock(record / LOCK_NAME):
             return True

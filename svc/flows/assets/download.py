@@ -68,7 +68,7 @@ def download(
     """Write the assets into the folder, each under its name once all of it is there and verified. Conflict,
     before anything is written, for a file that is there with other bytes, unless `clobber`."""
     with translated_disk_errors(folder, folder):
-        present = {asset.name for asset in assets if _holds(folder / asset.name, asset, clobber)}
+        present = {asset.name for asset in assets if _has_asset(folder / asset.name, asset, clobber)}
         folder.mkdir(parents=True, exist_ok=True)
         for at, asset in enumerate(assets):
             target = folder / asset.name
@@ -79,7 +79,7 @@ def download(
         progress("receiving", len(assets), len(assets))
 
 
-def _holds(target: Path, asset: Asset, clobber: bool) -> bool:
+def _has_asset(target: Path, asset: Asset, clobber: bool) -> bool:
     """Whether the file is the asset already. Raises Conflict if it is something else, unless `clobber`."""
     try:
         info = target.lstat()
@@ -104,11 +104,11 @@ def _fetch(
 ) -> None:
     """Continue or start the partial file beside the target; rename it when it is complete and verified."""
     part = target.with_name(f".svc-{asset.blake3[:16]}.tmp")
-    with _opened(part) as fd:
+    with _open_part(part) as fd:
         whole = _digest(fd) if 0 < os.fstat(fd).st_size <= asset.size else None
-        if whole is None or not _is(whole, fd, asset):
+        if whole is None or not _is_whole(whole, fd, asset):
             whole = _receive(api, repo_id, version, asset, fd, whole, done)
-        if not _is(whole, fd, asset):
+        if not _is_whole(whole, fd, asset):
             with suppress(FileNotFoundError):
                 part.unlink()
             raise ServerMisbehaved(
@@ -118,7 +118,7 @@ def _fetch(
         part.replace(target)
 
 
-def _is(whole: blake3, fd: int, asset: Asset) -> bool:
+def _is_whole(whole: blake3, fd: int, asset: Asset) -> bool:
     return os.fstat(fd).st_size == asset.size and bool(whole.hexdigest() == asset.blake3)
 
 
@@ -148,7 +148,7 @@ def _receive(
             whole.update(piece)
             _write(fd, piece)
             done(size)
-    if start and not _is(whole, fd, asset):
+    if start and not _is_whole(whole, fd, asset):
         return _receive(api, repo_id, version, asset, fd, None, done)
     return whole
 
@@ -160,7 +160,7 @@ def _write(fd: int, piece: bytes) -> None:
 
 
 @contextmanager
-def _opened(part: Path) -> Iterator[int]:
+def _open_part(part: Path) -> Iterator[int]:
     """The partial file, locked by this process. Raises ClientError while another one writes it."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(part, flags, 0o666)

@@ -34,14 +34,14 @@ def local_files(paths: Sequence[str]) -> list[LocalFile]:
     """The files at these paths, each read once. Raises UsageError for a file that cannot be an asset."""
     files: dict[str, LocalFile] = {}
     for typed in paths:
-        file = _local(Path(typed))
+        file = _read_file(Path(typed))
         if case_key(file.name) in files:
             raise UsageError(f"{typed} and {files[case_key(file.name)].path} would be one asset {file.name}")
         files[case_key(file.name)] = file
     return list(files.values())
 
 
-def _local(path: Path) -> LocalFile:
+def _read_file(path: Path) -> LocalFile:
     label = terminal_safe(str(path))
     try:
         name = check_asset_name(path.name)

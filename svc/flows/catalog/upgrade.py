@@ -85,7 +85,7 @@ def install(api: Api, target: Standing, progress: Progress) -> Path:
             f"the build of {target.newest} that {api.origin} hands out is not signed with a release key of "
             "this program; nothing was changed"
         )
-    with translated_disk_errors(target.file.parent, target.file.parent), _beside(target.file) as part:
+    with translated_disk_errors(target.file.parent, target.file.parent), _temporary_file(target.file) as part:
         _receive(api, target.build, part, progress)
         _require_runs(part, target.newest)
         part.replace(target.file)
@@ -136,7 +136,7 @@ def _version(text: str) -> Version:
 
 
 @contextmanager
-def _beside(file: Path) -> Iterator[Path]:
+def _temporary_file(file: Path) -> Iterator[Path]:
     """An empty file in the same folder, gone afterwards unless it was renamed."""
     fd, name = tempfile.mkstemp(prefix=".svc-", dir=file.parent)
     os.close(fd)

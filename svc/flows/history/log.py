@@ -47,7 +47,7 @@ def author_of(seal: SealSummary) -> str:
 
 
 def _sealed_at(seal: SealSummary) -> datetime:
-    """When it was sealed, as its server says. Raises ServerMisbehaved for what is not a moment."""
+    """The time of sealing that the server gives. Raises ServerMisbehaved for what is not a moment."""
     try:
         at = datetime.fromisoformat(seal.created_at)
         return at if at.tzinfo else at.replace(tzinfo=UTC)
@@ -82,7 +82,7 @@ def query_of(
 ) -> SealsQuery | None:
     """The query of the arguments; the first word is a ref, A..B or a path. Returns None if the branch has no
     seal. Raises NotFound, UsageError."""
-    start, without = _first(where, repo, words[0]) if words else (None, None)
+    start, without = _parse_first_word(where, repo, words[0]) if words else (None, None)
     typed = [*(words[1:] if start else words), *([path] if path else [])]
     if start is None:
         start = resolve_ref(where, repo, default_ref(where, repo))
@@ -95,15 +95,15 @@ def query_of(
     )
     if follow and (len(paths) != 1 or GLOB.search(paths[0])):
         raise UsageError("--follow takes one file: svc log --follow PATH")
-    files = _expanded(where, repo, start.head, paths)
+    files = _expand_patterns(where, repo, start.head, paths)
     return SealsQuery(start, files, limit, follow, which, without, first_parent)
 
 
-def _first(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef | None, str | None]:
+def _parse_first_word(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef | None, str | None]:
     """The ref that the first word names, and the seal A of A..B. Both None if it is a path."""
     span = None if _is_here(where, word) else span_of(where, word)
     if span is None:
-        return _named(where, repo, word), None
+        return _find_named_ref(where, repo, word), None
     old, new = span.base or HEADS[0], span.head or HEADS[0]
     if not span.direct:
         raise UsageError(
@@ -112,7 +112,7 @@ def _first(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef | None, str
     return resolve_ref(where, repo, new), seal_of(where, repo, old)
 
 
-def _named(where: Where, repo: Repo, word: str) -> ResolvedRef | None:
+def _find_named_ref(where: Where, repo: Repo, word: str) -> ResolvedRef | None:
     """The ref that the first word names; None if it is a path. Raises NotFound if it is neither."""
     ref = find_ref(where, repo, word)
     exists_here = _is_here(where, word)
@@ -137,7 +137,7 @@ def _is_here(where: Where, typed: str) -> bool:
     return any(is_inside(path, named) for path in read_state(where.linked[0]).tree)
 
 
-def _expanded(where: Where, repo: Repo, head: str, paths: list[str]) -> list[str]:
+def _expand_patterns(where: Where, repo: Repo, head: str, paths: list[str]) -> list[str]:
     """The paths, with patterns replaced by the matching files of the seal."""
     patterns = [path for path in paths if GLOB.search(path)]
     if not patterns:
@@ -156,15 +156,15 @@ def _expanded(where: Where, repo: Repo, head: str, paths: list[str]) -> list[str
 def seals_of(where: Where, repo: Repo, query: SealsQuery) -> Iterator[SealSummary]:
     """The seals of the query; for several paths, those that changed any of them, in history order."""
     if not query.which:
-        return _walked(where, repo, query, query.limit)
-    walked = _walked(where, repo, query, None)
+        return _walk_seals(where, repo, query, query.limit)
+    walked = _walk_seals(where, repo, query, None)
     if query.which.since is not None and not query.paths:
         walked = _until_older(walked, query.which.since)
     return islice((one for one in walked if query.which.has(one)), query.limit)
 
 
 def _until_older(walked: Iterator[SealSummary], since: datetime) -> Iterator[SealSummary]:
-    """The seals up to where only older ones can follow: none is newer than what was made of it."""
+    """The seals sealed from `since` on; ends where only older ones can follow."""
     awaited: set[str] | None = None
     for seal in walked:
         awaited = {seal.id} if awaited is None else awaited
@@ -176,7 +176,7 @@ def _until_older(walked: Iterator[SealSummary], since: datetime) -> Iterator[Sea
             return
 
 
-def _walked(where: Where, repo: Repo, query: SealsQuery, limit: int | None) -> Iterator[SealSummary]:
+def _walk_seals(where: Where, repo: Repo, query: SealsQuery, limit: int | None) -> Iterator[SealSummary]:
     head = query.start.head
 
     def walk(path: str | None, limit: int | None) -> Iterator[SealSummary]:

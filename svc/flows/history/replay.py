@@ -42,7 +42,7 @@ def steps_of(api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes
     who = seal.provenance.who.handle or ""
     steps: list[Step] = []
     if before is not None and sealed is not None and before != sealed:
-        steps = list(_between(api, repo_id, path, seal, before, hex_digest(sealed)))
+        steps = list(_steps_between(api, repo_id, path, seal, before, hex_digest(sealed)))
     if steps and steps[-1].who == who:
         steps.pop()  # who sealed it made it: one step
     last = steps[-1].text if steps else before
@@ -70,7 +70,7 @@ def _text(api: Api, repo_id: str, seal_id: str, path: str) -> bytes | None:
     return blob.content.encode()
 
 
-def _between(
+def _steps_between(
     api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes, sealed: str
 ) -> Iterator[Step]:
     """The steps that the seal's live updates made, if they lead from `before` to the sealed text."""

@@ -78,7 +78,7 @@ class Conversation:
                 self.messages.pop()
 
     def set(self, words: str) -> str:
-        """Carry out `/set`. Returns what is so now. Raises UsageError."""
+        """Carry out `/set`. Returns the new setting in words. Raises UsageError."""
         what, _, rest = words.strip().partition(" ")
         rest = rest.strip()
         if what == "system":

@@ -62,7 +62,7 @@ def lacking(cpu: Path = _CPU) -> list[str]:
 
 
 def engine() -> Engine:
-    """Load the engine in a process of its own, and tell what comes."""
+    """The engine's state, found by loading it in a process of its own."""
     if find_spec("xllamacpp") is None:
         return Engine(why=f"the engine is not installed; install it: {INSTALL}")
     missing = lacking()

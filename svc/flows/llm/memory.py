@@ -33,7 +33,7 @@ def trained_context(header: Header) -> int:
 
 
 def token_bytes(header: Header) -> int:
-    """What a token of context takes: its keys and values, 16 bits each, in every layer."""
+    """Bytes that a token of context takes: its keys and values, 16 bits each, in every layer."""
     heads = header.of_architecture("attention.head_count", 1)
     length = header.of_architecture("embedding_length", 1) // heads
     wide = header.of_architecture("attention.key_length", length)
@@ -47,7 +47,8 @@ def token_bytes(header: Header) -> int:
 
 
 def plan(installed: Installed, requested: int | None, available: int | None) -> Plan | None:
-    """What was asked, at most what was trained and fits. None if not even the smallest context fits."""
+    """How to load the model: with the requested context, at most what it was trained for and what fits. None
+    if not even the smallest context fits."""
     header = installed.about.header
     most = trained_context(header)
     context = min(requested or DEFAULT_CONTEXT, most)
@@ -65,7 +66,7 @@ def plan(installed: Installed, requested: int | None, available: int | None) -> 
 
 
 def smallest_need(installed: Installed) -> int:
-    """Bytes without which the model cannot be loaded."""
+    """The fewest bytes with which the model can be loaded."""
     header = installed.about.header
     return installed.size + _OVERHEAD + min(SMALLEST_CONTEXT, trained_context(header)) * token_bytes(header)
 

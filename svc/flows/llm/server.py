@@ -34,7 +34,7 @@ _TAIL_BYTES = 64 << 10
 
 
 def folder_of(number: int, environment: Mapping[str, str]) -> Path:
-    """What belongs to the server of a port."""
+    """The folder with the files of a port's server."""
     return llm_home(environment) / str(number)
 
 
@@ -134,7 +134,7 @@ def held(number: int) -> PortHeld:
 
 
 def _require_free(number: int) -> None:
-    """Raises PortHeld."""
+    """Raises PortHeld if another program has the port."""
     try:
         port.bind(number).close()
     except OSError:
@@ -153,7 +153,7 @@ def tail(folder: Path, lines: int) -> str:
 
 
 def follow(folder: Path) -> Iterator[str]:
-    """What the log gets from now on; for ever."""
+    """Yields the lines that the log gets from now on, without end."""
     file, at = folder / server.LOG, 0
     with suppress(FileNotFoundError):
         at = file.stat().st_size
@@ -171,7 +171,7 @@ def follow(folder: Path) -> Iterator[str]:
 
 
 def _environment(environment: Mapping[str, str], home: Path) -> dict[str, str]:
-    """The keeper's: without tokens, with the folders made absolute."""
+    """The keeper's environment: without tokens, with absolute folders."""
     variables = {name: value for name, value in environment.items() if not name.startswith("SVC_")}
     if REGISTRIES in environment:
         variables[REGISTRIES] = environment[REGISTRIES]
@@ -194,7 +194,7 @@ def _spawn(number: int, folder: Path, environment: Mapping[str, str], home: Path
 
 
 def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) -> None:
-    """Until the server answers. Raises PortHeld, ServerFailed with the end of the log."""
+    """Wait until the server answers. Raises PortHeld, ServerFailed with the end of the log."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         if probe(number) == "llm":

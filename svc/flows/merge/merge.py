@@ -146,7 +146,7 @@ def _worked_out(copy: WorkingCopy, source: Source, plans: Sequence[Plan], ours: 
         if path in folders and _clashes(path, plans, ours, theirs):
             _keep_directory(copy, work, path, ours, theirs)
             continue
-        ways = [_way(copy, one, path, ours.get(path)) for one in plans]
+        ways = [_outcome_of(copy, one, path, ours.get(path)) for one in plans]
         if all(way == ways[0] for way in ways) and not isinstance(ways[0], list):
             _take(work, path, ways[0], ours.get(path), theirs)
         else:
@@ -158,7 +158,7 @@ def _worked_out(copy: WorkingCopy, source: Source, plans: Sequence[Plan], ours: 
     return work
 
 
-def _way(
+def _outcome_of(
     copy: WorkingCopy, planned: Plan, path: str, mine: SealedFile | None
 ) -> TreeEntry | bytes | list[Conflict] | None:
     """The outcome for a path: an entry, None for no file, merged text, or conflicts."""
@@ -276,7 +276,7 @@ def _carry_out(copy: WorkingCopy, source: Source, work: _Work) -> None:
 
 
 def _contents(copy: WorkingCopy, work: _Work) -> Iterator[tuple[str, Content]]:
-    """The conflict copies first: they save what the others replace."""
+    """Yields (path, content) to write: conflict copies first, which keep what the other files replace."""
     copies = set(work.moved.values())
     yield from contents_of(copy, {path: file for path, file in work.files.items() if path in copies})
     yield from contents_of(copy, {path: file for path, file in work.files.items() if path not in copies})

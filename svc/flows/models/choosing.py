@@ -45,12 +45,12 @@ def choose(
     a tag (`latest`): `default_model`, else the first of `models:`, else the only model. Raises NoSuchModel
     with what there is. `repository`: its name in errors."""
     models = _models(files)
-    if tag != LATEST or _matching(models, tag):
-        model = _wanted(models, manifest, tag, repository)
+    if tag != LATEST or _matching_models(models, tag):
+        model = _find_model(models, manifest, tag, repository)
     elif manifest.default_model is not None:
-        model = _wanted(models, manifest, manifest.default_model, repository)
+        model = _find_model(models, manifest, manifest.default_model, repository)
     elif manifest.models:
-        model = _wanted(models, manifest, manifest.models[0], repository)
+        model = _find_model(models, manifest, manifest.models[0], repository)
     elif len(models) == 1:
         model = models[0]
     elif models:
@@ -62,8 +62,10 @@ def choose(
     return Choice(model.files, _projector(files, model))
 
 
-def _wanted(models: list[_Model], manifest: RepoManifest, tag: str, repository: str) -> _Model | Elsewhere:
-    matches = _matching(models, tag)
+def _find_model(
+    models: list[_Model], manifest: RepoManifest, tag: str, repository: str
+) -> _Model | Elsewhere:
+    matches = _matching_models(models, tag)
     if len(matches) == 1:
         return matches[0]
     if matches:
@@ -80,7 +82,7 @@ def _wanted(models: list[_Model], manifest: RepoManifest, tag: str, repository: 
     raise NoSuchModel(f"{repository} has no model '{terminal_safe(tag)}'; {there}")
 
 
-def _matching(models: list[_Model], tag: str) -> list[_Model]:
+def _matching_models(models: list[_Model], tag: str) -> list[_Model]:
     lowered = tag.lower()
     whole = [one for one in models if lowered in (one.files[0].lower(), str(one.label).lower())]
     if whole:

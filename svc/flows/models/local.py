@@ -33,7 +33,7 @@ _SHARD = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})", re.DOTALL)
 
 
 class Pulled(NamedTuple):
-    """A name, and whether its bytes came now."""
+    """An installed model, and whether its bytes are new here."""
 
     installed: Installed
     new: bool
@@ -112,5 +112,5 @@ def name_of(file: Path, name: str | None) -> ModelName:
 
 
 def is_file(typed: str) -> bool:
-    """Whether what was typed names a file and not a model."""
+    """Whether the typed word names a file, not a model."""
     return typed.startswith((".", "/", "~")) or typed.lower().endswith(".gguf") or Path(typed).is_file()

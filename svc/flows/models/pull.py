@@ -33,7 +33,7 @@ def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell)
     chosen = parse(name) if name else source
     tell(Step("pulling manifest"))
     looked = _look(where, models, source)
-    before = _before(models, chosen)
+    before = _find_installed(models, chosen)
     _require_same_source(chosen, before, looked.record)
     parts = [*looked.files, *([looked.projector] if looked.projector else [])]
     digests = fetch_parts(models, parts, tell)
@@ -84,7 +84,7 @@ def _look(where: Where, models: Models, name: ModelName) -> _Looked:
     raise NoSuchModel(f"{label} names a model that names another one, and so on; name the last one itself")
 
 
-def _before(models: Models, name: ModelName) -> Record | None:
+def _find_installed(models: Models, name: ModelName) -> Record | None:
     try:
         return models.find(name).record
     except ModelMissing:

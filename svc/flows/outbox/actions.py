@@ -161,11 +161,11 @@ def replay(
     outbox: Outbox,
     home: Home,
     connect: Callable[[str, str], Api],
-    told: Callable[[QueuedAction, SvcError | None], None] = lambda _entry, _error: None,
+    on_action: Callable[[QueuedAction, SvcError | None], None] = lambda _entry, _error: None,
 ) -> Report:
     """Send the queued actions of each account, oldest first. `connect` opens the API for (origin, account)
-    and raises Unauthorized if that account must sign in. `told` is called with each action that was sent or
-    refused.
+    and raises Unauthorized if that account must sign in. `on_action` is called with each action that was sent
+    or refused.
 
     A refused action is set aside. After one without an answer the others of its account stay queued. Raises
     ClientError while another process is sending.
@@ -175,7 +175,7 @@ def replay(
         with hold_lock(home.root / outboxes.LOCK, "svc queue"):
             for origin, account in _accounts(outbox):
                 try:
-                    _replay_account(outbox, connect(origin, account), origin, account, report, told)
+                    _replay_account(outbox, connect(origin, account), origin, account, report, on_action)
                 except (Unauthorized, ServerUnreachable) as error:
                     report.stopped[origin, account] = error.detail
     except AlreadyLocked as error:
@@ -194,13 +194,13 @@ def _replay_account(
     origin: str,
     account: str,
     report: Report,
-    told: Callable[[QueuedAction, SvcError | None], None],
+    on_action: Callable[[QueuedAction, SvcError | None], None],
 ) -> None:
     while (entry := outbox.next(origin, account)) is not None:
         try:
             call = call_of(entry)
         except (ClientError, msgspec.ValidationError) as error:
-            _refuse(outbox, entry, ClientError(str(error)), report, told)
+            _refuse(outbox, entry, ClientError(str(error)), report, on_action)
             continue
         outbox.count_attempt(entry.id)
         try:
@@ -211,11 +211,11 @@ def _replay_account(
             if _may_pass(error):
                 report.stopped[origin, account] = error.detail or error.title
                 return
-            _refuse(outbox, entry, error, report, told)
+            _refuse(outbox, entry, error, report, on_action)
             continue
         outbox.remove(entry.id)
         report.sent.append(entry)
-        told(entry, None)
+        on_action(entry, None)
 
 
 def _refuse(
@@ -223,11 +223,11 @@ def _refuse(
     entry: QueuedAction,
     error: SvcError,
     report: Report,
-    report_to: Callable[[QueuedAction, SvcError | None], None],
+    on_action: Callable[[QueuedAction, SvcError | None], None],
 ) -> None:
     outbox.refuse(entry.id, error.code, error.detail or error.title)
     report.refused.append(entry)
-    report_to(entry, error)
+    on_action(entry, error)
 
 
 def _may_pass(error: SvcError) -> bool:

@@ -29,7 +29,7 @@ def drop(home: Home, repo_id: str, name: str) -> None:
 
 
 def recall(home: Home, repo_id: str) -> dict[str, str]:
-    """Name → `branch` or `tag`."""
+    """The stored refs: name → `branch` or `tag`."""
     try:
         kinds = msgspec.json.decode(_file(home, repo_id).read_bytes(), type=dict[str, str])
     except (OSError, msgspec.MsgspecError, UnicodeError):

@@ -56,7 +56,7 @@ def listing(home: Home, repo_id: str, subjects: Iterable[N]) -> Iterator[N]:
         seen[str(subject.number)] = terminal_safe(subject.title)
         yield subject
     stored = recall(home, repo_id)
-    stored.subjects = _newest({**stored.subjects, **seen})
+    stored.subjects = _keep_newest({**stored.subjects, **seen})
     _write(home, repo_id, stored)
 
 
@@ -76,7 +76,7 @@ def listing_labels(home: Home, repo_id: str, labels: Iterable[Label]) -> Iterato
             seen[label.name] = terminal_safe(label.description or "")
         yield label
     stored = recall(home, repo_id)
-    stored.labels = _newest({**stored.labels, **seen})
+    stored.labels = _keep_newest({**stored.labels, **seen})
     _write(home, repo_id, stored)
 
 
@@ -86,7 +86,7 @@ def drop_label(home: Home, repo_id: str, name: str) -> None:
     _write(home, repo_id, stored)
 
 
-def _newest(names: dict[str, str]) -> dict[str, str]:
+def _keep_newest(names: dict[str, str]) -> dict[str, str]:
     return dict(list(names.items())[-KEPT:])
 
 

@@ -72,7 +72,7 @@ def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
             return None
         if start.head is None:
             raise NotFound(f"{start.name} has no seals yet; make one: svc push -m MESSAGE")
-        ancestor = _before(where, repo, start.head, earlier["steps"], typed)
+        ancestor = _walk_back(where, repo, start.head, earlier["steps"], typed)
         return ResolvedRef("seal", ancestor, ancestor)
     if _may_name_ref(typed):
         for kind in KINDS:
@@ -91,7 +91,7 @@ def is_relative(typed: str) -> bool:
 
 def resolve_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef:
     """As `find_ref`; raises NotFound if there is none."""
-    return find_ref(where, repo, typed) or _missing(repo, typed)
+    return find_ref(where, repo, typed) or _raise_missing(repo, typed)
 
 
 def seal_of(where: Where, repo: Repo, ref: str) -> str:
@@ -118,7 +118,7 @@ def _head(where: Where, repo: Repo) -> ResolvedRef:
     raise NotFound(f"{repo.full_name} has no branch {name}; see: svc repo branch")
 
 
-def _before(where: Where, repo: Repo, seal: str, steps: str, typed: str) -> str:
+def _walk_back(where: Where, repo: Repo, seal: str, steps: str, typed: str) -> str:
     """The seal that git's steps lead to: ~N N first parents back, ^N to the N-th parent. Raises NotFound if
     it is not there."""
     parents: list[tuple[int, int]] = []  # (which parent, how often)
@@ -213,7 +213,7 @@ def _may_name_ref(typed: str) -> bool:
     return True
 
 
-def _missing(repo: Repo, ref: str) -> NoReturn:
+def _raise_missing(repo: Repo, ref: str) -> NoReturn:
     raise NotFound(
         f"{repo.full_name} has no branch, tag or seal {ref}; see: svc repo branch, svc repo tag list, svc log"
     )

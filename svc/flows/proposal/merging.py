@@ -47,7 +47,7 @@ def signatures(api: Api, repo_id: str, request: Wanted, prepared: PreparedMerge,
     """Signatures of the prepared seals, in their order. Raises ServerMisbehaved, with nothing signed, if a
     seal is another one than this machine would make."""
     checked = Checked(api, repo_id)
-    expected = _expected(checked, request, prepared)
+    expected = _expected_seals(checked, request, prepared)
     if len(expected) != len(prepared.seals):
         raise _mismatch("number of seals")
     parent, raws = _start(prepared, checked), []
@@ -122,7 +122,7 @@ class Checked:
         if outcome.conflicts or (apart and any(one.both for one in plans)):
             raise _mismatch("outcome: here it has conflicts")
         self.texts |= outcome.texts
-        return _applied(ours, outcome.changes)
+        return _apply_changes(ours, outcome.changes)
 
     def _plan(self, ours: Mapping[str, Change], theirs: Mapping[str, Change], apart: bool) -> Plan:
         if apart:
@@ -146,7 +146,7 @@ def _start(prepared: PreparedMerge, checked: Checked) -> list[str]:
     return [base]
 
 
-def _expected(checked: Checked, request: Wanted, prepared: PreparedMerge) -> list[_Seal]:
+def _expected_seals(checked: Checked, request: Wanted, prepared: PreparedMerge) -> list[_Seal]:
     proposal = request.proposal
     if (prepared.base_seal, prepared.head_seal) != (proposal.base_seal, proposal.head_seal):
         raise _mismatch("base or head")
@@ -159,13 +159,13 @@ def _expected(checked: Checked, request: Wanted, prepared: PreparedMerge) -> lis
     if prepared.strategy == "update":
         return [_Seal(prepared.base_seal, checked.merged(bases, head, base), request.message)]
     if prepared.strategy == "rebase":
-        return _rebased(checked, prepared, base)
+        return _rebase_seals(checked, prepared, base)
     apart = prepared.strategy == "merge"
     return [_Seal(prepared.head_seal, checked.merged(bases, base, head, apart), request.message)]
 
 
-def _rebased(checked: Checked, prepared: PreparedMerge, files: Files) -> list[_Seal]:
-    """Each seal of the branch again, without those that change nothing."""
+def _rebase_seals(checked: Checked, prepared: PreparedMerge, files: Files) -> list[_Seal]:
+    """The branch's seals on the new base, without those that change nothing."""
     rebased = []
     for seal in _line(checked, prepared.head_seal, prepared.merge_bases)[0]:
         payload = checked.payload(seal)
@@ -230,7 +230,7 @@ def _payload(prepared_seal: MergeSeal) -> SealPayload:
 
 
 def payload_of(prepared: str) -> SealPayload:
-    """What prepared bytes (b64u) say. ServerMisbehaved for what is not a seal."""
+    """The payload in prepared bytes (b64u). Raises ServerMisbehaved if they are not a seal."""
     try:
         return seals.decode(unb64u(prepared))
     except SvcError as error:
@@ -255,7 +255,7 @@ def _entry(file: SealedFile | None) -> TreeEntry | None:
     return TreeEntry(file.kind, file.digest, file.size) if file is not None else None
 
 
-def _applied(files: Files, changes: Mapping[str, TreeEntry | None]) -> Files:
+def _apply_changes(files: Files, changes: Mapping[str, TreeEntry | None]) -> Files:
     result = {path: file for path, file in files.items() if path not in changes}
     for path, entry in changes.items():
         if entry is not None:

@@ -63,7 +63,7 @@ class Work:
         self._left, self.short = lines, False
 
     def take(self, lines: int) -> bool:
-        """Whether so many lines may be gone through; they are then."""
+        """Reserve work on this many lines. Returns whether there was enough."""
         if lines > self._left:
             self.short = True
             return False
@@ -90,13 +90,13 @@ def steps(where: Where, repo: Repo, version: Version) -> list[Step]:
 
 
 class _Room:
-    """What may still be read of the changes of a version."""
+    """The lines and bytes of a version's changes that may still be read."""
 
     def __init__(self, version: Version) -> None:
         self._n, self._lines, self._bytes = version.n, CHANGE_LINES, CHANGE_BYTES
 
     def kept(self, files: Iterable[ChangedFile]) -> list[ChangedFile]:
-        """All of these. Raises UsageError once they are too much."""
+        """The files, counted. Raises UsageError if they exceed the room."""
         counted = []
         for file in files:
             self._lines -= 1 + (file.patch or "").count("\n")
@@ -131,13 +131,13 @@ def paired(old: Sequence[Step], new: Sequence[Step], work: Work | None = None) -
         for key in _keys(old[old_at]):
             places.setdefault(key, []).append(old_at)
     for at, step in enumerate(new):
-        firsts = (_first(places.get(key, []), unpaired) for key in _keys(step))
+        firsts = (_pop_to_unpaired(places.get(key, []), unpaired) for key in _keys(step))
         same = [first for first in firsts if first is not None]
         if same:
             partners[at] = min(same)
             unpaired.discard(partners[at])
     open_ = [at for at in range(len(new)) if at not in partners]
-    near = sorted(_near(old, new, unpaired, open_, work or Work()))
+    near = sorted(_likely_pairs(old, new, unpaired, open_, work or Work()))
     for _, _, old_at, at in near:
         if old_at in unpaired and at not in partners:
             partners[at] = old_at
@@ -146,17 +146,17 @@ def paired(old: Sequence[Step], new: Sequence[Step], work: Work | None = None) -
 
 
 def _keys(step: Step) -> list[object]:
-    """What two seals that make the same change have in common."""
+    """The keys that two seals with the same change share."""
     return [step.seal, *([step.lines] if step.whole else [])]
 
 
-def _first(places: list[int], unpaired: set[int]) -> int | None:
+def _pop_to_unpaired(places: list[int], unpaired: set[int]) -> int | None:
     while places and places[-1] not in unpaired:
         places.pop()
     return places[-1] if places else None
 
 
-def _near(
+def _likely_pairs(
     old: Sequence[Step], new: Sequence[Step], unpaired: Iterable[int], open_: Sequence[int], work: Work
 ) -> Iterator[tuple[int, int, int, int]]:
     """(difference, distance of the places, old, new) of seals that may be pairs. The likeliest are compared
@@ -189,7 +189,7 @@ def _in_order(old: Sequence[Step], new: Sequence[Step], partners: dict[int, int]
     for at, step in enumerate(new):
         old_at = partners.get(at)
         while gone and old_at is not None and gone[0] < old_at:
-            pairs.append(_gone(old, gone.pop(0)))
+            pairs.append(_removed_pair(old, gone.pop(0)))
         if old_at is None:
             pairs.append(Pair(">", None, at + 1, None, step.seal, step.message))
         else:
@@ -198,26 +198,26 @@ def _in_order(old: Sequence[Step], new: Sequence[Step], partners: dict[int, int]
             diff = "" if alike else _difference(before, step)
             mark: Mark = "=" if alike else "!"
             pairs.append(Pair(mark, old_at + 1, at + 1, before.seal, step.seal, step.message, diff))
-    return [*pairs, *(_gone(old, old_at) for old_at in gone)]
+    return [*pairs, *(_removed_pair(old, old_at) for old_at in gone)]
 
 
-def _gone(old: Sequence[Step], old_at: int) -> Pair:
+def _removed_pair(old: Sequence[Step], old_at: int) -> Pair:
     return Pair("<", old_at + 1, None, old[old_at].seal, None, old[old_at].message)
 
 
 def _distance(first: Step, other: Step) -> int | None:
     """Number of differing lines; None if the two have too little in common."""
-    a, b = _encoded(first), _encoded(other)
+    a, b = _encode_lines(first), _encode_lines(other)
     changed = line_diff.opcodes(a, b, by_indent=False)
     differ = sum((hunk.old_end - hunk.old_start) + (hunk.new_end - hunk.new_start) for hunk in changed)
     return differ if differ * 100 <= UNLIKE * (len(a) + len(b)) else None
 
 
 def _difference(first: Step, other: Step) -> str:
-    a, b = b"".join(_encoded(first)), b"".join(_encoded(other))
+    a, b = b"".join(_encode_lines(first)), b"".join(_encode_lines(other))
     patch = line_diff.unified(a, b, "change", "change").decode("utf-8", "replace")
     return "".join(patch.partition("@@")[1:])
 
 
-def _encoded(step: Step) -> list[bytes]:
+def _encode_lines(step: Step) -> list[bytes]:
     return [line.encode("utf-8", "surrogatepass") + b"\n" for line in step.lines]

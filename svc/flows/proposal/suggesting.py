@@ -39,7 +39,7 @@ def signature(
     if len(prepared.seals) != 1:
         raise _mismatch("number of seals")
     checked = Checked(api, repo_id)
-    changed = _changed(checked, proposal.head_seal, threads)
+    changed = _suggested_files(checked, proposal.head_seal, threads)
     files = {**checked.files(proposal.head_seal), **changed}
     root = verify.content_digest(files, unb64u(prepared.tree_key, 32), checked.opaque(proposal.head_seal))
     prepared_seal = prepared.seals[0]
@@ -64,7 +64,7 @@ def signature(
     return b64u(key.sign(raw))
 
 
-def _changed(checked: Checked, head: str, threads: Sequence[Thread]) -> dict[str, SealedFile]:
+def _suggested_files(checked: Checked, head: str, threads: Sequence[Thread]) -> dict[str, SealedFile]:
     """The files with the suggested lines."""
     files: dict[str, SealedFile] = {}
     by_path: dict[str, list[Suggested]] = {}

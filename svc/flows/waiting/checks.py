@@ -155,21 +155,21 @@ class Watcher:
         repository is hidden, and errors of the first read. A connection lost later is retried."""
         self._read()
         while True:
-            outcome = self._decided()
+            outcome = self._outcome_so_far()
             if self._stale:
                 return self._verdict("stale")
             if outcome is not None and self._read_all:
                 return self._verdict(outcome)
-            if self._left() == 0.0:
+            if self._seconds_left() == 0.0:
                 return self._verdict("pending")
             try:
                 self._go_on(outcome)
             except SvcError as error:
-                if not _passes(error):
+                if not _is_temporary(error):
                     raise
-                self._lost(error)
+                self._handle_lost_line(error)
 
-    def _decided(self) -> Outcome | None:
+    def _outcome_so_far(self) -> Outcome | None:
         """The outcome so far; None while it is open, and while a first check may still appear."""
         outcome = decided(self._items, self._options)
         return None if outcome == "none" and time.monotonic() < self._appear_until else outcome
@@ -201,7 +201,7 @@ class Watcher:
             return
         with socket:
             socket.subscribe(self._repo_id)
-            while not self._stale and self._decided() is None and self._left() != 0.0:
+            while not self._stale and self._outcome_so_far() is None and self._seconds_left() != 0.0:
                 self._hear(socket)
 
     def _hear(self, socket: SyncSocket) -> None:
@@ -232,7 +232,7 @@ class Watcher:
         self._put(items)
 
     def _read(self) -> None:
-        """All checks of the seal, and what its name names by now."""
+        """Read all checks of the seal, and which seal its branch or proposal has now."""
         answer = self._api.send(checks.OF_SEAL, id=self._repo_id, seal_id=self._subject.seal)
         if self._subject.head is not None:
             self._moved = None
@@ -247,8 +247,8 @@ class Watcher:
             self._items, self._shown = items, True
             self._show(counted(items, self._options))
 
-    def _lost(self, error: SvcError) -> None:
-        if self._left() == 0.0:
+    def _handle_lost_line(self, error: SvcError) -> None:
+        if self._seconds_left() == 0.0:
             return
         if self._failures == 0:
             self._note(f"{error.detail}; trying again")
@@ -260,19 +260,19 @@ class Watcher:
         remaining = self._next_look()
         time.sleep(seconds if remaining is None else min(seconds, remaining))
 
-    def _left(self) -> float | None:
+    def _seconds_left(self) -> float | None:
         """Seconds until the timeout; None without one."""
         return None if self._until is None else max(self._until - time.monotonic(), 0.0)
 
     def _next_look(self) -> float | None:
         """Seconds until the timeout, or until no first check is waited for any more; None without either."""
-        waits = [] if (remaining := self._left()) is None else [remaining]
+        waits = [] if (remaining := self._seconds_left()) is None else [remaining]
         if decided(self._items, self._options) == "none":
             waits.append(max(self._appear_until - time.monotonic(), 0.0))
         return min(waits, default=None)
 
     def _bounds(self) -> list[Deadline]:
-        remaining = self._left()
+        remaining = self._seconds_left()
         return [] if remaining is None else [Deadline(remaining)]
 
 
@@ -282,6 +282,6 @@ def _spread(seconds: float) -> float:
     return seconds * (0.5 + secrets.randbelow(501) / 1000)
 
 
-def _passes(error: SvcError) -> bool:
+def _is_temporary(error: SvcError) -> bool:
     """Whether a retry may succeed."""
     return isinstance(error, (ServerUnreachable, ServerMisbehaved, RateLimited)) or error.status >= 500
