@@ -159,7 +159,7 @@ def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False, confir
 
 def _push_from(ctx: Ctx, copy: WorkingCopy, message: str, no_delete: bool, dry_run: bool) -> Pushed:
     try:
-        return push_copy(copy, message, no_delete=no_delete, dry_run=dry_run, agreed=_agreed(ctx))
+        return push_copy(copy, message, no_delete=no_delete, dry_run=dry_run, agreed=_ask_removal(ctx))
     except UnpulledSeal:
         _require_unprotected(ctx, copy)
         raise
@@ -168,7 +168,7 @@ def _push_from(ctx: Ctx, copy: WorkingCopy, message: str, no_delete: bool, dry_r
         raise
 
 
-def _agreed(ctx: Ctx) -> Agreed:
+def _ask_removal(ctx: Ctx) -> Agreed:
     return lambda removed, tree: ctx.confirm(f"Removing {removed} of the branch's {tree} files")
 
 
@@ -221,7 +221,7 @@ def _editor_remarks(planned: Pushed) -> list[str]:
 
 def _sentence(done: Pushed) -> str:
     if done.dry_run:
-        files = _counted(done.sent, done.removed)
+        files = _count_files(done.sent, done.removed)
         listed = [*done.sent, *(f"{path} (removed)" for path in done.removed)]
         if not done.unsealed:
             return "Nothing to seal: the branch equals this folder"
@@ -231,10 +231,10 @@ def _sentence(done: Pushed) -> str:
     others = "; ".join(f"{handles(who)} in {path}" for path, who in sorted(done.live_by.items()))
     also = f"; also live edits by {others}" if others else ""
     brings = " (svc pull brings them)" if done.lacking else ""
-    return f"Sealed {done.seal[:12]}: {_counted(done.sealed, done.unmade)}{also}{brings}"
+    return f"Sealed {done.seal[:12]}: {_count_files(done.sealed, done.unmade)}{also}{brings}"
 
 
-def _counted(files: list[str], removed: list[str]) -> str:
+def _count_files(files: list[str], removed: list[str]) -> str:
     sent = count(len(files), "file") if files or not removed else ""
     return ", ".join(part for part in (sent, f"{len(removed)} removed" if removed else "") if part)
 

@@ -51,7 +51,7 @@ def show(
     svc show v1.0:src/main.py
     """
     repo = ctx.readable_repo
-    ref, path = _named(seal)
+    ref, path = _split_argument(seal)
     seal_id = seal_of(ctx.obj, repo, ref or default_ref(ctx.obj, repo))
     if path:
         where = ctx.path_in_repo(path)
@@ -86,7 +86,7 @@ def _text(
     return text if stat else f"{text}\n{changes.patches(files)}"
 
 
-def _named(typed: str) -> tuple[str, str]:
+def _split_argument(typed: str) -> tuple[str, str]:
     """REF and PATH of REF:PATH, as git writes it; pr:12 is a ref."""
     whole = re.fullmatch(r"(pr:[0-9]+|[^:]*)(?::(.*))?", typed, re.DOTALL)
     return (whole[1], whole[2] or "") if whole else (typed, "")

@@ -182,7 +182,7 @@ def _begin(ctx: Ctx, folder: Folder) -> None:
     label = f"{folder.repo}, branch {folder.branch}"
     ctx.out.note(f"watching {terminal_safe(folder.folder)} ({label}); Ctrl-C ends it")
     if folder.light != "offline" or folder.why != "connecting":
-        ctx.out.line(_lit(folder.light, folder.why), COLOURS[folder.light])
+        ctx.out.line(_light_sentence(folder.light, folder.why), COLOURS[folder.light])
     if folder.light == "live" and folder.why:
         ctx.out.note(folder.why)
     for person in folder.people:
@@ -216,7 +216,7 @@ def _clock() -> str:
     return time.strftime("%H:%M:%S")
 
 
-def _lit(light: str, why: str) -> str:
+def _light_sentence(light: str, why: str) -> str:
     words = f"{GLYPHS.get(light, '?')} {light}"
     return f"{words}: {why}" if why and light != "live" else words
 
@@ -228,7 +228,7 @@ def sentence_of(event: Said) -> str:
         who += " (agent)"
     match event.event:
         case "light":
-            return _lit(event.state, event.detail)
+            return _light_sentence(event.state, event.detail)
         case "sent":
             return f"→ {path}" + (" removed" if event.gone else "")
         case "came":

@@ -36,12 +36,12 @@ def start(
     svc watcher start
     svc watcher start --foreground
     """
-    folder, record = _here(ctx)
+    folder, record = _linked_record(ctx)
     if foreground:
         _watch_here(ctx, folder, record)
         return
     watcher, new = start_watcher(folder, record)
-    _done(ctx, "Watching" if new else "Already watching", watcher)
+    _print_done(ctx, "Watching" if new else "Already watching", watcher)
 
 
 @answers(COLUMNS)
@@ -51,13 +51,13 @@ def stop(ctx: Ctx) -> None:
     Examples:
     svc watcher stop
     """
-    folder, record = _here(ctx)
+    folder, record = _linked_record(ctx)
     watcher = stop_watcher(record)
     if watcher is None:
         empty = dict.fromkeys((column.name for column in COLUMNS), None) | {"folder": str(folder)}
         ctx.out.done(f"Nothing watches {terminal_safe(str(folder))}", empty, COLUMNS)
         return
-    _done(ctx, "No longer watching", watcher)
+    _print_done(ctx, "No longer watching", watcher)
 
 
 @answers(COLUMNS)
@@ -74,12 +74,12 @@ def list_watched(ctx: Ctx) -> None:
 
 def _watch_here(ctx: Ctx, folder: Path, record: Path) -> None:
     reason = watch_in_foreground(
-        folder, record, lambda watcher: _done(ctx, "Watching", watcher), ctx.out.note
+        folder, record, lambda watcher: _print_done(ctx, "Watching", watcher), ctx.out.note
     )
     ctx.out.note(f"ended: {reason}")
 
 
-def _here(ctx: Ctx) -> tuple[Path, Path]:
+def _linked_record(ctx: Ctx) -> tuple[Path, Path]:
     """The linked folder and its record."""
     folder, link = ctx.obj.linked_folder()
     return folder, ctx.obj.home.record_of(folder, link.repo_id)
@@ -94,7 +94,7 @@ def _record(watcher: WatcherInfo) -> dict[str, object]:
     }
 
 
-def _done(ctx: Ctx, what: str, watcher: WatcherInfo) -> None:
+def _print_done(ctx: Ctx, what: str, watcher: WatcherInfo) -> None:
     record = _record(watcher)
     directories = "1 directory" if watcher.directories == 1 else f"{watcher.directories:,} directories"
     sentence = f"{what} {terminal_safe(str(record['folder']))} ({directories}, process {watcher.pid})"

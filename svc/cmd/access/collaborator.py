@@ -42,7 +42,7 @@ def list_collaborators(ctx: Ctx, limit: Limit = 100) -> None:
     Examples:
     svc repo collaborator list -R alice/notes
     """
-    ctx.out.rows(_everybody(ctx, ctx.repo, limit), PEOPLE, Collaborator, empty="only the owner")
+    ctx.out.rows(_list_people(ctx, ctx.repo, limit), PEOPLE, Collaborator, empty="only the owner")
 
 
 @answers(INVITED, Invite)
@@ -83,7 +83,7 @@ def role(ctx: Ctx, handle: Handle, role: Annotated[RoleName, typer.Argument(help
         body = RoleChange(role=role.value)
         changed = ctx.api.send(access.SET_ROLE, body, id=repo.id, handle=handle.removeprefix("@"))
     except NotFound:
-        raise _nobody(repo, handle) from None
+        raise _no_collaborator(repo, handle) from None
     what = "is invited as" if changed.state == "pending" else "has now the role"
     ctx.out.done(f"@{changed.account.handle} {what} {changed.role}", changed, PEOPLE, Collaborator)
 
@@ -105,12 +105,12 @@ def remove(ctx: Ctx, handle: Handle) -> None:
     try:
         ctx.api.send(access.REMOVE, id=repo.id, handle=person)
     except NotFound:
-        raise _nobody(repo, handle) from None
+        raise _no_collaborator(repo, handle) from None
     record = {"handle": person}
     ctx.out.done(f"@{person.removeprefix('@')} has no role in {repo.full_name} any more", record, PEOPLE[:1])
 
 
-def _everybody(ctx: Ctx, repo: Repo, limit: int) -> Iterator[Collaborator]:
+def _list_people(ctx: Ctx, repo: Repo, limit: int) -> Iterator[Collaborator]:
     remaining = limit
     for collaborator in ctx.api.items(access.COLLABORATORS, limit=limit, id=repo.id):
         remaining -= 1
@@ -122,7 +122,7 @@ def _everybody(ctx: Ctx, repo: Repo, limit: int) -> Iterator[Collaborator]:
             )
 
 
-def _nobody(repo: Repo, handle: str) -> NotFound:
+def _no_collaborator(repo: Repo, handle: str) -> NotFound:
     return NotFound(
         f"{handle} has no role in {repo.full_name} and is not invited; see: svc repo collaborator list"
     )

@@ -43,7 +43,7 @@ def accept(ctx: Ctx, which: Which = "") -> None:
     svc repo invite accept
     svc repo invite accept alice/notes
     """
-    invite = _mine(ctx, which)
+    invite = _find_own(ctx, which)
     done = ctx.api.send(access.ACCEPT_INVITE, invite=invite.id)
     sentence = f"You have the role {done.role} in {done.repo.full_name}; to get it: svc repo clone"
     ctx.out.done(f"{sentence} {done.repo.full_name}", done, COLUMNS, Invite, value=done.id)
@@ -56,7 +56,7 @@ def decline(ctx: Ctx, which: Which = "") -> None:
     Examples:
     svc repo invite decline alice/notes
     """
-    invite = _mine(ctx, which)
+    invite = _find_own(ctx, which)
     done = ctx.api.send(access.DECLINE_INVITE, invite=invite.id)
     ctx.out.done(f"Declined the invitation to {done.repo.full_name}", done, COLUMNS, Invite, value=done.id)
 
@@ -81,7 +81,7 @@ def cancel(
     ctx.out.done(f"Took back the invitation of @{offer.account.handle}", done, COLUMNS, Invite, value=done.id)
 
 
-def _mine(ctx: Ctx, typed: str) -> Invite:
+def _find_own(ctx: Ctx, typed: str) -> Invite:
     def names(invite: Invite) -> Iterable[str]:
         return invite.id, invite.repo.full_name
 

@@ -82,7 +82,7 @@ def grant(
     svc repo access grant bob
     svc repo access grant bob --role read
     """
-    access_request = _one(ctx, which)
+    access_request = _find_request(ctx, which)
     body = AccessGrant(role=role.value if role else None)
     done = ctx.api.send(access.GRANT, body, request_id=access_request.id)
     sentence = f"@{done.account.handle} has the role {role.value if role else done.role} now"
@@ -96,14 +96,14 @@ def decline(ctx: Ctx, which: Which) -> None:
     Examples:
     svc repo access decline bob
     """
-    access_request = _one(ctx, which)
+    access_request = _find_request(ctx, which)
     done = ctx.api.send(access.DECLINE_REQUEST, request_id=access_request.id)
     ctx.out.done(
         f"Declined the request of @{done.account.handle}", done, COLUMNS, AccessRequest, value=done.id
     )
 
 
-def _one(ctx: Ctx, typed: str) -> AccessRequest:
+def _find_request(ctx: Ctx, typed: str) -> AccessRequest:
     def names(access_request: AccessRequest) -> Iterable[str]:
         return access_request.id, access_request.account.handle or ""
 

@@ -40,7 +40,7 @@ def named(
     """
     every = list(items)
     word = typed.removeprefix("@").lower()
-    matching = [one for one in every if not word or _is(word, names(one))]
+    matching = [one for one in every if not word or _is_named(word, names(one))]
     if len(matching) == 1:
         return matching[0]
     if not matching:
@@ -49,6 +49,6 @@ def named(
     raise UsageError(f"there are {len(matching)} of these; name one {what} by its id: {see}")
 
 
-def _is(word: str, names: Iterable[str]) -> bool:
+def _is_named(word: str, names: Iterable[str]) -> bool:
     id, *others = names
     return id.startswith(word) or word in [other.lower() for other in others]

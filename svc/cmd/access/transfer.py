@@ -81,7 +81,7 @@ def accept(ctx: Ctx, which: Which = "") -> None:
     Examples:
     svc repo transfer-accept alice/notes
     """
-    offer = _one(ctx, which)
+    offer = _find_transfer(ctx, which)
     ctx.confirm(f"Becoming the owner of {offer.repo.full_name}")
     done = ctx.api.send(access.ACCEPT_TRANSFER, transfer=offer.id)
     owns = f"The organisation {done.to.handle} owns" if done.org else "You own"
@@ -109,11 +109,11 @@ def cancel(ctx: Ctx, which: Which = "") -> None:
 
 
 def _end(ctx: Ctx, which: str, endpoint: Endpoint[Transfer], did: str) -> None:
-    done = ctx.api.send(endpoint, transfer=_one(ctx, which).id)
+    done = ctx.api.send(endpoint, transfer=_find_transfer(ctx, which).id)
     ctx.out.done(f"{did} {done.repo.full_name}", done, COLUMNS, Transfer, value=done.id)
 
 
-def _one(ctx: Ctx, typed: str) -> Transfer:
+def _find_transfer(ctx: Ctx, typed: str) -> Transfer:
     def names(offer: Transfer) -> Iterable[str]:
         return offer.id, offer.repo.full_name
 

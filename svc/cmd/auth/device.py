@@ -106,7 +106,7 @@ def rename(
     svc auth device rename nUv3kX2pQ0aB "Alice's laptop"
     """
     chosen = device_name(name)
-    key = ctx.api.send(auth.RENAME_KEY, DeviceKeyPatch(name=chosen), key_id=_mine(ctx, id).id)
+    key = ctx.api.send(auth.RENAME_KEY, DeviceKeyPatch(name=chosen), key_id=_find_own_key(ctx, id).id)
     ctx.out.done(f"{key.id[:12]} is now called {key.name}", key, COLUMNS, DeviceKey, value=key.name)
 
 
@@ -122,14 +122,14 @@ def revoke(
     Examples:
     svc auth device revoke nUv3kX2pQ0aB --yes
     """
-    key = _mine(ctx, id)
+    key = _find_own_key(ctx, id)
     note = " (this machine)" if key.id == ctx.obj.sessions.identity.device.id else ""
     ctx.confirm(f"Revoke the key {key.id[:12]} of {key.name or 'a device without a name'}{note}")
     ctx.api.send(auth.REVOKE_KEY, key_id=key.id)
     ctx.out.done(f"Revoked {key.id[:12]}{note}", key, COLUMNS, DeviceKey, value=key.id)
 
 
-def _mine(ctx: Ctx, id: str) -> DeviceKey:
+def _find_own_key(ctx: Ctx, id: str) -> DeviceKey:
     """The active key of the account whose id begins with `id`. Raises NotFound unless there is exactly
     one."""
     begins = id.removeprefix(KEY_MARK)

@@ -74,7 +74,7 @@ def listing(
     if readme_images is not None and readme_images not in get_args(Images):
         raise UsageError(f"--readme-images is one of {', '.join(get_args(Images))}")
     if not (remove or changing):
-        ctx.out.record(_shown(ctx), COLUMNS, Listing)
+        ctx.out.record(_get_listing(ctx), COLUMNS, Listing)
         return
     repo = ctx.repo
     if remove:
@@ -103,7 +103,7 @@ def listing(
     ctx.out.done(f"Listed {repo.full_name} as {record.name}", record, COLUMNS, Listing, value=record.id)
 
 
-def _shown(ctx: Ctx) -> Listing:
+def _get_listing(ctx: Ctx) -> Listing:
     repo = ctx.readable_repo
     with explained_not_found(repo, "listing", "svc repo listing --name NAME"):
         return ctx.reader.send(endpoints.GET, id=repo.id)

@@ -280,7 +280,7 @@ def _unknown(group: str, words: list[str]) -> NoReturn:
         if habit in WORDS:
             raise UsageError(f"there is no command '{habit}'; {WORDS[habit]}")
     if group in INSTEAD:
-        raise UsageError(f"there is no command '{_shown(group, typed)}'; {INSTEAD[group]}")
+        raise UsageError(f"there is no command '{_command_label(group, typed)}'; {INSTEAD[group]}")
     near = [" ".join(renamed)] if renamed else []
     same = [path for path in (*COMMANDS, *GROUPS) if path.split()[-1:] == [typed]]
     near += [path for path in same if path.startswith(f"{group} ".lstrip())]
@@ -290,12 +290,14 @@ def _unknown(group: str, words: list[str]) -> NoReturn:
         [] if near or group else get_close_matches(typed, [word for word in WORDS if " " not in word], 1, 0.8)
     )
     if meant:
-        raise UsageError(f"there is no command '{_shown(group, typed)}', nor '{meant[0]}'; {WORDS[meant[0]]}")
+        raise UsageError(
+            f"there is no command '{_command_label(group, typed)}', nor '{meant[0]}'; {WORDS[meant[0]]}"
+        )
     hint = f"; did you mean: svc {near[0]}" if near else f"; see: {f'svc {group}'.strip()} --help"
-    raise UsageError(f"there is no command '{_shown(group, typed)}'{hint}")
+    raise UsageError(f"there is no command '{_command_label(group, typed)}'{hint}")
 
 
-def _shown(group: str, typed: str) -> str:
+def _command_label(group: str, typed: str) -> str:
     return terminal_safe(f"{group} {typed}".strip()[:100])
 
 

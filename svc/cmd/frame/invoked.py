@@ -81,7 +81,7 @@ def parameters(path: str) -> dict[str, Any]:
     by_name = {str(param.name): param for param in params if param.param_type_name == "argument"}
     for param in params:
         if param.param_type_name == "option":
-            named = _long(param)[2:].replace("-", "_")
+            named = _long_spelling(param)[2:].replace("-", "_")
             by_name[str(param.name) if named in by_name else named] = param
     return by_name
 
@@ -89,7 +89,7 @@ def parameters(path: str) -> dict[str, Any]:
 def answer(body: Body, environment: Mapping[str, str], folder: Path) -> ApiResponse[Any]:
     """Carry out a command as if its words had been typed in this folder."""
     if body.words:
-        return _typed(body)
+        return _run_line(body)
     output, errors = io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""), io.StringIO()
     try:
         path = path_of(body.command)
@@ -103,18 +103,18 @@ def answer(body: Body, environment: Mapping[str, str], folder: Path) -> ApiRespo
             return ApiResponse.refused("pending" if code == EXIT_PENDING else "failed", sentence)
         return ApiResponse(True, _data(output, build(path).answers.data))
     except SvcError as error:
-        return _refused(error.code, error.detail or error.title)
+        return _refusal(error.code, error.detail or error.title)
     except TyperException as error:
-        return _refused(UsageError.code, str(error.format_message()))
+        return _refusal(UsageError.code, str(error.format_message()))
     except (Abort, KeyboardInterrupt):
-        return _refused("interrupted", "it was interrupted")
+        return _refusal("interrupted", "it was interrupted")
     except OSError as error:
-        return _refused("disk_error", f"{error.filename or ''} {error.strerror or error}".strip())
+        return _refusal("disk_error", f"{error.filename or ''} {error.strerror or error}".strip())
     except Exception as error:
-        return _refused("failed", f"something broke inside svc ({type(error).__name__}: {error})")
+        return _refusal("failed", f"something broke inside svc ({type(error).__name__}: {error})")
 
 
-def _typed(body: Body) -> ApiResponse[Any]:
+def _run_line(body: Body) -> ApiResponse[Any]:
     """Carry out a command line. `data` has its `text` and exit `code`, after a failure as well."""
     screen = _Screen(io.BytesIO(), "utf-8", errors="replace", newline="", write_through=True)
     os.environ["COLUMNS"] = str(body.width)
@@ -129,13 +129,13 @@ def _typed(body: Body) -> ApiResponse[Any]:
     return ApiResponse(False, data, ApiError("pending" if code == EXIT_PENDING else "failed", sentence))
 
 
-def _refused(code: str, sentence: str) -> ApiResponse[Any]:
+def _refusal(code: str, sentence: str) -> ApiResponse[Any]:
     return ApiResponse(False, None, ApiError(code, terminal_safe(sentence.rstrip("."), keep=PROSE)))
 
 
 def _words(path: str, args: Mapping[str, Any], server: str | None) -> list[str]:
-    """The words that these arguments are. Raises UsageError for one that the command lacks, or of another
-    kind."""
+    """The command-line words for these arguments. Raises UsageError for an argument that the command lacks,
+    or of another kind."""
     by_name = parameters(path)
     given = {name.replace("-", "_"): value for name, value in args.items() if value is not None}
     for name in given:
@@ -173,7 +173,7 @@ def _global(given: Mapping[str, Any], server: str | None, data: bool) -> list[st
 
 
 def _option(name: str, param: Any, value: Any) -> list[str]:
-    long = _long(param)
+    long = _long_spelling(param)
     if param.is_flag:
         if _is_set(name, value):
             return [long]
@@ -181,7 +181,7 @@ def _option(name: str, param: Any, value: Any) -> list[str]:
     return [f"{long}={text}" for text in _texts(name, value, bool(param.multiple))]
 
 
-def _long(param: Any) -> str:
+def _long_spelling(param: Any) -> str:
     return str(next(text for text in param.opts if text.startswith("--")))
 
 
@@ -192,7 +192,7 @@ def _is_set(name: str, value: Any) -> bool:
 
 
 def _texts(name: str, value: Any, many: bool) -> list[str]:
-    """The value as words: of a list each, where the parameter takes several."""
+    """The value as words; one for each item of a list, where the parameter takes several."""
     values = value if isinstance(value, list) else [value]
     if isinstance(value, list) != many or any(
         isinstance(item, bool) or not isinstance(item, str | int | float) for item in values

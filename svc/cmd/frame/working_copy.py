@@ -25,7 +25,7 @@ def count(number: int, what: str) -> str:
 
 
 def path_list(paths: Iterable[str]) -> str:
-    """The paths for a sentence: the first PATHS_NAMED by name, the rest as a number."""
+    """The paths for a sentence: the first PATHS_NAMED by name, then the number of others."""
     all_paths = list(paths)
     more = len(all_paths) - PATHS_NAMED
     return ", ".join(all_paths[:PATHS_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -32,7 +32,7 @@ Comment = Annotated[str | None, typer.Option("-c", "--comment", metavar="TEXT", 
 Names = Annotated[list[str], typer.Argument(metavar="LABEL", help="Names of labels")]
 
 
-def _several(option: str, help: str) -> Any:
+def _list_option(option: str, help: str) -> Any:
     return typer.Option(option, metavar="NAME", help=help)
 
 
@@ -44,10 +44,12 @@ def edit(
     title: Annotated[str | None, typer.Option("-t", "--title", metavar="TEXT", help="The new title")] = None,
     body: Body = None,
     body_file: BodyFile = None,
-    add_label: Annotated[list[str] | None, _several("--add-label", "Put a label on it")] = None,
-    remove_label: Annotated[list[str] | None, _several("--remove-label", "Take a label off it")] = None,
-    add_assignee: Annotated[list[str] | None, _several("--add-assignee", "Assign somebody")] = None,
-    remove_assignee: Annotated[list[str] | None, _several("--remove-assignee", "Unassign somebody")] = None,
+    add_label: Annotated[list[str] | None, _list_option("--add-label", "Put a label on it")] = None,
+    remove_label: Annotated[list[str] | None, _list_option("--remove-label", "Take a label off it")] = None,
+    add_assignee: Annotated[list[str] | None, _list_option("--add-assignee", "Assign somebody")] = None,
+    remove_assignee: Annotated[
+        list[str] | None, _list_option("--remove-assignee", "Unassign somebody")
+    ] = None,
 ) -> None:
     """Change the title, text, labels or assignees of an issue
 
@@ -69,11 +71,11 @@ def edit(
     )
     if patch == IssuePatch():
         alone(ctx, "an editor")
-        issue = _rewritten(ctx, n)
+        issue = _rewrite_in_editor(ctx, n)
     else:
         checked(patch)
         issue = _change(ctx, ctx.repo, n, patch)
-    _done(ctx, f"Changed issue {titled(issue)}", issue)
+    _print_done(ctx, f"Changed issue {titled(issue)}", issue)
 
 
 @queueable
@@ -92,12 +94,12 @@ def close(
     svc issue close 12
     svc issue close 12 --reason not_planned -c "See #7"
     """
-    n, body = number_of(number), _said(ctx, comment)
+    n, body = number_of(number), _comment_body(ctx, comment)
     repo = ctx.repo
     why: Reason = "completed" if reason == "completed" else "not_planned"
     issue = _change(ctx, repo, n, IssuePatch(state="closed", state_reason=why))
     _say(ctx, repo, n, body)
-    _done(ctx, f"Closed issue {titled(issue)}", issue)
+    _print_done(ctx, f"Closed issue {titled(issue)}", issue)
 
 
 @queueable
@@ -108,11 +110,11 @@ def reopen(ctx: Ctx, number: Number, comment: Comment = None) -> None:
     Examples:
     svc issue reopen 12 -c "It came back"
     """
-    n, body = number_of(number), _said(ctx, comment)
+    n, body = number_of(number), _comment_body(ctx, comment)
     repo = ctx.repo
     issue = _change(ctx, repo, n, IssuePatch(state="open"))
     _say(ctx, repo, n, body)
-    _done(ctx, f"Reopened issue {titled(issue)}", issue)
+    _print_done(ctx, f"Reopened issue {titled(issue)}", issue)
 
 
 @queueable
@@ -141,7 +143,7 @@ def add_label(
             for name in names:
                 query = LabelAddQuery(create="1")
                 issue = ctx.api.send(issues.ADD_LABEL, query=query, id=repo.id, n=n, name=name)
-    _done(ctx, f"Labelled issue {titled(issue)}: {', '.join(one.name for one in issue.labels)}", issue)
+    _print_done(ctx, f"Labelled issue {titled(issue)}: {', '.join(one.name for one in issue.labels)}", issue)
 
 
 @answers(COLUMNS, Issue)
@@ -163,7 +165,7 @@ def remove_label(ctx: Ctx, number: Number, labels: Names) -> None:
         with explained_not_found(repo, f"label {name} on issue #{n}", "svc label list"):
             issue = ctx.api.send(issues.REMOVE_LABEL, id=repo.id, n=n, name=name)
     remaining = ", ".join(one.name for one in issue.labels) or "none are left"
-    _done(ctx, f"Took {', '.join(names)} off issue {titled(issue)}; labels: {remaining}", issue)
+    _print_done(ctx, f"Took {', '.join(names)} off issue {titled(issue)}; labels: {remaining}", issue)
 
 
 def _change(ctx: Ctx, repo: Repo, number: str, patch: IssuePatch) -> Issue:
@@ -171,7 +173,7 @@ def _change(ctx: Ctx, repo: Repo, number: str, patch: IssuePatch) -> Issue:
         return ctx.api.send(issues.UPDATE, patch, id=repo.id, n=number)
 
 
-def _rewritten(ctx: Ctx, number: str) -> Issue:
+def _rewrite_in_editor(ctx: Ctx, number: str) -> Issue:
     """The issue with the title and text that the user leaves in an editor."""
     from svc.cmd.frame.editor import composed
 
@@ -191,7 +193,7 @@ def _rewritten(ctx: Ctx, number: str) -> Issue:
             raise
 
 
-def _said(ctx: Ctx, comment: str | None) -> CommentBody | None:
+def _comment_body(ctx: Ctx, comment: str | None) -> CommentBody | None:
     if comment is None:
         return None
     alone(ctx, "a comment")
@@ -203,5 +205,5 @@ def _say(ctx: Ctx, repo: Repo, number: str, body: CommentBody | None) -> None:
         ctx.api.send(issues.COMMENT, body, id=repo.id, n=number)
 
 
-def _done(ctx: Ctx, sentence: str, issue: Issue) -> None:
+def _print_done(ctx: Ctx, sentence: str, issue: Issue) -> None:
     ctx.out.done(sentence, issue, COLUMNS, Issue, value=str(issue.number))

@@ -88,7 +88,7 @@ def create(
         request = IssueCreate(title=title, body=text, labels=labels, assignees=assignees)
         return ctx.api.send(issues.CREATE, checked(request), id=repo.id)
 
-    issue = send(title, text or "") if title else _edited(ctx, begun, text, send)
+    issue = send(title, text or "") if title else _create_in_editor(ctx, begun, text, send)
     list(listing(ctx.obj.home, repo.id, [issue]))
     ctx.out.done(f"Opened issue {titled(issue)}", issue, COLUMNS, Issue, value=str(issue.number))
 
@@ -208,23 +208,23 @@ def _template(ctx: Ctx, repo: Repo, name: str) -> Template | None:
     read."""
     templates = of_issues(ctx.obj, repo)
     if not name:
-        return _usable(templates[0]) if len(templates) == 1 and ctx.out.interactive else None
+        return _require_usable(templates[0]) if len(templates) == 1 and ctx.out.interactive else None
     for key in ("name", "file"):
         for template in templates:
             if str(getattr(template, key)).casefold() == name.casefold():
-                return _usable(template)
+                return _require_usable(template)
     there = ", ".join(template.name for template in templates) or "none"
     raise NotFound(f"{repo.full_name} has no template {name}; there are: {there}")
 
 
-def _usable(template: Template) -> Template:
+def _require_usable(template: Template) -> Template:
     if template.fault:
         raise Invalid(f"{template.fault}; mend it, or write without it: -t TITLE")
     return template
 
 
-def _edited(ctx: Ctx, begun: Template | None, text: str | None, send: Any) -> Issue:
-    """Send what the user writes in an editor; if that fails the text stays in its file."""
+def _create_in_editor(ctx: Ctx, begun: Template | None, text: str | None, send: Any) -> Issue:
+    """Create the issue from the text of an editor; if that fails, the text stays in its file."""
     from svc.cmd.frame.editor import composed
 
     if not ctx.out.interactive:

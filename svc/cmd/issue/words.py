@@ -152,7 +152,7 @@ def prose(text: str) -> str:
 
 
 def note_qualifier(ctx: Ctx, search: str) -> None:
-    """Say of a qualifier of GitHub's search, such as `label:bug`, that it is a word like others here."""
+    """Note that a qualifier of GitHub's search, such as `label:bug`, is an ordinary word here."""
     match = re.search(QUALIFIER, search)
     if match is not None:
         ctx.out.note(

@@ -43,7 +43,7 @@ def accept(ctx: Ctx, which: Which = "") -> None:
     Examples:
     svc org invite accept acme
     """
-    done = ctx.api.send(organisation.ACCEPT, invite=_mine(ctx, which).id)
+    done = ctx.api.send(organisation.ACCEPT, invite=_find_own(ctx, which).id)
     org = done.organisation.handle
     sentence = f"You are {done.role} of {org}; its repositories: svc repo list {org}"
     ctx.out.done(sentence, done, COLUMNS, MemberInvite, value=done.id)
@@ -56,12 +56,12 @@ def decline(ctx: Ctx, which: Which = "") -> None:
     Examples:
     svc org invite decline acme
     """
-    done = ctx.api.send(organisation.DECLINE, invite=_mine(ctx, which).id)
+    done = ctx.api.send(organisation.DECLINE, invite=_find_own(ctx, which).id)
     sentence = f"Declined the invitation to {done.organisation.handle}"
     ctx.out.done(sentence, done, COLUMNS, MemberInvite, value=done.id)
 
 
-def _mine(ctx: Ctx, typed: str) -> MemberInvite:
+def _find_own(ctx: Ctx, typed: str) -> MemberInvite:
     def names(invite: MemberInvite) -> Iterable[str]:
         return invite.id, invite.organisation.handle
 

@@ -50,7 +50,7 @@ def list_members(ctx: Ctx, org: Name, limit: Limit = 100) -> None:
     org = handle_of(org)
     with explained(org):
         role = ctx.api.send(organisation.GET, org=org).role
-        ctx.out.rows(_everybody(ctx, org, role == "admin", limit), PEOPLE, Member)
+        ctx.out.rows(_list_people(ctx, org, role == "admin", limit), PEOPLE, Member)
 
 
 @answers(INVITED, MemberInvite)
@@ -97,7 +97,7 @@ def role(
     try:
         changed = ctx.api.send(organisation.SET_ROLE, MemberChange(role=role.value), org=org, handle=who)
     except NotFound:
-        raise _nobody(ctx, org, handle) from None
+        raise _no_member(ctx, org, handle) from None
     what = "is invited as" if changed.state == "pending" else "is now"
     ctx.out.done(f"@{changed.account.handle} {what} {changed.role} of {org}", changed, PEOPLE, Member)
 
@@ -136,7 +136,7 @@ def _remove(ctx: Ctx, org: str, handle: str, doing: str) -> None:
     try:
         ctx.api.send(organisation.REMOVE, org=org, handle=who)
     except NotFound:
-        raise _nobody(ctx, org, handle) from None
+        raise _no_member(ctx, org, handle) from None
     name = who.removeprefix("@")
     subject = "You are" if who == "@me" else f"@{name} is"
     ctx.out.done(f"{subject} not a member of {org} any more", {"handle": who}, PEOPLE[:1])
@@ -146,7 +146,7 @@ def _person(typed: str) -> str:
     return typed if typed == "@me" else handle_of(typed)
 
 
-def _everybody(ctx: Ctx, org: str, admin: bool, limit: int) -> Iterator[Member]:
+def _list_people(ctx: Ctx, org: str, admin: bool, limit: int) -> Iterator[Member]:
     remaining = limit
     for member in ctx.api.items(organisation.MEMBERS, limit=limit, org=org):
         remaining -= 1
@@ -157,7 +157,7 @@ def _everybody(ctx: Ctx, org: str, admin: bool, limit: int) -> Iterator[Member]:
         yield Member(account=invite.account, role=invite.role, created_at=invite.created_at, state="pending")
 
 
-def _nobody(ctx: Ctx, org: str, handle: str) -> NotFound:
+def _no_member(ctx: Ctx, org: str, handle: str) -> NotFound:
     """The error of a person without a place in the organisation. Raises NotFound about the organisation if
     the caller sees none of this name."""
     with explained(org):

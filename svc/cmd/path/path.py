@@ -122,6 +122,6 @@ def timeline(ctx: Ctx, limit: Limit = 30) -> None:
 
 
 def _path(ctx: Ctx, typed: str) -> str:
-    """The path in the repository; empty for the whole tree. UsageError for what none can have."""
+    """The path in the repository; empty for the whole tree. Raises UsageError for an invalid path."""
     path = ctx.path_in_repo(typed).rstrip("/")
     return "" if path in ("", WHOLE) else argument(paths.check, path)

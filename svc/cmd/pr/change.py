@@ -22,7 +22,7 @@ from svc.flows.proposal.finding import known
 from svc.http.checked import checked
 
 
-def _several(option: str, help: str) -> Any:
+def _list_option(option: str, help: str) -> Any:
     return typer.Option(option, metavar="NAME", help=help)
 
 
@@ -36,12 +36,14 @@ def edit(
     base: Annotated[
         str | None, typer.Option("-B", "--base", metavar="BRANCH", help="For which branch it is")
     ] = None,
-    add_reviewer: Annotated[list[str] | None, _several("--add-reviewer", "Ask for a review")] = None,
-    remove_reviewer: Annotated[list[str] | None, _several("--remove-reviewer", "Ask no more")] = None,
-    add_label: Annotated[list[str] | None, _several("--add-label", "Put a label on it")] = None,
-    remove_label: Annotated[list[str] | None, _several("--remove-label", "Take a label off it")] = None,
-    add_assignee: Annotated[list[str] | None, _several("--add-assignee", "Assign somebody")] = None,
-    remove_assignee: Annotated[list[str] | None, _several("--remove-assignee", "Unassign somebody")] = None,
+    add_reviewer: Annotated[list[str] | None, _list_option("--add-reviewer", "Ask for a review")] = None,
+    remove_reviewer: Annotated[list[str] | None, _list_option("--remove-reviewer", "Ask no more")] = None,
+    add_label: Annotated[list[str] | None, _list_option("--add-label", "Put a label on it")] = None,
+    remove_label: Annotated[list[str] | None, _list_option("--remove-label", "Take a label off it")] = None,
+    add_assignee: Annotated[list[str] | None, _list_option("--add-assignee", "Assign somebody")] = None,
+    remove_assignee: Annotated[
+        list[str] | None, _list_option("--remove-assignee", "Unassign somebody")
+    ] = None,
 ) -> None:
     """Change the title, text, base or people of a proposal
 
@@ -67,11 +69,11 @@ def edit(
     if patch == ProposalPatch():
         if not ctx.out.interactive:
             raise UsageError("say what to change: -t TITLE, -b TEXT, --base BRANCH, --add-reviewer NAME …")
-        proposal = _rewritten(ctx, *find(ctx, number))
+        proposal = _rewrite_in_editor(ctx, *find(ctx, number))
     else:
         checked(patch)
         proposal = _change(ctx, *number_of(ctx, number), patch)
-    _done(ctx, f"Changed proposal {titled(proposal)}", proposal)
+    _print_done(ctx, f"Changed proposal {titled(proposal)}", proposal)
 
 
 @answers(COLUMNS, Proposal)
@@ -113,7 +115,9 @@ def ready(
     svc pr ready 12 --undo
     """
     proposal = _change(ctx, *number_of(ctx, number), ProposalPatch(draft=undo))
-    _done(ctx, f"Proposal {titled(proposal)} is {'a draft again' if undo else 'ready for review'}", proposal)
+    _print_done(
+        ctx, f"Proposal {titled(proposal)} is {'a draft again' if undo else 'ready for review'}", proposal
+    )
 
 
 @answers(COLUMNS, Proposal)
@@ -139,7 +143,7 @@ def add_label(
             for name in names:
                 query = LabelAddQuery(create="1")
                 proposal = ctx.api.send(proposals.ADD_LABEL, query=query, id=repo.id, n=n, name=name)
-    _done(
+    _print_done(
         ctx,
         f"Labelled proposal {titled(proposal)}: {', '.join(one.name for one in proposal.labels)}",
         proposal,
@@ -170,7 +174,7 @@ def remove_label(
         for name in names:
             changed = ctx.api.send(proposals.REMOVE_LABEL, id=repo.id, n=n, name=name)
     remaining = ", ".join(one.name for one in changed.labels) or "none are left"
-    _done(ctx, f"Took {', '.join(names)} off proposal {titled(changed)}; labels: {remaining}", changed)
+    _print_done(ctx, f"Took {', '.join(names)} off proposal {titled(changed)}; labels: {remaining}", changed)
 
 
 def _set_state(ctx: Ctx, number: str, comment: str | None, patch: ProposalPatch, did: str) -> None:
@@ -181,9 +185,9 @@ def _set_state(ctx: Ctx, number: str, comment: str | None, patch: ProposalPatch,
     if body is not None:
         ctx.api.send(issues.COMMENT, body, id=repo.id, n=n)
     if before.state == after.state:
-        _done(ctx, f"Proposal {titled(after)} was {after.state} already", after)
+        _print_done(ctx, f"Proposal {titled(after)} was {after.state} already", after)
     else:
-        _done(ctx, f"{did} proposal {titled(after)}", after)
+        _print_done(ctx, f"{did} proposal {titled(after)}", after)
 
 
 def _change(ctx: Ctx, repo: Repo, number: str, patch: ProposalPatch) -> Proposal:
@@ -191,7 +195,7 @@ def _change(ctx: Ctx, repo: Repo, number: str, patch: ProposalPatch) -> Proposal
         return ctx.api.send(proposals.UPDATE, patch, id=repo.id, n=number)
 
 
-def _rewritten(ctx: Ctx, repo: Repo, old: Proposal) -> Proposal:
+def _rewrite_in_editor(ctx: Ctx, repo: Repo, old: Proposal) -> Proposal:
     """The proposal with the title and text that the user leaves in an editor."""
     from svc.cmd.frame.editor import composed
 
@@ -206,5 +210,5 @@ def _rewritten(ctx: Ctx, repo: Repo, old: Proposal) -> Proposal:
             raise
 
 
-def _done(ctx: Ctx, sentence: str, proposal: Proposal) -> None:
+def _print_done(ctx: Ctx, sentence: str, proposal: Proposal) -> None:
     ctx.out.done(sentence, proposal, COLUMNS, Proposal, value=str(proposal.number))

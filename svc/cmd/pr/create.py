@@ -98,7 +98,7 @@ def create(
     if fill:
         first_line, rest = _from_seals(ctx, repo, start, end)
         title, text = title or first_line, rest if text is None else text
-    proposal = send(title, text or "") if title else _edited(ctx, text or "", send)
+    proposal = send(title, text or "") if title else _create_in_editor(ctx, text or "", send)
     list(listing(ctx.obj.home, repo.id, [proposal]))
     if not head:
         _note_edits(ctx)
@@ -114,7 +114,7 @@ def _from_seals(ctx: Ctx, repo: Repo, base: str, head: str) -> tuple[str, str]:
     """Title and text from the messages of the seals that the base lacks: of one seal its own, of several the
     branch's name and a list."""
     if ":" in head:
-        return _told(_from_fork(ctx, repo, base, head), head)
+        return _title_and_text(_from_fork(ctx, repo, base, head), head)
     query = CompareQuery(base=base, head=head, limit=0)
     ahead = ctx.api.send(history.COMPARE, query=query, id=repo.id).ahead
     if ahead == 0:
@@ -124,7 +124,7 @@ def _from_seals(ctx: Ctx, repo: Repo, base: str, head: str) -> tuple[str, str]:
     walk = ctx.api.items(
         history.COMMITS, CommitsQuery(ref=head, first_parent=True), limit=min(ahead, PAGE_MAX), id=repo.id
     )
-    return _told([one.message.strip() for one in walk], head)
+    return _title_and_text([one.message.strip() for one in walk], head)
 
 
 def _from_fork(ctx: Ctx, repo: Repo, base: str, head: str) -> list[str]:
@@ -143,7 +143,7 @@ def _from_fork(ctx: Ctx, repo: Repo, base: str, head: str) -> list[str]:
     return messages
 
 
-def _told(messages: list[str], head: str) -> tuple[str, str]:
+def _title_and_text(messages: list[str], head: str) -> tuple[str, str]:
     if len(messages) == 1:
         title, _, text = messages[0].partition("\n")
         return title[:ISSUE_TITLE_CHARS], text.strip()
@@ -151,8 +151,8 @@ def _told(messages: list[str], head: str) -> tuple[str, str]:
     return name[:1].upper() + name[1:], "\n".join(f"- {changes.subject(one)}" for one in messages[::-1])
 
 
-def _edited(ctx: Ctx, text: str, send: Callable[[str, str], Proposal]) -> Proposal:
-    """What the user writes in an editor is sent; if that fails the text stays in its file."""
+def _create_in_editor(ctx: Ctx, text: str, send: Callable[[str, str], Proposal]) -> Proposal:
+    """Create the proposal from the text of an editor; if that fails, the text stays in its file."""
     from svc.cmd.frame.editor import composed
 
     if not ctx.out.interactive:

@@ -66,7 +66,9 @@ def diff(
         raise UsageError("--stat counts lines and --name-only leaves them out; use one of them")
     repo, proposal = find(ctx, number, session=since_review)
     if since_review:
-        query = CompareQuery(base=_reviewed(ctx, repo, proposal), head=proposal.head_seal, direct=True)
+        query = CompareQuery(
+            base=_last_reviewed_seal(ctx, repo, proposal), head=proposal.head_seal, direct=True
+        )
     else:
         query = CompareQuery(base=proposal.base_seal, head=proposal.head_seal)
     files = ctx.reader.history.compare(repo.id, query).files
@@ -194,11 +196,11 @@ def _span(typed: str, last: int) -> tuple[int, int]:
     return int(match[1]), int(match[2] or last)
 
 
-def _reviewed(ctx: Ctx, repo: Repo, proposal: Proposal) -> str:
+def _last_reviewed_seal(ctx: Ctx, repo: Repo, proposal: Proposal) -> str:
     """The head that the caller reviewed last. Raises NotFound without one."""
     me, seal = ctx.api.send(auth.USER_INFO).user_id, None
-    for one in ctx.api.items(reviews.LIST, PageQuery(), id=repo.id, n=str(proposal.number)):
-        seal = one.seal_id if one.reviewer.id == me else seal
+    for review in ctx.api.items(reviews.LIST, PageQuery(), id=repo.id, n=str(proposal.number)):
+        seal = review.seal_id if review.reviewer.id == me else seal
     if seal is None:
         raise NotFound(
             f"you have not reviewed #{proposal.number} yet; see all of it: svc pr diff {proposal.number}"

@@ -96,7 +96,7 @@ def merge(
         done = ctx.api.send(merges.AUTO_OFF, id=repo.id, n=str(proposal.number))
         was = "no longer merges by itself" if proposal.auto_merge else "had no auto-merge"
         sentence = f"{titled(done)} {was}"
-        ctx.out.done(sentence, _unmerged(done), COLUMNS, value=str(proposal.number))
+        ctx.out.done(sentence, _unmerged_record(done), COLUMNS, value=str(proposal.number))
         return
     waits = auto and (proposal.draft or bool(proposal.blocked_by))
     key = signing_key(ctx.api, ctx.obj.sessions)
@@ -120,7 +120,7 @@ def merge(
         record = _record(proposal, prepared, None, False)
         if way_back:
             ctx.out.note(f"deleting {proposal.head} would leave its seals on no branch or tag; {way_back}")
-        changed = path_list(_changed(prepared))
+        changed = path_list(_changed_paths(prepared))
         sentence = f"Would merge {titled(proposal)} into {proposal.base}: {changed or 'no file changes'}"
         ctx.out.done(sentence, record, COLUMNS, value=str(proposal.number))
         return
@@ -138,7 +138,7 @@ def merge(
         ctx.out.done(sentence, record, COLUMNS, value=str(proposal.number))
         return
     done = ctx.api.send(merges.FINALIZE, finish, **path)
-    deleted = delete_branch and _deleted(ctx, repo, proposal, way_back)
+    deleted = delete_branch and _report_deletion(ctx, repo, proposal, way_back)
     how = f"{HOW[prepared.strategy]}, {count(len(prepared.seals), 'seal')}"
     sentence = f"Merged {titled(proposal)} into {proposal.base} ({how}): {(done.merged_seal or '')[:12]}"
     sentence += f"; deleted branch {proposal.head}" if deleted else ""
@@ -170,7 +170,7 @@ def update_branch(ctx: Ctx, number: Number = "", message: Message = "", dry_run:
     signed = signatures(ctx.api, repo.id, Wanted(proposal, body.message), prepared, key)
     for name in prepared.merged:
         ctx.out.note(f"{name}: both sides changed it; joined by lines")
-    files = path_list(_changed(prepared)) or "no file changes"
+    files = path_list(_changed_paths(prepared)) or "no file changes"
     if dry_run:
         record = _record(proposal, prepared, None, False)
         sentence = f"Would bring {proposal.base} into {proposal.head}: {files}"
@@ -179,20 +179,20 @@ def update_branch(ctx: Ctx, number: Number = "", message: Message = "", dry_run:
     finish = UpdateFinalizeRequest(prepare_id=prepared.prepare_id, device_key_id=key.id, signatures=signed)
     ctx.api.send(merges.UPDATE_FINALIZE, finish, **path)
     seal = prepared.seals[-1].digest
-    if _on(ctx, repo, proposal.head):
+    if _is_on_branch(ctx, repo, proposal.head):
         ctx.out.note("to have it in this folder: svc pull")
     sentence = f"Brought {proposal.base} into {proposal.head}: {seal[:12]}, {files}"
     ctx.out.done(sentence, _record(proposal, prepared, seal, False), COLUMNS, value=str(proposal.number))
 
 
-def _on(ctx: Ctx, repo: Repo, branch: str) -> bool:
+def _is_on_branch(ctx: Ctx, repo: Repo, branch: str) -> bool:
     """Whether the folder is linked to this branch of the repository."""
     linked = ctx.obj.linked
     return linked is not None and (linked[1].repo_id, linked[1].branch) == (repo.id, branch)
 
 
-def _deleted(ctx: Ctx, repo: Repo, proposal: Proposal, way_back: str) -> bool:
-    """Whether the merge deleted the branch; says why not, or what to do now."""
+def _report_deletion(ctx: Ctx, repo: Repo, proposal: Proposal, way_back: str) -> bool:
+    """Note what became of the branch, and what to do next. Returns whether it was deleted."""
     if proposal.cross_repository:
         ctx.out.note(f"branch {proposal.head} stays: it is in another repository")
         return False
@@ -201,7 +201,7 @@ def _deleted(ctx: Ctx, repo: Repo, proposal: Proposal, way_back: str) -> bool:
     except NotFound:
         if way_back:
             ctx.out.note(way_back)
-        if _on(ctx, repo, proposal.head):
+        if _is_on_branch(ctx, repo, proposal.head):
             ctx.out.note(f"this folder is on the deleted branch; run: svc switch {proposal.base}")
         return True
     stays = "is protected" if branch.protected else "has unsealed edits"
@@ -209,7 +209,7 @@ def _deleted(ctx: Ctx, repo: Repo, proposal: Proposal, way_back: str) -> bool:
     return False
 
 
-def _changed(prepared: PreparedMerge) -> list[str]:
+def _changed_paths(prepared: PreparedMerge) -> list[str]:
     return sorted({change.path for one in prepared.seals for change in one.changes})
 
 
@@ -222,14 +222,14 @@ def _record(
         "base": proposal.base,
         "seal": seal,
         "seals": [one.digest for one in prepared.seals],
-        "changed": _changed(prepared),
+        "changed": _changed_paths(prepared),
         "merged": prepared.merged,
         "branch_deleted": deleted,
         "auto": False,
     }
 
 
-def _unmerged(proposal: Proposal) -> dict[str, object]:
+def _unmerged_record(proposal: Proposal) -> dict[str, object]:
     """The record of a proposal whose auto-merge was turned off."""
     return {
         "number": proposal.number,

@@ -170,7 +170,7 @@ def view(
         "line_threads": msgspec.to_builtins(on_lines) if comments else None,
     }
     parts = [markdown(ctx.out, proposal.body)] if proposal.body.strip() else []
-    parts += [_said(ctx, one) for one in thread]
+    parts += [_thread_entry(ctx, one) for one in thread]
     parts += told(ctx, repo, on_lines)
     columns = THREAD[: None if comments else -2]
     if ctx.out.terminal and not ctx.out.format.as_data:
@@ -180,7 +180,7 @@ def view(
     ctx.out.record(record, columns, Proposal, body="\n\n".join(parts), drawn=True)
 
 
-def _said(ctx: Ctx, entry: Comment | Review) -> str:
+def _thread_entry(ctx: Ctx, entry: Comment | Review) -> str:
     if isinstance(entry, Comment):
         who = entry.author.handle or entry.author.id
         did = ", edited" if entry.updated_at != entry.created_at else ""

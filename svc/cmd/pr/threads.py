@@ -66,7 +66,7 @@ def state(record: dict[str, Any]) -> str:
     return f"open, {how}" if record["state"] == "open" and how != "same" else str(record["state"])
 
 
-def _first(record: dict[str, Any]) -> str:
+def _first_text(record: dict[str, Any]) -> str:
     comments = record["comments"]
     return str(comments[0]["body"]) if comments else ""
 
@@ -77,7 +77,7 @@ COLUMNS = (
     Column("state", state, kind="state"),
     Column("by", lambda one: one["author"].get("handle") or one["author"]["id"], spare=2),
     Column("said", lambda one: len(one["comments"]), spare=3),
-    Column("text", _first, kind="line"),
+    Column("text", _first_text, kind="line"),
 )
 APPLIED = (Column("number"), Column("seal", kind="id"), Column("threads"), Column("paths"))
 Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Threads, by their id or its beginning")]
@@ -127,7 +127,7 @@ def resolve(
     repo, proposal = find(ctx, number)
     patch = ThreadPatch(state="open" if reopen else "resolved")
     path = {"id": repo.id, "n": str(proposal.number)}
-    for named_thread in _named(ctx.api, repo, proposal, ids):
+    for named_thread in _find_threads(ctx.api, repo, proposal, ids):
         changed = ctx.api.send(threads.UPDATE, patch, **path, thread=named_thread.id)
         did = "Reopened" if reopen else "Resolved"
         ctx.out.done(
@@ -152,7 +152,7 @@ def apply(
     svc pr apply 12 3f9a 77c1 -m "Take in the review"
     """
     repo, proposal = find(ctx, number)
-    some = _named(ctx.api, repo, proposal, ids)
+    some = _find_threads(ctx.api, repo, proposal, ids)
     key = signing_key(ctx.api, ctx.obj.sessions)
     text = message.strip() or None
     body = SuggestionsPrepareRequest(
@@ -162,7 +162,7 @@ def apply(
         expected_head=proposal.head_seal,
     )
     prepared = ctx.api.send(threads.PREPARE, checked(body), id=repo.id, n=str(proposal.number))
-    some = _named(ctx.api, repo, proposal, ids)
+    some = _find_threads(ctx.api, repo, proposal, ids)
     me = ctx.api.send(auth.USER_INFO).user_id
     signed = signature(ctx.api, repo.id, proposal, some, text, prepared, key, me)
     done = FinalizeSealsRequest(prepare_id=prepared.prepare_id, device_key_id=key.id, signatures=[signed])
@@ -207,7 +207,7 @@ def on_lines(
 
 
 def answer(ctx: Ctx, repo: Repo, proposal: Proposal, thread: str, text: str, draft: bool) -> Comment:
-    (named_thread,) = _named(ctx.api, repo, proposal, [thread])
+    (named_thread,) = _find_threads(ctx.api, repo, proposal, [thread])
     body = checked(ThreadComment(body=text, draft=draft))
     return ctx.api.send(threads.COMMENT, body, id=repo.id, n=str(proposal.number), thread=named_thread.id)
 
@@ -223,7 +223,7 @@ def discard(ctx: Ctx, repo: Repo, proposal: Proposal, which: str) -> None:
     none wait."""
     n = str(proposal.number)
     every = list(ctx.api.items(threads.LIST, ThreadQuery(), id=repo.id, n=n))
-    some = every if which == "all" else _among(every, proposal, [which])
+    some = every if which == "all" else _choose_threads(every, proposal, [which])
     waits = [comment for one in some for comment in one.comments if comment.draft]
     if not waits:
         there = "" if which == "all" else f" in thread {terminal_safe(which)}"
@@ -274,7 +274,7 @@ def told(ctx: Ctx, repo: Repo, every: Iterable[Thread]) -> Iterator[str]:
             now = f"; {spot} with unsealed edits"
         parts = [f"--- {_spot(thread)} ({thread.id[:12]}), {thread.state}{how}{waits}{now}"]
         if at is not None:
-            parts.append(_quoted(ctx, repo, files, at.seal_id, at.path, at.start, at.end))
+            parts.append(_quote_lines(ctx, repo, files, at.seal_id, at.path, at.start, at.end))
         if thread.suggestion is not None:
             seal = thread.suggestion.applied_seal
             parts.append("\n".join(f"    + {prose(line)}" for line in thread.suggestion.text.splitlines()))
@@ -286,7 +286,7 @@ def told(ctx: Ctx, repo: Repo, every: Iterable[Thread]) -> Iterator[str]:
         yield "\n\n".join(filter(None, parts))
 
 
-def _quoted(
+def _quote_lines(
     ctx: Ctx,
     repo: Repo,
     files: dict[tuple[str, str], bytes],
@@ -318,14 +318,14 @@ def _spot(thread: Thread) -> str:
     return f"{terminal_safe(path)}:{start}" + (f"-{end}" if end != start else "")
 
 
-def _named(api: Api, repo: Repo, proposal: Proposal, ids: list[str]) -> list[Thread]:
-    """The threads that these beginnings of ids name. NotFound, or UsageError for one that names several."""
-    return _among(
+def _find_threads(api: Api, repo: Repo, proposal: Proposal, ids: list[str]) -> list[Thread]:
+    """The threads whose ids begin so. Raises NotFound, or UsageError for a beginning of several ids."""
+    return _choose_threads(
         list(api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(proposal.number))), proposal, ids
     )
 
 
-def _among(every: list[Thread], proposal: Proposal, ids: list[str]) -> list[Thread]:
+def _choose_threads(every: list[Thread], proposal: Proposal, ids: list[str]) -> list[Thread]:
     named: dict[str, Thread] = {}
     for typed in ids:
         matching = [one for one in every if one.id.startswith(typed)] if typed else []

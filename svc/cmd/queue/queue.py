@@ -61,7 +61,7 @@ def retry(
     svc queue retry 019a0c5d31f2
     """
     with closing(open_outbox(ctx.obj.home)) as outbox:
-        for entry in _named(outbox, ids):
+        for entry in _find_actions(outbox, ids):
             outbox.retry(entry.id)
 
         def note_outcome(entry: QueuedAction, error: SvcError | None) -> None:
@@ -102,7 +102,7 @@ def drop(
     if bool(ids) == everything:
         raise UsageError("name the actions to drop (svc queue list), or give --all")
     with closing(open_outbox(ctx.obj.home)) as outbox:
-        entries = outbox.list() if everything else _named(outbox, ids)
+        entries = outbox.list() if everything else _find_actions(outbox, ids)
         if entries:
             ctx.confirm(f"This drops {count(len(entries), 'action')} without sending")
         for entry in entries:
@@ -110,7 +110,7 @@ def drop(
     ctx.out.done(f"Dropped {count(len(entries), 'action')}", {"dropped": len(entries)}, (Column("dropped"),))
 
 
-def _named(outbox: Outbox, ids: Sequence[str]) -> list[QueuedAction]:
+def _find_actions(outbox: Outbox, ids: Sequence[str]) -> list[QueuedAction]:
     """The entries of these ids. Raises NotFound for an id that names none, UsageError for one that
     names several."""
     entries = outbox.list()

@@ -48,7 +48,7 @@ def upload(
     with explained_not_found(repo, f"release {version}", LIST):
         ctx.api.send(releases.GET, id=repo.id, v=version)
     sent = list(send(ctx.api, repo.id, version, files, clobber, ctx.obj.progress))
-    rows = [{**_built(one.asset), "uploaded": one.uploaded} for one in sent]
+    rows = [{**_to_record(one.asset), "uploaded": one.uploaded} for one in sent]
     ctx.out.rows(rows, COLUMNS, Asset)
 
 
@@ -82,7 +82,9 @@ def download(
         raise ServerMisbehaved(f"{fault}; nothing was downloaded")
     assets = chosen(release, pattern or [])
     received = receive(ctx.reader, repo.id, release.version, assets, Path(folder), clobber, ctx.obj.progress)
-    rows = [{**_built(one.asset), "path": str(one.path), "downloaded": one.downloaded} for one in received]
+    rows = [
+        {**_to_record(one.asset), "path": str(one.path), "downloaded": one.downloaded} for one in received
+    ]
     ctx.out.rows(rows, RECEIVED, Asset)
 
 
@@ -104,7 +106,7 @@ def delete_asset(ctx: Ctx, version: Version, name: Annotated[str, typer.Argument
     ctx.out.done(f"Removed {name} from release {version}", done, columns, value=name)
 
 
-def _built(asset: Asset) -> dict[str, Any]:
+def _to_record(asset: Asset) -> dict[str, Any]:
     import msgspec
 
     built: dict[str, Any] = msgspec.to_builtins(asset)

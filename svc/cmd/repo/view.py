@@ -25,7 +25,7 @@ def role(record: dict[str, object]) -> object:
 
 
 def fork_of(record: dict[str, object]) -> object:
-    """What it was forked from."""
+    """The full name of the repository that it was forked from; None if it is no fork."""
     parent = record.get("parent")
     return parent.get("full_name") if isinstance(parent, dict) else None
 

@@ -154,7 +154,7 @@ def decide(
 
 
 def _package(typed: str) -> Affected:
-    """UsageError for what names no package."""
+    """The package of `ECOSYSTEM:NAME[<VERSION]`. Raises UsageError for anything else."""
     match = re.fullmatch(r"([^:<\s]+):([^<\s]+)(?:<([^<\s]+))?", typed.strip())
     if match is None:
         raise UsageError(

@@ -77,7 +77,7 @@ def list_checks(
             raise UsageError("say of what: --seal SEAL or --branch BRANCH")
         repo = ctx.readable_repo
         rows = ctx.reader.items(checks.LIST, limit=limit, id=repo.id)
-        table_of(ctx, _known(rows, required))
+        table_of(ctx, _check_records(rows, required))
         return
     options = Options(
         required=required, fail_fast=fail_fast, interval=interval, timeout=timeout, appear=appear
@@ -140,7 +140,7 @@ def branch_subject(ctx: Ctx, repo: Repo, branch: str) -> Subject:
     return Subject(seal, branch, head, moves)
 
 
-def _known(items: Iterator[Check], required: bool) -> Iterator[dict[str, Any]]:
+def _check_records(items: Iterator[Check], required: bool) -> Iterator[dict[str, Any]]:
     """The checks of a repository in the form of those of a seal; without a report they have no state."""
     for check in items:
         last = check.last

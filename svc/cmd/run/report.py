@@ -65,7 +65,7 @@ def create(
         details_url=details_url,
     )
     run = ctx.api.send(runs.CREATE, checked(body), id=repo.id)
-    _done(ctx, "Recorded", run)
+    _print_done(ctx, "Recorded", run)
 
 
 @answers(COLUMNS, Run)
@@ -90,7 +90,7 @@ def update(
     checked(patch)
     repo = ctx.repo
     changed = ctx.api.send(runs.UPDATE, patch, id=repo.id, run=find(ctx, repo, run).id)
-    _done(ctx, "Updated", changed)
+    _print_done(ctx, "Updated", changed)
 
 
 @answers(COLUMNS, Run)
@@ -104,7 +104,7 @@ def cancel(ctx: Ctx, run: Id) -> None:
     """
     repo = ctx.repo
     changed = ctx.api.send(runs.CANCEL, id=repo.id, run=find(ctx, repo, run).id)
-    _done(ctx, "Cancelled", changed)
+    _print_done(ctx, "Cancelled", changed)
 
 
 @answers(COLUMNS, Run)
@@ -118,7 +118,7 @@ def rerun(ctx: Ctx, run: Id) -> None:
     """
     repo = ctx.repo
     queued = ctx.api.send(runs.RERUN, id=repo.id, run=find(ctx, repo, run).id)
-    _done(ctx, "Queued", queued)
+    _print_done(ctx, "Queued", queued)
 
 
 def _seal(ctx: Ctx, repo: Repo, typed: str) -> str:
@@ -136,7 +136,7 @@ def _require_possible(status: Status | None, conclusion: Conclusion | None) -> N
         raise UsageError(f"say how it ended: --conclusion {'|'.join(get_args(Conclusion))}")
 
 
-def _done(ctx: Ctx, verb: str, run: Run) -> None:
+def _print_done(ctx: Ctx, verb: str, run: Run) -> None:
     state = stands({"conclusion": run.conclusion, "status": run.status})
     attempt = f", attempt {run.attempt}" if run.attempt > 1 else ""
     sentence = f"{verb} run {run.id[:12]} of {run.name} on {run.seal_id[:12]}: {state}{attempt}"

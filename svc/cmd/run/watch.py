@@ -153,21 +153,21 @@ def sentence_of(verdict: Verdict, subject: Subject) -> str:
             "svc repo checks enable NAME"
         )
     if verdict.outcome == "passed":
-        return f"{_of(total, total)} passed on {of}"
+        return f"{_count_of(total, total)} passed on {of}"
     states = FAILED if verdict.outcome == "failed" else ("pending",)
-    some = [_named(one) for one in verdict.items if one.state in states]
+    some = [_name_check(one) for one in verdict.items if one.state in states]
     more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
     what = "failed" if verdict.outcome == "failed" else "not done"
-    return f"{_of(len(some), total)} {what} on {of}: {', '.join(some[:NAMED])}{more}"
+    return f"{_count_of(len(some), total)} {what} on {of}: {', '.join(some[:NAMED])}{more}"
 
 
-def _of(some: int, total: int) -> str:
+def _count_of(some: int, total: int) -> str:
     if total == 1:
         return "1 check"
     return f"all {total} checks" if some == total else f"{some} of {total} checks"
 
 
-def _named(check: SealCheck) -> str:
+def _name_check(check: SealCheck) -> str:
     if check.state == "pending" and check.attempt == 0:
         return f"{check.name} (has not reported)"
     return f"{check.name} (cancelled)" if check.state == "cancel" else check.name

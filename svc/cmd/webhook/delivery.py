@@ -62,7 +62,7 @@ def ping(ctx: Ctx, webhook: Which) -> None:
     """
     repo = ctx.repo
     hook = find(ctx, repo, webhook)
-    _begun(ctx, hook, ctx.api.send(webhooks.PING, id=repo.id, hook=hook.id))
+    _print_started(ctx, hook, ctx.api.send(webhooks.PING, id=repo.id, hook=hook.id))
 
 
 @answers(COLUMNS, Delivery)
@@ -97,7 +97,7 @@ def delivery(ctx: Ctx, webhook: Which, delivery: One) -> None:
     hook = find(ctx, repo, webhook)
     listed = _find(ctx, repo, hook, delivery)
     record = ctx.api.send(webhooks.DELIVERY, id=repo.id, hook=hook.id, delivery=listed.id)
-    ctx.out.record(record, PAGE, DeliveryWhole, body=_shown(hook, record))
+    ctx.out.record(record, PAGE, DeliveryWhole, body=_exchange_text(hook, record))
 
 
 @answers(COLUMNS, Delivery)
@@ -112,7 +112,7 @@ def redeliver(ctx: Ctx, webhook: Which, delivery: One) -> None:
     repo = ctx.repo
     hook = find(ctx, repo, webhook)
     listed = _find(ctx, repo, hook, delivery)
-    _begun(ctx, hook, ctx.api.send(webhooks.REDELIVER, id=repo.id, hook=hook.id, delivery=listed.id))
+    _print_started(ctx, hook, ctx.api.send(webhooks.REDELIVER, id=repo.id, hook=hook.id, delivery=listed.id))
 
 
 def _find(ctx: Ctx, repo: Repo, hook: Webhook, typed: str) -> Delivery:
@@ -123,15 +123,15 @@ def _find(ctx: Ctx, repo: Repo, hook: Webhook, typed: str) -> Delivery:
     return named(newest, typed, names, "delivery", f"svc repo webhook deliveries {hook.id}", state="")
 
 
-def _begun(ctx: Ctx, hook: Webhook, attempt: Delivery) -> None:
+def _print_started(ctx: Ctx, hook: Webhook, attempt: Delivery) -> None:
     sentence = f"Sending {attempt.event} to {terminal_safe(hook.url)} as delivery {attempt.id}"
     ctx.out.done(sentence, attempt, COLUMNS, Delivery, value=attempt.id)
 
 
-def _shown(hook: Webhook, record: DeliveryWhole) -> str:
+def _exchange_text(hook: Webhook, record: DeliveryWhole) -> str:
     """Request and answer, as they went over the wire."""
     sent = [f"{name}: {value}" for name, value in record.request_headers.items()]
-    lines = [f"POST {hook.url}", *sent, "", _indented(record.request_body)]
+    lines = [f"POST {hook.url}", *sent, "", _indent_json(record.request_body)]
     if record.status is not None:
         lines += [
             "",
@@ -142,8 +142,8 @@ def _shown(hook: Webhook, record: DeliveryWhole) -> str:
     return "\n".join(terminal_safe(line) for line in "\n".join(lines).split("\n")).rstrip()
 
 
-def _indented(body: str) -> str:
-    """JSON with a line for each member; what is no JSON as it is."""
+def _indent_json(body: str) -> str:
+    """JSON with a line for each member; other text unchanged."""
     try:
         return json.dumps(json.loads(body), indent=2)
     except (ValueError, RecursionError):

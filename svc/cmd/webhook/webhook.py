@@ -166,7 +166,7 @@ def find(ctx: Ctx, repo: Repo, typed: str) -> Webhook:
 
 
 def kinds_of(typed: str) -> list[EventKind]:
-    """UsageError for what is not a kind of event."""
+    """The kinds of events in a list with commas. Raises UsageError for an unknown kind."""
     kinds = list(dict.fromkeys(one.strip() for one in typed.split(",") if one.strip()))
     wrong = [one for one in kinds if one not in KINDS]
     if wrong or not kinds:
