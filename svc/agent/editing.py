@@ -66,7 +66,7 @@ class Editing(Steps):
         editor.follower.hears = hears
 
     def edit_left(self, follower: Follower) -> None:
-        """The client has hung up."""
+        """Note that the client has hung up."""
         self._inbox.put(("edit_left", follower))
 
     # --- messages
@@ -91,15 +91,15 @@ class Editing(Steps):
                 self._cursor, self._here_told = (editor.path, at, max(0, col)), False
 
     def _on_closed(self, value: tuple[str, float]) -> None:
-        self._touched(value[0])
+        self._note_written(value[0])
         self._saves.closed(*value)
 
     def _on_written(self, value: tuple[str, float]) -> None:
-        self._touched(value[0])
+        self._note_written(value[0])
         self._saves.written(*value)
 
-    def _touched(self, path: str) -> None:
-        """A program or svc itself has written the file."""
+    def _note_written(self, path: str) -> None:
+        """Note that a program, or svc itself, has written the file."""
         for plugin in self._plugins(path):
             plugin.touched = True
 
@@ -140,7 +140,7 @@ class Editing(Steps):
         return TYPED_EACH + max(open_, default=0) / LARGER
 
     def _edit_moments(self) -> list[float]:
-        """When there is something to do for a text that is edited."""
+        """The moments (monotonic seconds) at which an edited text has work due."""
         moments = []
         if self._edit_waits:
             moments.append(self._typed_at + self._typed_each)
@@ -199,7 +199,7 @@ class Editing(Steps):
         return not self._work.is_ours(copy, editor.path)
 
     def _keep_last(self) -> None:
-        """Keep what was typed and not taken, before the folder is let go."""
+        """Store typed updates that are still queued, before the folder is released."""
         if not any(editor.typed for editor in self._editors.values()):
             return
         with self._owning.round() as copy:

@@ -64,7 +64,7 @@ class Editor:
         self.say(Sheet("text", sheet.last, sheet.text.decode()))
 
     def hear(self, line: bytes) -> tuple[int, int]:
-        """Take in a line of the client. Returns where its cursor is, 0 if it does not say. Raises Invalid."""
+        """Queue what the client wrote. Returns line and column of its cursor, 0 if unknown. Raises Invalid."""
         typed = _decoded(_typed, line)
         if typed.n > 0 and typed.update:
             try:

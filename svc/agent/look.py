@@ -202,10 +202,10 @@ class Look:
 
     def _bootstrap(self, api: Api) -> None:
         since = 0 if self._whole else self._seq
-        bootstrap = self._connected(api, since)
+        bootstrap = self._fetch_bootstrap(api, since)
         if self._whole or bootstrap.sealed_head != self._head:
             if since:
-                bootstrap = self._connected(api, 0)
+                bootstrap = self._fetch_bootstrap(api, 0)
             self._head, self._sealed = bootstrap.sealed_head, self._tree(api, bootstrap.sealed_head)
             self._unsealed.clear()
             self._news = None
@@ -219,7 +219,7 @@ class Look:
         if not opened:
             self.line.join(self)  # opens the channel
 
-    def _connected(self, api: Api, since: int) -> Bootstrap:
+    def _fetch_bootstrap(self, api: Api, since: int) -> Bootstrap:
         named = (self.repo_id, self.branch)
         path = {"id": self.repo_id, "branch": self.branch}
         replica = self._replicas.get(named)
@@ -262,7 +262,7 @@ class Look:
             self._put(row, [one.who for one in frame.updates if one.update.path == row.path])
 
     def _put(self, row: Row, by: list[str]) -> None:
-        """Take a row in. `by`: who edited it; earlier ones stay."""
+        """Store a row of the frontier. `by`: its editors, added to the known ones."""
         sealed = self._sealed.get(row.path)
         before = self._unsealed.pop(row.path, None)
         differs = sealed is not None if row.kind == "gone" else row.digest != sealed

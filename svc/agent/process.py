@@ -139,7 +139,7 @@ class _Agent:
                     self._sender.wake()
                     return self._reply([])
                 case "follow" if request.folder is not None:
-                    return self._reply([self._known(request.folder)])
+                    return self._reply([self._watched_folder(request.folder)])
                 case _:
                     return self._reply(list(self._folders.values()))
         except SvcError as error:
@@ -160,7 +160,7 @@ class _Agent:
     def pause(self, folder: str | None, paused: bool) -> list[Folder]:
         """See `svc.agent.invoke.table.Host`."""
         with self._lock:
-            watched = [self._known(folder)] if folder is not None else list(self._folders.values())
+            watched = [self._watched_folder(folder)] if folder is not None else list(self._folders.values())
             for watched_folder in watched:
                 watched_folder.pause(paused)
             self._store_paused()
@@ -179,7 +179,7 @@ class _Agent:
             self._look(request, follower)
             return
         with self._lock:
-            watched = self._followed(request.folder)
+            watched = self._folders_of(request.folder)
             for folder in watched:
                 folder.followers += 1
             if request.do != "edit":
@@ -197,7 +197,7 @@ class _Agent:
             return
         with self._lock:
             self._followers.pop(follower, None)
-            watched = self._followed(request.folder)
+            watched = self._folders_of(request.folder)
             for folder in watched:
                 folder.followers -= 1
                 folder.edit_left(follower)
@@ -257,12 +257,12 @@ class _Agent:
 
     # --- folders
 
-    def _followed(self, folder: str | None) -> list[Watched]:
+    def _folders_of(self, folder: str | None) -> list[Watched]:
         if folder is None:
             return []
         return [self._folders[folder]] if folder in self._folders else []
 
-    def _known(self, folder: str) -> Watched:
+    def _watched_folder(self, folder: str) -> Watched:
         from localstore.errors import NotWatched
 
         with self._lock:
@@ -277,7 +277,9 @@ class _Agent:
             if watched is None:
                 channel = next(self._channels)
                 paused = str(root) in place.folders(self._root, place.PAUSED)
-                watched = Watched(root, channel, self._line_of, self._say, self._gone, self._log, paused)
+                watched = Watched(
+                    root, channel, self._line_of, self._say, self._forget_folder, self._log, paused
+                )
                 self._folders[str(root)] = watched
                 self._log(f"watching {root}")
             if detach and not watched.detached:
@@ -290,7 +292,7 @@ class _Agent:
 
     def _stop(self, folder: str | None) -> list[Watched]:
         with self._lock:
-            watched = [self._known(folder)] if folder is not None else list(self._folders.values())
+            watched = [self._watched_folder(folder)] if folder is not None else list(self._folders.values())
             for watched_folder in watched:
                 watched_folder.detached = watched_folder.paused = False
             self._store_detached()
@@ -312,8 +314,8 @@ class _Agent:
         paused = sorted(key for key, one in self._folders.items() if one.paused)
         place.put_folders(self._root, place.PAUSED, paused)
 
-    def _gone(self, watched: Watched, why: str) -> None:
-        """A folder's thread has ended."""
+    def _forget_folder(self, watched: Watched, why: str) -> None:
+        """Drop a folder whose thread has ended."""
         with self._changed:
             if self._folders.get(str(watched.root)) is watched:
                 del self._folders[str(watched.root)]

@@ -85,9 +85,9 @@ class Ears:
             return
         self.walks = True
         self._put("below", "")  # for changes since the tree ended
-        self._notified()
+        self._report_changes()
 
-    def _notified(self) -> None:
+    def _report_changes(self) -> None:
         """Report changes seen by watchfiles."""
         from watchfiles import Change, watch
 

@@ -78,7 +78,7 @@ class Steps:
 
     @property
     def _complete(self) -> bool:
-        """Whether all changes are heard of."""
+        """Whether the reports of changes below the folder are complete."""
         raise NotImplementedError
 
     @property
@@ -126,7 +126,7 @@ class Steps:
                 self._tell(copy, self._work.again(copy, sorted(again)))
             return True
         now = time.monotonic()
-        paths, below = self._saves.pop_due(now, lambda path: _emptied(copy, path), AT_ONCE)
+        paths, below = self._saves.pop_due(now, lambda path: _is_emptied(copy, path), AT_ONCE)
         if paths or below:
             with self._heard_again(paths, below):
                 if below:
@@ -158,7 +158,7 @@ class Steps:
 
     @contextmanager
     def _sent_again(self, paths: Iterable[str]) -> Iterator[None]:
-        """As `_heard_again`, for paths that nobody has saved."""
+        """As `_heard_again`, for paths without a save."""
         held_paths = list(paths)
         try:
             yield
@@ -167,13 +167,13 @@ class Steps:
             raise
 
     def _try_line(self, now: float) -> None:
-        """Who saves is there: do not wait for the next try to connect."""
+        """Connect at once after a save, instead of at the next scheduled try."""
         if self._light == "offline" and self._line is not None and now >= self._try_at:
             self._try_at = now + TRY_SECONDS
             self._line.retry()
 
     def _pull(self, copy: WorkingCopy) -> None:
-        """Pull and walk: at the start, and after a seal."""
+        """Pull, then walk the folder; due at the start and after a seal."""
         self._whole = False
         try:
             before = copy.last_seal
@@ -359,7 +359,7 @@ class Steps:
         self._say_to(msgspec.convert({"event": event, "folder": str(self.root), "at": at, **members}, Said))
 
 
-def _emptied(copy: WorkingCopy, path: str) -> bool:
+def _is_emptied(copy: WorkingCopy, path: str) -> bool:
     """Whether the file is empty now but was not before, or a program has it open for writing."""
     info, entry = copy.files.stat(path), copy.entries.get(path) if is_utf8(path) else None
     if info is None or entry is None:

@@ -38,7 +38,7 @@ def invoke(host: Host, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
         folder = Path(request.folder) if request.folder else None
         if folder is not None and not (folder.is_absolute() and folder.is_dir()):
             raise UsageError("the folder of an invocation is the absolute path of one that exists")
-        return _carried_out(request, Asked(host, folder, request.server, hung_up))
+        return _carry_out(request, Asked(host, folder, request.server, hung_up))
     except SvcError as error:
         message = terminal_safe(error.detail or error.title, keep=PROSE)
         return ApiResponse.refused(error.code, message)
@@ -48,7 +48,7 @@ def invoke(host: Host, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
         return ApiResponse.refused("failed", f"something broke inside svc ({type(error).__name__}: {error})")
 
 
-def _carried_out(request: Request, context: Asked) -> ApiResponse[Any]:
+def _carry_out(request: Request, context: Asked) -> ApiResponse[Any]:
     name = request.command
     if not _NAME.fullmatch(name):
         raise UnknownCommand(f"there is no command '{terminal_safe(name[:60])}'; see: svc invoke --list")

@@ -136,9 +136,9 @@ def memory_info(_asked: Asked, _args: Args) -> MemoryInfo:
 
 
 @command("Hardware", OfPath)
-def disk_info(asked: Asked, args: OfPath) -> DiskInfo:
+def disk_info(context: Asked, args: OfPath) -> DiskInfo:
     """A file system: how large it is, and how much is free"""
-    path = str(asked.host.home.root) if args.path is None else args.path
+    path = str(context.host.home.root) if args.path is None else args.path
     usage = shutil.disk_usage(path)
     return DiskInfo(path, usage.total, usage.used, usage.free)
 

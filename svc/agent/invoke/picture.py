@@ -63,7 +63,7 @@ def reason(error: BaseException) -> str:
 
 
 def metadata(raw: bytes) -> Metadata:
-    """What the image says of itself; nothing is decoded."""
+    """The metadata in the image's header; no pixels are decoded."""
     image = opened(raw)
     exif = image.getexif()
     words = [_word(exif.get(_MAKE)), _word(exif.get(_MODEL))]

@@ -37,7 +37,7 @@ class Programs:
         self._closing = False
 
     def close(self) -> None:
-        """End what runs."""
+        """End the running programs."""
         self._closing = True
 
     def run(self, module: str, words: list[str], given: bytes, folder: Path | None, hung_up: HungUp) -> bytes:
