@@ -61,17 +61,17 @@ def answers(
 ) -> Callable[[F], F]:
     """Declare the columns of a command's answer and the `model` with further fields of `--json`. `table`: see
     `Answers`."""
-    return _declared(Answers(tuple(columns), model, tuple(table)))
+    return _declare(Answers(tuple(columns), model, tuple(table)))
 
 
 def answers_text(function: F) -> F:
     """Declare a command that prints text only."""
-    return _declared(Answers(data=False))(function)
+    return _declare(Answers(data=False))(function)
 
 
 def answers_any(function: F) -> F:
     """Declare a command that prints the server's answer."""
-    return _declared(Answers(own=False))(function)
+    return _declare(Answers(own=False))(function)
 
 
 def answers_of(function: Callable[..., Any]) -> Answers:
@@ -86,7 +86,7 @@ def members(model: type | None) -> list[str]:
     return [field.encode_name for field in msgspec.structs.fields(model)] if model else []
 
 
-def _declared(what: Answers) -> Callable[[F], F]:
+def _declare(what: Answers) -> Callable[[F], F]:
     def declare(function: F) -> F:
         setattr(function, _NAME, what)
         return function

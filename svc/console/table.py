@@ -120,12 +120,12 @@ class _Table:
         """Narrow columns, and drop those with the highest `spare`, until the table fits. Returns the headers
         of the dropped ones."""
         self._cut("line", LINE_ROOM)
-        if self._over():
+        if self._excess_width():
             self._shorten()
         if self._code():
             self._cut("text", BESIDE_CODE_MIN)
         gone: list[str] = []
-        while self._crowded() and (spare := max(column.spare for column in self.columns)):
+        while self._is_crowded() and (spare := max(column.spare for column in self.columns)):
             gone.append(self._leave_out(spare))
         least = BESIDE_CODE_MIN if self._code() else COLUMN_MIN
         rest = ("line", "state", "id", "size", "time", "text", "name")
@@ -135,10 +135,13 @@ class _Table:
             (("name",), NAME_MIN),
             (rest, least),
         ):
-            while self._over() and (widest := max(self._of(kinds), default=(0, 0)))[0] > narrow:
+            while (
+                self._excess_width()
+                and (widest := max(self._columns_of_kinds(kinds), default=(0, 0)))[0] > narrow
+            ):
                 self.widths[widest[1]] -= 1
         for at in self._code():
-            self.widths[at] = max(self.widths[at] - self._over(), CODE_MIN)
+            self.widths[at] = max(self.widths[at] - self._excess_width(), CODE_MIN)
         return gone
 
     def lines(self, row: list[str], tint: Callable[[str, str], str]) -> Iterator[str]:
@@ -157,13 +160,13 @@ class _Table:
         headers = [column.header for column in self.columns]
         self.widths = [max(cells(text) for text in texts) for texts in zip(headers, *self.rows, strict=True)]
 
-    def _over(self) -> int:
+    def _excess_width(self) -> int:
         """The number of columns by which the table is too wide; 0: it fits."""
         return max(sum(self.widths) + 2 * (len(self.widths) - 1) - self._width, 0)
 
-    def _crowded(self) -> bool:
+    def _is_crowded(self) -> bool:
         """Whether a spare column must be dropped: the table does not fit, or code has less than CODE_ROOM."""
-        over, code = self._over(), self._code()
+        over, code = self._excess_width(), self._code()
         return over > 0 and (not code or any(self.widths[at] - over < CODE_ROOM for at in code))
 
     def _leave_out(self, spare: int) -> str:
@@ -180,7 +183,7 @@ class _Table:
         """Narrow the columns of a kind until the table fits, but none below `least`."""
         for at, column in enumerate(self.columns):
             if column.kind == kind:
-                self.widths[at] = max(self.widths[at] - self._over(), min(self.widths[at], least))
+                self.widths[at] = max(self.widths[at] - self._excess_width(), min(self.widths[at], least))
 
     def _shorten(self) -> None:
         """Shorten ids, shorten times to number and unit, and cut long lines."""
@@ -197,7 +200,7 @@ class _Table:
         """The places of the columns with code."""
         return [at for at, column in enumerate(self.columns) if column.kind == "code"]
 
-    def _of(self, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+    def _columns_of_kinds(self, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
         """(width, index) of the columns of these kinds."""
         return ((self.widths[at], at) for at, column in enumerate(self.columns) if column.kind in kinds)
 

@@ -349,7 +349,7 @@ class Http:
         return BACKOFF * 2 ** (attempt - 1) if outgoing.repeatable else None
 
     def _needs_key(self, response: httpx.Response, outgoing: Outgoing) -> bool:
-        """Whether the token may not do this, and there is a key that may be asked."""
+        """Whether the token lacks the right, and a device key of the account can sign instead."""
         if response.status_code != 403 or outgoing.alone or outgoing.is_read:
             return False
         able = self.credential is not None and self.credential.alone is not None

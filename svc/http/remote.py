@@ -50,10 +50,10 @@ class Link(msgspec.Struct, frozen=True):
         return ForwardedKey(b"", self.agent, b"", self._sign)
 
     def _sign(self, message: bytes) -> bytes:
-        """Raises ClientError with what the relay says if there is no signature."""
+        """The signature of a message. Raises ClientError with the relay's reason if there is none."""
         data = bytearray()
         try:
-            with self._handed(SIGN) as ours:
+            with self._hand_socket(SIGN) as ours:
                 ours.settimeout(SIGN_PATIENCE)
                 ours.sendall(message)
                 ours.shutdown(socket.SHUT_WR)
@@ -68,9 +68,9 @@ class Link(msgspec.Struct, frozen=True):
 
     def connect(self) -> socket.socket:
         """A new connection to the relay. Raises OSError, TimeoutError among them."""
-        return self._handed(CONNECT)
+        return self._hand_socket(CONNECT)
 
-    def _handed(self, request: bytes) -> socket.socket:
+    def _hand_socket(self, request: bytes) -> socket.socket:
         """Our end of a socket pair whose other end goes to the relay with this request. Raises OSError."""
         ours, theirs = socket.socketpair()
         try:

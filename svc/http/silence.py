@@ -34,7 +34,7 @@ class ServerSilent(ConnectionLimitExceeded):
 
 
 def read(receive: Callable[[float], bytes], unsent: Callable[[], int], works: Callable[[], bool]) -> bytes:
-    """What `receive(seconds)` returns, as soon as there is something. `unsent`: the bytes that have not left
+    """The first data that `receive(seconds)` returns. `unsent`: the bytes that have not left
     this machine. Raises ServerSilent, ReadTimeout for a line that is stuck, and ConnectionLimitExceeded for a
     server that works longer than WAIT_SECONDS."""
     began = moved = monotonic()

@@ -73,7 +73,7 @@ def _begin(fd: int, folder: Path) -> list[str]:
 
 
 def _try(folder: Path, data: Path, own_user: bool) -> int:
-    """Confine this process and look whether it holds. Returns the exit code."""
+    """Confine this process and test the confinement. Returns the exit code."""
     for name in ("svc", "tui", "localstore", *EARLY):
         importlib.import_module(name)
     confine(folder, own_user)

@@ -63,7 +63,7 @@ def _limit(own_user: bool) -> None:
 
 
 def _rules() -> Iterator[tuple[Path, int]]:
-    """What may be read, and the one program."""
+    """(path, rights) of what this process may use beside its own folder; only Python may run."""
     for folder in _libraries():
         yield folder, files.READ
     for name in _FILES:
