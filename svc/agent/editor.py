@@ -64,7 +64,7 @@ class Editor:
         self.say(Sheet("text", sheet.last, sheet.text.decode()))
 
     def hear(self, line: bytes) -> tuple[int, int]:
-        """Queue what the client wrote. Returns line and column of its cursor, 0 if unknown. Raises Invalid."""
+        """Queue what the client wrote. Returns line and column of its cursor, or 0. Raises Invalid."""
         typed = _decoded(_typed, line)
         if typed.n > 0 and typed.update:
             try:
