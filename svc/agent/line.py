@@ -251,9 +251,9 @@ class Line:
             if member is not None:
                 member.heard(message)
         elif isinstance(message, Event | Hidden | Resync):
-            for member_of_repo in list(self._members.values()):
-                if member_of_repo.repo_id == message.repo_id:
-                    member_of_repo.heard(message)
+            for peer in list(self._members.values()):
+                if peer.repo_id == message.repo_id:
+                    peer.heard(message)
 
     # --- polls
 

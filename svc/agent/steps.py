@@ -343,16 +343,20 @@ class Steps:
             self._say("renamed", path=terminal_safe(old), to=terminal_safe(new))
         for old, new in done.back:
             self._say("renamed", path=terminal_safe(old), to=terminal_safe(new), back=True)
-        for save in done.kept:
-            self._say("kept", path=terminal_safe(save.path), lines=save.lines, by=", ".join(save.by))
+        for kept_text in done.kept:
+            self._say(
+                "kept", path=terminal_safe(kept_text.path), lines=kept_text.lines, by=", ".join(kept_text.by)
+            )
         if self._work.removals.words != self._held:
             self._held = self._work.removals.words
             if self._held:
                 self._say("held", detail=self._held)
-        for skip in done.skipped:
-            if (skip.path, skip.reason) not in self._skipped:
-                self._skipped.add((skip.path, skip.reason))
-                self._say("skipped", path=skip.path, detail=skip.reason + skip.kept_words)
+        for skipped_file in done.skipped:
+            if (skipped_file.path, skipped_file.reason) not in self._skipped:
+                self._skipped.add((skipped_file.path, skipped_file.reason))
+                self._say(
+                    "skipped", path=skipped_file.path, detail=skipped_file.reason + skipped_file.kept_words
+                )
 
     def _say(self, event: str, **members: Any) -> None:
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

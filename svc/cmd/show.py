@@ -58,16 +58,16 @@ def show(
         ctx.out.binary([ctx.reader.history.raw(repo.id, seal_id, where, CHUNKED_FILE)])
         return
     result = show_seal(ctx.obj, repo, seal_id)
-    record_of_seal, fault, files = result.seal, result.fault, result.files
+    seal_record, fault, files = result.seal, result.fault, result.files
     if ctx.out.format.as_data:
-        record = msgspec.to_builtins(record_of_seal) | {
-            "device": record_of_seal.provenance.device_key_id,
+        record = msgspec.to_builtins(seal_record) | {
+            "device": seal_record.provenance.device_key_id,
             "verified": fault is None,
             "files": msgspec.to_builtins(files),
         }
         ctx.out.record(record, COLUMNS, Seal)
     else:
-        ctx.out.text(_text(record_of_seal, fault, files, stat, name_only, ctx.out), diff=True)
+        ctx.out.text(_text(seal_record, fault, files, stat, name_only, ctx.out), diff=True)
     if fault is not None:
         raise ServerMisbehaved(f"this seal does not verify: {fault}")
 

@@ -89,8 +89,8 @@ class NpuModels(msgspec.Struct):
 @command("Hardware")
 def gpu_detect(_asked: Asked, _args: Args) -> Gpus:
     """The graphics processors, and whether the local LLM server can use them"""
-    engine_info = engine()
-    return Gpus(gpus(engine_info.devices), engine_info)
+    state = engine()
+    return Gpus(gpus(state.devices), state)
 
 
 @command("Hardware")

@@ -76,8 +76,8 @@ def comment(
         posted = threads.answer(ctx, repo, proposal, thread, text or "", draft)
         spot = f"thread {thread}"
     else:
-        begun = threads.on_lines(ctx, repo, proposal, path, line, side, text, suggest, draft)
-        posted, spot = begun.comments[0], f"{terminal_safe(path)}:{line}"
+        new_thread = threads.on_lines(ctx, repo, proposal, path, line, side, text, suggest, draft)
+        posted, spot = new_thread.comments[0], f"{terminal_safe(path)}:{line}"
     when = "; it goes out with your review" if posted.draft else ""
     sentence = f"{'Suggested' if suggest is not None else 'Commented on'} {spot} of #{proposal.number}{when}"
     ctx.out.done(sentence, posted, on_issue.COLUMNS, Comment, value=posted.id)

@@ -83,7 +83,8 @@ def download(
     assets = chosen(release, pattern or [])
     received = receive(ctx.reader, repo.id, release.version, assets, Path(folder), clobber, ctx.obj.progress)
     rows = [
-        {**_to_record(one.asset), "path": str(one.path), "downloaded": one.downloaded} for one in received
+        {**_to_record(result.asset), "path": str(result.path), "downloaded": result.downloaded}
+        for result in received
     ]
     ctx.out.rows(rows, RECEIVED, Asset)
 

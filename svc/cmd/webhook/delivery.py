@@ -95,8 +95,8 @@ def delivery(ctx: Ctx, webhook: Which, delivery: One) -> None:
     """
     repo = ctx.repo
     hook = find(ctx, repo, webhook)
-    listed = _find(ctx, repo, hook, delivery)
-    record = ctx.api.send(webhooks.DELIVERY, id=repo.id, hook=hook.id, delivery=listed.id)
+    summary = _find(ctx, repo, hook, delivery)
+    record = ctx.api.send(webhooks.DELIVERY, id=repo.id, hook=hook.id, delivery=summary.id)
     ctx.out.record(record, PAGE, DeliveryWhole, body=_exchange_text(hook, record))
 
 
@@ -111,8 +111,8 @@ def redeliver(ctx: Ctx, webhook: Which, delivery: One) -> None:
     """
     repo = ctx.repo
     hook = find(ctx, repo, webhook)
-    listed = _find(ctx, repo, hook, delivery)
-    _print_started(ctx, hook, ctx.api.send(webhooks.REDELIVER, id=repo.id, hook=hook.id, delivery=listed.id))
+    summary = _find(ctx, repo, hook, delivery)
+    _print_started(ctx, hook, ctx.api.send(webhooks.REDELIVER, id=repo.id, hook=hook.id, delivery=summary.id))
 
 
 def _find(ctx: Ctx, repo: Repo, hook: Webhook, typed: str) -> Delivery:
