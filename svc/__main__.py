@@ -32,13 +32,13 @@ def main() -> NoReturn:
 def answer(words: list[str]) -> int:
     """Run the command `words`. Returns the exit code."""
     if words == ["--version"]:
-        return _printed(f"svc {__version__}\n")
+        return _print_text(f"svc {__version__}\n")
     if os.environ.get("SVC_COMPLETE"):  # a shell asks what can stand at the cursor
         from pathlib import Path
 
         from svc.cmd.frame.complete import answer as complete
 
-        return _printed(complete(words, os.environ, Path.cwd()))
+        return _print_text(complete(words, os.environ, Path.cwd()))
     from svc.cmd.frame.app import run
 
     return run(words)
@@ -61,7 +61,7 @@ def _prepare_streams() -> None:
     if spoken is not None:
         if isinstance(sys.stdin, io.TextIOWrapper):
             sys.stdin.reconfigure(encoding=spoken)
-        sys.argv[1:] = [_typed(word, spoken) for word in sys.argv[1:]]
+        sys.argv[1:] = [_decode_word(word, spoken) for word in sys.argv[1:]]
 
 
 def _spoken_encoding() -> str | None:
@@ -71,11 +71,11 @@ def _spoken_encoding() -> str | None:
         return None
     import locale
 
-    found = codecs.lookup(locale.getencoding()).name
-    return None if found in ("utf-8", "ascii") else found
+    encoding = codecs.lookup(locale.getencoding()).name
+    return None if encoding in ("utf-8", "ascii") else encoding
 
 
-def _typed(word: str, spoken: str) -> str:
+def _decode_word(word: str, spoken: str) -> str:
     try:
         word.encode("utf-8")
     except UnicodeEncodeError:
@@ -92,7 +92,7 @@ def _open_outputs() -> None:
             setattr(sys, name, os.fdopen(fd, "w"))
 
 
-def _printed(text: str) -> int:
+def _print_text(text: str) -> int:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -29,11 +29,11 @@ PEOPLE = 50  # that a client is told of
 ARRIVING, ARRIVED = 0.05, 0.005  # seconds that what a plugin sent before it saved may take; between looks
 
 
-def edit(found: Sequence[Watched], request: Request, follower: Follower) -> None:
+def edit(folders: Sequence[Watched], request: Request, follower: Follower) -> None:
     """Let the client of an `edit` write into the text, in the folder that was found."""
-    for folder in found:
+    for folder in folders:
         folder.edit(editor_of(request, follower))
-    if not found:
+    if not folders:
         follower.say(Sheet("ended", detail="the folder is not watched any more"))
         follower.hang_up_later()
 
@@ -66,7 +66,7 @@ class Editing(Steps):
         editor.follower.hears = hears
 
     def edit_left(self, follower: Follower) -> None:
-        """The client has hung up."""
+        """Note that the client has hung up."""
         self._inbox.put(("edit_left", follower))
 
     # --- messages
@@ -91,15 +91,15 @@ class Editing(Steps):
                 self._cursor, self._here_told = (editor.path, at, max(0, col)), False
 
     def _on_closed(self, value: tuple[str, float]) -> None:
-        self._touched(value[0])
+        self._note_written(value[0])
         self._saves.closed(*value)
 
     def _on_written(self, value: tuple[str, float]) -> None:
-        self._touched(value[0])
+        self._note_written(value[0])
         self._saves.written(*value)
 
-    def _touched(self, path: str) -> None:
-        """A program or svc itself has written the file."""
+    def _note_written(self, path: str) -> None:
+        """Note that a program, or svc itself, has written the file."""
         for plugin in self._plugins(path):
             plugin.touched = True
 
@@ -140,7 +140,7 @@ class Editing(Steps):
         return TYPED_EACH + max(open_, default=0) / LARGER
 
     def _edit_moments(self) -> list[float]:
-        """When there is something to do for a text that is edited."""
+        """The moments (monotonic seconds) at which an edited text has work due."""
         moments = []
         if self._edit_waits:
             moments.append(self._typed_at + self._typed_each)
@@ -199,7 +199,7 @@ class Editing(Steps):
         return not self._work.is_ours(copy, editor.path)
 
     def _keep_last(self) -> None:
-        """Keep what was typed and not taken, before the folder is let go."""
+        """Store typed updates that are still queued, before the folder is released."""
         if not any(editor.typed for editor in self._editors.values()):
             return
         with self._owning.round() as copy:
@@ -248,16 +248,16 @@ class Editing(Steps):
             entry = copy.entries.get(sheet.path)
             queued = sheet.path in flying or (entry is not None and entry.pending > 0)
             why = terminal_safe(self._work.barred.get(sheet.path, ""))
-            told = (sheet.last, self._light, queued, why)
-            if editor.told != told:
-                editor.told = told
+            state = (sheet.last, self._light, queued, why)
+            if editor.told != state:
+                editor.told = state
                 editor.say(Sheet("kept", sheet.last, state=self._light, queued=queued, detail=why))
 
     def _people_moved(self) -> None:
         for editor in self._editors.values():
             name = terminal_safe(editor.path)
-            here = [one for one in self._people.values() if one.path == name and one.state == "edit"]
-            editor.say(Sheet("people", people=here[:PEOPLE]))
+            people = [one for one in self._people.values() if one.path == name and one.state == "edit"]
+            editor.say(Sheet("people", people=people[:PEOPLE]))
 
     def _notice(self, detail: str) -> None:
         """Tell all clients what is wrong."""

@@ -64,7 +64,7 @@ class Editor:
         self.say(Sheet("text", sheet.last, sheet.text.decode()))
 
     def hear(self, line: bytes) -> tuple[int, int]:
-        """Take in a line of the client. Returns where its cursor is, 0 if it does not say. Raises Invalid."""
+        """Queue what the client wrote. Returns line and column of its cursor, or 0. Raises Invalid."""
         typed = _decoded(_typed, line)
         if typed.n > 0 and typed.update:
             try:
@@ -121,12 +121,12 @@ class Plugin(Editor):
 
     def pop(self) -> tuple[list[bytes], int]:
         """See `Editor`."""
-        found = super().pop()
+        batch = super().pop()
         if self._after:
             self.told_text = self._after.popleft()
         if not self.typed and self._text is not None:
             self.told_text = self._text.text
-        return found
+        return batch
 
     def tell(self, update: bytes) -> None:
         """See `Editor`."""

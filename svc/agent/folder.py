@@ -73,7 +73,7 @@ class Watched(Editing):
         self._inbox.put(("turn", turn))
 
     def end_turn(self, turn: str) -> None:
-        """The agent has ended this turn; another one may have begun since."""
+        """End this turn, unless another one has begun since."""
         self._inbox.put(("turn_end", turn))
 
     def pause(self, paused: bool) -> None:
@@ -117,7 +117,7 @@ class Watched(Editing):
         why = "told to end"
         try:
             record = self._where.home.record_of(self.root, self.repo_id)
-            self._ears = Ears(self.root, record.resolve(), self._put, self._ended, self._log)
+            self._ears = Ears(self.root, record.resolve(), self._put, self._stop_for, self._log)
             self._walk_at = time.monotonic() + self._ears.walk_seconds
             self._on_pause(self.paused)
             why = self._loop()
@@ -147,7 +147,7 @@ class Watched(Editing):
     def _put(self, what: str, path: str) -> None:
         self._inbox.put((what, (path, time.monotonic())))
 
-    def _ended(self, why: str) -> None:
+    def _stop_for(self, why: str) -> None:
         self._inbox.put(("stop", why))
 
     def _loop(self) -> str:
@@ -170,7 +170,7 @@ class Watched(Editing):
             except Cancelled:
                 continue
             except SvcError as error:
-                self._failed(error)
+                self._handle_failure(error)
 
     def _pause(self) -> float | None:
         """Seconds until the next work is due; None: wait for a message."""
@@ -280,15 +280,15 @@ class Watched(Editing):
                     self._answers.append((self._out[1], message.answers))
                     self._out, self._barred = None, 0.0
             case Refused():
-                self._refused(message)
+                self._take_refusal(message)
             case People():
-                self._met(message)
+                self._take_people(message)
             case Event():
-                self._whole = self._whole or self._concerns(message)
+                self._whole = self._whole or self._is_about_folder(message)
             case _:  # Resync, Hidden: pull
                 self._whole = True
 
-    def _concerns(self, event: Event) -> bool:
+    def _is_about_folder(self, event: Event) -> bool:
         """Whether the event changes the head of the branch or the rights of this folder."""
         if event.kind in HEADS:
             branch = event.data.get("branch", event.data.get("name"))
@@ -297,7 +297,7 @@ class Watched(Editing):
             self._barred = min(self._barred, time.monotonic())
         return event.kind.startswith(("repo.", "access.", "protection."))
 
-    def _refused(self, message: Refused) -> None:
+    def _take_refusal(self, message: Refused) -> None:
         if message.id is None:
             self.place, self._refusing = None, True
             self._tell_trouble(terminal_safe(message.detail))
@@ -309,40 +309,40 @@ class Watched(Editing):
                 self._barred = time.monotonic() + BARRED_SECONDS
             self._tell_trouble(terminal_safe(message.detail))
 
-    def _met(self, message: People) -> None:
-        for one in message.here:
-            known = self._people.get(one.conn)
+    def _take_people(self, message: People) -> None:
+        for member in message.here:
+            before = self._people.get(member.conn)
             now = Person(
-                terminal_safe(one.who),
-                terminal_safe(one.device),
-                one.kind,
-                terminal_safe(one.path),
-                one.line,
-                one.state,
-                col=one.col,
+                terminal_safe(member.who),
+                terminal_safe(member.device),
+                member.kind,
+                terminal_safe(member.path),
+                member.line,
+                member.state,
+                col=member.col,
             )
-            self._people[one.conn] = now
-            if known is None or known.path != now.path:
+            self._people[member.conn] = now
+            if before is None or before.path != now.path:
                 self._said_of(now, gone=False)
         for conn in message.gone:
-            left = self._people.pop(conn, None)
-            if left is not None:
-                self._said_of(left, gone=True)
+            person = self._people.pop(conn, None)
+            if person is not None:
+                self._said_of(person, gone=True)
         self._people_moved()
 
-    def _said_of(self, one: Person, gone: bool) -> None:
+    def _said_of(self, person: Person, gone: bool) -> None:
         self._say(
             "person",
-            by=one.who,
-            device=one.device,
-            agent=one.kind == "agent",
-            path=one.path,
-            line=one.line,
+            by=person.who,
+            device=person.device,
+            agent=person.kind == "agent",
+            path=person.path,
+            line=person.line,
             gone=gone,
-            state=one.state,
+            state=person.state,
         )
 
-    def _failed(self, error: SvcError) -> None:
+    def _handle_failure(self, error: SvcError) -> None:
         """Handle a failed round, which is tried again."""
         wait = AGAIN
         if isinstance(error, ServerUnreachable):

@@ -97,7 +97,7 @@ class Line:
         self._thread.start()
 
     def join(self, member: Member) -> None:
-        """Serve this folder; again after its place has changed."""
+        """Serve this folder; called again when its place has changed."""
         with self._lock:
             self._members[member.channel] = member
             self._seen.pop(member.channel, None)
@@ -167,7 +167,7 @@ class Line:
                 was_live = self._talk(api)
             except Unauthorized as error:
                 was_live = False
-                if self._renewed():
+                if self._renew_session():
                     continue
                 self._light("offline", error.detail or "sign in: svc login")
             except SvcError as error:
@@ -251,9 +251,9 @@ class Line:
             if member is not None:
                 member.heard(message)
         elif isinstance(message, Event | Hidden | Resync):
-            for one in list(self._members.values()):
-                if one.repo_id == message.repo_id:
-                    one.heard(message)
+            for peer in list(self._members.values()):
+                if peer.repo_id == message.repo_id:
+                    peer.heard(message)
 
     # --- polls
 
@@ -331,7 +331,7 @@ class Line:
         for member in list(self._members.values()):
             member.lit(light, why)
 
-    def _renewed(self) -> bool:
+    def _renew_session(self) -> bool:
         """Sign in again with the device key. Returns whether that worked."""
         try:
             session = self._sessions.find(self.origin)

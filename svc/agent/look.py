@@ -169,16 +169,16 @@ class Look:
                 self._whole = True
 
     def _meet(self, message: People) -> None:
-        for one in message.here:
-            self._people[one.conn] = Person(
-                terminal_safe(one.who),
-                terminal_safe(one.device),
-                one.kind,
-                one.path,
-                one.line,
-                one.state,
-                one.conn,
-                one.col,
+        for person in message.here:
+            self._people[person.conn] = Person(
+                terminal_safe(person.who),
+                terminal_safe(person.device),
+                person.kind,
+                person.path,
+                person.line,
+                person.state,
+                person.conn,
+                person.col,
             )
         for conn in message.gone:
             self._people.pop(conn, None)
@@ -202,35 +202,37 @@ class Look:
 
     def _bootstrap(self, api: Api) -> None:
         since = 0 if self._whole else self._seq
-        found = self._connected(api, since)
-        if self._whole or found.sealed_head != self._head:
+        bootstrap = self._fetch_bootstrap(api, since)
+        if self._whole or bootstrap.sealed_head != self._head:
             if since:
-                found = self._connected(api, 0)
-            self._head, self._sealed = found.sealed_head, self._tree(api, found.sealed_head)
+                bootstrap = self._fetch_bootstrap(api, 0)
+            self._head, self._sealed = bootstrap.sealed_head, self._tree(api, bootstrap.sealed_head)
             self._unsealed.clear()
             self._news = None
-        self._branch_id, self._seq = found.branch_id, found.seq
-        for row in found.rows:
-            self._put(row, found.live_by.get(row.path, []))
+        self._branch_id, self._seq = bootstrap.branch_id, bootstrap.seq
+        for row in bootstrap.rows:
+            self._put(row, bootstrap.live_by.get(row.path, []))
         self._whole = self._behind = False
-        place = Place(self.repo_id, self.branch, found.replica, self._device, found.seq)
+        place = Place(self.repo_id, self.branch, bootstrap.replica, self._device, bootstrap.seq)
         opened = self.place is not None and self.place.replica == place.replica
         self.place = place
         if not opened:
             self.line.join(self)  # opens the channel
 
-    def _connected(self, api: Api, since: int) -> Bootstrap:
+    def _fetch_bootstrap(self, api: Api, since: int) -> Bootstrap:
         named = (self.repo_id, self.branch)
         path = {"id": self.repo_id, "branch": self.branch}
-        known = self._replicas.get(named)
+        replica = self._replicas.get(named)
         try:
-            body = BootstrapRequest(device_key_id=self._device, replica=known, since=since)
-            found = api.send(live.BOOTSTRAP, body, **path)
+            body = BootstrapRequest(device_key_id=self._device, replica=replica, since=since)
+            bootstrap = api.send(live.BOOTSTRAP, body, **path)
         except ReplicaUnknown:  # the branch was made again
             self._replicas.pop(named, None)
-            found = api.send(live.BOOTSTRAP, BootstrapRequest(device_key_id=self._device, since=0), **path)
-        self._replicas[named] = found.replica
-        return found
+            bootstrap = api.send(
+                live.BOOTSTRAP, BootstrapRequest(device_key_id=self._device, since=0), **path
+            )
+        self._replicas[named] = bootstrap.replica
+        return bootstrap
 
     def _tree(self, api: Api, head: str | None) -> dict[str, str]:
         if head is None:
@@ -260,12 +262,12 @@ class Look:
             self._put(row, [one.who for one in frame.updates if one.update.path == row.path])
 
     def _put(self, row: Row, by: list[str]) -> None:
-        """Take a row in. `by`: who edited it; earlier ones stay."""
+        """Store a row of the frontier. `by`: its editors, added to the known ones."""
         sealed = self._sealed.get(row.path)
-        known = self._unsealed.pop(row.path, None)
+        before = self._unsealed.pop(row.path, None)
         differs = sealed is not None if row.kind == "gone" else row.digest != sealed
         if differs:
-            names = [*(known.by if known else ()), *(terminal_safe(one) for one in by if one)]
+            names = [*(before.by if before else ()), *(terminal_safe(one) for one in by if one)]
             self._unsealed[row.path] = Unsealed(
                 row.path,
                 row.kind,
@@ -276,7 +278,7 @@ class Look:
                 sealed is None,
                 list(dict.fromkeys(names)),
             )
-        if self._news is not None and (differs or known is not None):
+        if self._news is not None and (differs or before is not None):
             self._news.add(row.path)
 
     def _tell(self) -> None:

@@ -139,7 +139,7 @@ class _Agent:
                     self._sender.wake()
                     return self._reply([])
                 case "follow" if request.folder is not None:
-                    return self._reply([self._known(request.folder)])
+                    return self._reply([self._watched_folder(request.folder)])
                 case _:
                     return self._reply(list(self._folders.values()))
         except SvcError as error:
@@ -154,17 +154,17 @@ class _Agent:
     def states(self) -> list[Folder]:
         """See `svc.agent.invoke.table.Host`."""
         with self._lock:
-            found = list(self._folders.values())
-        return sorted((one.state() for one in found), key=lambda one: one.folder)
+            watched = list(self._folders.values())
+        return sorted((one.state() for one in watched), key=lambda one: one.folder)
 
     def pause(self, folder: str | None, paused: bool) -> list[Folder]:
         """See `svc.agent.invoke.table.Host`."""
         with self._lock:
-            found = [self._known(folder)] if folder is not None else list(self._folders.values())
-            for one in found:
-                one.pause(paused)
+            watched = [self._watched_folder(folder)] if folder is not None else list(self._folders.values())
+            for watched_folder in watched:
+                watched_folder.pause(paused)
             self._store_paused()
-        return self.states() if folder is None else [one.state() for one in found]
+        return self.states() if folder is None else [watched_folder.state() for watched_folder in watched]
 
     def reader(self, origin: str | None) -> Api:
         """See `svc.agent.invoke.table.Host`."""
@@ -179,13 +179,13 @@ class _Agent:
             self._look(request, follower)
             return
         with self._lock:
-            found = self._followed(request.folder)
-            for folder in found:
+            watched = self._folders_of(request.folder)
+            for folder in watched:
                 folder.followers += 1
             if request.do != "edit":
                 self._followers[follower] = request.folder
         if request.do == "edit":
-            edit(found, request, follower)
+            edit(watched, request, follower)
 
     def left(self, request: Request, follower: Follower) -> None:
         """See `Desk`. A folder without followers is no longer watched, unless it is detached."""
@@ -197,13 +197,13 @@ class _Agent:
             return
         with self._lock:
             self._followers.pop(follower, None)
-            found = self._followed(request.folder)
-            for folder in found:
+            watched = self._folders_of(request.folder)
+            for folder in watched:
                 folder.followers -= 1
                 folder.edit_left(follower)
                 if request.turn is not None:
                     folder.end_turn(request.turn)
-            lonely = [one for one in found if not one.followers and not one.detached]
+            lonely = [one for one in watched if not one.followers and not one.detached]
         if request.folder is not None:
             for folder in lonely:
                 folder.stop()
@@ -257,12 +257,12 @@ class _Agent:
 
     # --- folders
 
-    def _followed(self, folder: str | None) -> list[Watched]:
+    def _folders_of(self, folder: str | None) -> list[Watched]:
         if folder is None:
             return []
         return [self._folders[folder]] if folder in self._folders else []
 
-    def _known(self, folder: str) -> Watched:
+    def _watched_folder(self, folder: str) -> Watched:
         from localstore.errors import NotWatched
 
         with self._lock:
@@ -277,7 +277,9 @@ class _Agent:
             if watched is None:
                 channel = next(self._channels)
                 paused = str(root) in place.folders(self._root, place.PAUSED)
-                watched = Watched(root, channel, self._line_of, self._say, self._gone, self._log, paused)
+                watched = Watched(
+                    root, channel, self._line_of, self._say, self._forget_folder, self._log, paused
+                )
                 self._folders[str(root)] = watched
                 self._log(f"watching {root}")
             if detach and not watched.detached:
@@ -290,19 +292,19 @@ class _Agent:
 
     def _stop(self, folder: str | None) -> list[Watched]:
         with self._lock:
-            found = [self._known(folder)] if folder is not None else list(self._folders.values())
-            for one in found:
-                one.detached = one.paused = False
+            watched = [self._watched_folder(folder)] if folder is not None else list(self._folders.values())
+            for watched_folder in watched:
+                watched_folder.detached = watched_folder.paused = False
             self._store_detached()
             self._store_paused()
-        for one in found:
-            one.stop()
-        for one in found:
-            one.join(END_SECONDS)
+        for watched_folder in watched:
+            watched_folder.stop()
+        for watched_folder in watched:
+            watched_folder.join(END_SECONDS)
         if folder is None:
             with self._changed:
                 self._leaving = True
-        return found
+        return watched
 
     def _store_detached(self) -> None:
         detached = sorted(key for key, one in self._folders.items() if one.detached)
@@ -312,8 +314,8 @@ class _Agent:
         paused = sorted(key for key, one in self._folders.items() if one.paused)
         place.put_folders(self._root, place.PAUSED, paused)
 
-    def _gone(self, watched: Watched, why: str) -> None:
-        """A folder's thread has ended."""
+    def _forget_folder(self, watched: Watched, why: str) -> None:
+        """Drop a folder whose thread has ended."""
         with self._changed:
             if self._folders.get(str(watched.root)) is watched:
                 del self._folders[str(watched.root)]
@@ -331,18 +333,20 @@ class _Agent:
                 line = self._lines[origin] = Line(origin, self._sessions, self._log, self._sender.wake)
             return line
 
-    def _say(self, said: Said) -> None:
+    def _say(self, event: Said) -> None:
         with self._lock:
-            hearing = [one for one, folder in self._followers.items() if folder in (None, said.folder)]
-        for one in hearing:
-            one.say(said)
-        if said.event == "ended":
-            for one, folder in list(self._followers.items()):
-                if folder == said.folder:
-                    one.hang_up()
+            hearing = [
+                follower for follower, folder in self._followers.items() if folder in (None, event.folder)
+            ]
+        for follower in hearing:
+            follower.say(event)
+        if event.event == "ended":
+            for follower, folder in list(self._followers.items()):
+                if folder == event.folder:
+                    follower.hang_up()
 
-    def _reply(self, found: list[Watched]) -> Reply:
-        folders: list[Folder] = [one.state() for one in found]
+    def _reply(self, watched: list[Watched]) -> Reply:
+        folders: list[Folder] = [one.state() for one in watched]
         return Reply(os.getpid(), __version__, folders=sorted(folders, key=lambda one: one.folder))
 
 

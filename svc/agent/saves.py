@@ -85,9 +85,9 @@ class Ears:
             return
         self.walks = True
         self._put("below", "")  # for changes since the tree ended
-        self._notified()
+        self._report_changes()
 
-    def _notified(self) -> None:
+    def _report_changes(self) -> None:
         """Report changes seen by watchfiles."""
         from watchfiles import Change, watch
 
@@ -101,8 +101,8 @@ class Ears:
             watch_filter=None,
         )
         try:
-            for found in changes:
-                for change, whole in found:
+            for batch in changes:
+                for change, whole in batch:
                     path = os.path.relpath(whole, self._folder)
                     if path.startswith("..") or TEMPORARY.fullmatch(path.rpartition("/")[2]):
                         continue

@@ -47,7 +47,7 @@ class Sender:
             return False
         try:
             with closing(open_outbox(self._home)) as outbox:
-                report = replay(outbox, self._home, self._connected)
+                report = replay(outbox, self._home, self._connect)
                 waits = any(entry.state != "refused" for entry in outbox.list())
         except SvcError as error:  # another process is sending
             self._log(f"outbox: {error.detail}")
@@ -61,7 +61,7 @@ class Sender:
             self._log(f"refused: {described(entry)}")
         return waits
 
-    def _connected(self, origin: str, account: str) -> Api:
+    def _connect(self, origin: str, account: str) -> Api:
         session = self._sessions.find(origin)
         if session is None or session.user_id != account:
             raise Unauthorized(f"these actions are another account's on {origin}")

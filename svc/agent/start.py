@@ -28,25 +28,25 @@ def reach(home: Home) -> Conversation | None:
 def start(home: Home) -> Conversation:
     """A conversation with the agent, started if none runs. The agent outlives this process and its terminal.
     Raises AgentMissing with the agent's last message."""
-    found = reach(home)
-    if found is not None:
-        return found
+    conversation = reach(home)
+    if conversation is not None:
+        return conversation
     home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     words = home.root / f"{place.LOG}.start"
-    with words.open("wb") as said:
+    with words.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, *UTF8_NAMES, "-P", "-m", *WORDS, str(home.root.resolve())],
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=said,
+            stderr=output,
             start_new_session=True,
         )
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until:
-        found = reach(home)
-        if found is not None:
-            return found
+        conversation = reach(home)
+        if conversation is not None:
+            return conversation
         code = process.poll()
         if code not in (None, 3):  # 3: another agent started first, and will answer
             break

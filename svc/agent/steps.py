@@ -78,7 +78,7 @@ class Steps:
 
     @property
     def _complete(self) -> bool:
-        """Whether all changes are heard of."""
+        """Whether the reports of changes below the folder are complete."""
         raise NotImplementedError
 
     @property
@@ -126,7 +126,7 @@ class Steps:
                 self._tell(copy, self._work.again(copy, sorted(again)))
             return True
         now = time.monotonic()
-        paths, below = self._saves.pop_due(now, lambda path: _emptied(copy, path), AT_ONCE)
+        paths, below = self._saves.pop_due(now, lambda path: _is_emptied(copy, path), AT_ONCE)
         if paths or below:
             with self._heard_again(paths, below):
                 if below:
@@ -158,22 +158,22 @@ class Steps:
 
     @contextmanager
     def _sent_again(self, paths: Iterable[str]) -> Iterator[None]:
-        """As `_heard_again`, for paths that nobody has saved."""
-        kept = list(paths)
+        """As `_heard_again`, for paths without a save."""
+        held_paths = list(paths)
         try:
             yield
         except BaseException:
-            self._again.update(kept)
+            self._again.update(held_paths)
             raise
 
     def _try_line(self, now: float) -> None:
-        """Who saves is there: do not wait for the next try to connect."""
+        """Connect at once after a save, instead of at the next scheduled try."""
         if self._light == "offline" and self._line is not None and now >= self._try_at:
             self._try_at = now + TRY_SECONDS
             self._line.retry()
 
     def _pull(self, copy: WorkingCopy) -> None:
-        """Pull and walk: at the start, and after a seal."""
+        """Pull, then walk the folder; due at the start and after a seal."""
         self._whole = False
         try:
             before = copy.last_seal
@@ -191,13 +191,13 @@ class Steps:
             self._say("came", path=terminal_safe(path), by=who, gone=path not in copy.entries)
         for path, by in done.merged.items():
             self._say("merged", path=terminal_safe(path), by=by or "")
-        for one in done.conflicts:
+        for clash in done.conflicts:
             self._say(
                 "conflict",
-                path=terminal_safe(one.path),
-                kept_as=terminal_safe(one.kept_as),
-                by=one.by or "",
-                gone=one.deleted,
+                path=terminal_safe(clash.path),
+                kept_as=terminal_safe(clash.kept_as),
+                by=clash.by or "",
+                gone=clash.deleted,
             )
         if done.seal != before and done.seal is not None:
             self._say("seal", seal=done.seal, by=", ".join(copy.sealed_by))
@@ -241,9 +241,9 @@ class Steps:
         if came is None:
             self._behind = True
             return
-        for one in came:
-            self._came[one.path] = one
-            self._work.buffers.authors[one.path] = one.who
+        for change in came:
+            self._came[change.path] = change
+            self._work.buffers.authors[change.path] = change.who
 
     def _bring(self, copy: WorkingCopy) -> bool:
         """Write received changes to the folder. Returns whether anything was done."""
@@ -253,13 +253,13 @@ class Steps:
                 done = self._work.bring(copy)
             mark(copy, done.written)
         for path in done.written:
-            one = self._came.pop(path, None)
+            change = self._came.pop(path, None)
             gone = path not in copy.entries
-            if one is None:
+            if change is None:
                 self._say("came", path=terminal_safe(path), gone=gone)
             else:
-                agent = one.turn is not None
-                self._say("came", path=terminal_safe(path), by=one.who, agent=agent, gone=gone)
+                agent = change.turn is not None
+                self._say("came", path=terminal_safe(path), by=change.who, agent=agent, gone=gone)
         done.written = []
         self._tell(copy, done)
         return len(self._work.frames.paths) < before
@@ -343,23 +343,27 @@ class Steps:
             self._say("renamed", path=terminal_safe(old), to=terminal_safe(new))
         for old, new in done.back:
             self._say("renamed", path=terminal_safe(old), to=terminal_safe(new), back=True)
-        for kept in done.kept:
-            self._say("kept", path=terminal_safe(kept.path), lines=kept.lines, by=", ".join(kept.by))
+        for kept_text in done.kept:
+            self._say(
+                "kept", path=terminal_safe(kept_text.path), lines=kept_text.lines, by=", ".join(kept_text.by)
+            )
         if self._work.removals.words != self._held:
             self._held = self._work.removals.words
             if self._held:
                 self._say("held", detail=self._held)
-        for one in done.skipped:
-            if (one.path, one.reason) not in self._skipped:
-                self._skipped.add((one.path, one.reason))
-                self._say("skipped", path=one.path, detail=one.reason + one.kept_words)
+        for skipped_file in done.skipped:
+            if (skipped_file.path, skipped_file.reason) not in self._skipped:
+                self._skipped.add((skipped_file.path, skipped_file.reason))
+                self._say(
+                    "skipped", path=skipped_file.path, detail=skipped_file.reason + skipped_file.kept_words
+                )
 
     def _say(self, event: str, **members: Any) -> None:
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self._say_to(msgspec.convert({"event": event, "folder": str(self.root), "at": at, **members}, Said))
 
 
-def _emptied(copy: WorkingCopy, path: str) -> bool:
+def _is_emptied(copy: WorkingCopy, path: str) -> bool:
     """Whether the file is empty now but was not before, or a program has it open for writing."""
     info, entry = copy.files.stat(path), copy.entries.get(path) if is_utf8(path) else None
     if info is None or entry is None:

@@ -31,21 +31,21 @@ class HistoryCalls:
         return self._http.send(history.SEAL, id=repo_id, seal_id=seal_id)
 
     def proof(self, repo_id: str, seal_id: str) -> bytes:
-        """The directories of a seal that are shown, not verified."""
+        """The directories of a seal that the caller sees, not verified."""
         return self._http.read(history.PROOF, LARGE_ANSWER, id=repo_id, sha=seal_id)
 
     def compare(self, repo_id: str, query: CompareQuery) -> Compare:
         """Two seals, with the changed files of all pages. Raises ServerMisbehaved for pages without end."""
-        first, *rest = self._compared(repo_id, query)
+        first, *rest = self._compare_pages(repo_id, query)
         files = [*first.files, *(file for page in rest for file in page.files)]
         return replace(first, files=files, next_cursor=None)
 
     def changed(self, repo_id: str, query: CompareQuery) -> Iterator[ChangedFile]:
         """The changed files of `compare`, a page read when it is reached."""
-        for page in self._compared(repo_id, query):
+        for page in self._compare_pages(repo_id, query):
             yield from page.files
 
-    def _compared(self, repo_id: str, query: CompareQuery) -> Iterator[Compare]:
+    def _compare_pages(self, repo_id: str, query: CompareQuery) -> Iterator[Compare]:
         page = self._http.send(history.COMPARE, query=query, id=repo_id)
         yield page
         count, cursor = len(page.files), page.next_cursor

@@ -22,14 +22,14 @@ class PayloadCalls:
 
     def missing(self, repo_id: str, digests: Sequence[bytes]) -> list[bytes]:
         """Those of `digests` (32 bytes each) that the repository lacks, in their order."""
-        found: list[bytes] = []
+        absent: list[bytes] = []
         for start in range(0, len(digests), HAVE_DIGESTS):
-            asked = digests[start : start + HAVE_DIGESTS]
-            answer = self._http.send(payload.HAVE, b"".join(asked), id=repo_id)
-            if not all(0 <= index < len(asked) for index in answer.missing):
+            part = digests[start : start + HAVE_DIGESTS]
+            answer = self._http.send(payload.HAVE, b"".join(part), id=repo_id)
+            if not all(0 <= index < len(part) for index in answer.missing):
                 raise ServerMisbehaved(f"{self._http.origin} lacks objects that nobody asked for")
-            found.extend(asked[index] for index in answer.missing)
-        return found
+            absent.extend(part[index] for index in answer.missing)
+        return absent
 
     def put(self, repo_id: str, digest: bytes, parts: Callable[[], Iterable[bytes]], length: int) -> None:
         """Store `length` bytes with the BLAKE3 `digest`; `parts` yields them again for every attempt."""

@@ -48,7 +48,7 @@ def blame(
     svc blame README.md --ref v1.0 --jq 'map(.author) | unique | .[]'
     """
     span = span_of(lines) if lines else None
-    found = lines_of(ctx.obj, path, ref, first_parent=first_parent)
+    blamed_lines = lines_of(ctx.obj, path, ref, first_parent=first_parent)
     if span is not None:
-        found = within(found, span, ctx.path_in_repo(path))
-    ctx.out.rows(msgspec.to_builtins(found), COLUMNS, empty=f"{ctx.path_in_repo(path)} is empty")
+        blamed_lines = within(blamed_lines, span, ctx.path_in_repo(path))
+    ctx.out.rows(msgspec.to_builtins(blamed_lines), COLUMNS, empty=f"{ctx.path_in_repo(path)} is empty")

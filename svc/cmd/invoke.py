@@ -40,9 +40,9 @@ def invoke(
     if list_ == bool(command):
         raise UsageError("name a command, or give --list")
     if list_:
-        ctx.out.rows(_listed(), LIST)
+        ctx.out.rows(_list_commands(), LIST)
         return
-    response = _invoked(ctx, command, _object(args))
+    response = _invoke_command(ctx, command, _object(args))
     wrapped = msgspec.to_builtins(response)
     if ctx.out.format.as_data:
         ctx.out.record(wrapped, WRAPPER)
@@ -58,7 +58,7 @@ def _object(text: str) -> dict[str, Any]:
         raise UsageError(f"--args is not a JSON object: {error}") from None
 
 
-def _invoked(ctx: Ctx, command: str, args: dict[str, Any]) -> ApiResponse[Any]:
+def _invoke_command(ctx: Ctx, command: str, args: dict[str, Any]) -> ApiResponse[Any]:
     server = ctx.obj.given.get("server") or ctx.obj.environment.get("SVC_SERVER")
     repo = ctx.obj.given.get("repo") or ctx.obj.environment.get("SVC_REPO")
     if repo and "repo" not in args:
@@ -72,7 +72,7 @@ def _invoked(ctx: Ctx, command: str, args: dict[str, Any]) -> ApiResponse[Any]:
             ) from None
 
 
-def _listed() -> Iterator[dict[str, str]]:
+def _list_commands() -> Iterator[dict[str, str]]:
     from svc.agent.invoke import bus  # noqa: F401 - declares commands
     from svc.agent.invoke.table import CATEGORIES, COMMANDS, SVC_COMMANDS
     from svc.cmd.frame import table

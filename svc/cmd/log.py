@@ -110,47 +110,47 @@ def log(
     repo = ctx.readable_repo
     query = query_of(ctx.obj, repo, words or [], path, limit, follow, which, first_parent=first_parent)
     if query is None:
-        found: Iterator[SealSummary] = iter(())
+        seals: Iterator[SealSummary] = iter(())
         empty = f"{repo.full_name} has no seals yet; make one: svc push -m MESSAGE"
     else:
-        found = remembering(ctx.obj.home, repo.id, seals_of(ctx.obj, repo, query))
+        seals = remembering(ctx.obj.home, repo.id, seals_of(ctx.obj, repo, query))
         name, paths = query.start.name, ", ".join(query.paths)
         empty = f"no seal of {name} changed {paths}" if paths else "no seals"
         if which:
             empty = f"no seal of {name} matches"
     if ctx.out.format.as_data:
-        _rows(ctx, repo, found, stat or patch or FILES.name in (ctx.out.format.fields or ()))
+        _rows(ctx, repo, seals, stat or patch or FILES.name in (ctx.out.format.fields or ()))
     elif oneline and not (stat or patch):
-        ctx.out.text("".join(f"{one.id[:12]} {changes.subject(one.message)}\n" for one in found))
+        ctx.out.text("".join(f"{one.id[:12]} {changes.subject(one.message)}\n" for one in seals))
     elif stat or patch or oneline:
-        ctx.out.text("".join(_blocks(ctx, repo, found, patch, stat, oneline)), diff=True)
+        ctx.out.text("".join(_blocks(ctx, repo, seals, patch, stat, oneline)), diff=True)
     else:
-        ctx.out.rows(found, COLUMNS, SealSummary, empty=empty)
+        ctx.out.rows(seals, COLUMNS, SealSummary, empty=empty)
 
 
-def _rows(ctx: Ctx, repo: Repo, found: Iterator[SealSummary], with_files: bool) -> None:
+def _rows(ctx: Ctx, repo: Repo, seals: Iterator[SealSummary], with_files: bool) -> None:
     if not with_files:
-        ctx.out.rows(found, COLUMNS, SealSummary)
+        ctx.out.rows(seals, COLUMNS, SealSummary)
         return
 
     def records() -> Iterator[dict[str, Any]]:
-        for one in found:
-            yield msgspec.to_builtins(one) | {
-                "files": msgspec.to_builtins(changes_of_seal(ctx.obj, repo, one.id))
+        for seal in seals:
+            yield msgspec.to_builtins(seal) | {
+                "files": msgspec.to_builtins(changes_of_seal(ctx.obj, repo, seal.id))
             }
 
     ctx.out.rows(records(), (*COLUMNS, FILES), SealSummary)
 
 
 def _blocks(
-    ctx: Ctx, repo: Repo, found: Iterator[SealSummary], patch: bool, stat: bool, oneline: bool
+    ctx: Ctx, repo: Repo, seals: Iterator[SealSummary], patch: bool, stat: bool, oneline: bool
 ) -> Iterator[str]:
-    for at, one in enumerate(found):
-        files = changes_of_seal(ctx.obj, repo, one.id) if patch or stat else []
+    for at, seal in enumerate(seals):
+        files = changes_of_seal(ctx.obj, repo, seal.id) if patch or stat else []
         if oneline:
-            yield f"{one.id[:12]} {changes.subject(one.message)}\n"
+            yield f"{seal.id[:12]} {changes.subject(seal.message)}\n"
         else:
-            yield ("\n" if at else "") + changes.heading(one, ctx.out) + ("\n" if patch or stat else "")
+            yield ("\n" if at else "") + changes.heading(seal, ctx.out) + ("\n" if patch or stat else "")
         if stat:
             yield changes.stat(files, ctx.out.width) + ("\n" if patch else "")
         if patch:

@@ -104,9 +104,9 @@ def push(
     note_skipped(ctx, done.skipped, done.dry_run)
     note_left_out(ctx, done.tracked, done.warnings)
     if done.executable:
-        shown = ", ".join(done.executable[:3]) + (", …" if len(done.executable) > 3 else "")
+        names = ", ".join(done.executable[:3]) + (", …" if len(done.executable) > 3 else "")
         lose = (
-            f"{count(len(done.executable), 'file')} will not be executable elsewhere ({terminal_safe(shown)})"
+            f"{count(len(done.executable), 'file')} will not be executable elsewhere ({terminal_safe(names)})"
         )
         ctx.out.note(f"{lose}; to list them in .svc.yaml: svc repo executable --write")
     if done.built_in and not done.dry_run:
@@ -133,9 +133,9 @@ def push(
     value = None if done.dry_run else done.seal or done.head or ""
     ctx.out.done(_sentence(done), _record(done), COLUMNS, value=value)
     if strict and (done.skipped or done.refused):
-        left = count(len(done.skipped) + len(done.refused), "file")
+        files = count(len(done.skipped) + len(done.refused), "file")
         leaves = "would be left out, and --strict is" if done.dry_run else "left out, and --strict was"
-        raise _LeftOut(f"{left} {leaves} given")
+        raise _LeftOut(f"{files} {leaves} given")
 
 
 class _LeftOut(ClientError):
@@ -159,7 +159,7 @@ def _push(ctx: Ctx, message: str, no_delete: bool, dry_run: bool = False, confir
 
 def _push_from(ctx: Ctx, copy: WorkingCopy, message: str, no_delete: bool, dry_run: bool) -> Pushed:
     try:
-        return push_copy(copy, message, no_delete=no_delete, dry_run=dry_run, agreed=_agreed(ctx))
+        return push_copy(copy, message, no_delete=no_delete, dry_run=dry_run, agreed=_ask_removal(ctx))
     except UnpulledSeal:
         _require_unprotected(ctx, copy)
         raise
@@ -168,7 +168,7 @@ def _push_from(ctx: Ctx, copy: WorkingCopy, message: str, no_delete: bool, dry_r
         raise
 
 
-def _agreed(ctx: Ctx) -> Agreed:
+def _ask_removal(ctx: Ctx) -> Agreed:
     return lambda removed, tree: ctx.confirm(f"Removing {removed} of the branch's {tree} files")
 
 
@@ -185,11 +185,11 @@ def _plan(ctx: Ctx, no_delete: bool) -> Pushed:
     """A dry run, before the message is asked for. Raises UsageError if nobody can be asked."""
     if not ctx.out.interactive:
         raise UsageError('a seal needs a message; add -m "What changed"')
-    shown, ctx.obj.progress = ctx.obj.progress, silent  # nothing is sent before the message is there
+    progress, ctx.obj.progress = ctx.obj.progress, silent  # nothing is sent before the message is there
     try:
         return _push(ctx, "", no_delete, dry_run=True)
     finally:
-        ctx.obj.progress = shown
+        ctx.obj.progress = progress
 
 
 @contextmanager
@@ -221,7 +221,7 @@ def _editor_remarks(planned: Pushed) -> list[str]:
 
 def _sentence(done: Pushed) -> str:
     if done.dry_run:
-        files = _counted(done.sent, done.removed)
+        files = _count_files(done.sent, done.removed)
         listed = [*done.sent, *(f"{path} (removed)" for path in done.removed)]
         if not done.unsealed:
             return "Nothing to seal: the branch equals this folder"
@@ -231,12 +231,12 @@ def _sentence(done: Pushed) -> str:
     others = "; ".join(f"{handles(who)} in {path}" for path, who in sorted(done.live_by.items()))
     also = f"; also live edits by {others}" if others else ""
     brings = " (svc pull brings them)" if done.lacking else ""
-    return f"Sealed {done.seal[:12]}: {_counted(done.sealed, done.unmade)}{also}{brings}"
+    return f"Sealed {done.seal[:12]}: {_count_files(done.sealed, done.unmade)}{also}{brings}"
 
 
-def _counted(files: list[str], removed: list[str]) -> str:
-    kept = count(len(files), "file") if files or not removed else ""
-    return ", ".join(part for part in (kept, f"{len(removed)} removed" if removed else "") if part)
+def _count_files(files: list[str], removed: list[str]) -> str:
+    sent = count(len(files), "file") if files or not removed else ""
+    return ", ".join(part for part in (sent, f"{len(removed)} removed" if removed else "") if part)
 
 
 def _traffic(done: Pushed, seconds: float) -> str:

@@ -57,11 +57,11 @@ def conflicts(ctx: Ctx) -> None:
     svc conflicts --json path,kept_as
     """
     with _folder(ctx) as copy:
-        found, over = flow.conflicts(copy)
+        records, over = flow.conflicts(copy)
     for record in over:
         ctx.out.note(f"the conflict in {record.path} is over: {record.kept_as} was deleted")
-    ctx.out.rows([record._asdict() for record in found], LIST, empty="no conflicts")
-    if found:
+    ctx.out.rows([record._asdict() for record in records], LIST, empty="no conflicts")
+    if records:
         ctx.exit(EXIT_FAILED)
 
 
@@ -94,9 +94,9 @@ def resolve(
         raise UsageError("--mine, --theirs and --tool are three ways; use one of them")
     if not (mine or theirs or tool) and not ctx.out.interactive:
         raise UsageError(f"there is no terminal for an editor; {INSTEAD}")
-    wanted = ctx.path_in_repo(path)
+    repo_path = ctx.path_in_repo(path)
     with _folder(ctx) as copy:
-        conflict = flow.open_conflict(copy, wanted)
+        conflict = flow.open_conflict(copy, repo_path)
         if conflict.mine is None:
             _report(ctx, flow.end(copy, conflict))
             return
@@ -126,15 +126,15 @@ def _by_hand(ctx: Ctx, conflict: flow.OpenConflict, texts: flow.Texts, tool: str
             _run_tool(tool, file, {"BASE": texts.base, "LOCAL": texts.mine, "REMOTE": texts.theirs})
         else:
             run(command, file, "nothing was changed")
-        found = file.read_bytes()
-        if kind_of(found) != "text":
+        content = file.read_bytes()
+        if kind_of(content) != "text":
             raise ClientError(f"what was saved is not text; {record.path} stays as it was")
-        if has_markers(found):
+        if has_markers(content):
             raise ClientError(
                 f"what was saved still has markers (<<<<<<< or >>>>>>>); {record.path} stays as it was"
             )
         with _folder(ctx) as copy:
-            done = flow.resolve(copy, conflict, "tool" if tool else "edited", found)
+            done = flow.resolve(copy, conflict, "tool" if tool else "edited", content)
     _report(ctx, done)
 
 

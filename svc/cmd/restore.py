@@ -42,7 +42,7 @@ def restore(
     svc restore --from v1.0 docs
     svc restore --from 3f2a91 . --yes
     """
-    wanted = [ctx.path_in_repo(path) for path in paths]
+    repo_paths = [ctx.path_in_repo(path) for path in paths]
 
     def agreed(plan: Restored) -> None:
         if plan.removed:
@@ -57,7 +57,7 @@ def restore(
             if source
             else None
         )
-        done = restore_files(copy, wanted, seal, agreed)
+        done = restore_files(copy, repo_paths, seal, agreed)
     if done.trash:
         ctx.out.note(f"the replaced files are in {done.trash}")
     if done.on_the_way:
@@ -70,9 +70,9 @@ def restore(
         "trash": str(done.trash) if done.trash else None,
     }
     listed = [*done.paths, *(f"{path} (removed)" for path in done.removed)]
-    shown = f": {path_list(listed)}" if listed else ""
+    names = f": {path_list(listed)}" if listed else ""
     ctx.out.done(
-        f"Restored {count(len(listed), 'file')}{shown}",
+        f"Restored {count(len(listed), 'file')}{names}",
         record,
         COLUMNS,
         value=",".join([*done.paths, *done.removed]),

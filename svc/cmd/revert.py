@@ -37,8 +37,8 @@ def revert(
     svc revert 3f2a91
     """
     with copy_for_local_work(ctx.obj) as copy:
-        wanted = seal_of(ctx.obj, ctx.reader.repo.linked(copy.repo.repo_id, copy.repo.repo), seal)
-        done = revert_seal(copy, wanted)
+        seal_id = seal_of(ctx.obj, ctx.reader.repo.linked(copy.repo.repo_id, copy.repo.repo), seal)
+        done = revert_seal(copy, seal_id)
     if done.trash:
         ctx.out.note(f"the replaced files are in {done.trash}")
     message = f'Revert "{done.subject}"'
@@ -51,8 +51,8 @@ def revert(
     }
     paths = [*done.written, *(f"{path} (removed)" for path in done.removed)]
     if not paths:
-        ctx.out.done(f"Nothing of {wanted[:12]} is left here to revert", record, COLUMNS, value=done.seal)
+        ctx.out.done(f"Nothing of {seal_id[:12]} is left here to revert", record, COLUMNS, value=done.seal)
         return
     ctx.out.note(f"to seal it: svc push -m {quote(message)}")
-    sentence = f"Reverted {wanted[:12]} in {count(len(paths), 'file')}: {path_list(paths)}"
+    sentence = f"Reverted {seal_id[:12]} in {count(len(paths), 'file')}: {path_list(paths)}"
     ctx.out.done(sentence, record, COLUMNS, value=done.seal)

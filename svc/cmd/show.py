@@ -51,42 +51,42 @@ def show(
     svc show v1.0:src/main.py
     """
     repo = ctx.readable_repo
-    ref, path = _named(seal)
-    wanted = seal_of(ctx.obj, repo, ref or default_ref(ctx.obj, repo))
+    ref, path = _split_argument(seal)
+    seal_id = seal_of(ctx.obj, repo, ref or default_ref(ctx.obj, repo))
     if path:
         where = ctx.path_in_repo(path)
-        ctx.out.binary([ctx.reader.history.raw(repo.id, wanted, where, CHUNKED_FILE)])
+        ctx.out.binary([ctx.reader.history.raw(repo.id, seal_id, where, CHUNKED_FILE)])
         return
-    found = show_seal(ctx.obj, repo, wanted)
-    one, fault, files = found.seal, found.fault, found.files
+    result = show_seal(ctx.obj, repo, seal_id)
+    seal_record, fault, files = result.seal, result.fault, result.files
     if ctx.out.format.as_data:
-        record = msgspec.to_builtins(one) | {
-            "device": one.provenance.device_key_id,
+        record = msgspec.to_builtins(seal_record) | {
+            "device": seal_record.provenance.device_key_id,
             "verified": fault is None,
             "files": msgspec.to_builtins(files),
         }
         ctx.out.record(record, COLUMNS, Seal)
     else:
-        ctx.out.text(_text(one, fault, files, stat, name_only, ctx.out), diff=True)
+        ctx.out.text(_text(seal_record, fault, files, stat, name_only, ctx.out), diff=True)
     if fault is not None:
         raise ServerMisbehaved(f"this seal does not verify: {fault}")
 
 
 def _text(
-    one: Seal, fault: str | None, files: list[ChangedFile], stat: bool, name_only: bool, out: Out
+    seal: Seal, fault: str | None, files: list[ChangedFile], stat: bool, name_only: bool, out: Out
 ) -> str:
-    head, _, rest = changes.heading(one, out).partition("\nDate:")
+    head, _, rest = changes.heading(seal, out).partition("\nDate:")
     verified = f"no: {fault}" if fault else "yes, by the signature of this device, checked here"
-    if fault is None and one.key.revoked_at is not None:
-        verified += f"; its key was revoked {out.when(one.key.revoked_at)}"
-    text = f"{head}\nDevice: {one.provenance.device_key_id}\nVerified: {verified}\nDate:{rest}\n"
+    if fault is None and seal.key.revoked_at is not None:
+        verified += f"; its key was revoked {out.when(seal.key.revoked_at)}"
+    text = f"{head}\nDevice: {seal.provenance.device_key_id}\nVerified: {verified}\nDate:{rest}\n"
     if name_only:
         return text + changes.names(files)
     text += changes.stat(files, out.width)
     return text if stat else f"{text}\n{changes.patches(files)}"
 
 
-def _named(typed: str) -> tuple[str, str]:
+def _split_argument(typed: str) -> tuple[str, str]:
     """REF and PATH of REF:PATH, as git writes it; pr:12 is a ref."""
     whole = re.fullmatch(r"(pr:[0-9]+|[^:]*)(?::(.*))?", typed, re.DOTALL)
     return (whole[1], whole[2] or "") if whole else (typed, "")

@@ -72,72 +72,72 @@ def status(
         ctx.reader.http.attempts = 1  # the status does not wait for a second attempt
         ask = partial(ctx.reader.repo.linked, copy.repo.repo_id, copy.repo.repo)
         linked_repo = None if offline else BackgroundCall(ask)
-        found = look_at(copy, offline, ignored)
-        if linked_repo is not None and not found.offline:
+        summary = look_at(copy, offline, ignored)
+        if linked_repo is not None and not summary.offline:
             with suppress(SvcError):  # the head is known; name and class of the repository are optional
                 repo = linked_repo.answer(WAIT_SECONDS)
                 copy.rename(repo.full_name, repo.class_)
-                found.repo = copy.repo.repo
+                summary.repo = copy.repo.repo
     if ctx.out.format.as_data:
-        ctx.out.record(_record(found), FIELDS)
+        ctx.out.record(_record(summary), FIELDS)
         return
     if not short:
-        ctx.out.note(_headline(found))
-        if found.advice:
-            ctx.out.note(found.advice)
-        note_left_out(ctx, found.tracked, found.warnings)
-        if found.git_ignored:
-            shown = path_list(terminal_safe(one.path) for one in found.git_ignored)
+        ctx.out.note(_headline(summary))
+        if summary.advice:
+            ctx.out.note(summary.advice)
+        note_left_out(ctx, summary.tracked, summary.warnings)
+        if summary.git_ignored:
+            label = path_list(terminal_safe(one.path) for one in summary.git_ignored)
             ctx.out.note(
-                f"git ignores for you alone: {shown}; svc push asks before it sends them, svc repo "
+                f"git ignores for you alone: {label}; svc push asks before it sends them, svc repo "
                 "git-ignored lists their rules"
             )
-    if found.uncompared and ctx.out.interactive:  # each file would be listed as new
+    if summary.uncompared and ctx.out.interactive:  # each file would be listed as new
         return
-    ctx.out.rows(_rows(found), ROWS, empty="no edits")
-    if found.unresolved and not short:
-        for kept_as, path in found.unresolved.items():
-            if kept_as not in found.new and kept_as not in found.changed:
+    ctx.out.rows(_rows(summary), ROWS, empty="no edits")
+    if summary.unresolved and not short:
+        for kept_as, path in summary.unresolved.items():
+            if kept_as not in summary.new and kept_as not in summary.changed:
                 ctx.out.note(
                     f"{terminal_safe(kept_as)}, your version of {terminal_safe(path)}, is not resolved yet"
                 )
         ctx.out.note("to end a conflict: svc resolve PATH; svc conflicts lists them")
-    if found.merging and not short:
-        shown = terminal_safe(found.merging)
-        ctx.out.note(f"merged {shown}, not pushed yet: svc merge --continue, or svc merge --abort")
+    if summary.merging and not short:
+        label = terminal_safe(summary.merging)
+        ctx.out.note(f"merged {label}, not pushed yet: svc merge --continue, or svc merge --abort")
 
 
-def _headline(found: Status) -> str:
-    if found.shown:
-        way = f"svc switch {found.branch} returns to it"
-        return f"{found.repo}, showing the seal {found.shown[:12]}, read only; {way}"
-    if found.uncompared:
-        here = f"{found.repo}, branch {found.branch}, which this folder was not compared with yet"
-        return f"{here}; svc pull does that, and ends a switch that was interrupted; your edits stay"
-    at = f"at {found.last_seal[:12]}" if found.last_seal else "with no seal yet"
-    text = f"{found.repo}, branch {found.branch}, {at}"
-    if found.behind:
+def _headline(summary: Status) -> str:
+    if summary.shown:
+        way = f"svc switch {summary.branch} returns to it"
+        return f"{summary.repo}, showing the seal {summary.shown[:12]}, read only; {way}"
+    if summary.uncompared:
+        place = f"{summary.repo}, branch {summary.branch}, which this folder was not compared with yet"
+        return f"{place}; svc pull does that, and ends a switch that was interrupted; your edits stay"
+    at = f"at {summary.last_seal[:12]}" if summary.last_seal else "with no seal yet"
+    text = f"{summary.repo}, branch {summary.branch}, {at}"
+    if summary.behind:
         text += "; the branch has a newer seal: svc pull"
-    if found.offline:
+    if summary.offline:
         text += "; offline"
-    if found.unsent:
-        text += f"; {found.unsent} on the way"
+    if summary.unsent:
+        text += f"; {summary.unsent} on the way"
     return text
 
 
-def _rows(found: Status) -> Iterator[dict[str, str]]:
-    for state, paths in (("changed", found.changed), ("new", found.new), ("removed", found.removed)):
+def _rows(summary: Status) -> Iterator[dict[str, str]]:
+    for state, paths in (("changed", summary.changed), ("new", summary.new), ("removed", summary.removed)):
         for path in paths:
-            other = found.unresolved.get(path)
+            other = summary.unresolved.get(path)
             reason = f"your version of {other}, a conflict; svc resolve {other}" if other else ""
             yield {"state": state, "path": path, "reason": reason}
-    for item in found.skipped:
+    for item in summary.skipped:
         yield {"state": "skipped", "path": item.path, "reason": reason_with_sizes(item)}
-    for left in found.left_out:
-        yield {"state": "ignored", "path": left.path, "reason": left.rule}
+    for ignored in summary.left_out:
+        yield {"state": "ignored", "path": ignored.path, "reason": ignored.rule}
 
 
-def _record(found: Status) -> dict[str, object]:
-    record: dict[str, object] = {column.name: getattr(found, column.name) for column in FIELDS}
-    record["left_out"] = [{"path": item.path, "rule": item.rule} for item in found.left_out]
-    return record | {"skipped": [skipped_record(item) for item in found.skipped]}
+def _record(summary: Status) -> dict[str, object]:
+    record: dict[str, object] = {column.name: getattr(summary, column.name) for column in FIELDS}
+    record["left_out"] = [{"path": item.path, "rule": item.rule} for item in summary.left_out]
+    return record | {"skipped": [skipped_record(item) for item in summary.skipped]}

@@ -45,25 +45,25 @@ def upgrade(
     from svc.flows.place import in_use
 
     ctx.obj.use_server(ctx.obj.chosen_server)
-    found = flow.standing(ctx.reader, __version__)
+    standing = flow.standing(ctx.reader, __version__)
     record = {
-        "version": found.version,
-        "newest": found.newest,
-        "behind": found.behind,
-        "verified": found.verified,
-        "signed": found.signed,
-        "artifact": found.build and found.build.name,
-        "sha256": found.build and found.build.sha256,
-        "source_commit": found.build and found.build.source_commit,
+        "version": standing.version,
+        "newest": standing.newest,
+        "behind": standing.behind,
+        "verified": standing.verified,
+        "signed": standing.signed,
+        "artifact": standing.build and standing.build.name,
+        "sha256": standing.build and standing.build.sha256,
+        "source_commit": standing.build and standing.build.source_commit,
         "server": ctx.reader.origin,
     }
     if check:
         ctx.out.record(record, COLUMNS)
         return
-    if not found.behind:
-        ctx.out.done(f"svc {found.version} is the newest", record, COLUMNS, value=found.version)
+    if not standing.behind:
+        ctx.out.done(f"svc {standing.version} is the newest", record, COLUMNS, value=standing.version)
         return
     if not in_use.is_alone(ctx.obj.held):
         raise Conflict("another command, or a watcher, runs on this machine; end it and try again")
-    file = flow.install(ctx.reader, found, ctx.obj.progress)
-    ctx.out.done(f"Upgraded {file} to svc {found.newest}", record, COLUMNS, value=found.newest)
+    file = flow.install(ctx.reader, standing, ctx.obj.progress)
+    ctx.out.done(f"Upgraded {file} to svc {standing.newest}", record, COLUMNS, value=standing.newest)

@@ -61,15 +61,20 @@ def watch(
     turn = ctx.obj.environment.get("SVC_TURN") or None
     while True:
         with start(ctx.obj.home) as agent:
-            found = _ask(agent, Request("watch", str(root), detach, turn)).folders[0]
+            watched_folder = _ask(agent, Request("watch", str(root), detach, turn)).folders[0]
             if detach:
-                shown = terminal_safe(found.folder)
+                label = terminal_safe(watched_folder.folder)
                 record = {**dict.fromkeys((column.name for column in EVENTS), None), "event": "light"}
-                record |= {"folder": found.folder, "state": found.light}
-                ctx.out.done(f"Watching {shown}: {found.repo}, branch {found.branch}", record, EVENTS, Said)
+                record |= {"folder": watched_folder.folder, "state": watched_folder.light}
+                ctx.out.done(
+                    f"Watching {label}: {watched_folder.repo}, branch {watched_folder.branch}",
+                    record,
+                    EVENTS,
+                    Said,
+                )
                 return
             _ask(agent, Request("follow", str(root), turn=turn))
-            _begin(ctx, found)
+            _begin(ctx, watched_folder)
             if _follow(ctx, agent.events()):
                 return
         ctx.out.note("the agent ended; starting it again")
@@ -113,8 +118,8 @@ def print_socket(ctx: Ctx, folder: FolderPath = "") -> None:
     """
     root = _root(ctx, folder)
     start(ctx.obj.home).close()
-    found = Socket(str(ctx.obj.home.root.resolve() / place.SOCKET), str(root))
-    ctx.out.done(f"The agent listens at {found.socket}", found, SOCKETS, Socket, value=found.socket)
+    record = Socket(str(ctx.obj.home.root.resolve() / place.SOCKET), str(root))
+    ctx.out.done(f"The agent listens at {record.socket}", record, SOCKETS, Socket, value=record.socket)
 
 
 @answers(FOLDERS, Folder)
@@ -171,29 +176,38 @@ class _Refused(ClientError):
     """The agent refused the request, with its own sentence."""
 
 
-def _begin(ctx: Ctx, found: Folder) -> None:
+def _begin(ctx: Ctx, folder: Folder) -> None:
     if ctx.out.format.as_data:
         return
-    shown = f"{found.repo}, branch {found.branch}"
-    ctx.out.note(f"watching {terminal_safe(found.folder)} ({shown}); Ctrl-C ends it")
-    if found.light != "offline" or found.why != "connecting":
-        ctx.out.line(_lit(found.light, found.why), COLOURS[found.light])
-    if found.light == "live" and found.why:
-        ctx.out.note(found.why)
-    for one in found.people:
-        said = Said("person", found.folder, "", one.path, one.who, one.device, one.kind == "agent", one.line)
-        ctx.out.line(sentence_of(said))
+    label = f"{folder.repo}, branch {folder.branch}"
+    ctx.out.note(f"watching {terminal_safe(folder.folder)} ({label}); Ctrl-C ends it")
+    if folder.light != "offline" or folder.why != "connecting":
+        ctx.out.line(_light_sentence(folder.light, folder.why), COLOURS[folder.light])
+    if folder.light == "live" and folder.why:
+        ctx.out.note(folder.why)
+    for person in folder.people:
+        event = Said(
+            "person",
+            folder.folder,
+            "",
+            person.path,
+            person.who,
+            person.device,
+            person.kind == "agent",
+            person.line,
+        )
+        ctx.out.line(sentence_of(event))
 
 
 def _follow(ctx: Ctx, events: Iterator[Said]) -> bool:
     """Print events. Returns whether the folder is no longer watched; False: the agent has ended."""
-    for said in events:
+    for event in events:
         if ctx.out.format.as_data:
-            ctx.out.event(said, EVENTS, Said)
+            ctx.out.event(event, EVENTS, Said)
         else:
-            colour = COLOURS.get(said.state, "") if said.event == "light" else ""
-            ctx.out.line(f"{_clock()}  {sentence_of(said)}", colour)
-        if said.event == "ended":
+            colour = COLOURS.get(event.state, "") if event.event == "light" else ""
+            ctx.out.line(f"{_clock()}  {sentence_of(event)}", colour)
+        if event.event == "ended":
             return True
     return False
 
@@ -202,62 +216,62 @@ def _clock() -> str:
     return time.strftime("%H:%M:%S")
 
 
-def _lit(light: str, why: str) -> str:
+def _light_sentence(light: str, why: str) -> str:
     words = f"{GLYPHS.get(light, '?')} {light}"
     return f"{words}: {why}" if why and light != "live" else words
 
 
-def sentence_of(said: Said) -> str:
+def sentence_of(event: Said) -> str:
     """What happened, in one line."""
-    path, who = said.path, f"@{said.by}" if said.by else "somebody"
-    if said.agent:
+    path, who = event.path, f"@{event.by}" if event.by else "somebody"
+    if event.agent:
         who += " (agent)"
-    match said.event:
+    match event.event:
         case "light":
-            return _lit(said.state, said.detail)
+            return _light_sentence(event.state, event.detail)
         case "sent":
-            return f"→ {path}" + (" removed" if said.gone else "")
+            return f"→ {path}" + (" removed" if event.gone else "")
         case "came":
-            return f"← {path}" + (" removed" if said.gone else "") + (f" by {who}" if said.by else "")
+            return f"← {path}" + (" removed" if event.gone else "") + (f" by {who}" if event.by else "")
         case "merged":
-            return f"  {path}: merged with " + (f"{who}'s edit" if said.by else "edits by others")
+            return f"  {path}: merged with " + (f"{who}'s edit" if event.by else "edits by others")
         case "kept":
-            lines = "1 line" if said.lines == 1 else f"{said.lines} lines"
+            lines = "1 line" if event.lines == 1 else f"{event.lines} lines"
             return f"  {path}: kept {lines} of {who}, which this save lacked; save again to take them out"
         case "conflict" | "renamed":
-            return _moved_sentence(said, who)
+            return _moved_sentence(event, who)
         case "refused" | "skipped":
-            return f"  {said.event} {path}: {said.detail}"
+            return f"  {event.event} {path}: {event.detail}"
         case "person":
-            return _person(said, who)
+            return _person(event, who)
         case "seal":
-            return f"  at seal {said.seal[:12]}" + (f" by {who}" if said.by else "")
+            return f"  at seal {event.seal[:12]}" + (f" by {who}" if event.by else "")
         case _:
-            return f"  {said.detail}"
+            return f"  {event.detail}"
 
 
-def _moved_sentence(said: Said, who: str) -> str:
+def _moved_sentence(event: Said, who: str) -> str:
     """Of an event after which an edit is in another file than it was made in."""
-    if said.event == "renamed" and said.back:
-        return f"  {said.path} is back: it is {said.to} here, and an edit by others does not fit into that"
-    if said.event == "renamed":
-        return f"  {said.path} is {said.to} now, and the edit of {said.path} is in it"
-    whose = f"{who}'s version" if said.by else "the branch's version"
-    stays = "it was deleted on the branch" if said.gone else f"{whose} stays"
-    return f"  conflict in {said.path}: {stays}; yours is kept whole as {said.kept_as}"
+    if event.event == "renamed" and event.back:
+        return f"  {event.path} is back: it is {event.to} here, and an edit by others does not fit into that"
+    if event.event == "renamed":
+        return f"  {event.path} is {event.to} now, and the edit of {event.path} is in it"
+    whose = f"{who}'s version" if event.by else "the branch's version"
+    stays = "it was deleted on the branch" if event.gone else f"{whose} stays"
+    return f"  conflict in {event.path}: {stays}; yours is kept whole as {event.kept_as}"
 
 
-def _person(said: Said, who: str) -> str:
-    on = f" on {said.device}" if said.device else ""
-    if said.gone:
+def _person(event: Said, who: str) -> str:
+    on = f" on {event.device}" if event.device else ""
+    if event.gone:
         return f"  {who}{on} went"
-    if not said.path:
+    if not event.path:
         return f"  {who}{on} is here"
-    return f"  {who}{on} is in {said.path}" + (f", line {said.line}" if said.line else "")
+    return f"  {who}{on} is in {event.path}" + (f", line {event.line}" if event.line else "")
 
 
-def _record(found: Folder) -> dict[str, object]:
-    record: dict[str, object] = {name: getattr(found, name) for name in found.__struct_fields__}
-    record["people"] = msgspec.to_builtins(found.people)
-    record["since"] = datetime.fromtimestamp(found.since, UTC).isoformat().replace("+00:00", "Z")
+def _record(folder: Folder) -> dict[str, object]:
+    record: dict[str, object] = {name: getattr(folder, name) for name in folder.__struct_fields__}
+    record["people"] = msgspec.to_builtins(folder.people)
+    record["since"] = datetime.fromtimestamp(folder.since, UTC).isoformat().replace("+00:00", "Z")
     return record

@@ -36,12 +36,12 @@ def start(
     svc watcher start
     svc watcher start --foreground
     """
-    folder, record = _here(ctx)
+    folder, record = _linked_record(ctx)
     if foreground:
         _watch_here(ctx, folder, record)
         return
-    found, new = start_watcher(folder, record)
-    _done(ctx, "Watching" if new else "Already watching", found)
+    watcher, new = start_watcher(folder, record)
+    _print_done(ctx, "Watching" if new else "Already watching", watcher)
 
 
 @answers(COLUMNS)
@@ -51,13 +51,13 @@ def stop(ctx: Ctx) -> None:
     Examples:
     svc watcher stop
     """
-    folder, record = _here(ctx)
-    found = stop_watcher(record)
-    if found is None:
+    folder, record = _linked_record(ctx)
+    watcher = stop_watcher(record)
+    if watcher is None:
         empty = dict.fromkeys((column.name for column in COLUMNS), None) | {"folder": str(folder)}
         ctx.out.done(f"Nothing watches {terminal_safe(str(folder))}", empty, COLUMNS)
         return
-    _done(ctx, "No longer watching", found)
+    _print_done(ctx, "No longer watching", watcher)
 
 
 @answers(COLUMNS)
@@ -68,32 +68,34 @@ def list_watched(ctx: Ctx) -> None:
     svc watcher list
     svc watcher list --json folder,pid
     """
-    found = [_record(one) for one in running_watchers(ctx.obj.home)]
-    ctx.out.rows(found, COLUMNS, empty="no folder is watched; svc watcher start watches one")
+    rows = [_record(one) for one in running_watchers(ctx.obj.home)]
+    ctx.out.rows(rows, COLUMNS, empty="no folder is watched; svc watcher start watches one")
 
 
 def _watch_here(ctx: Ctx, folder: Path, record: Path) -> None:
-    reason = watch_in_foreground(folder, record, lambda found: _done(ctx, "Watching", found), ctx.out.note)
+    reason = watch_in_foreground(
+        folder, record, lambda watcher: _print_done(ctx, "Watching", watcher), ctx.out.note
+    )
     ctx.out.note(f"ended: {reason}")
 
 
-def _here(ctx: Ctx) -> tuple[Path, Path]:
+def _linked_record(ctx: Ctx) -> tuple[Path, Path]:
     """The linked folder and its record."""
     folder, link = ctx.obj.linked_folder()
     return folder, ctx.obj.home.record_of(folder, link.repo_id)
 
 
-def _record(found: WatcherInfo) -> dict[str, object]:
+def _record(watcher: WatcherInfo) -> dict[str, object]:
     return {
-        "folder": found.folder.decode("utf-8", "backslashreplace"),
-        "pid": found.pid,
-        "since": datetime.fromtimestamp(found.since, UTC).isoformat(),
-        "directories": found.directories,
+        "folder": watcher.folder.decode("utf-8", "backslashreplace"),
+        "pid": watcher.pid,
+        "since": datetime.fromtimestamp(watcher.since, UTC).isoformat(),
+        "directories": watcher.directories,
     }
 
 
-def _done(ctx: Ctx, what: str, found: WatcherInfo) -> None:
-    record = _record(found)
-    directories = "1 directory" if found.directories == 1 else f"{found.directories:,} directories"
-    sentence = f"{what} {terminal_safe(str(record['folder']))} ({directories}, process {found.pid})"
-    ctx.out.done(sentence, record, COLUMNS, value=str(found.pid))
+def _print_done(ctx: Ctx, what: str, watcher: WatcherInfo) -> None:
+    record = _record(watcher)
+    directories = "1 directory" if watcher.directories == 1 else f"{watcher.directories:,} directories"
+    sentence = f"{what} {terminal_safe(str(record['folder']))} ({directories}, process {watcher.pid})"
+    ctx.out.done(sentence, record, COLUMNS, value=str(watcher.pid))

@@ -38,19 +38,21 @@ class Answers(msgspec.Struct, frozen=True):
     def fields(self) -> list[str]:
         return list(dict.fromkeys([column.name for column in self.columns] + members(self.model)))
 
-    def check(self, wanted: Format) -> None:
+    def check(self, answer_format: Format) -> None:
         """Raises UsageError if the command cannot answer in this format."""
-        if not wanted.as_data:
+        if not answer_format.as_data:
             return
         if not self.data:
             raise UsageError("this command prints plain text; omit --json, --jq and --template")
-        if wanted.jq is not None:
-            select.compiled_jq(wanted.jq)
+        if answer_format.jq is not None:
+            select.compiled_jq(answer_format.jq)
         if self.own:
-            chosen = select.chosen_fields(wanted, [column.name for column in self.columns], self.fields)
-            if wanted.template is not None:
-                select.check_template(wanted.template, chosen)
-        elif wanted.fields or wanted.template is not None:
+            chosen = select.chosen_fields(
+                answer_format, [column.name for column in self.columns], self.fields
+            )
+            if answer_format.template is not None:
+                select.check_template(answer_format.template, chosen)
+        elif answer_format.fields or answer_format.template is not None:
             raise UsageError("this command gives the server's answer as it is; choose from it with --jq")
 
 
@@ -59,32 +61,32 @@ def answers(
 ) -> Callable[[F], F]:
     """Declare the columns of a command's answer and the `model` with further fields of `--json`. `table`: see
     `Answers`."""
-    return _declared(Answers(tuple(columns), model, tuple(table)))
+    return _declare(Answers(tuple(columns), model, tuple(table)))
 
 
 def answers_text(function: F) -> F:
     """Declare a command that prints text only."""
-    return _declared(Answers(data=False))(function)
+    return _declare(Answers(data=False))(function)
 
 
 def answers_any(function: F) -> F:
     """Declare a command that prints the server's answer."""
-    return _declared(Answers(own=False))(function)
+    return _declare(Answers(own=False))(function)
 
 
 def answers_of(function: Callable[..., Any]) -> Answers:
     """The declaration of a command. Raises TypeError if it has none."""
-    found = getattr(function, _NAME, None)
-    if not isinstance(found, Answers):
+    declaration = getattr(function, _NAME, None)
+    if not isinstance(declaration, Answers):
         raise TypeError(f"{function.__module__}.{function.__name__} does not declare what it answers")
-    return found
+    return declaration
 
 
 def members(model: type | None) -> list[str]:
     return [field.encode_name for field in msgspec.structs.fields(model)] if model else []
 
 
-def _declared(what: Answers) -> Callable[[F], F]:
+def _declare(what: Answers) -> Callable[[F], F]:
     def declare(function: F) -> F:
         setattr(function, _NAME, what)
         return function

@@ -18,19 +18,19 @@ class MarkdownStream:
         self._fenced = self._bold = self._code = self._heading = False
 
     def feed(self, text: str) -> str:
-        """What can be shown now."""
-        shown = []
+        """The text, with escapes, that is complete so far."""
+        pieces = []
         for char in terminal_safe(text, keep=PROSE):
             if char in "*`#" and not (self._waiting and self._waiting[0] != char):
                 self._waiting += char
                 continue
-            shown.append(self._marks(char))
+            pieces.append(self._marks(char))
             self._line += char
             if char == "\n":
-                shown.append(self._line_end())
+                pieces.append(self._line_end())
             else:
-                shown.append(char)
-        return "".join(shown)
+                pieces.append(char)
+        return "".join(pieces)
 
     def end(self) -> str:
         """The rest, and plain text after it."""
@@ -41,7 +41,7 @@ class MarkdownStream:
         return rest + (_PLAIN if styled else "")
 
     def _marks(self, following: str) -> str:
-        """What the marks that wait mean before this character."""
+        """The escapes for the waiting marks, which this character follows."""
         marks, self._waiting = self._waiting, ""
         if not marks:
             return ""

@@ -76,12 +76,12 @@ class Out:
             for line in tsv(records, columns):
                 self._write(line + "\n")
         else:
-            found = list(records)
-            if not found:
+            all_records = list(records)
+            if not all_records:
                 self.note(empty or "nothing to list")
                 return
             self._show(
-                list(aligned(found, columns, self.width, _now(), self.tint, self._narrow)), header=True
+                list(aligned(all_records, columns, self.width, _now(), self.tint, self._narrow)), header=True
             )
 
     def table(self, records: Sequence[Record], columns: Sequence[Column]) -> list[str]:
@@ -92,8 +92,8 @@ class Out:
     def lines(self, records: Sequence[Record], columns: Sequence[Column], *, header: bool) -> None:
         """Print more rows at once; on a terminal with a header."""
         if self.terminal:
-            found = list(aligned(records, columns, self.width, _now(), self.tint)) if records else []
-            rows: Iterable[str] = found if header else found[1:]
+            with_header = list(aligned(records, columns, self.width, _now(), self.tint)) if records else []
+            rows: Iterable[str] = with_header if header else with_header[1:]
         else:
             rows = tsv(records, columns)
         self.draw("".join(f"{row}\n" for row in rows))
@@ -120,7 +120,7 @@ class Out:
         self._fields(columns, model)
         record = _record(item)
         if self.format.as_data:
-            self._one(record, columns, model)
+            self._print_record(record, columns, model)
         elif not self.terminal:
             for column in columns:
                 self._write(f"{column.name}\t{plain(column.value(record))}\n")
@@ -155,7 +155,7 @@ class Out:
         self, sentence: str, item: Any, columns: Sequence[Column], model: type | None, value: str | None
     ) -> None:
         if self.format.as_data:
-            self._one(_record(item), columns, model)
+            self._print_record(_record(item), columns, model)
         elif self.terminal or value is None:
             self._write(terminal_safe(sentence, keep=PROSE) + "\n")
         else:
@@ -213,7 +213,7 @@ class Out:
 
     def note(self, sentence: str) -> None:
         """Print a note to stderr."""
-        self._beside(sentence)
+        self._print_to_stderr(sentence)
 
     def error(self, error: SvcError) -> None:
         self.fail(self.worded(error))
@@ -228,9 +228,9 @@ class Out:
         return sentence
 
     def fail(self, sentence: str) -> None:
-        self._beside(f"svc: {sentence}")
+        self._print_to_stderr(f"svc: {sentence}")
 
-    def _beside(self, sentence: str) -> None:
+    def _print_to_stderr(self, sentence: str) -> None:
         with suppress(OSError):  # nobody reads it, or the disk is full: no reason for the command to fail
             self.meter.clear()
             print(terminal_safe(sentence, keep=PROSE), file=self._stderr)
@@ -250,8 +250,8 @@ class Out:
 
     def link(self, url: str) -> None:
         """Print an address on a line of its own, as a link on terminals with colours."""
-        shown = terminal_safe(url)
-        self._write((f"\x1b]8;;{shown}\x1b\\{shown}\x1b]8;;\x1b\\" if self._colour else shown) + "\n")
+        label = terminal_safe(url)
+        self._write((f"\x1b]8;;{label}\x1b\\{label}\x1b]8;;\x1b\\" if self._colour else label) + "\n")
 
     def when(self, moment: str) -> str:
         """A time for a sentence: `in 29 d` on a terminal, the full time elsewhere."""
@@ -299,7 +299,7 @@ class Out:
         return page(text, self._environment)
 
     def _fields(self, columns: Sequence[Column], model: type | None) -> list[str]:
-        """The fields that can be asked for. Raises TypeError for a column that the command does not
+        """The names that `--json` accepts. Raises TypeError for a column that the command does not
         declare."""
         given = _names(columns) + members(model)
         if self.answers is None:
@@ -309,7 +309,7 @@ class Out:
             raise TypeError(f"the command answers {', '.join(sorted(unknown))} and does not declare it")
         return self.answers.fields
 
-    def _one(self, record: Record, columns: Sequence[Column], model: type | None) -> None:
+    def _print_record(self, record: Record, columns: Sequence[Column], model: type | None) -> None:
         chosen = select.chosen_fields(self.format, _names(columns), self._fields(columns, model))
         self._data(_fields(record, columns, chosen))
 
@@ -327,15 +327,15 @@ class Out:
     def _write(self, text: str) -> None:
         self.meter.clear()
         with _while_read():
-            self._stdout.write(self._holdable(text) if self.format.as_data else text)
+            self._stdout.write(self._escape_unencodable(text) if self.format.as_data else text)
 
     def flush(self) -> None:
         """Write at once what was printed."""
         with _while_read():
             self._stdout.flush()
 
-    def _holdable(self, text: str) -> str:
-        """JSON in which what the stream's encoding lacks is escaped as JSON does it."""
+    def _escape_unencodable(self, text: str) -> str:
+        """The JSON with JSON escapes for characters that the stream's encoding lacks."""
         encoding = getattr(self._stdout, "encoding", None) or "utf-8"
         return text.encode(encoding, JSON_ESCAPES).decode(encoding)
 

@@ -37,10 +37,10 @@ class Format(msgspec.Struct, frozen=True):
         return self.fields is not None or self.jq is not None or self.template is not None
 
 
-def chosen_fields(fmt: Format, columns: Sequence[str], known: Iterable[str]) -> list[str]:
+def chosen_fields(fmt: Format, columns: Sequence[str], more: Iterable[str]) -> list[str]:
     """The fields to print; all of them for `--jq` and `--template` without `--json`. Raises UsageError for an
     unknown field."""
-    valid = list(dict.fromkeys([*columns, *known]))
+    valid = list(dict.fromkeys([*columns, *more]))
     if fmt.fields is None:
         return valid
     for name in fmt.fields:

@@ -95,10 +95,10 @@ def aligned(
     columns left out (their headers go to `left_out`), texts cut. Code and names are never cut, they go on
     in the next line. A column that is empty in every record is left away. `tint(text, colour)` colours
     states."""
-    found = list(records)
-    rows = [[human(column.value(record), column.kind, now) for column in columns] for record in found]
-    shown = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]
-    table = _Table([columns[at] for at in shown], [[row[at] for at in shown] for row in rows], width)
+    all_records = list(records)
+    rows = [[human(column.value(record), column.kind, now) for column in columns] for record in all_records]
+    filled = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]
+    table = _Table([columns[at] for at in filled], [[row[at] for at in filled] for row in rows], width)
     gone = table.fit()
     if gone:
         left_out(gone)
@@ -120,12 +120,12 @@ class _Table:
         """Narrow columns, and drop those with the highest `spare`, until the table fits. Returns the headers
         of the dropped ones."""
         self._cut("line", LINE_ROOM)
-        if self._over():
+        if self._excess_width():
             self._shorten()
         if self._code():
             self._cut("text", BESIDE_CODE_MIN)
         gone: list[str] = []
-        while self._crowded() and (spare := max(column.spare for column in self.columns)):
+        while self._is_crowded() and (spare := max(column.spare for column in self.columns)):
             gone.append(self._leave_out(spare))
         least = BESIDE_CODE_MIN if self._code() else COLUMN_MIN
         rest = ("line", "state", "id", "size", "time", "text", "name")
@@ -135,10 +135,13 @@ class _Table:
             (("name",), NAME_MIN),
             (rest, least),
         ):
-            while self._over() and (widest := max(self._of(kinds), default=(0, 0)))[0] > narrow:
+            while (
+                self._excess_width()
+                and (widest := max(self._columns_of_kinds(kinds), default=(0, 0)))[0] > narrow
+            ):
                 self.widths[widest[1]] -= 1
         for at in self._code():
-            self.widths[at] = max(self.widths[at] - self._over(), CODE_MIN)
+            self.widths[at] = max(self.widths[at] - self._excess_width(), CODE_MIN)
         return gone
 
     def lines(self, row: list[str], tint: Callable[[str, str], str]) -> Iterator[str]:
@@ -157,13 +160,13 @@ class _Table:
         headers = [column.header for column in self.columns]
         self.widths = [max(cells(text) for text in texts) for texts in zip(headers, *self.rows, strict=True)]
 
-    def _over(self) -> int:
+    def _excess_width(self) -> int:
         """The number of columns by which the table is too wide; 0: it fits."""
         return max(sum(self.widths) + 2 * (len(self.widths) - 1) - self._width, 0)
 
-    def _crowded(self) -> bool:
+    def _is_crowded(self) -> bool:
         """Whether a spare column must be dropped: the table does not fit, or code has less than CODE_ROOM."""
-        over, code = self._over(), self._code()
+        over, code = self._excess_width(), self._code()
         return over > 0 and (not code or any(self.widths[at] - over < CODE_ROOM for at in code))
 
     def _leave_out(self, spare: int) -> str:
@@ -180,7 +183,7 @@ class _Table:
         """Narrow the columns of a kind until the table fits, but none below `least`."""
         for at, column in enumerate(self.columns):
             if column.kind == kind:
-                self.widths[at] = max(self.widths[at] - self._over(), min(self.widths[at], least))
+                self.widths[at] = max(self.widths[at] - self._excess_width(), min(self.widths[at], least))
 
     def _shorten(self) -> None:
         """Shorten ids, shorten times to number and unit, and cut long lines."""
@@ -197,7 +200,7 @@ class _Table:
         """The places of the columns with code."""
         return [at for at, column in enumerate(self.columns) if column.kind == "code"]
 
-    def _of(self, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+    def _columns_of_kinds(self, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
         """(width, index) of the columns of these kinds."""
         return ((self.widths[at], at) for at, column in enumerate(self.columns) if column.kind in kinds)
 
@@ -235,8 +238,8 @@ def age(text: str, now: datetime) -> str:
             count = int(seconds // length)
             if unit == "d" and count > 30:
                 return moment.astimezone(UTC).strftime("%Y-%m-%d")
-            said = f"{count} {unit}"
-            return f"in {said}" if ahead else f"{said} ago"
+            distance = f"{count} {unit}"
+            return f"in {distance}" if ahead else f"{distance} ago"
     return "soon" if ahead and seconds > 5 else "just now"
 
 
@@ -251,23 +254,23 @@ def size(count: float) -> str:
 
 def _pieces(text: str, width: int) -> list[str]:
     """The text in pieces of at most `width` terminal columns."""
-    found, piece, wide = [], "", 0
+    pieces, piece, wide = [], "", 0
     for char in text:
         more = cells(char)
         if piece and wide + more > width:
-            found.append(piece)
+            pieces.append(piece)
             piece, wide = "", 0
         piece, wide = piece + char, wide + more
-    return [*found, piece]
+    return [*pieces, piece]
 
 
 def _fit(text: str, width: int) -> str:
     missing = width - cells(text)
     if missing >= 0:
         return text + " " * missing
-    kept = ""
+    start = ""
     for char in text:
-        if cells(kept + char) > width - 1:
+        if cells(start + char) > width - 1:
             break
-        kept += char
-    return kept + "…" + " " * (width - 1 - cells(kept))
+        start += char
+    return start + "…" + " " * (width - 1 - cells(start))

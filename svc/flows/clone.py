@@ -100,9 +100,9 @@ def clone(
         copy.db.put(SEALED_AT, payload.created_at)
         files = verify.files(transport, head, payload)
         rows = {row.path: row for row in connect(copy).rows} if key is not None else {}
-        here = {} if begun is None else files_written(copy, files)
+        present = {} if begun is None else files_written(copy, files)
         with marking(copy):
-            skipped, stats = _write(copy, files, rows, here)
+            skipped, stats = _write(copy, files, rows, present)
             copy.files.sync()
             clear(copy)
             _require_written(copy, files, stats)
@@ -124,11 +124,11 @@ def _require_written(copy: WorkingCopy, files: dict[str, SealedFile], stats: lis
     left_out = copy.db.unwritable()
     wrong = []
     for path in sorted(files.keys() - left_out.keys()):
-        made, now = written.get(path), copy.files.stat(path)
+        info, now = written.get(path), copy.files.stat(path)
         if (
-            made is not None
+            info is not None
             and now is not None
-            and (now.st_ino, now.st_size, now.st_mtime_ns) == (made.inode, made.size, made.mtime)
+            and (now.st_ino, now.st_size, now.st_mtime_ns) == (info.inode, info.size, info.mtime)
         ):
             continue
         if now is None or copy.digest_on_disk(path) != files[path].digest:
@@ -157,14 +157,14 @@ def _finish_by_pull(copy: WorkingCopy) -> Cloned:
 
 
 def _claim(folder: Path, repo: RepoLink, home: Home) -> None:
-    if folder.exists() and any(folder.iterdir()) and not _interrupted(folder, repo, home):
+    if folder.exists() and any(folder.iterdir()) and not _is_interrupted(folder, repo, home):
         raise FolderNotEmpty(folder)
     folder.mkdir(parents=True, exist_ok=True)
     prepare_link(folder)
     link.write_repo(folder, repo)
 
 
-def _interrupted(folder: Path, repo: RepoLink, home: Home) -> bool:
+def _is_interrupted(folder: Path, repo: RepoLink, home: Home) -> bool:
     """Whether the folder holds an interrupted clone of the same branch: an unfinished link, or a link whose
     record says that a clone is under way."""
     if link.is_unfinished(folder):
@@ -182,30 +182,30 @@ def _interrupted(folder: Path, repo: RepoLink, home: Home) -> bool:
 
 
 def _write(
-    copy: WorkingCopy, files: dict[str, SealedFile], rows: dict[str, Row], here: Mapping[str, Stat]
+    copy: WorkingCopy, files: dict[str, SealedFile], rows: dict[str, Row], present: Mapping[str, Stat]
 ) -> tuple[list[Skipped], list[Stat]]:
-    """Write the files as they arrive; `here` are the files that an earlier attempt wrote."""
+    """Write the files as they arrive; `present` are the files that an earlier attempt wrote."""
     skipped = _clashes(copy, files)
     left_out = copy.db.unwritable()
-    wanted: dict[bytes, list[str]] = {}
+    paths_by_digest: dict[bytes, list[str]] = {}
     batch: list[_Made] = []
     for path, file in files.items():
         entry = copy.entries.get(path)
         if path in left_out or (entry is not None and entry.shadow == file.digest):
             continue
-        if path in here:
+        if path in present:
             batch.append(_Made(path, file, None))
         else:
-            wanted.setdefault(file.digest, []).append(path)
+            paths_by_digest.setdefault(file.digest, []).append(path)
     stats: list[Stat] = []
     done = moved = 0
     copy.files.hold(DIRECTORIES)
-    for digest, content in _contents(copy, files, wanted):
-        left = wanted.pop(digest, [])
-        while left:
-            path = left.pop()
+    for digest, content in _contents(copy, files, paths_by_digest):
+        paths = paths_by_digest.pop(digest, [])
+        while paths:
+            path = paths.pop()
             try:
-                info = _create(copy, path, digest, content, last=not left)
+                info = _create(copy, path, digest, content, last=not paths)
             except OSError as error:
                 if error.errno not in UNHOLDABLE:
                     raise
@@ -221,18 +221,20 @@ def _write(
     stats += _record(copy, batch, rows)
     copy.files.hold(1)
     copy.files.forget()
-    if wanted:
-        raise ServerMisbehaved(f"the server did not send {len(wanted)} of the files; run the clone again")
+    if paths_by_digest:
+        raise ServerMisbehaved(
+            f"the server did not send {len(paths_by_digest)} of the files; run the clone again"
+        )
     return skipped, stats
 
 
 def _contents(
-    copy: WorkingCopy, files: dict[str, SealedFile], wanted: dict[bytes, list[str]]
+    copy: WorkingCopy, files: dict[str, SealedFile], paths_by_digest: dict[bytes, list[str]]
 ) -> Iterator[tuple[bytes, Content]]:
     """Yields (digest, content): texts first, which are also stored in the record, large files last, one at a
     time."""
     sizes: dict[str, dict[bytes, int]] = {"text": {}, "blob": {}, "chunked": {}}
-    for digest, paths in wanted.items():
+    for digest, paths in paths_by_digest.items():
         sizes[files[paths[0]].kind][digest] = files[paths[0]].size
     yield from copy.fetch(sizes["text"], keep=True)
     yield from copy.fetch(sizes["blob"], keep=False)
@@ -259,15 +261,15 @@ def _record(copy: WorkingCopy, batch: list[_Made], rows: dict[str, Row]) -> Iter
     """Store entries of the written files; yields their stats, taken right after writing."""
     now = time.time_ns()
     with copy.db.step():
-        copy.save_all(_entry(made, rows.get(made.path)) for made in batch)
+        copy.save_all(_entry(item, rows.get(item.path)) for item in batch)
     for path, (kind, digest, size), info in batch:
         if info is not None:
             yield Stat(path, size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, kind, digest, now)
 
 
-def _entry(made: _Made, row: Row | None) -> PathRecord:
+def _entry(item: _Made, row: Row | None) -> PathRecord:
     """The entry of a written file, with its lane if the frontier still equals the seal there."""
-    path, (kind, digest, size) = made.path, made.file
+    path, (kind, digest, size) = item.path, item.file
     if row is None or row.live or (row.kind, row.digest) != (kind, digest):
         return known_by_bytes(path, kind, digest, size)
     return entry_of(Remote(row, digest), digest)

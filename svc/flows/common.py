@@ -69,7 +69,7 @@ def finish_sending(copy: WorkingCopy) -> bool:
 
 
 def moved_back_words(copy: WorkingCopy) -> str:
-    """What to say after the branch was found to have moved back."""
+    """The sentence for a branch that has moved back."""
     seal = f" since seal {copy.moved_back[:12]}" if copy.moved_back else ""
     return (
         f"{copy.repo.branch} on the server is older than what it had confirmed here, as after the server was "
@@ -96,8 +96,8 @@ def missing_branch_error(copy: WorkingCopy, missing: NoBranch) -> SvcError:
 
 
 def _require_same(copy: WorkingCopy, now: Ref) -> None:
-    known = copy.branch_id or copy.db.text("read_branch")
-    if known and now.id and now.id != known:
+    branch_id = copy.branch_id or copy.db.text("read_branch")
+    if branch_id and now.id and now.id != branch_id:
         raise BranchReplaced(copy.repo.branch)
 
 
@@ -174,7 +174,7 @@ def changed_since_last_seal(copy: WorkingCopy, scan: Scan) -> list[str]:
 def edits_in_the_way(copy: WorkingCopy, scan: Scan) -> list[str]:
     """Sorted paths of unconfirmed edits, and of new files where the branch has another file."""
     flying = copy.db.flight_kinds()
-    found, new = [], []
+    paths, new = [], []
     for path in {*copy.db.may_need_update(), *flying}:
         entry, stat = copy.entries.get(path), scan.find(path)
         if scan.unknown(path):
@@ -182,13 +182,13 @@ def edits_in_the_way(copy: WorkingCopy, scan: Scan) -> list[str]:
         if entry is None:
             new.append(path)
         elif entry.pending or path in flying or (stat.digest if stat else None) != entry.shadow:
-            found.append(path)
+            paths.append(path)
     rows = copy.db.rows() if new else {}
     for path in new:
         row, stat = rows.get(path), scan.find(path)
         if row is not None and stat is not None and row.digest != stat.digest:
-            found.append(path)
-    return sorted(found)
+            paths.append(path)
+    return sorted(paths)
 
 
 def tree_of(copy: WorkingCopy, seal: str | None) -> dict[str, SealedFile]:
@@ -227,20 +227,20 @@ class ConflictCopy(msgspec.Struct, frozen=True):
 
 def conflict_copies(copy: WorkingCopy) -> list[ConflictCopy]:
     """The conflict copies made in this run."""
-    found = []
+    copies = []
     for path, name in copy.conflicts:
         clash = copy.db.conflicts.get(name)
         if clash is not None and clash.path == path:
-            found.append(ConflictCopy(path, name, clash.by, clash.lines or None, clash.kept_lines or None))
+            copies.append(ConflictCopy(path, name, clash.by, clash.lines or None, clash.kept_lines or None))
         else:
-            found.append(ConflictCopy(path, name, deleted=copy.db.row(path) is None))
-    return found
+            copies.append(ConflictCopy(path, name, deleted=copy.db.row(path) is None))
+    return copies
 
 
 def merged_with(copy: WorkingCopy) -> dict[str, str | None]:
     """Path merged in this run without conflict → handle of the other author, None if unknown."""
-    kept = {path for path, _ in copy.conflicts}
-    return {path: author_of(copy, path) for path in sorted(copy.merged - kept)}
+    in_conflict = {path for path, _ in copy.conflicts}
+    return {path: author_of(copy, path) for path in sorted(copy.merged - in_conflict)}
 
 
 def unwritable(copy: WorkingCopy) -> list[Skipped]:

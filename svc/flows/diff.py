@@ -45,17 +45,17 @@ def diff(
     adopt_state_file(copy)
     scan = copy.scan()
     sealed = tree_of(copy, seal)
-    known = sorted({*scan.files, *sealed})
-    for one in without_match(known, paths):
-        raise NotFound(f"{one} is neither in this folder nor in its last seal; see: svc status")
+    all_paths = sorted({*scan.files, *sealed})
+    for missing in without_match(all_paths, paths):
+        raise NotFound(f"{missing} is neither in this folder nor in its last seal; see: svc status")
     changed: dict[str, _Change] = {}
-    for path in known:
+    for path in all_paths:
         if scan.unknown(path) or (paths and not matching(path, paths)):
             continue
         was, now = sealed.get(path), scan.files.get(path)
         if (was.digest if was else None) != (now.digest if now else None):
             changed[path] = _Change(path, was, now)
-    for path in _unsent(copy, scan, changed):
+    for path in _unsent_paths(copy, scan, changed):
         del changed[path]
     for change in _with_moves(copy, changed):
         file = _to_changed_file(copy, change, space)
@@ -63,39 +63,39 @@ def diff(
             yield file
 
 
-def _unsent(copy: WorkingCopy, scan: Scan, changed: Mapping[str, _Change]) -> set[str]:
+def _unsent_paths(copy: WorkingCopy, scan: Scan, changed: Mapping[str, _Change]) -> set[str]:
     """Those of the changes that no push sends, which status lists as skipped."""
     new = [path for path, one in changed.items() if one.was is None]
     removed = [path for path, one in changed.items() if one.now is None]
-    left = unsendable(copy, scan, changed.keys() - {*new, *removed}, new, removed)
-    return left.paths | (copy.db.unwritable().keys() & {*removed})
+    excluded = unsendable(copy, scan, changed.keys() - {*new, *removed}, new, removed)
+    return excluded.paths | (copy.db.unwritable().keys() & {*removed})
 
 
 def _with_moves(copy: WorkingCopy, changed: Mapping[str, _Change]) -> Iterator[_Change]:
     """The changes, with a moved file as one rename."""
-    removed = {path: _file(one.was) for path, one in changed.items() if one.was and not one.now}
-    added = {path: _file(one.now) for path, one in changed.items() if one.now and not one.was}
+    removed = {path: _file(change.was) for path, change in changed.items() if change.was and not change.now}
+    added = {path: _file(change.now) for path, change in changed.items() if change.now and not change.was}
     moves = renames.exact(removed, added)
-    left = renames.candidates(removed, added, moves)
+    candidates = renames.candidates(removed, added, moves)
 
     def old(path: str) -> bytes:
-        return copy.text(left.removed[path].digest)
+        return copy.text(candidates.removed[path].digest)
 
-    moves += renames.similar(left, old, copy.files.read)
+    moves += renames.similar(candidates, old, copy.files.read)
     to, away = {move.new: move for move in moves}, {move.old for move in moves}
-    for path, one in changed.items():
+    for path, change in changed.items():
         if path in to:
-            yield one._replace(was=changed[to[path].old].was, source=to[path])
+            yield change._replace(was=changed[to[path].old].was, source=to[path])
         elif path not in away:
-            yield one
+            yield change
 
 
 def _file(side: SealedFile | Stat) -> File:
     return File(side.digest, side.size, side.kind == "text")
 
 
-def _to_changed_file(copy: WorkingCopy, one: _Change, space: bool) -> ChangedFile:
-    path, was, now, source = one
+def _to_changed_file(copy: WorkingCopy, change: _Change, space: bool) -> ChangedFile:
+    path, was, now, source = change
     status: Status = (
         "renamed" if source else "added" if was is None else "removed" if now is None else "modified"
     )

@@ -42,7 +42,7 @@ class Executable(msgspec.Struct):
 def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
     """A context around writing files and `mark` of them: a command that is killed inside leaves a note for
     the next. `needed`: a manifest may arrive; an existing one counts by itself."""
-    noted = needed or _listed(copy) is not None
+    noted = needed or _listed_by_manifest(copy) is not None
     if noted:
         copy.db.put(UNMARKED, 1)
     yield
@@ -52,7 +52,7 @@ def marking(copy: WorkingCopy, needed: bool = True) -> Iterator[None]:
 
 def mark(copy: WorkingCopy, paths: Iterable[str]) -> None:
     """Set the executable bit of those paths that the manifest lists, for everybody who may read them."""
-    listed = _listed(copy)
+    listed = _listed_by_manifest(copy)
     if listed is not None:
         for path in paths:
             if listed(path):
@@ -69,19 +69,19 @@ def mark_interrupted(copy: WorkingCopy) -> None:
 
 def unlisted(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
     """Those of the paths that are executable here and not listed in the manifest."""
-    listed = _listed(copy)
-    found = [path for path in paths if not (listed and listed(path)) and _is_executable(copy, path)]
+    listed = _listed_by_manifest(copy)
+    unlisted_paths = [path for path in paths if not (listed and listed(path)) and _is_executable(copy, path)]
     copy.files.forget()
-    return sorted(found)
+    return sorted(unlisted_paths)
 
 
 def executable(copy: WorkingCopy, write: bool) -> Executable:
     """The executable files of the folder. `write` adds those that are not listed to `.svc.yaml`."""
-    here = sorted(copy.scan().files)
-    result = Executable(unlisted=unlisted(copy, here))
-    listed = _listed(copy)
+    paths = sorted(copy.scan().files)
+    result = Executable(unlisted=unlisted(copy, paths))
+    listed = _listed_by_manifest(copy)
     if listed is not None:
-        result.listed = [path for path in here if listed(path) and _is_executable(copy, path)]
+        result.listed = [path for path in paths if listed(path) and _is_executable(copy, path)]
     if write and result.unlisted:
         _write(copy, result)
     copy.files.forget()
@@ -93,7 +93,7 @@ def _is_executable(copy: WorkingCopy, path: str) -> bool:
     return info is not None and stat.S_ISREG(info.st_mode) and bool(info.st_mode & stat.S_IXUSR)
 
 
-def _listed(copy: WorkingCopy) -> Callable[[str], bool] | None:
+def _listed_by_manifest(copy: WorkingCopy) -> Callable[[str], bool] | None:
     """A function that says whether the manifest lists a path; None if it lists nothing or cannot be read."""
     data = copy.files.read_up_to(MANIFEST, MANIFEST_BYTES)
     if data is None or KEY.encode() not in data:
@@ -127,8 +127,8 @@ def _write(copy: WorkingCopy, result: Executable) -> None:
     old = copy.files.read_up_to(MANIFEST, MANIFEST_BYTES)
     from localstore.core.manifest import parse
 
-    known = parse(old).executable if old else ()
-    patterns = [*known, *("/" + _escaped(path) for path in fit)]
+    listed = parse(old).executable if old else ()
+    patterns = [*listed, *("/" + _escape_pattern(path) for path in fit)]
     if len(patterns) > EXECUTABLE_LIST:
         raise TooLarge(
             f"{len(patterns)} files are executable, and {MANIFEST} lists at most {EXECUTABLE_LIST}; write "
@@ -144,18 +144,18 @@ def _write(copy: WorkingCopy, result: Executable) -> None:
     result.written = True
 
 
-def _escaped(path: str) -> str:
+def _escape_pattern(path: str) -> str:
     return "".join("\\" + char if char in "\\*?[]" else char for char in path)
 
 
 def _with_list(text: str, patterns: list[str]) -> str:
     """The manifest's text with its list replaced by these patterns."""
-    kept, inside = [], False
+    lines, inside = [], False
     for line in text.splitlines():
         if line.startswith(f"{KEY}:"):
             inside = True
         elif not (inside and (not line.strip() or line[0] in " \t-]#")):
             inside = False
-            kept.append(line)
+            lines.append(line)
     quoted = [f"  - {msgspec.json.encode(pattern).decode()}" for pattern in patterns]
-    return "\n".join([*kept, f"{KEY}:", *quoted]) + "\n"
+    return "\n".join([*lines, f"{KEY}:", *quoted]) + "\n"

@@ -38,10 +38,10 @@ def git_ignored(copy: WorkingCopy, write: bool) -> GitIgnored:
 def _add(copy: WorkingCopy, lines: list[str]) -> None:
     old = b""
     if copy.exists(RULES):
-        found = copy.files.read_up_to(RULES, IGNORE_FILE_BYTES)
-        if found is None:
+        data = copy.files.read_up_to(RULES, IGNORE_FILE_BYTES)
+        if data is None:
             raise Invalid(f"{RULES} is no file that can be read; put one there, then try again")
-        old = found
+        old = data
     joint = b"" if not old or old.endswith(b"\n") else b"\n"
     new = old + joint + b"".join(os.fsencode(line) + b"\n" for line in lines)
     if len(new) > IGNORE_FILE_BYTES:

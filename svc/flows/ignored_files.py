@@ -33,7 +33,7 @@ class IgnoredFile(msgspec.Struct, frozen=True):
 
     @property
     def built_in(self) -> bool:
-        """Whether no file of the folder says the rule."""
+        """Whether the rule is built in: no file of the folder states it."""
         return self.rule.startswith(BUILT_IN_RULE)
 
 
@@ -42,14 +42,14 @@ def ignored(copy: WorkingCopy) -> Iterator[IgnoredFile]:
     copy.files.forget()
     fd = os.open(copy.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield from _ignored(copy, fd, "", None)
+        yield from _ignored_in(copy, fd, "", None)
     finally:
         os.close(fd)
 
 
-def _ignored(copy: WorkingCopy, fd: int, prefix: str, above: Scope | None) -> Iterator[IgnoredFile]:
-    with os.scandir(fd) as found:
-        listed = sorted(found, key=lambda entry: entry.name)
+def _ignored_in(copy: WorkingCopy, fd: int, prefix: str, above: Scope | None) -> Iterator[IgnoredFile]:
+    with os.scandir(fd) as entries:
+        listed = sorted(entries, key=lambda entry: entry.name)
     names = {entry.name for entry in listed}
     if prefix and not names.isdisjoint(NESTED):
         return
@@ -61,21 +61,21 @@ def _ignored(copy: WorkingCopy, fd: int, prefix: str, above: Scope | None) -> It
             continue
         tracked = copy.tracked.tracks_below(path) if folder else copy.tracked.tracks(path)
         if folder and (not scope.prune(entry.name) or tracked):
-            yield from _below(copy, fd, entry.name, path, scope)
+            yield from _ignored_below(copy, fd, entry.name, path, scope)
             continue
         reason = scope.explain(entry.name, folder)
         if reason is not None and reason.ignored and not tracked and reason.source != ALWAYS:
             yield _left_out(path + "/" * folder, reason)
 
 
-def _below(copy: WorkingCopy, fd: int, name: str, path: str, scope: Scope) -> Iterator[IgnoredFile]:
+def _ignored_below(copy: WorkingCopy, fd: int, name: str, path: str, scope: Scope) -> Iterator[IgnoredFile]:
     """What rules ignore in the folder `name`; nothing if it cannot be opened."""
     try:
         opened = os.open(name, LISTED, dir_fd=fd)
     except OSError:
         return
     try:
-        yield from _ignored(copy, opened, path + "/", scope)
+        yield from _ignored_in(copy, opened, path + "/", scope)
     finally:
         os.close(opened)
 
@@ -98,13 +98,13 @@ def _line_for(path: str) -> str:
 def tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
     """Files that git tracks and that a rule of `.svcignore` or `.stignore` leaves out."""
     copy.git.refresh()
-    found = [
+    files = [
         _left_out(path, reason)
         for path, reason in copy.git.left_out()
         if reason.source != ALWAYS and not copy.db.tracks(path) and copy.exists(path)
     ]
     copy.files.forget()
-    return found
+    return files
 
 
 def newly_tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
@@ -114,10 +114,10 @@ def newly_tracked_by_git(copy: WorkingCopy) -> list[IgnoredFile]:
     compared = f"{copy.git.identity.hex()} {' '.join(_stat_of(copy, name) for name in OVER_GIT)}"
     if not copy.git.identity or copy.db.text(COMPARED) == compared:
         return []
-    found = tracked_by_git(copy)
-    fresh = _not_noted_before(copy, [f"git {one.path}" for one in found])
+    files = tracked_by_git(copy)
+    fresh = _not_noted_before(copy, [f"git {one.path}" for one in files])
     copy.db.put(COMPARED, compared)
-    return [one for one in found if f"git {one.path}" in fresh]
+    return [one for one in files if f"git {one.path}" in fresh]
 
 
 def _stat_of(copy: WorkingCopy, name: str) -> str:
@@ -140,21 +140,23 @@ def index_warnings(copy: WorkingCopy) -> list[str]:
 
 def syncthing_warnings(copy: WorkingCopy, command: str) -> list[str]:
     """A warning, once for each command, for each line of `.stignore` that Syncthing reads otherwise."""
-    said = {f"{command} {line}": line for line in read_otherwise(copy)}
-    fresh = _not_noted_before(copy, [*said]) if said else set()
-    return [line for key, line in said.items() if key in fresh]
+    warnings = {f"{command} {line}": line for line in read_otherwise(copy)}
+    fresh = _not_noted_before(copy, [*warnings]) if warnings else set()
+    return [line for key, line in warnings.items() if key in fresh]
 
 
 def unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) -> list[str]:
     """A warning for each new path that some systems cannot hold, alone or beside the paths `there`. Each is
     reported once."""
-    said: dict[str, list[str]] = {}
+    faults_by_path: dict[str, list[str]] = {}
     for path in new:
-        said[path] = portability(path)
+        faults_by_path[path] = portability(path)
     if new:
         for path, holder in case_collisions([*sorted({*there} - {*new}), *sorted(new)]).items():
-            said.setdefault(path, []).append(f"differs from '{terminal_safe(holder)}' in case or form alone")
-    warned = {path: faults for path, faults in said.items() if faults}
+            faults_by_path.setdefault(path, []).append(
+                f"differs from '{terminal_safe(holder)}' in case or form alone"
+            )
+    warned = {path: faults for path, faults in faults_by_path.items() if faults}
     fresh = _not_noted_before(copy, [f"name {path}" for path in warned])
     return [
         f"warning: {terminal_safe(path)}: {'; '.join(faults)}; not every system can hold this name"
@@ -163,11 +165,11 @@ def unportable(copy: WorkingCopy, new: Collection[str], there: Iterable[str]) ->
     ]
 
 
-def _not_noted_before(copy: WorkingCopy, said: list[str]) -> set[str]:
+def _not_noted_before(copy: WorkingCopy, texts: list[str]) -> set[str]:
     """Those of the texts that were not reported before; they are recorded."""
-    kept = copy.db.get(NOTED)
-    known = msgspec.json.decode(kept, type=list[str]) if isinstance(kept, bytes) else []
-    fresh = {*said} - {*known}
+    raw = copy.db.get(NOTED)
+    noted = msgspec.json.decode(raw, type=list[str]) if isinstance(raw, bytes) else []
+    fresh = {*texts} - {*noted}
     if fresh:
-        copy.db.put(NOTED, msgspec.json.encode([*known, *sorted(fresh)][-NOTED_MAX:]))
+        copy.db.put(NOTED, msgspec.json.encode([*noted, *sorted(fresh)][-NOTED_MAX:]))
     return fresh

@@ -44,19 +44,19 @@ _HAPPENED: Final[dict[str, str]] = {
 }
 
 
-def happened(one: InboxItem) -> str:
+def happened(item: InboxItem) -> str:
     """What somebody did last to an issue or a proposal; "" if the server does not say, or if the row itself
     says so."""
-    words = _HAPPENED.get(one.event or "") if one.subject.number is not None else None
+    words = _HAPPENED.get(item.event or "") if item.subject.number is not None else None
     if words is None:
         return ""
-    return words.format(who="somebody" if one.actor is None else f"@{one.actor.handle or one.actor.id}")
+    return words.format(who="somebody" if item.actor is None else f"@{item.actor.handle or item.actor.id}")
 
 
-def said(one: InboxItem) -> str:
+def said(item: InboxItem) -> str:
     """The title of the issue or proposal; of a repository or an organisation what somebody did, or its name
     if the server does not say."""
-    if one.subject.number is not None or one.event not in _SAID:
-        return one.subject.title
-    who = "somebody" if one.actor is None else one.actor.handle or one.actor.id
-    return _SAID[one.event].format(who=who)
+    if item.subject.number is not None or item.event not in _SAID:
+        return item.subject.title
+    who = "somebody" if item.actor is None else item.actor.handle or item.actor.id
+    return _SAID[item.event].format(who=who)

@@ -43,7 +43,7 @@ def init(
         link.write_repo(folder, repo)
         link.write_state(folder, SealedState(last_seal=None, tree={}))
     with opened(folder, home, transport, key, turn=Turn("svc repo init")) as copy:
-        found = recognise(copy)
+        comparison = recognise(copy)
         if kind:
             copy.db.put("repo_kind", kind)
-    return Linked(folder, found.base, found.head, found.known, found.unknown)
+    return Linked(folder, comparison.base, comparison.head, comparison.known, comparison.unknown)

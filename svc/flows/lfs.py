@@ -24,19 +24,19 @@ def pointers(copy: WorkingCopy, sizes: Mapping[str, int]) -> list[str]:
     small = [path for path, length in sizes.items() if length <= _POINTER_BYTES]
     folders = {"", *(folder for path in small for folder in parents(path))} if small else set()
     marked = {folder for folder in folders if _names_lfs(copy, folder)}
-    found = []
+    warnings = []
     for path in sorted(small) if marked else ():
         if marked.isdisjoint(("", *parents(path))):
             continue
         data = copy.files.read_up_to(path, _POINTER_BYTES)
         pointer = _POINTER.fullmatch(data) if data else None
         if pointer is not None:
-            found.append(
+            warnings.append(
                 f"warning: {terminal_safe(path)} is a pointer of Git LFS, not the file of "
                 f"{size(int(pointer[1]))}; to have the file: git lfs pull, then push again"
             )
     copy.files.forget()
-    return found
+    return warnings
 
 
 def _names_lfs(copy: WorkingCopy, folder: str) -> bool:

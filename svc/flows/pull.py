@@ -90,7 +90,7 @@ def pull(copy: WorkingCopy, mode: Mode = "plain", dry_run: bool = False, heard: 
     return Pulled(
         seal=head,
         changed=sorted(changed),
-        live=_live(copy),
+        live=_live_edits(copy),
         merged=merged_with(copy),
         conflicts=conflict_copies(copy),
         skipped=scan.skipped + unwritable(copy),
@@ -113,11 +113,11 @@ def _deleted_here(copy: WorkingCopy, scan: Scan) -> dict[str, str | None]:
     }
     if not missing:
         return {}
-    wanted = set(missing.values())
+    shadows = set(missing.values())
     new = {
         stat.digest: path
         for path, stat in sorted(scan.files.items(), reverse=True)
-        if stat.digest in wanted and path not in copy.entries
+        if stat.digest in shadows and path not in copy.entries
     }
     return {path: new.get(shadow) for path, shadow in missing.items()}
 
@@ -143,9 +143,9 @@ def discard(copy: WorkingCopy, given_up: list[str]) -> Path | None:
     return move_to_trash(copy, given_up)
 
 
-def _live(copy: WorkingCopy) -> dict[str, list[str]]:
+def _live_edits(copy: WorkingCopy) -> dict[str, list[str]]:
     sealed = copy.db.sealed()
     rows = copy.db.rows()
-    found = {path for path, row in rows.items() if path not in sealed or sealed[path].digest != row.digest}
+    paths = {path for path, row in rows.items() if path not in sealed or sealed[path].digest != row.digest}
     who = unsealed_authors(copy)
-    return {path: who.get(path, []) for path in sorted(found) if rows[path].other}
+    return {path: who.get(path, []) for path in sorted(paths) if rows[path].other}

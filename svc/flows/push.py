@@ -106,7 +106,7 @@ def push(
     if dry_run:
         with dry_run_copy(copy) as trial:
             result = _send_changes(trial, no_delete)
-            result.unsealed = bool(result.merges) or _unsealed(trial)
+            result.unsealed = bool(result.merges) or _is_unsealed(trial)
         result.dry_run, result.bytes, result.head = True, 0, copy.last_seal
         result.where = f"{copy.repo.repo}, branch {copy.repo.branch}"
         result.tracked, result.ignored = tracked_by_git(copy), list(ignored(copy))
@@ -168,7 +168,7 @@ def _ask_about_removals(copy: WorkingCopy, agreed: Agreed) -> None:
         agreed(lost, tree)
 
 
-def _unsealed(copy: DryRunCopy) -> bool:
+def _is_unsealed(copy: DryRunCopy) -> bool:
     """Whether the frontier after this run would differ from the last seal."""
     sealed = {path: (file.kind, file.digest) for path, file in copy.db.sealed().items()}
     return copy.last_seal is None or copy.frontier() != sealed
@@ -224,7 +224,7 @@ def _send_round(
         more = sent.accepted and (resent or sent.lost or _pending(copy, sent))
         if not (more or costly):
             break
-    return lost | {path for path in copy.db.unsettled() if _edited(copy, path)}
+    return lost | {path for path in copy.db.unsettled() if _is_edited(copy, path)}
 
 
 def _pending(copy: WorkingCopy, sent: Sent) -> bool:
@@ -232,7 +232,7 @@ def _pending(copy: WorkingCopy, sent: Sent) -> bool:
     return any(path in copy.entries and copy.entries[path].pending for path in sent.accepted)
 
 
-def _edited(copy: WorkingCopy, path: str) -> bool:
+def _is_edited(copy: WorkingCopy, path: str) -> bool:
     entry = copy.entries[path]
     return bool(entry.pending) or copy.digest_on_disk(path) not in (entry.shadow, None)
 

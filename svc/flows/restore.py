@@ -55,10 +55,10 @@ def restore(
         path for path in tracked if path not in tree and path in scan.files and matching(path, paths)
     )
     chosen = {path: file for path, file in tree.items() if matching(path, paths)}
-    for one in without_match([*chosen, *removed], paths):
-        raise NotFound(f"{one} is not in this seal; see: svc status")
+    for missing in without_match([*chosen, *removed], paths):
+        raise NotFound(f"{missing} is not in this seal; see: svc status")
     differing = {path: file for path, file in chosen.items() if copy.digest_on_disk(path) != file.digest}
-    kept = (
+    untracked = (
         sorted(
             path for path in scan.files if path not in tree and path not in tracked and matching(path, paths)
         )
@@ -66,7 +66,7 @@ def restore(
         else []
     )
     require_room(copy, differing, removed)
-    done = Restored(sorted(differing), removed, kept)
+    done = Restored(sorted(differing), removed, untracked)
     agreed(done)
     done.trash = replace_files(
         copy, contents_of(copy, differing), {p: f.digest for p, f in differing.items()}, removed
@@ -75,22 +75,26 @@ def restore(
     return done
 
 
-def require_room(copy: WorkingCopy, wanted: Iterable[str], leaving: Iterable[str]) -> None:
+def require_room(copy: WorkingCopy, targets: Iterable[str], leaving: Iterable[str]) -> None:
     """Raises Conflict, naming the file, if a file that stays is in the way of one to be written, or a link or
     something else that is no file."""
     going = set(leaving)
-    wanted = list(wanted)
-    for one in sorted({place for path in wanted for place in (*parents(path), path)}):
-        info = copy.files.stat(one)
+    targets = list(targets)
+    for candidate in sorted({place for path in targets for place in (*parents(path), path)}):
+        info = copy.files.stat(candidate)
         if info is not None and not stat.S_ISDIR(info.st_mode) and not stat.S_ISREG(info.st_mode):
-            blocked = next(path for path in wanted if path == one or is_inside(path, one))
+            blocked = next(path for path in targets if path == candidate or is_inside(path, candidate))
             raise in_the_way(blocked)
     files = copy.scan().files
     folders = {above for path in files if path not in going for above in parents(path)}
-    for path in wanted:
-        above = next((one for one in parents(path) if one in files and one not in going), None)
+    for path in targets:
+        above = next(
+            (candidate for candidate in parents(path) if candidate in files and candidate not in going), None
+        )
         if above is not None or path in folders:
-            blocking = above or next(one for one in files if is_inside(one, path) and one not in going)
+            blocking = above or next(
+                candidate for candidate in files if is_inside(candidate, path) and candidate not in going
+            )
             raise Conflict(
                 f"{blocking} is in the way of {path}; move it away, then try again; nothing was changed"
             )

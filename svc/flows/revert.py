@@ -56,7 +56,7 @@ def revert(copy: WorkingCopy, seal: str) -> Reverted:
         )
     after = tree_of(copy, seal)
     before = tree_of(copy, payload.parents[0]) if payload.parents else {}
-    plan = _planned(copy, before, after)
+    plan = _plan_files(copy, before, after)
     if plan.conflicts:
         raise Conflict(
             f"later changes overlap with this seal's in {', '.join(plan.conflicts)}; nothing was changed; "
@@ -76,13 +76,15 @@ def _contents(copy: WorkingCopy, plan: _Plan) -> Iterator[tuple[str, Content]]:
     yield from plan.merged.items()
 
 
-def _planned(copy: WorkingCopy, before: Mapping[str, SealedFile], after: Mapping[str, SealedFile]) -> _Plan:
+def _plan_files(
+    copy: WorkingCopy, before: Mapping[str, SealedFile], after: Mapping[str, SealedFile]
+) -> _Plan:
     files = copy.scan().files
     plan = _Plan()
     for path in sorted({*before, *after}):
-        was, made, mine = before.get(path), after.get(path), files.get(path)
-        if _name(was) != _name(made) and _name(mine) != _name(was):
-            _plan(copy, plan, path, was, made, mine)
+        was, sealed, mine = before.get(path), after.get(path), files.get(path)
+        if _name(was) != _name(sealed) and _name(mine) != _name(was):
+            _plan(copy, plan, path, was, sealed, mine)
     return plan
 
 
@@ -91,24 +93,24 @@ def _plan(
     plan: _Plan,
     path: str,
     was: SealedFile | None,
-    made: SealedFile | None,
+    sealed: SealedFile | None,
     mine: Stat | None,
 ) -> None:
     """Plan one file that the seal changed."""
-    if _name(mine) == _name(made):
+    if _name(mine) == _name(sealed):
         if was is None:
             plan.removed.append(path)
         else:
             plan.back[path] = was
         return
-    if was is None or made is None or mine is None or {was.kind, made.kind, mine.kind} != {"text"}:
+    if was is None or sealed is None or mine is None or {was.kind, sealed.kind, mine.kind} != {"text"}:
         plan.conflicts.append(path)
         return
-    found = merge(copy.text(made.digest), copy.files.read(path), copy.text(was.digest))
-    if found.conflicts or len(found.text) > TEXT_FILE:
+    outcome = merge(copy.text(sealed.digest), copy.files.read(path), copy.text(was.digest))
+    if outcome.conflicts or len(outcome.text) > TEXT_FILE:
         plan.conflicts.append(path)
-    elif digest(found.text) != mine.digest:
-        plan.merged[path] = found.text
+    elif digest(outcome.text) != mine.digest:
+        plan.merged[path] = outcome.text
 
 
 def _name(side: SealedFile | Stat | None) -> bytes | None:

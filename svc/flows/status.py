@@ -112,15 +112,15 @@ def status(copy: WorkingCopy, offline: bool = False, show_ignored: bool = False)
 def _leave_out(copy: WorkingCopy, scan: Scan, result: Status, unseen: list[str]) -> None:
     """Move byte files over a size cap from changed and new to skipped, and leave out of removed what the
     branch keeps because of what is skipped."""
-    left = unsendable(copy, scan, result.changed, result.new, result.removed)
-    result.skipped += left.over.values()
-    result.changed = [path for path in result.changed if path not in left.over]
-    result.new = [path for path in result.new if path not in left.over]
-    result.removed = [path for path in result.removed if path not in left.paths]
-    kept = left.kept
+    excluded = unsendable(copy, scan, result.changed, result.new, result.removed)
+    result.skipped += excluded.over.values()
+    result.changed = [path for path in result.changed if path not in excluded.over]
+    result.new = [path for path in result.new if path not in excluded.over]
+    result.removed = [path for path in result.removed if path not in excluded.paths]
+    kept_paths = excluded.kept
     for path in unseen:
-        kept.setdefault(scan.hiding(path) or path, []).append(path)
-    result.skipped = with_kept(result.skipped, kept)
+        kept_paths.setdefault(scan.hiding(path) or path, []).append(path)
+    result.skipped = with_kept(result.skipped, kept_paths)
 
 
 def _compare(copy: WorkingCopy, now: BackgroundCall[Ref] | None, result: Status) -> None:
@@ -140,8 +140,8 @@ def _compare(copy: WorkingCopy, now: BackgroundCall[Ref] | None, result: Status)
             raise
         result.branch_state, result.advice = "gone", error.detail
         return
-    known = copy.branch_id or copy.db.text("read_branch")
-    if known and known != ref.id:
+    branch_id = copy.branch_id or copy.db.text("read_branch")
+    if branch_id and branch_id != ref.id:
         result.branch_state, result.advice = "replaced", BranchReplaced(copy.repo.branch).detail
         return
     result.head = ref.head

@@ -68,27 +68,27 @@ def switch(copy: WorkingCopy, target: Target, mode: Mode = "plain") -> Switched:
     merging = open_merge(copy)
     if merging is not None:
         raise MergeOpen(merging.name)
-    left, detached = "", False
+    note, detached = "", False
     try:
         trash, carried = _ready(copy, target, mode)
     except (BranchGone, BranchReplaced, NoBranch):
-        left = f"branch {copy.repo.branch} is gone; what this folder has beyond its last seal are edits"
+        note = f"branch {copy.repo.branch} is gone; what this folder has beyond its last seal are edits"
         trash, carried = _ready_alone(copy, target, mode)
         detached = True
     except BranchProtected:
-        left = f"{copy.repo.branch} is protected; what this folder has beyond its last seal are edits"
+        note = f"{copy.repo.branch} is protected; what this folder has beyond its last seal are edits"
         trash, carried = _ready_alone(copy, target, mode)
         detached = True
     if not detached:
         copy.detach()
-    kept = msgspec.UNSET if target.seal is None else target.seal
+    shown_seal = msgspec.UNSET if target.seal is None else target.seal
     before = copy.repo.shown_seal or copy.repo.branch
-    copy.repo = msgspec.structs.replace(copy.repo, branch=target.branch, seal=kept, before=before)
+    copy.repo = msgspec.structs.replace(copy.repo, branch=target.branch, seal=shown_seal, before=before)
     link.write_repo(copy.folder, copy.repo)
     copy.use_transport(target.transport)
     copy.key = target.key
     pulled = pull(copy, "merge")
-    return Switched(target.seal or target.branch, pulled, trash, carried, left)
+    return Switched(target.seal or target.branch, pulled, trash, carried, note)
 
 
 def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
@@ -105,13 +105,13 @@ def _ready(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, 
             raise LocalEdits(edits_in_the_way(copy, scan), f"switch {target.branch}")
         pull(copy, "merge")
         scan = copy.scan()
-    return None, _carried(copy, target, _edits(copy, scan))
+    return None, _carried_edits(copy, target, _edits(copy, scan))
 
 
 def _ready_alone(copy: WorkingCopy, target: Target, mode: Mode) -> tuple[Path | None, list[str]]:
     """As `_ready`, if the old branch does not exist any more."""
     scan = copy.scan()
-    carried = _carried(copy, target, _beyond_last(copy, scan)) if mode == "plain" else []
+    carried = _carried_edits(copy, target, _beyond_last(copy, scan)) if mode == "plain" else []
     copy.fall_back_to_last_seal()
     return discard(copy, edits_in_the_way(copy, scan)) if mode == "force" else None, carried
 
@@ -130,11 +130,11 @@ def _beyond_last(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
     }
 
 
-def _carried(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
+def _carried_edits(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> list[str]:
     """Edited files that the target has unchanged. Raises LocalEdits for the others."""
     if not edits:
         return []
-    colliding = _colliding(edits, _files_of(copy, target))
+    colliding = _colliding_edits(edits, _files_of(copy, target))
     if colliding:
         raise LocalEdits(colliding, f"switch {target.seal[:12] if target.seal else target.branch}")
     return sorted(edits)
@@ -142,7 +142,7 @@ def _carried(copy: WorkingCopy, target: Target, edits: Mapping[str, _Edit]) -> l
 
 def _edits(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
     """Path → edit of every file that is new, edited or removed here."""
-    found: dict[str, _Edit] = {}
+    edits: dict[str, _Edit] = {}
     for path in copy.db.may_need_update():
         entry, stat = copy.entries.get(path), scan.find(path)
         if scan.unknown(path):
@@ -152,15 +152,15 @@ def _edits(copy: WorkingCopy, scan: Scan) -> dict[str, _Edit]:
             base = digest(copy.confirmed_lane(entry).text())
         edit = _Edit(base, stat.digest if stat is not None else None)
         if edit.base != edit.mine:
-            found[path] = edit
-    return found
+            edits[path] = edit
+    return edits
 
 
 def _files_of(copy: WorkingCopy, target: Target) -> dict[str, bytes]:
     """Path → digest of the files of the target."""
     if target.key is not None:
-        asked = BootstrapRequest(device_key_id=target.key.id, replica=None, since=0, n=0)
-        rows = target.transport.bootstrap(asked).rows
+        request = BootstrapRequest(device_key_id=target.key.id, replica=None, since=0, n=0)
+        rows = target.transport.bootstrap(request).rows
         return {row.path: unhex(row.digest) for row in rows if row.kind != "gone"}
     head = target.transport.head()
     if head is None:
@@ -169,19 +169,19 @@ def _files_of(copy: WorkingCopy, target: Target) -> dict[str, bytes]:
     return {path: file.digest for path, file in verify.files(target.transport, head, payload).items()}
 
 
-def _colliding(edits: Mapping[str, _Edit], there: Mapping[str, bytes]) -> list[str]:
+def _colliding_edits(edits: Mapping[str, _Edit], there: Mapping[str, bytes]) -> list[str]:
     """Edited files that the target has with other content, and new files in its way."""
     removed = {path for path, edit in edits.items() if edit.mine is None}
     folders = _folders(path for path in there if path not in removed)
-    found = []
+    paths = []
     for path, edit in edits.items():
         if there.get(path) not in (edit.base, edit.mine):
-            found.append(path)
+            paths.append(path)
         elif edit.mine is not None and path not in there:
             under = any(above in there and above not in removed for above in parents(path))
             if under or path in folders:
-                found.append(path)
-    return sorted(found)
+                paths.append(path)
+    return sorted(paths)
 
 
 def _folders(files: Iterable[str]) -> set[str]:

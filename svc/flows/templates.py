@@ -48,7 +48,7 @@ def of_issues(where: Where, repo: Repo) -> list[Template]:
     of the default branch. Empty if they cannot be read."""
     linked = where.linked
     if linked is not None and linked[1].repo_id == repo.id:
-        return list(_found(*_on_disk(linked[0])))
+        return list(_read_templates(*_on_disk(linked[0])))
     try:
         seal = seal_of(where, repo, repo.default_branch)
         return in_seal(where.reader, repo.id, seal)
@@ -58,7 +58,7 @@ def of_issues(where: Where, repo: Repo) -> list[Template]:
 
 def in_seal(api: Api, repo_id: str, seal: str) -> list[Template]:
     """The issue templates of a seal. Empty if they cannot be read."""
-    return list(_found(*_in_seal(api, repo_id, seal)))
+    return list(_read_templates(*_in_seal(api, repo_id, seal)))
 
 
 def parse(name: str, data: bytes) -> Template | None:
@@ -107,12 +107,14 @@ def _word(value: object) -> str:
 
 
 def _words(value: object) -> tuple[str, ...]:
-    found = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
-    return tuple(word for one in found if (word := _word(one)))
+    items = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    return tuple(word for one in items if (word := _word(one)))
 
 
-def _found(names: Callable[[str], list[str]], read: Callable[[str], bytes | None]) -> Iterator[Template]:
-    """`names`: of the files and folders in a folder."""
+def _read_templates(
+    names: Callable[[str], list[str]], read: Callable[[str], bytes | None]
+) -> Iterator[Template]:
+    """The templates of the first folder that has any. `names`: lists the files and folders in a folder."""
     for folder in FOLDERS:
         paths = []
         for name in names(folder):
@@ -121,9 +123,13 @@ def _found(names: Callable[[str], list[str]], read: Callable[[str], bytes | None
                 paths.append(path)
             elif name.lower() == SEVERAL:
                 paths += [f"{path}/{one}" for one in names(path) if one.lower().endswith(".md")]
-        found = [one for path in sorted(paths)[:MOST] if (data := read(path)) and (one := parse(path, data))]
-        if found:
-            yield from found
+        templates = [
+            template
+            for path in sorted(paths)[:MOST]
+            if (data := read(path)) and (template := parse(path, data))
+        ]
+        if templates:
+            yield from templates
             return
 
 

@@ -40,37 +40,37 @@ def watch_in_foreground(
 def start(folder: Path, record: Path) -> tuple[WatcherInfo, bool]:
     """Start a watcher process in the background. Returns (watcher, whether it is new) once it answers. Raises
     NotWatchable with the process's own message."""
-    found = protocol.ask_info(record)
-    if found is not None:
-        return found, False
+    watcher = protocol.ask_info(record)
+    if watcher is not None:
+        return watcher, False
     log = record / LOG_NAME
-    with log.open("wb") as said:
+    with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, *UTF8_NAMES, "-P", "-m", "svc", *FOREGROUND],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=said,
+            stderr=output,
             start_new_session=True,
         )
     try:
         while process.poll() is None:
-            found = protocol.ask_info(record)
-            if found is not None:
-                ours = found.pid == process.pid
+            watcher = protocol.ask_info(record)
+            if watcher is not None:
+                ours = watcher.pid == process.pid
                 if not ours:
                     _give_up(process)
-                return found, ours
+                return watcher, ours
             time.sleep(LOOK_SECONDS)
     except KeyboardInterrupt:
         process.terminate()
         raise
     words = _last_words(log)
     until = time.monotonic() + protocol.CONTROL_SECONDS
-    while time.monotonic() < until and not _ended(record):  # somebody else was starting one
-        found = protocol.ask_info(record)
-        if found is not None:
-            return found, False
+    while time.monotonic() < until and not _has_ended(record):  # somebody else was starting one
+        watcher = protocol.ask_info(record)
+        if watcher is not None:
+            return watcher, False
         time.sleep(LOOK_SECONDS)
     raise NotWatchable(words)
 
@@ -84,35 +84,35 @@ def _give_up(process: subprocess.Popen[bytes]) -> None:
 def stop(record: Path) -> WatcherInfo | None:
     """End the watcher of a record and wait for it. Returns what it was, None if none ran. Raises NotWatchable
     if it does not answer."""
-    found = protocol.ask_stop(record)
-    if found is not None and found.live:
+    watcher = protocol.ask_stop(record)
+    if watcher is not None and watcher.live:
         raise NotWatchable("svc watch needs the watcher of this folder; to end both: svc watch stop")
-    if found is None and not _ended(record):
+    if watcher is None and not _has_ended(record):
         raise NotWatchable(f"the watcher does not answer; end it: kill -9 {holder(record / LOCK_NAME).pid}")
     until = time.monotonic() + END_SECONDS
-    while found is not None and not _ended(record):
+    while watcher is not None and not _has_ended(record):
         if time.monotonic() > until:
-            raise NotWatchable(f"the watcher does not end; end it: kill -9 {found.pid}")
+            raise NotWatchable(f"the watcher does not end; end it: kill -9 {watcher.pid}")
         time.sleep(LOOK_SECONDS)
-    return found
+    return watcher
 
 
 def running_watchers(home: Home) -> list[WatcherInfo]:
     """Every watcher of this home that answers, sorted by folder."""
     records = [record for record, _ in home.records() if (record / SOCKET_NAME).exists()]
-    found = (protocol.ask_info(record) for record in records)
-    return sorted((one for one in found if one is not None), key=_folder)
+    answers = (protocol.ask_info(record) for record in records)
+    return sorted((one for one in answers if one is not None), key=_folder)
 
 
 def _told_to_end(number: int, _frame: Any) -> None:
     raise WatcherEnded(f"told to end ({signal.Signals(number).name})")
 
 
-def _folder(one: WatcherInfo) -> bytes:
-    return one.folder
+def _folder(watcher: WatcherInfo) -> bytes:
+    return watcher.folder
 
 
-def _ended(record: Path) -> bool:
+def _has_ended(record: Path) -> bool:
     try:
         with hold_lock(record / LOCK_NAME):
             return True

@@ -51,7 +51,7 @@ def json(response: httpx.Response, returns: type[T], cap: int) -> T:
     opened(response)
     if not _media(response).endswith("json"):
         raise _misbehaved(response, f"answered with {_media(response) or 'no content type'} instead of JSON")
-    content = _received(response, cap)
+    content = _receive_body(response, cap)
     try:
         return msgspec.json.decode(content, type=returns)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -66,7 +66,7 @@ def nothing(response: httpx.Response) -> None:
 
 def body(response: httpx.Response, cap: int) -> bytes:
     """The raw bytes of a successful answer."""
-    return bytes(_received(opened(response), cap))
+    return bytes(_receive_body(opened(response), cap))
 
 
 def raw(response: httpx.Response, cap: int) -> Raw:
@@ -109,13 +109,13 @@ def pieces(response: httpx.Response, cap: int) -> Iterator[bytes]:
                 raise _misbehaved(response, f"sent more than {cap} bytes")
             yield piece
     except ConnectionLimitExceeded as error:
-        raise _interrupted(response, f"it {error}") from None
+        raise _interruption_error(response, f"it {error}") from None
     except Stopped as stop:
         remedy = remedy_of(response.extensions.get(REPEATABLE, False))
         raise stop.bound.error(_origin(response), remedy) from None
     except httpx.TransportError as error:
         why = "no more data arrived" if isinstance(error, httpx.TimeoutException) else "it was closed"
-        raise _interrupted(response, why) from None
+        raise _interruption_error(response, why) from None
 
 
 def begins(response: httpx.Response, start: int) -> int:
@@ -148,7 +148,7 @@ def problem(response: httpx.Response) -> SvcError:
 
 def safe_problem(document: dict[str, Any]) -> dict[str, Any]:
     """A problem document of a server, fit for a terminal."""
-    safe: dict[str, Any] = _safe(document)
+    safe: dict[str, Any] = _escape_texts(document)
     if not isinstance(safe.get("detail"), str):
         safe.pop("detail", None)
     return safe
@@ -158,35 +158,35 @@ def server_time(response: httpx.Response) -> float | None:
     """The server's time in Unix seconds, from a 401 for a stale or future signature; None otherwise. The body
     stays readable."""
     document = _document(response) or {}
-    told = document.get("server_time")
+    seconds = document.get("server_time")
     refused = document.get("code") == "request_not_bound"
-    return float(told) if refused and isinstance(told, int) and 0 < told < 1 << 40 else None
+    return float(seconds) if refused and isinstance(seconds, int) and 0 < seconds < 1 << 40 else None
 
 
 def reason(response: httpx.Response) -> str | None:
     """The reason that a refusal names; None if it names none. The body stays readable."""
-    told = (_document(response) or {}).get("reason")
-    return told if isinstance(told, str) else None
+    text = (_document(response) or {}).get("reason")
+    return text if isinstance(text, str) else None
 
 
 def _document(response: httpx.Response) -> dict[str, Any] | None:
     if _media(response) not in ("application/problem+json", "application/json"):
         return None
     try:
-        found = msgspec.json.decode(_read(response, PROBLEM_MAX))
+        document = msgspec.json.decode(_read(response, PROBLEM_MAX))
     except (ServerMisbehaved, msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
-    return found if isinstance(found, dict) and isinstance(found.get("code"), str) else None
+    return document if isinstance(document, dict) and isinstance(document.get("code"), str) else None
 
 
-def _safe(value: Any) -> Any:
+def _escape_texts(value: Any) -> Any:
     """The value with all texts escaped for a terminal and cut to DETAIL_CHARS."""
     if isinstance(value, str):
         return paths.terminal_safe(value[:DETAIL_CHARS])
     if isinstance(value, list):
-        return [_safe(item) for item in value]
+        return [_escape_texts(item) for item in value]
     if isinstance(value, dict):
-        return {paths.terminal_safe(str(key)): _safe(item) for key, item in value.items()}
+        return {paths.terminal_safe(str(key)): _escape_texts(item) for key, item in value.items()}
     return value
 
 
@@ -197,19 +197,19 @@ def _media(response: httpx.Response) -> str:
 
 def _read(response: httpx.Response, cap: int) -> bytes:
     """The whole body, cached, so that it can be read again; so is an error."""
-    kept: bytes | SvcError | None = response.extensions.get(BODY)
-    if kept is None:
+    content: bytes | SvcError | None = response.extensions.get(BODY)
+    if content is None:
         try:
-            kept = bytes(_received(response, cap))
+            content = bytes(_receive_body(response, cap))
         except SvcError as error:
-            kept = error
-        response.extensions[BODY] = kept
-    if isinstance(kept, SvcError):
-        raise kept
-    return kept
+            content = error
+        response.extensions[BODY] = content
+    if isinstance(content, SvcError):
+        raise content
+    return content
 
 
-def _received(response: httpx.Response, cap: int) -> bytearray:
+def _receive_body(response: httpx.Response, cap: int) -> bytearray:
     """The whole body, read from the connection: once, and held by the caller alone."""
     declared = whole_number(response.headers.get("content-length", ""))
     if declared is not None and declared > cap:
@@ -220,7 +220,7 @@ def _received(response: httpx.Response, cap: int) -> bytearray:
     return content
 
 
-def _interrupted(response: httpx.Response, why: str) -> ServerUnreachable:
+def _interruption_error(response: httpx.Response, why: str) -> ServerUnreachable:
     """The error for an interrupted answer; its remedy depends on whether the request may be repeated."""
     announced = whole_number(response.headers.get("content-length", ""))
     of = f" of {announced}" if announced is not None else ""

@@ -103,20 +103,20 @@ class Http:
         self, endpoint: Endpoint[Page[T]], query: Any = None, *, limit: int | None = None, **path: str
     ) -> Iterator[T]:
         """The items of a paged endpoint, at most `limit` of them, fetched as they are asked for."""
-        left = limit
+        remaining = limit
         cursor: str | None = None
         seen: set[str] = set()
         empty = 0
-        asked = query_of(query)
-        while left is None or left > 0:
-            size = PAGE_MAX if left is None else min(left, PAGE_MAX)
-            outgoing = self._request(endpoint, path, None, {**asked, "limit": size, "cursor": cursor})
+        parameters = query_of(query)
+        while remaining is None or remaining > 0:
+            size = PAGE_MAX if remaining is None else min(remaining, PAGE_MAX)
+            outgoing = self._request(endpoint, path, None, {**parameters, "limit": size, "cursor": cursor})
             page = self._attempt(
                 outgoing, lambda response: answer.json(response, endpoint.returns, endpoint.cap)
             )
-            taken = page.items if left is None else page.items[:left]
+            taken = page.items if remaining is None else page.items[:remaining]
             yield from taken
-            left = None if left is None else left - len(taken)
+            remaining = None if remaining is None else remaining - len(taken)
             cursor = page.next_cursor
             if cursor is None:
                 return
@@ -227,7 +227,7 @@ class Http:
         attempt, corrected = 0, False
         while True:
             attempt += 1
-            kept = False
+            stays_open = False
             try:
                 with nullcontext() if callable(outgoing.body) else self.waiting():
                     response = self._follow(outgoing)
@@ -242,10 +242,10 @@ class Http:
                     outgoing.alone, wait = True, 0.0
                 if wait is None:
                     result = read(response)
-                    kept = keep
+                    stays_open = keep
                     return result
             finally:
-                if not kept:
+                if not stays_open:
                     response.close()
             bounds.pause(wait, self._sleep)
 
@@ -343,13 +343,13 @@ class Http:
         """Seconds to wait before the next attempt; None if this answer is final."""
         if attempt >= self.attempts or response.status_code not in (429, 502, 503, 504):
             return None
-        asked = whole_number(response.headers.get("retry-after", ""), 5)
-        if asked is not None:
-            return float(asked) if asked <= WAIT_MAX else None
+        seconds = whole_number(response.headers.get("retry-after", ""), 5)
+        if seconds is not None:
+            return float(seconds) if seconds <= WAIT_MAX else None
         return BACKOFF * 2 ** (attempt - 1) if outgoing.repeatable else None
 
     def _needs_key(self, response: httpx.Response, outgoing: Outgoing) -> bool:
-        """Whether the token may not do this, and there is a key that may be asked."""
+        """Whether the token lacks the right, and a device key of the account can sign instead."""
         if response.status_code != 403 or outgoing.alone or outgoing.is_read:
             return False
         able = self.credential is not None and self.credential.alone is not None

@@ -76,7 +76,7 @@ class CountedStream(httpcore.NetworkStream):
         self._bounds = ()
 
     @contextmanager
-    def _bounded(self) -> Iterator[None]:
+    def _translate_stop(self) -> Iterator[None]:
         """Raise Stopped instead of the errors of a connection that a bound has shut down."""
         try:
             yield
@@ -90,10 +90,10 @@ class CountedStream(httpcore.NetworkStream):
         socket. Raises ConnectionLimitExceeded, Stopped and httpcore's errors."""
         self._reading = True
         began = monotonic()
-        left = self.limits.left(began)
+        allowed = self.limits.left(began)
 
         def receive(seconds: float | None) -> bytes:
-            rest = None if left is None else left - (monotonic() - began)
+            rest = None if allowed is None else allowed - (monotonic() - began)
             if rest is None or (seconds is not None and seconds < rest):
                 return self._stream.read(max_bytes, seconds)
             try:
@@ -101,7 +101,7 @@ class CountedStream(httpcore.NetworkStream):
             except httpcore.ReadTimeout:
                 raise self.limits.too_slow() from None
 
-        with self._bounded():
+        with self._translate_stop():
             if self._works is not None and not self._has_own_limit:
                 data = silence.read(receive, self._line.unsent, self._works)
             else:
@@ -126,7 +126,7 @@ class CountedStream(httpcore.NetworkStream):
         for start in range(0, len(buffer), SLICE):
             part = buffer[start : start + SLICE]
             began = monotonic()
-            with self._bounded():
+            with self._translate_stop():
                 self._stream.write(part, timeout)
             self.limits.sent(len(part), began, monotonic())
 
@@ -139,7 +139,7 @@ class CountedStream(httpcore.NetworkStream):
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
         try:
-            with self._bounded():
+            with self._translate_stop():
                 secured = self._stream.start_tls(ssl_context, server_hostname, timeout)
         except BaseException:
             self.close()
@@ -179,7 +179,7 @@ class CountingBackend(httpcore.NetworkBackend):
 
         bounds = current()
         if self._link is not None:
-            return CountedStream(_linked(self._link), self._works)
+            return CountedStream(_open_link(self._link), self._works)
         try:
             return CountedStream(_Connecting(connect).wait(bounds) if bounds else connect(), self._works)
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
@@ -188,7 +188,7 @@ class CountingBackend(httpcore.NetworkBackend):
             raise type(error)(f"the proxy {host}:{port}: {error}") from None
 
 
-def _linked(link: Link) -> httpcore.NetworkStream:
+def _open_link(link: Link) -> httpcore.NetworkStream:
     try:
         from httpcore._backends.sync import SyncStream  # httpcore exports the backend without its stream
 
@@ -222,14 +222,14 @@ class _Connecting:
 
     def _run(self) -> None:
         try:
-            made = self._connect()
+            stream = self._connect()
         except BaseException as error:
             self._error = error
         else:
             with self._lock:
-                self._made = made
+                self._made = stream
                 if self._abandoned:
-                    made.close()
+                    stream.close()
         self._ended.set()
 
     def _abandon(self) -> None:

@@ -31,14 +31,14 @@ class ConnectionLimits:
     def left(self, now: float) -> float | None:
         """Seconds left for the next read; None before the first byte. Raises ConnectionLimitExceeded."""
         if not self.in_head:
-            left = WAIT_SECONDS + self._received / SLOWEST_RATE - self._waited
+            remaining = WAIT_SECONDS + self._received / SLOWEST_RATE - self._waited
         elif self._until is not None:
-            left = self._until - now
+            remaining = self._until - now
         else:
             return None
-        if left <= 0:
+        if remaining <= 0:
             raise self.too_slow()
-        return left
+        return remaining
 
     def too_slow(self) -> ConnectionLimitExceeded:
         return ConnectionLimitExceeded(

@@ -71,13 +71,13 @@ def find_identity(home: Path) -> Identity | None:
     if content is None:
         return None
     try:
-        kept = msgspec.json.decode(content, type=_KeyFile)
-        secrets = kept.secrets if kept.kept == "file" else _from_keyring(kept.id)
+        key_file = msgspec.json.decode(content, type=_KeyFile)
+        secrets = key_file.secrets if key_file.kept == "file" else _from_keyring(key_file.id)
         seed, _, transport = secrets.partition(".")
         device = DeviceKey.generate(unb64u(seed, KEY_BYTES))
-        if device.id != kept.id:
+        if device.id != key_file.id:
             raise Invalid("the key is not the one it is named for")
-        return Identity(device, TransportKey.generate(unb64u(transport, KEY_BYTES)), kept.kept)
+        return Identity(device, TransportKey.generate(unb64u(transport, KEY_BYTES)), key_file.kept)
     except (Invalid, msgspec.DecodeError):
         raise ClientError(
             f"the device key in {home / FILE} is damaged; move that file away and run: svc login"
@@ -88,14 +88,14 @@ def _make(home: Path) -> Identity:
     device, transport = DeviceKey.generate(), TransportKey.generate()
     secrets = f"{b64u(device.seed)}.{b64u(transport.secret)}"
     in_keyring = _to_keyring(device.id, secrets)
-    kept = _KeyFile(
+    key_file = _KeyFile(
         v=1,
         id=device.id,
         kept="keyring" if in_keyring else "file",
         secrets="" if in_keyring else secrets,
     )
-    if create_private(home / FILE, msgspec.json.encode(kept)):
-        return Identity(device, transport, kept.kept)
+    if create_private(home / FILE, msgspec.json.encode(key_file)):
+        return Identity(device, transport, key_file.kept)
     other = find_identity(home)  # another command made one at the same moment: that one stands
     if other is None:
         raise ClientError(f"{home / FILE} was removed while it was read; try again")
@@ -103,18 +103,18 @@ def _make(home: Path) -> Identity:
 
 
 def _from_keyring(key_id: str) -> str:
-    found: list[str | None] = []
+    passwords: list[str | None] = []
 
     def ask() -> None:
         import keyring
 
-        found.append(keyring.get_password(KEYRING_SERVICE, key_id))
+        passwords.append(keyring.get_password(KEYRING_SERVICE, key_id))
 
-    if not _answers(ask) or not found or found[0] is None:
+    if not _answers(ask) or not passwords or passwords[0] is None:
         raise ClientError(
             "this machine's device key is in the OS keyring, which does not answer; unlock it and try again"
         )
-    return found[0]
+    return passwords[0]
 
 
 def _to_keyring(key_id: str, secrets: str) -> bool:

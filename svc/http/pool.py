@@ -39,41 +39,41 @@ class Pool(httpx.BaseTransport):
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
-        found = link()
-        self._link = found if found is not None and found.origin == origin else None
+        relay_link = link()
+        self._link = relay_link if relay_link is not None and relay_link.origin == origin else None
         self._proxy = None if self._link or is_loopback(origin) else proxy_for(origin)
-        self._pool = self._connections(self._works)
+        self._pool = self._connections(self._is_server_alive)
 
     def _connections(self, works: Works | None) -> httpcore.ConnectionPool:
         return httpcore.ConnectionPool(
-            ssl_context=_trusting() if self._origin.startswith("https:") and not self._link else None,
+            ssl_context=_tls_context() if self._origin.startswith("https:") and not self._link else None,
             proxy=_proxy(self._proxy),
             max_connections=None,
             keepalive_expiry=KEPT_SECONDS,
             network_backend=CountingBackend(self._proxy and self._proxy.address, works, self._link),
         )
 
-    def _works(self) -> bool:
+    def _is_server_alive(self) -> bool:
         """Whether the server answers on a connection of its own."""
         waits = dict.fromkeys(("connect", "read", "write", "pool"), silence.ASKING_SECONDS)
         try:
             with (
                 within(Deadline(silence.ASKING_SECONDS)),
                 self._connections(None) as asking,
-                asking.stream("GET", self._asked + HEALTH.path, extensions={"timeout": waits}) as answer,
+                asking.stream("GET", self._address + HEALTH.path, extensions={"timeout": waits}) as answer,
             ):
                 return answer.status < SERVER_FAILED
         except (*FAILURES, httpcore.ProxyError, ConnectionLimitExceeded, Stopped, OSError):
             return False
 
     @property
-    def _asked(self) -> str:
+    def _address(self) -> str:
         """The origin; a link needs no TLS, since it does not leave the machine."""
         return self._origin.replace("https:", "http:", 1) if self._link else self._origin
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request. Raises httpx's errors and ConnectionLimitExceeded."""
-        asked = httpcore.Request(
+        core_request = httpcore.Request(
             method=request.method.encode("ascii"),
             url=httpcore.URL(
                 scheme=b"http" if self._link else request.url.raw_scheme,
@@ -82,11 +82,11 @@ class Pool(httpx.BaseTransport):
                 target=request.url.raw_path,
             ),
             headers=request.headers.raw,
-            content=_whole(request),
+            content=_body_pieces(request),
             extensions=request.extensions,
         )
         with self._errors():
-            answer = self._pool.handle_request(asked)
+            answer = self._pool.handle_request(core_request)
         network_stream = answer.extensions["network_stream"]
         stream: CountedStream = network_stream.get_extra_info(COUNTED)
         stream.limits.in_head = False
@@ -153,27 +153,27 @@ def _values(answer: httpcore.Response, name: bytes) -> list[bytes]:
     return [value for key, value in answer.headers if key.lower() == name]
 
 
-def _whole(request: httpx.Request) -> Iterator[bytes]:
+def _body_pieces(request: httpx.Request) -> Iterator[bytes]:
     """The body in pieces. Raises LocalProtocolError unless it is as long as the Content-Length header."""
     assert isinstance(request.stream, httpx.SyncByteStream)  # noqa: S101
-    left = int(request.headers.get("content-length", "0"))
+    remaining = int(request.headers.get("content-length", "0"))
     for part in request.stream:
-        left -= len(part)
-        if left < 0:
+        remaining -= len(part)
+        if remaining < 0:
             break
         yield part
-    if left:
+    if remaining:
         raise httpx.LocalProtocolError("a body is not as long as its request says")
 
 
 def _proxy(proxy: Proxy | None) -> httpcore.Proxy | None:
     if proxy is None:
         return None
-    context = _trusting() if proxy.url.startswith("https:") else None
+    context = _tls_context() if proxy.url.startswith("https:") else None
     return httpcore.Proxy(proxy.url, auth=proxy.auth, ssl_context=context)
 
 
-def _trusting() -> ssl.SSLContext:
+def _tls_context() -> ssl.SSLContext:
     """A TLS context that verifies certificates with the system's trust store."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])

@@ -15,7 +15,7 @@ def read_private(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _cannot("read", path, error) from None
+        raise _failure_of("read", path, error) from None
 
 
 def write_private(path: Path, content: bytes) -> None:
@@ -24,7 +24,7 @@ def write_private(path: Path, content: bytes) -> None:
         temporary = _temporary(path, content)
         temporary.replace(path)
     except OSError as error:
-        raise _cannot("write", path, error) from None
+        raise _failure_of("write", path, error) from None
 
 
 def create_private(path: Path, content: bytes) -> bool:
@@ -39,7 +39,7 @@ def create_private(path: Path, content: bytes) -> bool:
             temporary.unlink()
         return True
     except OSError as error:
-        raise _cannot("write", path, error) from None
+        raise _failure_of("write", path, error) from None
 
 
 def _temporary(path: Path, content: bytes) -> Path:
@@ -54,5 +54,5 @@ def _temporary(path: Path, content: bytes) -> Path:
     return Path(name)
 
 
-def _cannot(verb: str, path: Path, error: OSError) -> ClientError:
+def _failure_of(verb: str, path: Path, error: OSError) -> ClientError:
     return ClientError(f"cannot {verb} {path}: {error.strerror or error}; check SVC_HOME and its permissions")

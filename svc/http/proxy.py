@@ -24,10 +24,10 @@ class Proxy(NamedTuple):
 def proxy_for(origin: str) -> Proxy | None:
     """The proxy for a server; None if it is called directly. Raises UsageError for an unsupported one."""
     parts = urlsplit(origin)
-    known = getproxies()
-    named = known.get(parts.scheme) or known.get("all")
+    proxies = getproxies()
+    named = proxies.get(parts.scheme) or proxies.get("all")
     host, port = parts.hostname or "", parts.port or PORTS.get(parts.scheme, 0)
-    excepted = _is_excepted(host, port, known["no"]) if "no" in known else proxy_bypass(host)
+    excepted = _is_excepted(host, port, proxies["no"]) if "no" in proxies else proxy_bypass(host)
     if not named or excepted:
         return None
     return _parse(named)
@@ -49,10 +49,10 @@ def _matches(entry: str, host: str, port: int) -> bool:
             return address is not None and address in ip_network(entry, strict=False)
         except ValueError:
             return False
-    name, colon, wanted = entry.rpartition(":")
+    name, colon, wanted_port = entry.rpartition(":")
     if not colon or entry.endswith("]") or (entry.count(":") > 1 and not name.endswith("]")):
-        name, wanted = entry, ""
-    if wanted and wanted != str(port):
+        name, wanted_port = entry, ""
+    if wanted_port and wanted_port != str(port):
         return False
     name = name.strip("[]")
     if name == "*":
@@ -81,8 +81,8 @@ def _parse(named: str) -> Proxy:
 
 
 def _unusable(named: str) -> UsageError:
-    shown = terminal_safe(named.rpartition("@")[2][:200])  # without the password
+    label = terminal_safe(named.rpartition("@")[2][:200])  # without the password
     return UsageError(
-        f"the proxy '{shown}' of the environment is not one that svc can use; write http://HOST:PORT, "
+        f"the proxy '{label}' of the environment is not one that svc can use; write http://HOST:PORT, "
         "https://HOST:PORT or socks5://HOST:PORT, or name the server in NO_PROXY"
     )

@@ -50,16 +50,16 @@ class Link(msgspec.Struct, frozen=True):
         return ForwardedKey(b"", self.agent, b"", self._sign)
 
     def _sign(self, message: bytes) -> bytes:
-        """Raises ClientError with what the relay says if there is no signature."""
-        found = bytearray()
+        """The signature of a message. Raises ClientError with the relay's reason if there is none."""
+        data = bytearray()
         try:
-            with self._handed(SIGN) as ours:
+            with self._hand_socket(SIGN) as ours:
                 ours.settimeout(SIGN_PATIENCE)
                 ours.sendall(message)
                 ours.shutdown(socket.SHUT_WR)
-                while (piece := ours.recv(ANSWER_BYTES)) and len(found) < ANSWER_BYTES:
-                    found += piece
-            answer = msgspec.json.decode(found, type=Signed)
+                while (piece := ours.recv(ANSWER_BYTES)) and len(data) < ANSWER_BYTES:
+                    data += piece
+            answer = msgspec.json.decode(data, type=Signed)
         except (OSError, msgspec.DecodeError):
             raise ClientError("the relay did not ask your ssh-agent; nothing was signed") from None
         if len(answer.signature) != SIGNATURE_BYTES:
@@ -68,9 +68,9 @@ class Link(msgspec.Struct, frozen=True):
 
     def connect(self) -> socket.socket:
         """A new connection to the relay. Raises OSError, TimeoutError among them."""
-        return self._handed(CONNECT)
+        return self._hand_socket(CONNECT)
 
-    def _handed(self, request: bytes) -> socket.socket:
+    def _hand_socket(self, request: bytes) -> socket.socket:
         """Our end of a socket pair whose other end goes to the relay with this request. Raises OSError."""
         ours, theirs = socket.socketpair()
         try:
@@ -85,8 +85,8 @@ class Link(msgspec.Struct, frozen=True):
 
 def link(environment: Mapping[str, str] = os.environ) -> Link | None:
     """The link of this process; None outside of a session over SSH."""
-    told = environment.get(VARIABLE, "")
-    number, _, rest = told.partition(" ")
+    value = environment.get(VARIABLE, "")
+    number, _, rest = value.partition(" ")
     origin, _, agent = rest.partition(" ")
     fd = whole_number(number, 9)
     if not origin or fd is None:
@@ -99,5 +99,5 @@ def link(environment: Mapping[str, str] = os.environ) -> Link | None:
 
 def inherited() -> tuple[int, ...]:
     """The descriptors that a process started by this one needs."""
-    found = link()
-    return (found.fd,) if found is not None else ()
+    relay_link = link()
+    return (relay_link.fd,) if relay_link is not None else ()

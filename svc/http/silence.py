@@ -34,20 +34,20 @@ class ServerSilent(ConnectionLimitExceeded):
 
 
 def read(receive: Callable[[float], bytes], unsent: Callable[[], int], works: Callable[[], bool]) -> bytes:
-    """What `receive(seconds)` returns, as soon as there is something. `unsent`: the bytes that have not left
+    """The first data that `receive(seconds)` returns. `unsent`: the bytes that have not left
     this machine. Raises ServerSilent, ReadTimeout for a line that is stuck, and ConnectionLimitExceeded for a
     server that works longer than WAIT_SECONDS."""
     began = moved = monotonic()
-    left = unsent()
+    pending = unsent()
     while True:
         try:
             return receive(SILENT_SECONDS)
         except httpcore.ReadTimeout:
             now = monotonic()
-        before, left = left, unsent()
-        if left == 0 or left < before:
+        before, pending = pending, unsent()
+        if pending == 0 or pending < before:
             moved = now
-        if 0 < left < before:
+        if 0 < pending < before:
             continue
         if not works():
             try:

@@ -18,7 +18,7 @@ class Slow:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Around the wait for one answer."""
+        """A context around the wait for one answer."""
         if self._said:
             yield
             return

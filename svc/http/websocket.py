@@ -43,7 +43,7 @@ _REMEDY = "check your network"
 
 
 class WebSocket:
-    """Use `open_socket`."""
+    """An open WebSocket; made by `open_socket`."""
 
     def __init__(self, origin: str, protocol: ClientProtocol, response: httpx.Response) -> None:
         self.origin = origin
@@ -96,7 +96,7 @@ class WebSocket:
             except (httpcore.NetworkError, httpcore.TimeoutException, OSError, ValueError) as error:
                 self._end()
                 why = terminal_safe(str(error)[:200]) or type(error).__name__
-                raise self._gone(f"broke off ({why})") from None
+                raise self._lost_error(f"broke off ({why})") from None
             except (ServerUnreachable, ServerMisbehaved, Cancelled):
                 self._end()
                 raise
@@ -117,11 +117,11 @@ class WebSocket:
             if until is not None and now >= until:
                 return None
             self._beat(now)
-            if self._readable(now, until):
+            if self._wait_readable(now, until):
                 self._read()
 
     def _flush(self) -> None:
-        """Send what others and the protocol have to say."""
+        """Send the queued messages, and the protocol's own frames."""
         while self._outgoing and self._protocol.state is OPEN:
             text = self._outgoing.popleft()
             self._unheard += len(text)
@@ -137,20 +137,20 @@ class WebSocket:
         if self._protocol.state is not OPEN:
             closed = self._protocol.close_rcvd
             why = f" ({closed.code} {terminal_safe(closed.reason[:200])})" if closed else ""
-            raise self._gone(f"was closed by the server{why}")
+            raise self._lost_error(f"was closed by the server{why}")
 
     def _beat(self, now: float) -> None:
         """Ask for a sign of life when it is time. Raises ServerUnreachable if none came in time."""
         if self._pong_by:
             if now >= self._pong_by:
-                raise self._gone("gives no sign of life")
+                raise self._lost_error("gives no sign of life")
         elif now >= self._ping_at:
             self._protocol.send_ping(b"")
             patience = HEARD_SECONDS + self._unheard / SLOWEST if self._unheard else PONG_SECONDS
             self._ping_at, self._pong_by = now + PING_SECONDS, now + patience
             self._flush()
 
-    def _readable(self, now: float, until: float | None) -> bool:
+    def _wait_readable(self, now: float, until: float | None) -> bool:
         """Wait for something to read, for somebody who rouses this thread, or for the next moment that
         counts."""
         if self._more:
@@ -172,7 +172,7 @@ class WebSocket:
             return
         if not data:
             self._protocol.receive_eof()
-            raise self._gone("was closed by the server")
+            raise self._lost_error("was closed by the server")
         self._more = True
         self._pong_by, self._unheard, self._ping_at = 0.0, 0, monotonic() + PING_SECONDS
         self._protocol.receive_data(data)
@@ -186,7 +186,7 @@ class WebSocket:
             raise ServerMisbehaved(f"{self.origin} does not speak WebSocket as it should ({why})")
 
     def _take(self, frame: Frame) -> None:
-        """One frame of a message. The library has checked their order and size."""
+        """Handle one frame of a message, whose order and size the library has checked."""
         if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
             return
         self._parts.append(bytes(frame.data))
@@ -206,11 +206,11 @@ class WebSocket:
         with suppress(OSError):  # it is full, or nobody waits any more
             self._wake.send(b"!")
 
-    def _gone(self, what: str) -> ServerUnreachable:
+    def _lost_error(self, what: str) -> ServerUnreachable:
         return ServerUnreachable(f"the socket to {self.origin} {what}; {_REMEDY}")
 
     def _end(self) -> None:
-        """Say goodbye, if that takes no time, and close."""
+        """Send the closing frame if that does not block, then close."""
         if self._ended:
             return
         self._closed = self._ended = True
@@ -232,8 +232,10 @@ def open_socket(http: Http, path: str, subprotocol: str) -> WebSocket:
     uri = parse_uri(f"ws{http.origin.removeprefix('http')}{path}")
     offered = [Subprotocol(subprotocol)]
     protocol = ClientProtocol(uri, subprotocols=offered, state=OPEN, max_size=MESSAGE_BYTES)
-    asked = {name: value for name, value in protocol.connect().headers.raw_items() if name.lower() != "host"}
-    response = http.upgrade(path, asked)
+    headers_to_send = {
+        name: value for name, value in protocol.connect().headers.raw_items() if name.lower() != "host"
+    }
+    response = http.upgrade(path, headers_to_send)
     try:
         headers = Headers(response.headers.multi_items())
         protocol.process_response(Response(response.status_code, "", headers))

@@ -47,33 +47,33 @@ def main() -> NoReturn:
 def _begin(fd: int, folder: Path) -> list[str]:
     """Take what the relay says, confine this process, and sign in. Returns the words of the command line."""
     with socket.socket(fileno=os.dup(fd)) as link:
-        told = msgspec.json.decode(link.recv(TOLD_BYTES), type=Told)
-    if told.terminal:
+        start = msgspec.json.decode(link.recv(TOLD_BYTES), type=Told)
+    if start.terminal:
         with suppress(OSError):
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    for name in ("svc", "tui", "localstore", *(EARLY[:1] if told.words else EARLY)):
+    for name in ("svc", "tui", "localstore", *(EARLY[:1] if start.words else EARLY)):
         importlib.import_module(name)
-    confine(folder, told.own_user)
+    confine(folder, start.own_user)
     home = folder / "home"
-    os.environ |= {VARIABLE: Link(fd, told.origin, told.agent).variable, "SVC_HOME": str(home)}
+    os.environ |= {VARIABLE: Link(fd, start.origin, start.agent).variable, "SVC_HOME": str(home)}
     home.mkdir(mode=0o700)
-    key = DeviceKey.generate(told.seed)
+    key = DeviceKey.generate(start.seed)
     store_identity(home, key)
     Sessions(home).save(
         Session(
-            origin=told.origin,
-            token=told.token,
-            user_id=told.user_id,
-            session_id=told.session_id,
-            handle=told.handle,
-            expires_at=told.expires_at,
+            origin=start.origin,
+            token=start.token,
+            user_id=start.user_id,
+            session_id=start.session_id,
+            handle=start.handle,
+            expires_at=start.expires_at,
         )
     )
-    return told.words or ["tui"]
+    return start.words or ["tui"]
 
 
 def _try(folder: Path, data: Path, own_user: bool) -> int:
-    """Confine this process and look whether it holds. Returns the exit code."""
+    """Confine this process and test the confinement. Returns the exit code."""
     for name in ("svc", "tui", "localstore", *EARLY):
         importlib.import_module(name)
     confine(folder, own_user)

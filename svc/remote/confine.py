@@ -30,12 +30,12 @@ def confine(own: Path, own_user: bool) -> None:
     Raises ClientError where the kernel cannot do that.
     """
     _limit(own_user)
-    here = files.version()
+    version = files.version()
     if os.geteuid() == 0:
         raise ClientError("a session over SSH does not run as root")
-    if not here:
+    if not version:
         raise ClientError("the kernel has no Landlock (Linux 5.13)")
-    if here < files.SCOPED and not own_user:
+    if version < files.SCOPED and not own_user:
         raise ClientError(
             "without root, sessions over SSH need a kernel with Landlock and its scopes (Linux 6.12)"
         )
@@ -63,7 +63,7 @@ def _limit(own_user: bool) -> None:
 
 
 def _rules() -> Iterator[tuple[Path, int]]:
-    """What may be read, and the one program."""
+    """(path, rights) of what this process may use beside its own folder; only Python may run."""
     for folder in _libraries():
         yield folder, files.READ
     for name in _FILES:
@@ -84,6 +84,6 @@ def _libraries() -> Iterator[Path]:
     yield from map(Path, site.getsitepackages())
     yield Path(sys.base_prefix) / "lib"
     for name in PACKAGES:
-        found = importlib.util.find_spec(name)
-        if found is not None:
-            yield from map(Path, found.submodule_search_locations or ())
+        spec = importlib.util.find_spec(name)
+        if spec is not None:
+            yield from map(Path, spec.submodule_search_locations or ())

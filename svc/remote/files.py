@@ -34,10 +34,10 @@ def version() -> int:
 def restrict(rules: Iterable[tuple[Path, int]], own: Path) -> None:
     """Let this process, and those that it starts, do with each path what its rule says, everything below
     `own`, and nothing else. Paths that do not exist are passed over. Raises OSError."""
-    here = version()
-    handled = _ALL[max(number for number in _ALL if number <= here)]
-    attributes = struct.pack("QQQ", handled, _TCP if here >= 4 else 0, _SCOPES if here >= SCOPED else 0)
-    size = 8 if here < 4 else 16 if here < SCOPED else 24
+    abi = version()
+    handled = _ALL[max(number for number in _ALL if number <= abi)]
+    attributes = struct.pack("QQQ", handled, _TCP if abi >= 4 else 0, _SCOPES if abi >= SCOPED else 0)
+    size = 8 if abi < 4 else 16 if abi < SCOPED else 24
     ruleset = call(_CREATE, ctypes.c_char_p(attributes), size, 0)
     try:
         for path, rights in (*rules, (own, handled & ~EXECUTE)):

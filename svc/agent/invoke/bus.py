@@ -38,7 +38,7 @@ def invoke(host: Host, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
         folder = Path(request.folder) if request.folder else None
         if folder is not None and not (folder.is_absolute() and folder.is_dir()):
             raise UsageError("the folder of an invocation is the absolute path of one that exists")
-        return _carried_out(request, Asked(host, folder, request.server, hung_up))
+        return _carry_out(request, Asked(host, folder, request.server, hung_up))
     except SvcError as error:
         message = terminal_safe(error.detail or error.title, keep=PROSE)
         return ApiResponse.refused(error.code, message)
@@ -48,7 +48,7 @@ def invoke(host: Host, request: Request, hung_up: HungUp) -> ApiResponse[Any]:
         return ApiResponse.refused("failed", f"something broke inside svc ({type(error).__name__}: {error})")
 
 
-def _carried_out(request: Request, asked: Asked) -> ApiResponse[Any]:
+def _carry_out(request: Request, context: Asked) -> ApiResponse[Any]:
     name = request.command
     if not _NAME.fullmatch(name):
         raise UnknownCommand(f"there is no command '{terminal_safe(name[:60])}'; see: svc invoke --list")
@@ -57,10 +57,12 @@ def _carried_out(request: Request, asked: Asked) -> ApiResponse[Any]:
     command = COMMANDS.get(name)
     if command is None:
         body = {"command": name, "args": request.args, "server": request.server}
-        said = asked.host.programs.run(SVC, [], msgspec.json.encode(body), asked.folder, asked.hung_up)
-        return _wrapped.decode(said)
+        output = context.host.programs.run(
+            SVC, [], msgspec.json.encode(body), context.folder, context.hung_up
+        )
+        return _wrapped.decode(output)
     try:
         args = msgspec.convert(request.args, command.args)
     except msgspec.ValidationError as error:
         raise UsageError(f"{name}: {error}") from None
-    return ApiResponse(True, command.run(asked, args))
+    return ApiResponse(True, command.run(context, args))

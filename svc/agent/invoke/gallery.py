@@ -95,47 +95,47 @@ class OfThumbnail(OfImage, kw_only=True):
 
 
 @command("Gallery", Of)
-def gallery_scan(asked: Asked, args: Of) -> list[Scanned]:
+def gallery_scan(context: Asked, args: Of) -> list[Scanned]:
     """Look for images, and keep what was found"""
-    return [_scan(asked, place, args.repo is not None)[0] for place in _places(asked, args)]
+    return [_scan(context, place, args.repo is not None)[0] for place in _places(context, args)]
 
 
 @command("Gallery", Listing)
-def gallery_list(asked: Asked, args: Listing) -> list[Image]:
+def gallery_list(context: Asked, args: Listing) -> list[Image]:
     """The images that the last scan found; scans what never was"""
-    found: list[Image] = []
-    for place in _places(asked, args):
-        with closing(_store(asked)) as store:
-            kept = store.get(_SPACE, _key(asked, place, args.repo is not None), list[Image])
-        images = kept[0] if kept is not None else _scan(asked, place, args.repo is not None)[1]
+    page: list[Image] = []
+    for place in _places(context, args):
+        with closing(_store(context)) as store:
+            stored = store.get(_SPACE, _key(context, place, args.repo is not None), list[Image])
+        images = stored[0] if stored is not None else _scan(context, place, args.repo is not None)[1]
         chosen = (one for one in images if args.kind in (None, one.kind))
-        found += [one for one in chosen if args.after is None or one.path > args.after]
-        if len(found) >= args.limit:
+        page += [one for one in chosen if args.after is None or one.path > args.after]
+        if len(page) >= args.limit:
             break
-    return found[: args.limit]
+    return page[: args.limit]
 
 
 @command("Gallery", OfImage)
-def gallery_get_metadata(asked: Asked, args: OfImage) -> Metadata:
+def gallery_get_metadata(context: Asked, args: OfImage) -> Metadata:
     """Kind, width and height of an image, its frames, and when and with what it was taken"""
-    return _pictured(asked, args, ["metadata"], Metadata)
+    return _read_picture(context, args, ["metadata"], Metadata)
 
 
 @command("Gallery", OfThumbnail)
-def gallery_thumbnail(asked: Asked, args: OfThumbnail) -> Thumbnail:
+def gallery_thumbnail(context: Asked, args: OfThumbnail) -> Thumbnail:
     """A small PNG of an image, upright, in base64"""
-    return _pictured(asked, args, ["thumbnail", str(args.size)], Thumbnail)
+    return _read_picture(context, args, ["thumbnail", str(args.size)], Thumbnail)
 
 
-def _places(asked: Asked, args: Of) -> list[str]:
+def _places(context: Asked, args: Of) -> list[str]:
     """The folders, or the repository, that are meant. Raises UsageError, NotLinked."""
     if args.folder is not None and args.repo is not None:
         raise UsageError("a folder and a repository are two places; name one")
     if args.repo is not None:
         named = parse_repo(args.repo)
         return [f"{named.owner}/{named.name}"]
-    watched = [one.folder for one in asked.host.states()]
-    linked = [record.folder for _, record in asked.host.home.records()]
+    watched = [one.folder for one in context.host.states()]
+    linked = [record.folder for _, record in context.host.home.records()]
     every = sorted({folder for folder in (*watched, *linked) if Path(folder, ".svc").is_dir()})
     if args.folder is None:
         return every
@@ -146,26 +146,26 @@ def _places(asked: Asked, args: Of) -> list[str]:
     return [args.folder]
 
 
-def _scan(asked: Asked, place: str, on_server: bool) -> tuple[Scanned, list[Image]]:
-    found: list[Image] = []
+def _scan(context: Asked, place: str, on_server: bool) -> tuple[Scanned, list[Image]]:
+    images: list[Image] = []
     complete = True
-    for image in _on_server(asked, place) if on_server else _on_disk(place):
-        if len(found) == IMAGES_MAX:
+    for image in _on_server(context, place) if on_server else _on_disk(place):
+        if len(images) == IMAGES_MAX:
             complete = False
             break
-        found.append(image)
-    found.sort(key=lambda one: one.path)
-    with closing(_store(asked)) as store:
-        store.put(_SPACE, _key(asked, place, on_server), found)
-    return Scanned(place, len(found), sum(one.size for one in found), complete), found
+        images.append(image)
+    images.sort(key=lambda one: one.path)
+    with closing(_store(context)) as store:
+        store.put(_SPACE, _key(context, place, on_server), images)
+    return Scanned(place, len(images), sum(one.size for one in images), complete), images
 
 
-def _store(asked: Asked) -> known.Store:
-    return known.Store(asked.host.home.root / known.FILE)
+def _store(context: Asked) -> known.Store:
+    return known.Store(context.host.home.root / known.FILE)
 
 
-def _key(asked: Asked, place: str, on_server: bool) -> str:
-    return f"{asked.host.reader(asked.server).http.origin}/{place}" if on_server else place
+def _key(context: Asked, place: str, on_server: bool) -> str:
+    return f"{context.host.reader(context.server).http.origin}/{place}" if on_server else place
 
 
 def _on_disk(root: str) -> Iterator[Image]:
@@ -216,9 +216,9 @@ def kind_of(path: str) -> str | None:
     return KINDS.get(path.rpartition(".")[2].lower()) if "." in path else None
 
 
-def _on_server(asked: Asked, place: str) -> Iterator[Image]:
+def _on_server(context: Asked, place: str) -> Iterator[Image]:
     with within(Deadline(CALL_SECONDS)):
-        api = asked.host.reader(asked.server)
+        api = context.host.reader(context.server)
         repo, head = _repository(api, place)
         tree = api.send(history.TREE, query=TreeQuery(recursive=True), id=repo.id, sha=head)
     for entry in tree.entries:
@@ -237,16 +237,16 @@ def _repository(api: Api, place: str) -> tuple[Repo, str]:
     return repo, head
 
 
-def _pictured(asked: Asked, args: OfImage, words: list[str], kind: type[T]) -> T:
+def _read_picture(context: Asked, args: OfImage, words: list[str], kind: type[T]) -> T:
     if args.folder is None and args.repo is None:
         raise UsageError("name the place of the image: folder, or repo")
-    place, path = _places(asked, args)[0], paths.check(args.path)
-    raw = _from_server(asked, place, path) if args.repo is not None else _from_disk(place, path)
-    said = asked.host.programs.run(_PICTURE, words, raw, asked.host.home.root, asked.hung_up)
+    place, path = _places(context, args)[0], paths.check(args.path)
+    raw = _from_server(context, place, path) if args.repo is not None else _from_disk(place, path)
+    output = context.host.programs.run(_PICTURE, words, raw, context.host.home.root, context.hung_up)
     try:
-        return msgspec.json.decode(said, type=kind)
+        return msgspec.json.decode(output, type=kind)
     except msgspec.ValidationError:
-        why = msgspec.json.decode(said, type=Refused).error
+        why = msgspec.json.decode(output, type=Refused).error
         raise Invalid(f"{path} is not an image that svc can read: {why}") from None
 
 
@@ -260,9 +260,9 @@ def _from_disk(folder: str, path: str) -> bytes:
     return raw
 
 
-def _from_server(asked: Asked, place: str, path: str) -> bytes:
+def _from_server(context: Asked, place: str, path: str) -> bytes:
     with within(Deadline(CALL_SECONDS)):
-        api = asked.host.reader(asked.server)
+        api = context.host.reader(context.server)
         repo, head = _repository(api, place)
         blob = api.send(history.BLOB, id=repo.id, sha=head, path=path)
         if blob.content is not None:

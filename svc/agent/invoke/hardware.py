@@ -89,18 +89,20 @@ class NpuModels(msgspec.Struct):
 @command("Hardware")
 def gpu_detect(_asked: Asked, _args: Args) -> Gpus:
     """The graphics processors, and whether the local LLM server can use them"""
-    found = engine()
-    return Gpus(gpus(found.devices), found)
+    state = engine()
+    return Gpus(gpus(state.devices), state)
 
 
 @command("Hardware")
 def npu_list_models(_asked: Asked, _args: Args) -> NpuModels:
     """The models that run on a neural processor of this machine"""
-    found = npus()
+    devices = npus()
     why = (
-        "the engine has no support for neural processors" if found else "this machine has no neural processor"
+        "the engine has no support for neural processors"
+        if devices
+        else "this machine has no neural processor"
     )
-    return NpuModels(found, [], why)
+    return NpuModels(devices, [], why)
 
 
 @command("Hardware")
@@ -115,11 +117,11 @@ def system_info(_asked: Asked, _args: Args) -> SystemInfo:
 @command("Hardware")
 def cpu_info(_asked: Asked, _args: Args) -> CpuInfo:
     """The processor: its model, its cores, and how busy they are"""
-    found = _NAME.search(_text(_CPU))
+    match = _NAME.search(_text(_CPU))
     cores = os.cpu_count() or 1
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores
     load = [round(one, 2) for one in os.getloadavg()] if hasattr(os, "getloadavg") else None
-    model = found[1].strip() if found else platform.processor()
+    model = match[1].strip() if match else platform.processor()
     return CpuInfo(model, platform.machine(), cores, usable, load)
 
 
@@ -134,11 +136,11 @@ def memory_info(_asked: Asked, _args: Args) -> MemoryInfo:
 
 
 @command("Hardware", OfPath)
-def disk_info(asked: Asked, args: OfPath) -> DiskInfo:
+def disk_info(context: Asked, args: OfPath) -> DiskInfo:
     """A file system: how large it is, and how much is free"""
-    path = str(asked.host.home.root) if args.path is None else args.path
-    found = shutil.disk_usage(path)
-    return DiskInfo(path, found.total, found.used, found.free)
+    path = str(context.host.home.root) if args.path is None else args.path
+    usage = shutil.disk_usage(path)
+    return DiskInfo(path, usage.total, usage.used, usage.free)
 
 
 def _uptime() -> int | None:

@@ -58,12 +58,12 @@ def reason(error: BaseException) -> str:
 
     if isinstance(error, UnidentifiedImageError):
         return f"it is none of {', '.join(FORMATS)}"
-    said = re.sub(r"<[^<>]*>", "the file", str(error))
-    return f"{type(error).__name__}: {said}"[:200] if said else type(error).__name__
+    words = re.sub(r"<[^<>]*>", "the file", str(error))
+    return f"{type(error).__name__}: {words}"[:200] if words else type(error).__name__
 
 
 def metadata(raw: bytes) -> Metadata:
-    """What the image says of itself; nothing is decoded."""
+    """The metadata in the image's header; no pixels are decoded."""
     image = opened(raw)
     exif = image.getexif()
     words = [_word(exif.get(_MAKE)), _word(exif.get(_MODEL))]
@@ -91,9 +91,9 @@ def thumbnail(raw: bytes, size: int) -> Thumbnail:
     if small.mode not in ("RGB", "RGBA", "L"):
         small = small.convert("RGBA")
     small.info = {}
-    made = io.BytesIO()
-    small.save(made, "PNG")
-    return Thumbnail("image/png", *small.size, base64.b64encode(made.getvalue()).decode())
+    png = io.BytesIO()
+    small.save(png, "PNG")
+    return Thumbnail("image/png", *small.size, base64.b64encode(png.getvalue()).decode())
 
 
 def opened(raw: bytes) -> Any:
@@ -120,12 +120,12 @@ def bound() -> None:
 def main(words: list[str]) -> None:
     raw = sys.stdin.buffer.read()
     bound()
-    found: Metadata | Thumbnail | Refused
+    answer: Metadata | Thumbnail | Refused
     try:
-        found = metadata(raw) if words[0] == "metadata" else thumbnail(raw, int(words[1]))
+        answer = metadata(raw) if words[0] == "metadata" else thumbnail(raw, int(words[1]))
     except Exception as error:  # whatever a decoder raises over bytes of strangers
-        found = Refused(reason(error))
-    sys.stdout.buffer.write(msgspec.json.encode(found))
+        answer = Refused(reason(error))
+    sys.stdout.buffer.write(msgspec.json.encode(answer))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ class Programs:
         self._closing = False
 
     def close(self) -> None:
-        """End what runs."""
+        """End the running programs."""
         self._closing = True
 
     def run(self, module: str, words: list[str], given: bytes, folder: Path | None, hung_up: HungUp) -> bytes:
@@ -65,20 +65,20 @@ class Programs:
             start_new_session=True,
             pass_fds=inherited(),
         )
-        left: bytes | None = given
+        unsent: bytes | None = given
         try:
             while True:
                 try:
-                    said, errors = process.communicate(left, timeout=LOOK_SECONDS)
+                    output, errors = process.communicate(unsent, timeout=LOOK_SECONDS)
                 except subprocess.TimeoutExpired:
-                    left = None
+                    unsent = None
                     if self._closing or hung_up():
                         raise Cancelled from None
                     continue
                 if process.returncode:
                     lines = [line for line in errors.decode("utf-8", "replace").splitlines() if line.strip()]
                     raise ClientError(f"it ended with {process.returncode}: {lines[-1] if lines else ''}")
-                return said
+                return output
         finally:
             if process.poll() is None:
                 _end(process)

@@ -50,15 +50,15 @@ class Status(msgspec.Struct):
 
 
 @command("Sync", OfFolder)
-def sync_status(asked: Asked, args: OfFolder) -> Status:
+def sync_status(context: Asked, args: OfFolder) -> Status:
     """Watched folders with their lights and people, and how much waits in the outbox"""
-    folders = [one for one in asked.host.states() if args.folder in (None, one.folder)]
+    folders = [one for one in context.host.states() if args.folder in (None, one.folder)]
     if args.folder is not None and not folders:
         from localstore.errors import NotWatched
 
         raise NotWatched(args.folder)
     lights = {one.light for one in folders}
-    entries = _entries(asked)
+    entries = _entries(context)
     waiting = [entry for entry in entries if entry.state != "refused"]
     oldest = waiting[0].created_at if waiting else None
     return Status(
@@ -69,22 +69,22 @@ def sync_status(asked: Asked, args: OfFolder) -> Status:
 
 
 @command("Sync", Page)
-def sync_queue(asked: Asked, args: Page) -> list[dict[str, Any]]:
+def sync_queue(context: Asked, args: Page) -> list[dict[str, Any]]:
     """The actions that wait or were refused, oldest first"""
     return [
         {**msgspec.to_builtins(entry), "action": described(entry), "created_at": entry.created_at}
-        for entry in _entries(asked)[: args.limit]
+        for entry in _entries(context)[: args.limit]
     ]
 
 
 @command("Sync", Pause)
-def sync_pause(asked: Asked, args: Pause) -> list[Folder]:
+def sync_pause(context: Asked, args: Pause) -> list[Folder]:
     """Keep edits here and leave out those of others, until it is called with paused false"""
-    return asked.host.pause(args.folder, args.paused)
+    return context.host.pause(args.folder, args.paused)
 
 
-def _entries(asked: Asked) -> list[QueuedAction]:
-    if not has_entries(asked.host.home):
+def _entries(context: Asked) -> list[QueuedAction]:
+    if not has_entries(context.host.home):
         return []
-    with closing(open_outbox(asked.host.home)) as outbox:
+    with closing(open_outbox(context.host.home)) as outbox:
         return outbox.list()

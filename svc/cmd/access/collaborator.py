@@ -42,7 +42,7 @@ def list_collaborators(ctx: Ctx, limit: Limit = 100) -> None:
     Examples:
     svc repo collaborator list -R alice/notes
     """
-    ctx.out.rows(_everybody(ctx, ctx.repo, limit), PEOPLE, Collaborator, empty="only the owner")
+    ctx.out.rows(_list_people(ctx, ctx.repo, limit), PEOPLE, Collaborator, empty="only the owner")
 
 
 @answers(INVITED, Invite)
@@ -62,9 +62,11 @@ def add(
     """
     body = checked(InviteCreate(handle=handle.removeprefix("@"), role=role.value))
     repo = ctx.repo
-    made = ctx.api.send(access.INVITE, body, id=repo.id)
-    said = f"Invited @{made.account.handle} to {repo.full_name} as {made.role}"
-    ctx.out.done(f"{said}; they accept with: svc repo invite accept", made, INVITED, Invite, value=made.id)
+    invite = ctx.api.send(access.INVITE, body, id=repo.id)
+    sentence = f"Invited @{invite.account.handle} to {repo.full_name} as {invite.role}"
+    ctx.out.done(
+        f"{sentence}; they accept with: svc repo invite accept", invite, INVITED, Invite, value=invite.id
+    )
 
 
 @answers(PEOPLE, Collaborator)
@@ -81,7 +83,7 @@ def role(ctx: Ctx, handle: Handle, role: Annotated[RoleName, typer.Argument(help
         body = RoleChange(role=role.value)
         changed = ctx.api.send(access.SET_ROLE, body, id=repo.id, handle=handle.removeprefix("@"))
     except NotFound:
-        raise _nobody(repo, handle) from None
+        raise _no_collaborator(repo, handle) from None
     what = "is invited as" if changed.state == "pending" else "has now the role"
     ctx.out.done(f"@{changed.account.handle} {what} {changed.role}", changed, PEOPLE, Collaborator)
 
@@ -99,28 +101,28 @@ def remove(ctx: Ctx, handle: Handle) -> None:
     """
     repo = ctx.repo
     ctx.confirm(f"Taking {handle}'s access to {repo.full_name} away")
-    wanted = handle if handle == "@me" else handle.removeprefix("@")
+    person = handle if handle == "@me" else handle.removeprefix("@")
     try:
-        ctx.api.send(access.REMOVE, id=repo.id, handle=wanted)
+        ctx.api.send(access.REMOVE, id=repo.id, handle=person)
     except NotFound:
-        raise _nobody(repo, handle) from None
-    record = {"handle": wanted}
-    ctx.out.done(f"@{wanted.removeprefix('@')} has no role in {repo.full_name} any more", record, PEOPLE[:1])
+        raise _no_collaborator(repo, handle) from None
+    record = {"handle": person}
+    ctx.out.done(f"@{person.removeprefix('@')} has no role in {repo.full_name} any more", record, PEOPLE[:1])
 
 
-def _everybody(ctx: Ctx, repo: Repo, limit: int) -> Iterator[Collaborator]:
-    left = limit
-    for one in ctx.api.items(access.COLLABORATORS, limit=limit, id=repo.id):
-        left -= 1
-        yield one
-    if left > 0 and repo.viewer is not None and repo.viewer.role == "owner":
-        for invite in ctx.api.items(access.INVITES, limit=left, id=repo.id):
+def _list_people(ctx: Ctx, repo: Repo, limit: int) -> Iterator[Collaborator]:
+    remaining = limit
+    for collaborator in ctx.api.items(access.COLLABORATORS, limit=limit, id=repo.id):
+        remaining -= 1
+        yield collaborator
+    if remaining > 0 and repo.viewer is not None and repo.viewer.role == "owner":
+        for invite in ctx.api.items(access.INVITES, limit=remaining, id=repo.id):
             yield Collaborator(
                 account=invite.account, role=invite.role, created_at=invite.created_at, state="pending"
             )
 
 
-def _nobody(repo: Repo, handle: str) -> NotFound:
+def _no_collaborator(repo: Repo, handle: str) -> NotFound:
     return NotFound(
         f"{handle} has no role in {repo.full_name} and is not invited; see: svc repo collaborator list"
     )

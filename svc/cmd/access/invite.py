@@ -43,10 +43,10 @@ def accept(ctx: Ctx, which: Which = "") -> None:
     svc repo invite accept
     svc repo invite accept alice/notes
     """
-    one = _mine(ctx, which)
-    done = ctx.api.send(access.ACCEPT_INVITE, invite=one.id)
-    said = f"You have the role {done.role} in {done.repo.full_name}; to get it: svc repo clone"
-    ctx.out.done(f"{said} {done.repo.full_name}", done, COLUMNS, Invite, value=done.id)
+    invite = _find_own(ctx, which)
+    done = ctx.api.send(access.ACCEPT_INVITE, invite=invite.id)
+    sentence = f"You have the role {done.role} in {done.repo.full_name}; to get it: svc repo clone"
+    ctx.out.done(f"{sentence} {done.repo.full_name}", done, COLUMNS, Invite, value=done.id)
 
 
 @answers(COLUMNS, Invite)
@@ -56,8 +56,8 @@ def decline(ctx: Ctx, which: Which = "") -> None:
     Examples:
     svc repo invite decline alice/notes
     """
-    one = _mine(ctx, which)
-    done = ctx.api.send(access.DECLINE_INVITE, invite=one.id)
+    invite = _find_own(ctx, which)
+    done = ctx.api.send(access.DECLINE_INVITE, invite=invite.id)
     ctx.out.done(f"Declined the invitation to {done.repo.full_name}", done, COLUMNS, Invite, value=done.id)
 
 
@@ -75,13 +75,13 @@ def cancel(
     def names(invite: Invite) -> Iterable[str]:
         return invite.id, invite.account.handle or ""
 
-    found = ctx.api.items(access.INVITES, id=repo.id)
-    one = named(found, which, names, "invitation", "svc repo collaborator list")
-    done = ctx.api.send(access.CANCEL_INVITE, id=repo.id, invite=one.id)
-    ctx.out.done(f"Took back the invitation of @{one.account.handle}", done, COLUMNS, Invite, value=done.id)
+    invites = ctx.api.items(access.INVITES, id=repo.id)
+    offer = named(invites, which, names, "invitation", "svc repo collaborator list")
+    done = ctx.api.send(access.CANCEL_INVITE, id=repo.id, invite=offer.id)
+    ctx.out.done(f"Took back the invitation of @{offer.account.handle}", done, COLUMNS, Invite, value=done.id)
 
 
-def _mine(ctx: Ctx, typed: str) -> Invite:
+def _find_own(ctx: Ctx, typed: str) -> Invite:
     def names(invite: Invite) -> Iterable[str]:
         return invite.id, invite.repo.full_name
 

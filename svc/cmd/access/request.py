@@ -82,11 +82,11 @@ def grant(
     svc repo access grant bob
     svc repo access grant bob --role read
     """
-    one = _one(ctx, which)
+    access_request = _find_request(ctx, which)
     body = AccessGrant(role=role.value if role else None)
-    done = ctx.api.send(access.GRANT, body, request_id=one.id)
-    said = f"@{done.account.handle} has the role {role.value if role else done.role} now"
-    ctx.out.done(said, done, COLUMNS, AccessRequest, value=done.id)
+    done = ctx.api.send(access.GRANT, body, request_id=access_request.id)
+    sentence = f"@{done.account.handle} has the role {role.value if role else done.role} now"
+    ctx.out.done(sentence, done, COLUMNS, AccessRequest, value=done.id)
 
 
 @answers(COLUMNS, AccessRequest)
@@ -96,15 +96,15 @@ def decline(ctx: Ctx, which: Which) -> None:
     Examples:
     svc repo access decline bob
     """
-    one = _one(ctx, which)
-    done = ctx.api.send(access.DECLINE_REQUEST, request_id=one.id)
+    access_request = _find_request(ctx, which)
+    done = ctx.api.send(access.DECLINE_REQUEST, request_id=access_request.id)
     ctx.out.done(
         f"Declined the request of @{done.account.handle}", done, COLUMNS, AccessRequest, value=done.id
     )
 
 
-def _one(ctx: Ctx, typed: str) -> AccessRequest:
-    def names(asked: AccessRequest) -> Iterable[str]:
-        return asked.id, asked.account.handle or ""
+def _find_request(ctx: Ctx, typed: str) -> AccessRequest:
+    def names(access_request: AccessRequest) -> Iterable[str]:
+        return access_request.id, access_request.account.handle or ""
 
     return named(ctx.api.items(access.REQUESTS, id=ctx.repo.id), typed, names, "request", LIST)

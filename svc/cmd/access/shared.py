@@ -25,30 +25,30 @@ def handle_of(account: str) -> Callable[[dict[str, Any]], str]:
 
 
 def named(
-    found: Iterable[T],
+    items: Iterable[T],
     typed: str,
     names: Callable[[T], Iterable[str]],
     what: str,
     see: str,
     state: str = "open ",
 ) -> T:
-    """The one of `found` that a person means. `names` returns its id, then its other names. `typed`: the
+    """The one of `items` that a person means. `names` returns its id, then its other names. `typed`: the
     first characters of the id, or another name; empty for the only one. `what`, `state` and the command `see`
     are words for the errors.
 
     Raises NotFound if none matches, UsageError if several do.
     """
-    every = list(found)
-    wanted = typed.removeprefix("@").lower()
-    matching = [one for one in every if not wanted or _is(wanted, names(one))]
+    every = list(items)
+    word = typed.removeprefix("@").lower()
+    matching = [one for one in every if not word or _is_named(word, names(one))]
     if len(matching) == 1:
         return matching[0]
     if not matching:
-        shown = f" {terminal_safe(typed)}" if typed else ""
-        raise NotFound(f"there is no {state}{what}{shown}; see: {see}")
+        label = f" {terminal_safe(typed)}" if typed else ""
+        raise NotFound(f"there is no {state}{what}{label}; see: {see}")
     raise UsageError(f"there are {len(matching)} of these; name one {what} by its id: {see}")
 
 
-def _is(wanted: str, names: Iterable[str]) -> bool:
+def _is_named(word: str, names: Iterable[str]) -> bool:
     id, *others = names
-    return id.startswith(wanted) or wanted in [other.lower() for other in others]
+    return id.startswith(word) or word in [other.lower() for other in others]

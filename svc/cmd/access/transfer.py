@@ -57,9 +57,9 @@ def transfer(
     if reason := refusal("transfer.create", repo):
         raise Forbidden(reason)
     ctx.confirm(f"Offering {repo.full_name} to {handle}")
-    made = ctx.api.send(access.TRANSFER, body, id=repo.id)
-    said = f"Offered {repo.full_name} to @{made.to.handle}; they accept with: svc repo transfer-accept"
-    ctx.out.done(said, made, COLUMNS, Transfer, value=made.id)
+    offer = ctx.api.send(access.TRANSFER, body, id=repo.id)
+    sentence = f"Offered {repo.full_name} to @{offer.to.handle}; they accept with: svc repo transfer-accept"
+    ctx.out.done(sentence, offer, COLUMNS, Transfer, value=offer.id)
 
 
 @answers(COLUMNS, Transfer)
@@ -81,9 +81,9 @@ def accept(ctx: Ctx, which: Which = "") -> None:
     Examples:
     svc repo transfer-accept alice/notes
     """
-    one = _one(ctx, which)
-    ctx.confirm(f"Becoming the owner of {one.repo.full_name}")
-    done = ctx.api.send(access.ACCEPT_TRANSFER, transfer=one.id)
+    offer = _find_transfer(ctx, which)
+    ctx.confirm(f"Becoming the owner of {offer.repo.full_name}")
+    done = ctx.api.send(access.ACCEPT_TRANSFER, transfer=offer.id)
     owns = f"The organisation {done.to.handle} owns" if done.org else "You own"
     ctx.out.done(f"{owns} {done.repo.full_name} now", done, COLUMNS, Transfer, value=done.id)
 
@@ -109,12 +109,12 @@ def cancel(ctx: Ctx, which: Which = "") -> None:
 
 
 def _end(ctx: Ctx, which: str, endpoint: Endpoint[Transfer], did: str) -> None:
-    done = ctx.api.send(endpoint, transfer=_one(ctx, which).id)
+    done = ctx.api.send(endpoint, transfer=_find_transfer(ctx, which).id)
     ctx.out.done(f"{did} {done.repo.full_name}", done, COLUMNS, Transfer, value=done.id)
 
 
-def _one(ctx: Ctx, typed: str) -> Transfer:
-    def names(found: Transfer) -> Iterable[str]:
-        return found.id, found.repo.full_name
+def _find_transfer(ctx: Ctx, typed: str) -> Transfer:
+    def names(offer: Transfer) -> Iterable[str]:
+        return offer.id, offer.repo.full_name
 
     return named(ctx.api.items(access.TRANSFERS), typed, names, "transfer", LIST)

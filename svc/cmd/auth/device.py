@@ -41,15 +41,15 @@ def add(ctx: Ctx) -> None:
     svc auth device add
     svc auth device add --jq .code
     """
-    made = ctx.api.send(auth.PAIRING_CODE)
+    code = ctx.api.send(auth.PAIRING_CODE)
     handle = ctx.api.send(auth.HANDLE).handle or "NAME"
     ctx.out.done(
-        f"{made.code} works once, for ten minutes. On the other device:\n"
-        f"  svc login --server {ctx.api.origin} --device-key --handle {handle} --pair {made.code}",
-        made,
+        f"{code.code} works once, for ten minutes. On the other device:\n"
+        f"  svc login --server {ctx.api.origin} --device-key --handle {handle} --pair {code.code}",
+        code,
         CODE_COLUMNS,
         PairingCode,
-        value=made.code,
+        value=code.code,
     )
 
 
@@ -71,8 +71,10 @@ def ssh(
     chosen = ssh_agent.choose(ssh_agent.keys(ctx.obj.environment), key)
     called = device_name(name) if name else device_name(f"ssh {chosen.comment}".strip()[:LABEL_CHARS])
     identity = Identity(chosen.key(ctx.obj.environment), TransportKey.generate(), "file")
-    made = register_device(ctx.api, identity, called)
-    ctx.out.done(f"Registered {chosen.fingerprint} as {made.name}", made, COLUMNS, DeviceKey, value=made.id)
+    device = register_device(ctx.api, identity, called)
+    ctx.out.done(
+        f"Registered {chosen.fingerprint} as {device.name}", device, COLUMNS, DeviceKey, value=device.id
+    )
 
 
 @answers((*COLUMNS, Column("this")), DeviceKey)
@@ -104,7 +106,7 @@ def rename(
     svc auth device rename nUv3kX2pQ0aB "Alice's laptop"
     """
     chosen = device_name(name)
-    key = ctx.api.send(auth.RENAME_KEY, DeviceKeyPatch(name=chosen), key_id=_mine(ctx, id).id)
+    key = ctx.api.send(auth.RENAME_KEY, DeviceKeyPatch(name=chosen), key_id=_find_own_key(ctx, id).id)
     ctx.out.done(f"{key.id[:12]} is now called {key.name}", key, COLUMNS, DeviceKey, value=key.name)
 
 
@@ -120,19 +122,19 @@ def revoke(
     Examples:
     svc auth device revoke nUv3kX2pQ0aB --yes
     """
-    key = _mine(ctx, id)
-    here = " (this machine)" if key.id == ctx.obj.sessions.identity.device.id else ""
-    ctx.confirm(f"Revoke the key {key.id[:12]} of {key.name or 'a device without a name'}{here}")
+    key = _find_own_key(ctx, id)
+    note = " (this machine)" if key.id == ctx.obj.sessions.identity.device.id else ""
+    ctx.confirm(f"Revoke the key {key.id[:12]} of {key.name or 'a device without a name'}{note}")
     ctx.api.send(auth.REVOKE_KEY, key_id=key.id)
-    ctx.out.done(f"Revoked {key.id[:12]}{here}", key, COLUMNS, DeviceKey, value=key.id)
+    ctx.out.done(f"Revoked {key.id[:12]}{note}", key, COLUMNS, DeviceKey, value=key.id)
 
 
-def _mine(ctx: Ctx, id: str) -> DeviceKey:
+def _find_own_key(ctx: Ctx, id: str) -> DeviceKey:
     """The active key of the account whose id begins with `id`. Raises NotFound unless there is exactly
     one."""
     begins = id.removeprefix(KEY_MARK)
-    known = [key for key in ctx.api.items(auth.KEYS) if key.id.startswith(begins) and key.revoked_at is None]
-    if len(known) != 1:
-        what = "more than one key begins" if known else "you have no active key that begins"
+    keys = [key for key in ctx.api.items(auth.KEYS) if key.id.startswith(begins) and key.revoked_at is None]
+    if len(keys) != 1:
+        what = "more than one key begins" if keys else "you have no active key that begins"
         raise NotFound(f"{what} with {begins}; see: svc auth device list")
-    return known[0]
+    return keys[0]

@@ -34,22 +34,22 @@ def git_credential(
         raise UsageError(
             "git runs this, and says on stdin what it needs; to have it do so: svc auth setup-git"
         )
-    told = sys.stdin.read(ASKED_MAX)
+    text = sys.stdin.read(ASKED_MAX)
     if action != "get":
         return
     from svc.flows.git.credential import password_for, read_request
 
-    asked = read_request(told)
-    if asked is None:
+    request = read_request(text)
+    if request is None:
         return
     try:
-        password = password_for(asked, ctx.obj.sessions)
+        password = password_for(request, ctx.obj.sessions)
     except SvcError:
         ctx.out.text("quit=1\n")  # a person at a prompt could not know better
         raise
     if password is None:
         ctx.out.note(
-            f"svc: nobody is signed in to {asked.origin} here; run: svc login --server {asked.origin}"
+            f"svc: nobody is signed in to {request.origin} here; run: svc login --server {request.origin}"
         )
         return
     ctx.out.text(password.lines())

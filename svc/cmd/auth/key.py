@@ -99,7 +99,7 @@ def rotate(
     Examples:
     svc auth key rotate 0198c0de --overlap 3600
     """
-    with _explained(id):
+    with _explain_missing_key(id):
         key = ctx.api.send(
             api_key.ROTATE, ApiKeyRotate(overlap_seconds=overlap), user_id=_user(ctx), key_id=id
         )
@@ -114,7 +114,7 @@ def revoke(ctx: Ctx, id: Key) -> None:
     svc auth key revoke 0198c0de --yes
     """
     user = _user(ctx)
-    with _explained(id):
+    with _explain_missing_key(id):
         key = ctx.api.send(api_key.GET, user_id=user, key_id=id)
         ctx.confirm(f"Revoking the API key {key.name} ends it for every program that uses it")
         ctx.api.send(api_key.REVOKE, user_id=user, key_id=id)
@@ -137,7 +137,7 @@ def _user(ctx: Ctx) -> str:
 
 
 @contextmanager
-def _explained(key_id: str) -> Iterator[None]:
+def _explain_missing_key(key_id: str) -> Iterator[None]:
     """A context in which a missing key is named."""
     try:
         yield

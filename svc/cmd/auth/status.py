@@ -34,19 +34,19 @@ def status(ctx: Ctx) -> None:
     """
     run = ctx.obj
     from_token = bool(run.environment.get("SVC_TOKEN"))
-    kept = None if from_token else run.sessions.find(run.server)
-    if kept is None and not from_token:
+    session = None if from_token else run.sessions.find(run.server)
+    if session is None and not from_token:
         raise Unauthorized(f"nobody is signed in to {run.server} here; run: svc login --server {run.server}")
     record = {
         "server": run.server,
-        "handle": kept.handle if kept else None,
+        "handle": session.handle if session else None,
         "state": "unchecked",
         "source": "SVC_TOKEN" if from_token else "svc login",
-        "expires_at": kept.expires_at if kept else None,
+        "expires_at": session.expires_at if session else None,
         "device_key_id": run.sessions.identity.device.id,
         "keys_in": "OS keyring" if run.sessions.identity.kept == "keyring" else str(run.sessions.home),
-        "user_id": kept.user_id if kept else None,
-        "session_id": kept.session_id if kept else None,
+        "user_id": session.user_id if session else None,
+        "session_id": session.session_id if session else None,
     }
     try:
         me = ctx.api.send(auth.USER_INFO)

@@ -25,7 +25,8 @@ def _severity(record: dict[str, Any]) -> str:
 
 def _packages(record: dict[str, Any]) -> str:
     return ", ".join(
-        f"{one['package']['name']} ({one['package']['ecosystem']})" for one in record["affected"]
+        f"{affected['package']['name']} ({affected['package']['ecosystem']})"
+        for affected in record["affected"]
     )
 
 
@@ -59,13 +60,13 @@ def advisories(
         raise UsageError("an advisory is named by its id alone; omit -R")
     if not advisory:
         query = AdvisoryQuery(repo=f"{named.owner}/{named.name}" if named else None)
-        found = ctx.reader.items(endpoints.LIST, query, limit=limit)
-        ctx.out.rows(found, COLUMNS, Advisory, empty="no advisories")
+        rows = ctx.reader.items(endpoints.LIST, query, limit=limit)
+        ctx.out.rows(rows, COLUMNS, Advisory, empty="no advisories")
         return
     try:
-        one = ctx.reader.send(endpoints.GET, advisory=advisory)
+        record = ctx.reader.send(endpoints.GET, advisory=advisory)
     except NotFound:
         raise NotFound(
             f"{ctx.reader.origin} has no advisory {terminal_safe(advisory[:60])}; see: svc advisories"
         ) from None
-    ctx.out.record(one, COLUMNS, Advisory, body=one.details, text="details")
+    ctx.out.record(record, COLUMNS, Advisory, body=record.details, text="details")

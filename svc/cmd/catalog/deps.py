@@ -49,15 +49,17 @@ def deps(
     """
     ctx.obj.set_repository(repository)
     repo = ctx.readable_repo
-    found = ctx.reader.send(endpoints.LIST, query=DependencyQuery(ref=ref or None), id=repo.id)
-    for one in found.manifests:
-        if one.problem is not None:
-            ctx.out.note(f"svc: {terminal_safe(one.path)} was not read: {terminal_safe(one.problem)}")
-    if not found.complete:
+    answer = ctx.reader.send(endpoints.LIST, query=DependencyQuery(ref=ref or None), id=repo.id)
+    for manifest in answer.manifests:
+        if manifest.problem is not None:
+            ctx.out.note(
+                f"svc: {terminal_safe(manifest.path)} was not read: {terminal_safe(manifest.problem)}"
+            )
+    if not answer.complete:
         ctx.out.note("svc: there are more manifests or dependencies than the server reads")
-    if len(found.items) > limit:
-        ctx.out.note(f"svc: {len(found.items) - limit} more; see them with -L {len(found.items)}")
-    ctx.out.rows(found.items[:limit], COLUMNS, Dependency, empty="no dependencies")
+    if len(answer.items) > limit:
+        ctx.out.note(f"svc: {len(answer.items) - limit} more; see them with -L {len(answer.items)}")
+    ctx.out.rows(answer.items[:limit], COLUMNS, Dependency, empty="no dependencies")
 
 
 @answers(DEPENDENTS, Dependent)

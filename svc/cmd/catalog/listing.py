@@ -74,15 +74,15 @@ def listing(
     if readme_images is not None and readme_images not in get_args(Images):
         raise UsageError(f"--readme-images is one of {', '.join(get_args(Images))}")
     if not (remove or changing):
-        ctx.out.record(_shown(ctx), COLUMNS, Listing)
+        ctx.out.record(_get_listing(ctx), COLUMNS, Listing)
         return
     repo = ctx.repo
     if remove:
         with explained_not_found(repo, "listing", "svc repo listing --name NAME"):
-            found = ctx.api.send(endpoints.GET, id=repo.id)
+            old = ctx.api.send(endpoints.GET, id=repo.id)
             ctx.confirm(f"Taking {repo.full_name} out of the catalog")
             ctx.api.send(endpoints.REMOVE, id=repo.id)
-        ctx.out.done(f"Removed the listing of {repo.full_name}", found, COLUMNS, Listing, value=found.id)
+        ctx.out.done(f"Removed the listing of {repo.full_name}", old, COLUMNS, Listing, value=old.id)
         return
     try:
         now = asdict(ctx.api.send(endpoints.GET, id=repo.id))
@@ -99,11 +99,11 @@ def listing(
     body = checked(
         ListingSet(**{key: one for key, one in now.items() if key in ListingSet.__struct_fields__})
     )
-    made = ctx.api.send(endpoints.SET, body, id=repo.id)
-    ctx.out.done(f"Listed {repo.full_name} as {made.name}", made, COLUMNS, Listing, value=made.id)
+    record = ctx.api.send(endpoints.SET, body, id=repo.id)
+    ctx.out.done(f"Listed {repo.full_name} as {record.name}", record, COLUMNS, Listing, value=record.id)
 
 
-def _shown(ctx: Ctx) -> Listing:
+def _get_listing(ctx: Ctx) -> Listing:
     repo = ctx.readable_repo
     with explained_not_found(repo, "listing", "svc repo listing --name NAME"):
         return ctx.reader.send(endpoints.GET, id=repo.id)

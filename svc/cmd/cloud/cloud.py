@@ -78,7 +78,7 @@ def view(ctx: Ctx, machine: Machine) -> None:
     Examples:
     svc cloud view 0198c0de
     """
-    with _explained(machine):
+    with _explain_missing_machine(machine):
         instance = ctx.api.send(endpoints.STATUS, id=machine)
     ctx.out.record(instance, COLUMNS, Instance)
 
@@ -93,13 +93,13 @@ def stop(ctx: Ctx, machine: Machine) -> None:
     svc cloud stop 0198c0de --yes
     """
     ctx.confirm(f"Stopping the machine {machine} deletes what it holds")
-    with _explained(machine):
+    with _explain_missing_machine(machine):
         instance = ctx.api.send(endpoints.STOP, id=machine)
     ctx.out.done(f"Stopped the machine {machine}", instance, COLUMNS, Instance, value=machine)
 
 
 @contextmanager
-def _explained(machine: str) -> Iterator[None]:
+def _explain_missing_machine(machine: str) -> Iterator[None]:
     """A context in which a missing machine is named."""
     try:
         yield

@@ -24,7 +24,7 @@ def catalogue(run: Run) -> Commands:
     ssh = link()
     inside = COMMANDS.keys() if ssh is None else offered(ssh.agent)
     summaries = {
-        path: one.summary for path, one in COMMANDS.items() if path in inside and path not in NOT_INSIDE
+        path: entry.summary for path, entry in COMMANDS.items() if path in inside and path not in NOT_INSIDE
     }
     inherited = {name: value for name, value in os.environ.items() if name != "SVC_REPO"}
     environment = {**inherited, "SVC_SERVER": run.server, "NO_COLOR": "1"}

@@ -57,7 +57,7 @@ def stat(files: Sequence[ChangedFile], width: int = WIDTH) -> str:
     lines = []
     for file, title, count in zip(files, titles, counts, strict=True):
         graph = _bar("+", file.additions, scale) + _bar("-", file.deletions, scale)
-        lines.append(f" {_fitted(title, wide)} | {count:>{number}} {graph}".rstrip())
+        lines.append(f" {_fit_title(title, wide)} | {count:>{number}} {graph}".rstrip())
     return "\n".join([*lines, f" {_sum(files)}", ""])
 
 
@@ -76,7 +76,7 @@ def _bar(mark: str, lines: int, scale: float) -> str:
     return mark * max(1, round(lines * scale)) if lines else ""
 
 
-def _fitted(title: str, wide: int) -> str:
+def _fit_title(title: str, wide: int) -> str:
     while cells(title) > wide:
         title = "…" + title[2:]
     return title + " " * (wide - cells(title))

@@ -122,9 +122,9 @@ class Command(TyperCommand):
             require_offered(ctx.command_path.partition(" ")[2], given.get("server"), ssh.agent)
             require_no_files(self.own_params, ctx.params)
         _require_format(ctx.command_path, given.get("template"), self.own_params)
-        wanted = Format.of(given.get("json"), given.get("jq"), given.get("template"))
-        self.answers.check(wanted)
-        out.format, out.answers = wanted, self.answers
+        answer_format = Format.of(given.get("json"), given.get("jq"), given.get("template"))
+        self.answers.check(answer_format)
+        out.format, out.answers = answer_format, self.answers
         if not given.get("queue"):
             with offering_queue(ctx.obj) if self.queues else nullcontext():
                 return super().invoke(ctx)
@@ -204,16 +204,16 @@ def build(path: str) -> Any:
 
 def function_of(path: str) -> Callable[..., None]:
     module, _, name = COMMANDS[path].target.partition(":")
-    found: Callable[..., None] = getattr(importlib.import_module(f"svc.cmd.{module}"), name)
-    return found
+    function: Callable[..., None] = getattr(importlib.import_module(f"svc.cmd.{module}"), name)
+    return function
 
 
 def _require_format(command: str, template: str | None, own: list[Any]) -> None:
     """Refuse `--template NAME`, as gh has it, where templates of issues have an option of their own."""
     if template and "{" not in template and any("--from-template" in param.opts for param in own):
-        shown = terminal_safe(template[:100])
+        label = terminal_safe(template[:100])
         raise UsageError(
-            f"--template formats the answer, such as '{{{{number}}}}'; {command} --from-template {shown} "
+            f"--template formats the answer, such as '{{{{number}}}}'; {command} --from-template {label} "
             "begins with the template of that name"
         )
 
@@ -251,10 +251,10 @@ def spelled(argument: Any) -> str:
 
 def records_of(ctx: Any, params: list[Any]) -> list[tuple[str, str]]:
     """How each parameter is written, and its meaning; without hidden ones."""
-    found = [(param, record) for param in params if (record := param.get_help_record(ctx)) is not None]
+    pairs = [(param, record) for param in params if (record := param.get_help_record(ctx)) is not None]
     return [
         (spelled(param) if param.param_type_name == "argument" else name, meaning)
-        for param, (name, meaning) in found
+        for param, (name, meaning) in pairs
     ]
 
 
@@ -270,7 +270,7 @@ def _unknown(group: str, words: list[str]) -> NoReturn:
     name elsewhere, or the most similar one."""
     from svc.cmd.frame.specified import not_built
 
-    typed, here = words[0], children(group)
+    typed, names = words[0], children(group)
     renamed = OTHER_NAMES.get(typed, "").split() if not group else []
     absent = not_built(group, [*renamed, *words[1:]] if renamed else words)
     if absent:
@@ -280,22 +280,24 @@ def _unknown(group: str, words: list[str]) -> NoReturn:
         if habit in WORDS:
             raise UsageError(f"there is no command '{habit}'; {WORDS[habit]}")
     if group in INSTEAD:
-        raise UsageError(f"there is no command '{_shown(group, typed)}'; {INSTEAD[group]}")
+        raise UsageError(f"there is no command '{_command_label(group, typed)}'; {INSTEAD[group]}")
     near = [" ".join(renamed)] if renamed else []
     same = [path for path in (*COMMANDS, *GROUPS) if path.split()[-1:] == [typed]]
     near += [path for path in same if path.startswith(f"{group} ".lstrip())]
-    near += [f"{group} {name}".strip() for name in get_close_matches(typed, here, 1, 0.6)]
+    near += [f"{group} {name}".strip() for name in get_close_matches(typed, names, 1, 0.6)]
     near += same
     meant = (
         [] if near or group else get_close_matches(typed, [word for word in WORDS if " " not in word], 1, 0.8)
     )
     if meant:
-        raise UsageError(f"there is no command '{_shown(group, typed)}', nor '{meant[0]}'; {WORDS[meant[0]]}")
+        raise UsageError(
+            f"there is no command '{_command_label(group, typed)}', nor '{meant[0]}'; {WORDS[meant[0]]}"
+        )
     hint = f"; did you mean: svc {near[0]}" if near else f"; see: {f'svc {group}'.strip()} --help"
-    raise UsageError(f"there is no command '{_shown(group, typed)}'{hint}")
+    raise UsageError(f"there is no command '{_command_label(group, typed)}'{hint}")
 
 
-def _shown(group: str, typed: str) -> str:
+def _command_label(group: str, typed: str) -> str:
     return terminal_safe(f"{group} {typed}".strip()[:100])
 
 

@@ -41,15 +41,17 @@ PATHS_MAX = 500
 
 
 def answer(words: list[str], environment: Mapping[str, str], folder: Path) -> str:
-    """The lines for `words`; the last word is the one at the cursor."""
+    """The completions of `words`, one line each; the cursor is at the last word."""
     typed = words[-1] if words else ""
     try:
-        found = [
-            one for one in _candidates(words[:-1], typed, environment, folder) if one[0].startswith(typed)
+        candidates = [
+            candidate
+            for candidate in _candidates(words[:-1], typed, environment, folder)
+            if candidate[0].startswith(typed)
         ]
     except (SvcError, OSError):
         return ""  # nobody can read a message in the middle of a line
-    return "".join(f"{name}\t{meaning}\n" for name, meaning in dict(found).items())
+    return "".join(f"{name}\t{meaning}\n" for name, meaning in dict(candidates).items())
 
 
 def _candidates(
@@ -64,7 +66,7 @@ def _candidates(
     if waiting is not None:
         chosen = [param for param in params if waiting in param.opts]
     elif typed.startswith("-"):
-        yield from ((text, param.help or "") for param in params for text in _spelled(param))
+        yield from ((text, param.help or "") for param in params for text in _long_spellings(param))
         yield "--help", "Show this message and exit"
         return
     elif path not in COMMANDS and not given:
@@ -101,7 +103,7 @@ def _walk(before: list[str]) -> tuple[str, str | None, int]:
     return path, waiting, given
 
 
-def _spelled(param: Any) -> list[str]:
+def _long_spellings(param: Any) -> list[str]:
     return [text for text in param.opts if text.startswith("--")] if param.param_type_name == "option" else []
 
 
@@ -118,7 +120,7 @@ def _values(path: str, param: Any, environment: Mapping[str, str], folder: Path)
     if param.name in NUMBERS | LABELS or name in LABEL_COMMANDS:
         yield from _subjects(environment, folder, param.name in NUMBERS, path.startswith("pr "))
     if name in TRACKED:
-        yield from _tracked(folder)
+        yield from _tracked_files(folder)
     if param.name == "repository":
         yield from _repository(folder)
 
@@ -129,25 +131,25 @@ def _refs(environment: Mapping[str, str], folder: Path, kinds: frozenset[str]) -
     from svc.flows.place.known_refs import recall
 
     linked = link.read_repo(link.find(folder))
-    known = {linked.branch: "branch", **recall(Home.default(environment), linked.repo_id)}
-    yield from ((name, kind) for name, kind in known.items() if kind in kinds)
+    refs = {linked.branch: "branch", **recall(Home.default(environment), linked.repo_id)}
+    yield from ((name, kind) for name, kind in refs.items() if kind in kinds)
 
 
 def _subjects(
     environment: Mapping[str, str], folder: Path, numbers: bool, proposals: bool
 ) -> Iterator[tuple[str, str]]:
-    """The newest first; for `proposals` of a fork those of the repository that it was forked from."""
+    """(number or label, meaning), newest first; `proposals` of a fork are those of its parent."""
     from localstore.folder import link
     from localstore.home import Home
     from svc.flows.place.known_subjects import recall
 
     home = Home.default(environment)
-    known = recall(home, link.read_repo(link.find(folder)).repo_id)
-    if proposals and known.base:
-        known = recall(home, known.base)
-    of_kind = known.subjects if numbers else known.labels
-    found = sorted(of_kind, key=int, reverse=True) if numbers else sorted(of_kind)
-    yield from ((one, terminal_safe(of_kind[one])) for one in found if one == terminal_safe(one))
+    stored = recall(home, link.read_repo(link.find(folder)).repo_id)
+    if proposals and stored.base:
+        stored = recall(home, stored.base)
+    of_kind = stored.subjects if numbers else stored.labels
+    names = sorted(of_kind, key=int, reverse=True) if numbers else sorted(of_kind)
+    yield from ((one, terminal_safe(of_kind[one])) for one in names if one == terminal_safe(one))
 
 
 def _repository(folder: Path) -> Iterator[tuple[str, str]]:
@@ -156,7 +158,7 @@ def _repository(folder: Path) -> Iterator[tuple[str, str]]:
     yield link.read_repo(link.find(folder)).repo, "this folder's repository"
 
 
-def _tracked(folder: Path) -> Iterator[tuple[str, str]]:
+def _tracked_files(folder: Path) -> Iterator[tuple[str, str]]:
     """Files of the last seal, relative to the current folder."""
     from localstore.folder import link
 

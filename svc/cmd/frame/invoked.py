@@ -78,49 +78,49 @@ def parameters(path: str) -> dict[str, Any]:
     """Name → parameter of a command: as it is written on the command line, with underscores; an option that
     an argument is called like has its name in the code."""
     params = build(path).own_params
-    found = {str(param.name): param for param in params if param.param_type_name == "argument"}
+    by_name = {str(param.name): param for param in params if param.param_type_name == "argument"}
     for param in params:
         if param.param_type_name == "option":
-            named = _long(param)[2:].replace("-", "_")
-            found[str(param.name) if named in found else named] = param
-    return found
+            named = _long_spelling(param)[2:].replace("-", "_")
+            by_name[str(param.name) if named in by_name else named] = param
+    return by_name
 
 
 def answer(body: Body, environment: Mapping[str, str], folder: Path) -> ApiResponse[Any]:
     """Carry out a command as if its words had been typed in this folder."""
     if body.words:
-        return _typed(body)
-    said, errors = io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""), io.StringIO()
+        return _run_line(body)
+    output, errors = io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""), io.StringIO()
     try:
         path = path_of(body.command)
         words = normalise([*path.split(), *_words(path, body.args, body.server)])
-        with redirect_stdout(said), redirect_stderr(errors):
-            state = Run(Out(environment, said, errors), environment, folder)
+        with redirect_stdout(output), redirect_stderr(errors):
+            state = Run(Out(environment, output, errors), environment, folder)
             code = Group("").main(words, prog_name="svc", standalone_mode=False, obj=state)
         if isinstance(code, int) and code:
             last = errors.getvalue().strip().splitlines()[-1:]
             sentence = last[0].removeprefix("svc: ") if last else f"it ended with {code}"
             return ApiResponse.refused("pending" if code == EXIT_PENDING else "failed", sentence)
-        return ApiResponse(True, _data(said, build(path).answers.data))
+        return ApiResponse(True, _data(output, build(path).answers.data))
     except SvcError as error:
-        return _refused(error.code, error.detail or error.title)
+        return _refusal(error.code, error.detail or error.title)
     except TyperException as error:
-        return _refused(UsageError.code, str(error.format_message()))
+        return _refusal(UsageError.code, str(error.format_message()))
     except (Abort, KeyboardInterrupt):
-        return _refused("interrupted", "it was interrupted")
+        return _refusal("interrupted", "it was interrupted")
     except OSError as error:
-        return _refused("disk_error", f"{error.filename or ''} {error.strerror or error}".strip())
+        return _refusal("disk_error", f"{error.filename or ''} {error.strerror or error}".strip())
     except Exception as error:
-        return _refused("failed", f"something broke inside svc ({type(error).__name__}: {error})")
+        return _refusal("failed", f"something broke inside svc ({type(error).__name__}: {error})")
 
 
-def _typed(body: Body) -> ApiResponse[Any]:
+def _run_line(body: Body) -> ApiResponse[Any]:
     """Carry out a command line. `data` has its `text` and exit `code`, after a failure as well."""
-    said = _Screen(io.BytesIO(), "utf-8", errors="replace", newline="", write_through=True)
+    screen = _Screen(io.BytesIO(), "utf-8", errors="replace", newline="", write_through=True)
     os.environ["COLUMNS"] = str(body.width)
-    with redirect_stdout(said), redirect_stderr(said):
+    with redirect_stdout(screen), redirect_stderr(screen):
         code = run(body.words)
-    raw: bytes = said.buffer.getvalue()[:RESPONSE_BYTES]  # type: ignore[attr-defined]
+    raw: bytes = screen.buffer.getvalue()[:RESPONSE_BYTES]  # type: ignore[attr-defined]
     data = {"text": raw.decode("utf-8", "replace"), "code": code}
     if code == EXIT_OK:
         return ApiResponse(True, data)
@@ -129,18 +129,18 @@ def _typed(body: Body) -> ApiResponse[Any]:
     return ApiResponse(False, data, ApiError("pending" if code == EXIT_PENDING else "failed", sentence))
 
 
-def _refused(code: str, sentence: str) -> ApiResponse[Any]:
+def _refusal(code: str, sentence: str) -> ApiResponse[Any]:
     return ApiResponse(False, None, ApiError(code, terminal_safe(sentence.rstrip("."), keep=PROSE)))
 
 
 def _words(path: str, args: Mapping[str, Any], server: str | None) -> list[str]:
-    """The words that these arguments are. Raises UsageError for one that the command lacks, or of another
-    kind."""
-    known = parameters(path)
+    """The command-line words for these arguments. Raises UsageError for an argument that the command lacks,
+    or of another kind."""
+    by_name = parameters(path)
     given = {name.replace("-", "_"): value for name, value in args.items() if value is not None}
     for name in given:
-        if name not in known and name not in GLOBAL:
-            has = ", ".join(sorted((*known, *GLOBAL)))
+        if name not in by_name and name not in GLOBAL:
+            has = ", ".join(sorted((*by_name, *GLOBAL)))
             raise UsageError(f"{path} has no argument '{terminal_safe(name[:60])}'; it has: {has}")
     flag, needed = NEVER_ENDS.get(path, ("", True))
     if flag and bool(given.get(flag)) != needed:
@@ -148,7 +148,7 @@ def _words(path: str, args: Mapping[str, Any], server: str | None) -> list[str]:
     words = _global(given, server, build(path).answers.data)
     typed: list[str] = []
     skipped = ""
-    for name, param in known.items():
+    for name, param in by_name.items():
         if name not in given:
             skipped = skipped or (name if param.param_type_name == "argument" else "")
         elif param.param_type_name == "option":
@@ -173,7 +173,7 @@ def _global(given: Mapping[str, Any], server: str | None, data: bool) -> list[st
 
 
 def _option(name: str, param: Any, value: Any) -> list[str]:
-    long = _long(param)
+    long = _long_spelling(param)
     if param.is_flag:
         if _is_set(name, value):
             return [long]
@@ -181,7 +181,7 @@ def _option(name: str, param: Any, value: Any) -> list[str]:
     return [f"{long}={text}" for text in _texts(name, value, bool(param.multiple))]
 
 
-def _long(param: Any) -> str:
+def _long_spelling(param: Any) -> str:
     return str(next(text for text in param.opts if text.startswith("--")))
 
 
@@ -192,19 +192,19 @@ def _is_set(name: str, value: Any) -> bool:
 
 
 def _texts(name: str, value: Any, many: bool) -> list[str]:
-    """The value as words: of a list each, where the parameter takes several."""
+    """The value as words; one for each item of a list, where the parameter takes several."""
     values = value if isinstance(value, list) else [value]
     if isinstance(value, list) != many or any(
-        isinstance(one, bool) or not isinstance(one, str | int | float) for one in values
+        isinstance(item, bool) or not isinstance(item, str | int | float) for item in values
     ):
         raise UsageError(f"{name} is {'a list of texts' if many else 'a text'}")
-    return [str(one) for one in values]
+    return [str(item) for item in values]
 
 
-def _data(said: io.TextIOWrapper, is_data: bool) -> Any:
+def _data(output: io.TextIOWrapper, is_data: bool) -> Any:
     """What a command printed: JSON, several lines of it, or text."""
-    said.flush()
-    raw = bytes(said.buffer.getvalue())  # type: ignore[attr-defined]
+    output.flush()
+    raw = bytes(output.buffer.getvalue())  # type: ignore[attr-defined]
     if len(raw) > RESPONSE_BYTES:
         raise UsageError(f"the answer has {len(raw)} bytes; ask for less: limit, or json with fields")
     if is_data:

@@ -39,7 +39,7 @@ def markdown(out: Out, text: str, *, breaks: bool = True) -> str:
     from tui.slices import within
 
     taste = Taste(breaks, None, targets=True)
-    page = within(SECONDS, lambda: rendered(text, out.width, taste, _coloured))
+    page = within(SECONDS, lambda: rendered(text, out.width, taste, _highlight))
     if page is None:
         return terminal_safe(text, keep=PROSE).rstrip()
     rows = []
@@ -54,7 +54,7 @@ def is_markdown(path: str) -> bool:
     return path.casefold().endswith((".md", ".markdown"))
 
 
-def _coloured(text: str, language: str) -> Sequence[tuple[tuple[str, str], ...]] | None:
+def _highlight(text: str, language: str) -> Sequence[tuple[tuple[str, str], ...]] | None:
     from tui.highlight import colourable, with_roles
     from tui.lexing import lexer_for, roles_soon
 

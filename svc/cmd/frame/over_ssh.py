@@ -107,7 +107,7 @@ SIGNED = frozenset(
 
 
 def offered(agent: bytes) -> frozenset[str]:
-    """What runs, with or without the key of a forwarded agent."""
+    """The commands that run, with or without the key of a forwarded agent."""
     return OFFERED | SIGNED if agent else OFFERED
 
 

@@ -49,10 +49,10 @@ def not_built(group: str, words: list[str]) -> str | None:
     """The specified command or group that `svc GROUP WORDS` names. None if this version has it, or if it is
     not specified."""
     absent = missing()
-    path, found = group, None
+    path, specified = group, None
     for word in words:
         path = f"{path} {word}".strip()
         if path in COMMANDS or not any(one == path or one.startswith(f"{path} ") for one in absent):
             break
-        found = None if path in GROUPS else path
-    return found
+        specified = None if path in GROUPS else path
+    return specified

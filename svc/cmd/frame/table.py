@@ -64,11 +64,11 @@ _add_folders()
 def children(group: str) -> dict[str, str]:
     """Name → summary of everything directly below `group` ("" is the top): commands, then groups."""
     depth = len(group.split())
-    found: dict[str, str] = {}
+    summaries: dict[str, str] = {}
     for path, entry in COMMANDS.items():
         words = path.split()
         if " ".join(words[:depth]) != group or len(words) == depth:
             continue
         name = words[depth]
-        found[name] = entry.summary if len(words) == depth + 1 else GROUPS[" ".join(words[: depth + 1])]
-    return found
+        summaries[name] = entry.summary if len(words) == depth + 1 else GROUPS[" ".join(words[: depth + 1])]
+    return summaries

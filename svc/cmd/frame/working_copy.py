@@ -25,10 +25,10 @@ def count(number: int, what: str) -> str:
 
 
 def path_list(paths: Iterable[str]) -> str:
-    """The paths for a sentence: the first PATHS_NAMED by name, the rest as a number."""
-    found = list(paths)
-    more = len(found) - PATHS_NAMED
-    return ", ".join(found[:PATHS_NAMED]) + (f" and {more} more" if more > 0 else "")
+    """The paths for a sentence: the first PATHS_NAMED by name, then the number of others."""
+    all_paths = list(paths)
+    more = len(all_paths) - PATHS_NAMED
+    return ", ".join(all_paths[:PATHS_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def note_skipped(ctx: Ctx, skipped: Iterable[Skipped], dry_run: bool = False) -> None:
@@ -99,19 +99,22 @@ def note_merged(ctx: Ctx, merged: Mapping[str, str | None], dry_run: bool = Fals
 
 def note_conflicts(ctx: Ctx, conflicts: Iterable[ConflictCopy], dry_run: bool = False) -> None:
     """Print the conflict copies. `dry_run`: they would be made."""
-    for one in conflicts:
-        ctx.out.note(_conflict(one, "would be kept" if dry_run else "is kept"))
+    for conflict in conflicts:
+        ctx.out.note(_conflict(conflict, "would be kept" if dry_run else "is kept"))
 
 
-def _conflict(one: ConflictCopy, kept: str) -> str:
-    if one.deleted:
-        return f"conflict in {one.path}: it was deleted on the branch; your version {kept} as {one.kept_as}"
-    if one.lines is None or one.kept_lines is None:
-        return f"conflict in {one.path}: your version {kept} as {one.kept_as}"
-    whose = f"@{one.by}'s version" if one.by else "the branch's version"
+def _conflict(conflict: ConflictCopy, verb: str) -> str:
+    if conflict.deleted:
+        return (
+            f"conflict in {conflict.path}: it was deleted on the branch; "
+            f"your version {verb} as {conflict.kept_as}"
+        )
+    if conflict.lines is None or conflict.kept_lines is None:
+        return f"conflict in {conflict.path}: your version {verb} as {conflict.kept_as}"
+    whose = f"@{conflict.by}'s version" if conflict.by else "the branch's version"
     return (
-        f"conflict in {one.path}, {line_ranges(one.lines)}: {whose} stays; "
-        f"yours ({line_ranges(one.kept_lines)}) {kept} whole as {one.kept_as}"
+        f"conflict in {conflict.path}, {line_ranges(conflict.lines)}: {whose} stays; "
+        f"yours ({line_ranges(conflict.kept_lines)}) {verb} whole as {conflict.kept_as}"
     )
 
 
@@ -120,11 +123,11 @@ def line_ranges(ranges: str) -> str:
     return f"line {ranges}" if ranges.isdecimal() else f"lines {ranges}"
 
 
-def conflict_record(one: ConflictCopy) -> dict[str, object]:
+def conflict_record(conflict: ConflictCopy) -> dict[str, object]:
     return {
-        "path": one.path,
-        "kept_as": one.kept_as,
-        "lines": one.lines,
-        "kept_lines": one.kept_lines,
-        "by": one.by,
+        "path": conflict.path,
+        "kept_as": conflict.kept_as,
+        "lines": conflict.lines,
+        "kept_lines": conflict.kept_lines,
+        "by": conflict.by,
     }

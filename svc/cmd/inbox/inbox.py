@@ -90,8 +90,8 @@ def inbox(
     typed = words or []
     if not typed:
         query = InboxQuery(reason=reason, all=everything)
-        found = ctx.api.items(endpoints.LIST, query, limit=limit)
-        ctx.out.rows(found, COLUMNS, InboxItem, empty="nothing new concerns you")
+        items = ctx.api.items(endpoints.LIST, query, limit=limit)
+        ctx.out.rows(items, COLUMNS, InboxItem, empty="nothing new concerns you")
         return
     if typed[0] not in MARKS:
         raise UsageError(f"{typed[0]} is none of done, read and unread; see: svc inbox --help")
@@ -103,12 +103,12 @@ def inbox(
     if everything:
         changed = ctx.api.send(endpoints.UPDATE_ALL, InboxMarks(state=typed[0])).changed
     else:
-        named = [(one, shown) for shown in typed[1:] for one in _ids(ctx, shown)]
-        for one, shown in named:
+        named = [(item_id, label) for label in typed[1:] for item_id in _ids(ctx, label)]
+        for item_id, label in named:
             try:
-                ctx.api.send(endpoints.UPDATE, state, id=one)
+                ctx.api.send(endpoints.UPDATE, state, id=item_id)
             except NotFound:
-                raise NotFound(f"your inbox has no {shown}; see: svc inbox --all") from None
+                raise NotFound(f"your inbox has no {label}; see: svc inbox --all") from None
         changed = len(named)
     rows = "1 row" if changed == 1 else f"{changed} rows"
     ctx.out.done(f"Marked {rows} as {typed[0]}", {"changed": changed}, MARKED, value=str(changed))

@@ -32,7 +32,7 @@ Comment = Annotated[str | None, typer.Option("-c", "--comment", metavar="TEXT", 
 Names = Annotated[list[str], typer.Argument(metavar="LABEL", help="Names of labels")]
 
 
-def _several(option: str, help: str) -> Any:
+def _list_option(option: str, help: str) -> Any:
     return typer.Option(option, metavar="NAME", help=help)
 
 
@@ -44,10 +44,12 @@ def edit(
     title: Annotated[str | None, typer.Option("-t", "--title", metavar="TEXT", help="The new title")] = None,
     body: Body = None,
     body_file: BodyFile = None,
-    add_label: Annotated[list[str] | None, _several("--add-label", "Put a label on it")] = None,
-    remove_label: Annotated[list[str] | None, _several("--remove-label", "Take a label off it")] = None,
-    add_assignee: Annotated[list[str] | None, _several("--add-assignee", "Assign somebody")] = None,
-    remove_assignee: Annotated[list[str] | None, _several("--remove-assignee", "Unassign somebody")] = None,
+    add_label: Annotated[list[str] | None, _list_option("--add-label", "Put a label on it")] = None,
+    remove_label: Annotated[list[str] | None, _list_option("--remove-label", "Take a label off it")] = None,
+    add_assignee: Annotated[list[str] | None, _list_option("--add-assignee", "Assign somebody")] = None,
+    remove_assignee: Annotated[
+        list[str] | None, _list_option("--remove-assignee", "Unassign somebody")
+    ] = None,
 ) -> None:
     """Change the title, text, labels or assignees of an issue
 
@@ -69,11 +71,11 @@ def edit(
     )
     if patch == IssuePatch():
         alone(ctx, "an editor")
-        made = _rewritten(ctx, n)
+        issue = _rewrite_in_editor(ctx, n)
     else:
         checked(patch)
-        made = _change(ctx, ctx.repo, n, patch)
-    _done(ctx, f"Changed issue {titled(made)}", made)
+        issue = _change(ctx, ctx.repo, n, patch)
+    _print_done(ctx, f"Changed issue {titled(issue)}", issue)
 
 
 @queueable
@@ -92,12 +94,12 @@ def close(
     svc issue close 12
     svc issue close 12 --reason not_planned -c "See #7"
     """
-    n, said = number_of(number), _said(ctx, comment)
+    n, body = number_of(number), _comment_body(ctx, comment)
     repo = ctx.repo
     why: Reason = "completed" if reason == "completed" else "not_planned"
-    made = _change(ctx, repo, n, IssuePatch(state="closed", state_reason=why))
-    _say(ctx, repo, n, said)
-    _done(ctx, f"Closed issue {titled(made)}", made)
+    issue = _change(ctx, repo, n, IssuePatch(state="closed", state_reason=why))
+    _say(ctx, repo, n, body)
+    _print_done(ctx, f"Closed issue {titled(issue)}", issue)
 
 
 @queueable
@@ -108,11 +110,11 @@ def reopen(ctx: Ctx, number: Number, comment: Comment = None) -> None:
     Examples:
     svc issue reopen 12 -c "It came back"
     """
-    n, said = number_of(number), _said(ctx, comment)
+    n, body = number_of(number), _comment_body(ctx, comment)
     repo = ctx.repo
-    made = _change(ctx, repo, n, IssuePatch(state="open"))
-    _say(ctx, repo, n, said)
-    _done(ctx, f"Reopened issue {titled(made)}", made)
+    issue = _change(ctx, repo, n, IssuePatch(state="open"))
+    _say(ctx, repo, n, body)
+    _print_done(ctx, f"Reopened issue {titled(issue)}", issue)
 
 
 @queueable
@@ -135,13 +137,13 @@ def add_label(
         alone(ctx, "another label")
     repo = ctx.repo
     if not create:
-        made = _change(ctx, repo, n, IssuePatch(add_labels=names))
+        issue = _change(ctx, repo, n, IssuePatch(add_labels=names))
     else:
         with known_issue(ctx, repo, n):
             for name in names:
                 query = LabelAddQuery(create="1")
-                made = ctx.api.send(issues.ADD_LABEL, query=query, id=repo.id, n=n, name=name)
-    _done(ctx, f"Labelled issue {titled(made)}: {', '.join(one.name for one in made.labels)}", made)
+                issue = ctx.api.send(issues.ADD_LABEL, query=query, id=repo.id, n=n, name=name)
+    _print_done(ctx, f"Labelled issue {titled(issue)}: {', '.join(one.name for one in issue.labels)}", issue)
 
 
 @answers(COLUMNS, Issue)
@@ -161,9 +163,9 @@ def remove_label(ctx: Ctx, number: Number, labels: Names) -> None:
             raise NotFound(f"issue #{n} of {repo.full_name} has no label {name}")
     for name in names:
         with explained_not_found(repo, f"label {name} on issue #{n}", "svc label list"):
-            made = ctx.api.send(issues.REMOVE_LABEL, id=repo.id, n=n, name=name)
-    left = ", ".join(one.name for one in made.labels) or "none are left"
-    _done(ctx, f"Took {', '.join(names)} off issue {titled(made)}; labels: {left}", made)
+            issue = ctx.api.send(issues.REMOVE_LABEL, id=repo.id, n=n, name=name)
+    remaining = ", ".join(one.name for one in issue.labels) or "none are left"
+    _print_done(ctx, f"Took {', '.join(names)} off issue {titled(issue)}; labels: {remaining}", issue)
 
 
 def _change(ctx: Ctx, repo: Repo, number: str, patch: IssuePatch) -> Issue:
@@ -171,7 +173,7 @@ def _change(ctx: Ctx, repo: Repo, number: str, patch: IssuePatch) -> Issue:
         return ctx.api.send(issues.UPDATE, patch, id=repo.id, n=number)
 
 
-def _rewritten(ctx: Ctx, number: str) -> Issue:
+def _rewrite_in_editor(ctx: Ctx, number: str) -> Issue:
     """The issue with the title and text that the user leaves in an editor."""
     from svc.cmd.frame.editor import composed
 
@@ -191,17 +193,17 @@ def _rewritten(ctx: Ctx, number: str) -> Issue:
             raise
 
 
-def _said(ctx: Ctx, comment: str | None) -> CommentBody | None:
+def _comment_body(ctx: Ctx, comment: str | None) -> CommentBody | None:
     if comment is None:
         return None
     alone(ctx, "a comment")
     return checked(CommentBody(body=comment))
 
 
-def _say(ctx: Ctx, repo: Repo, number: str, said: CommentBody | None) -> None:
-    if said is not None:
-        ctx.api.send(issues.COMMENT, said, id=repo.id, n=number)
+def _say(ctx: Ctx, repo: Repo, number: str, body: CommentBody | None) -> None:
+    if body is not None:
+        ctx.api.send(issues.COMMENT, body, id=repo.id, n=number)
 
 
-def _done(ctx: Ctx, sentence: str, made: Issue) -> None:
-    ctx.out.done(sentence, made, COLUMNS, Issue, value=str(made.number))
+def _print_done(ctx: Ctx, sentence: str, issue: Issue) -> None:
+    ctx.out.done(sentence, issue, COLUMNS, Issue, value=str(issue.number))

@@ -84,15 +84,15 @@ def said(
     elif not delete_last and not ctx.out.interactive:
         raise UsageError("say the text: -b TEXT or -F FILE; there is no terminal for an editor")
     repo, n = subject()
-    last = _last(ctx, repo, n) if edit_last or delete_last else None
+    last = _find_last(ctx, repo, n) if edit_last or delete_last else None
     if delete_last and last is not None:
         ctx.confirm(f"Deleting your last comment on #{n}")
         ctx.api.send(issues.DELETE_COMMENT, id=repo.id, n=n, comment=last.id)
         ctx.out.done(f"Deleted your last comment on #{n}", last, COLUMNS, Comment, value=last.id)
         return
-    made = _send(ctx, repo, n, text, last) if text is not None else _written(ctx, repo, n, last)
+    sent = _send(ctx, repo, n, text, last) if text is not None else _write_in_editor(ctx, repo, n, last)
     did = "Changed your last comment" if last else "Commented"
-    ctx.out.done(f"{did} on #{n}", made, COLUMNS, Comment, value=made.id)
+    ctx.out.done(f"{did} on #{n}", sent, COLUMNS, Comment, value=sent.id)
 
 
 @queueable
@@ -147,7 +147,7 @@ def _send(ctx: Ctx, repo: Repo, number: str, text: str, last: Comment | None) ->
         return ctx.api.send(issues.EDIT_COMMENT, body, id=repo.id, n=number, comment=last.id)
 
 
-def _written(ctx: Ctx, repo: Repo, number: str, last: Comment | None) -> Comment:
+def _write_in_editor(ctx: Ctx, repo: Repo, number: str, last: Comment | None) -> Comment:
     """The comment that the user writes in an editor; if it is refused the text stays in its file."""
     from svc.cmd.frame.editor import composed
 
@@ -162,12 +162,12 @@ def _written(ctx: Ctx, repo: Repo, number: str, last: Comment | None) -> Comment
             raise
 
 
-def _last(ctx: Ctx, repo: Repo, number: str) -> Comment:
+def _find_last(ctx: Ctx, repo: Repo, number: str) -> Comment:
     """The caller's last comment. Raises NotFound without one."""
-    me, found = ctx.api.send(auth.USER_INFO).user_id, None
+    me, last = ctx.api.send(auth.USER_INFO).user_id, None
     with known_issue(ctx, repo, number):
-        for one in ctx.api.items(issues.COMMENTS, PageQuery(), id=repo.id, n=number):
-            found = one if one.author.id == me else found
-    if found is None:
+        for candidate in ctx.api.items(issues.COMMENTS, PageQuery(), id=repo.id, n=number):
+            last = candidate if candidate.author.id == me else last
+    if last is None:
         raise NotFound(f"you have no comment on #{number} of {repo.full_name}")
-    return found
+    return last

@@ -88,9 +88,9 @@ def create(
         request = IssueCreate(title=title, body=text, labels=labels, assignees=assignees)
         return ctx.api.send(issues.CREATE, checked(request), id=repo.id)
 
-    made = send(title, text or "") if title else _edited(ctx, begun, text, send)
-    list(listing(ctx.obj.home, repo.id, [made]))
-    ctx.out.done(f"Opened issue {titled(made)}", made, COLUMNS, Issue, value=str(made.number))
+    issue = send(title, text or "") if title else _create_in_editor(ctx, begun, text, send)
+    list(listing(ctx.obj.home, repo.id, [issue]))
+    ctx.out.done(f"Opened issue {titled(issue)}", issue, COLUMNS, Issue, value=str(issue.number))
 
 
 @answers(COLUMNS, Issue)
@@ -132,10 +132,10 @@ def list_issues(
 
         open_repository(ctx, repo, "issues")
         return
-    found = ctx.reader.items(issues.LIST, query, limit=limit, id=repo.id)
+    rows = ctx.reader.items(issues.LIST, query, limit=limit, id=repo.id)
     note_qualifier(ctx, search)
     empty = f"no issues match in {repo.full_name}; open one: svc issue create"
-    ctx.out.rows(listing(ctx.obj.home, repo.id, found), COLUMNS, Issue, empty=empty)
+    ctx.out.rows(listing(ctx.obj.home, repo.id, rows), COLUMNS, Issue, empty=empty)
 
 
 @answers(WHY, Issue)
@@ -149,13 +149,13 @@ def status(ctx: Ctx, limit: Limit = 30) -> None:
     svc issue status --json number,why
     """
     repo = ctx.repo
-    found: dict[int, dict[str, Any]] = {}
+    by_number: dict[int, dict[str, Any]] = {}
     for why, about in _ABOUT:
-        for one in ctx.api.items(issues.LIST, IssueQuery(**about), limit=limit, id=repo.id):
-            record = found.setdefault(one.number, {**msgspec.to_builtins(one), "why": []})
+        for issue in ctx.api.items(issues.LIST, IssueQuery(**about), limit=limit, id=repo.id):
+            record = by_number.setdefault(issue.number, {**msgspec.to_builtins(issue), "why": []})
             if why != "participant" or not record["why"]:
                 record["why"].append(why)
-    newest = [found[number] for number in sorted(found, reverse=True)][:limit]
+    newest = [by_number[number] for number in sorted(by_number, reverse=True)][:limit]
     ctx.out.rows(newest, WHY, Issue, empty=f"no open issue of {repo.full_name} concerns you")
 
 
@@ -178,25 +178,25 @@ def view(
     n = number_of(number)
     repo = ctx.readable_repo
     with known_issue(ctx, repo, n):
-        found = ctx.reader.send(issues.GET, id=repo.id, n=n)
+        issue = ctx.reader.send(issues.GET, id=repo.id, n=n)
         if web:
             from svc.cmd.frame.browser import open_repository
 
             open_repository(ctx, repo, "issues", n=n)
             return
         thread = list(ctx.reader.items(issues.COMMENTS, PageQuery(), id=repo.id, n=n)) if comments else []
-    list(listing(ctx.obj.home, repo.id, [found]))
-    record = {**msgspec.to_builtins(found), "thread": msgspec.to_builtins(thread) if comments else None}
-    parts = [markdown(ctx.out, found.body)] if found.body.strip() else []
+    list(listing(ctx.obj.home, repo.id, [issue]))
+    record = {**msgspec.to_builtins(issue), "thread": msgspec.to_builtins(thread) if comments else None}
+    parts = [markdown(ctx.out, issue.body)] if issue.body.strip() else []
     parts += [_comment(ctx, one) for one in thread]
     columns = ONE if ctx.out.terminal and not ctx.out.format.as_data else THREAD[: None if comments else -1]
     ctx.out.record(record, columns, Issue, body="\n\n".join(parts), drawn=True)
 
 
-def _comment(ctx: Ctx, one: Comment) -> str:
-    who = terminal_safe(one.author.handle or one.author.id)
-    edited = ", edited" if one.updated_at != one.created_at else ""
-    return f"--- {who}, {ctx.out.when(one.created_at)}{edited}\n\n{markdown(ctx.out, one.body)}"
+def _comment(ctx: Ctx, comment: Comment) -> str:
+    who = terminal_safe(comment.author.handle or comment.author.id)
+    edited = ", edited" if comment.updated_at != comment.created_at else ""
+    return f"--- {who}, {ctx.out.when(comment.created_at)}{edited}\n\n{markdown(ctx.out, comment.body)}"
 
 
 def _person(typed: str) -> str | None:
@@ -206,25 +206,25 @@ def _person(typed: str) -> str | None:
 def _template(ctx: Ctx, repo: Repo, name: str) -> Template | None:
     """The template that is named; without a name the only one. Raises NotFound, or Invalid if it cannot be
     read."""
-    found = of_issues(ctx.obj, repo)
+    templates = of_issues(ctx.obj, repo)
     if not name:
-        return _usable(found[0]) if len(found) == 1 and ctx.out.interactive else None
+        return _require_usable(templates[0]) if len(templates) == 1 and ctx.out.interactive else None
     for key in ("name", "file"):
-        for one in found:
-            if str(getattr(one, key)).casefold() == name.casefold():
-                return _usable(one)
-    there = ", ".join(one.name for one in found) or "none"
+        for template in templates:
+            if str(getattr(template, key)).casefold() == name.casefold():
+                return _require_usable(template)
+    there = ", ".join(template.name for template in templates) or "none"
     raise NotFound(f"{repo.full_name} has no template {name}; there are: {there}")
 
 
-def _usable(template: Template) -> Template:
+def _require_usable(template: Template) -> Template:
     if template.fault:
         raise Invalid(f"{template.fault}; mend it, or write without it: -t TITLE")
     return template
 
 
-def _edited(ctx: Ctx, begun: Template | None, text: str | None, send: Any) -> Issue:
-    """Send what the user writes in an editor; if that fails the text stays in its file."""
+def _create_in_editor(ctx: Ctx, begun: Template | None, text: str | None, send: Any) -> Issue:
+    """Create the issue from the text of an editor; if that fails, the text stays in its file."""
     from svc.cmd.frame.editor import composed
 
     if not ctx.out.interactive:
@@ -234,8 +234,8 @@ def _edited(ctx: Ctx, begun: Template | None, text: str | None, send: Any) -> Is
     with composed(start.rstrip() if start.strip() else "", remarks, ctx.obj.environment) as (typed, file):
         title, _, body = typed.partition("\n")
         try:
-            made: Issue = send(title.strip(), body.strip())
+            issue: Issue = send(title.strip(), body.strip())
         except Exception:
             ctx.out.note(f"svc: your text is in {file}")
             raise
-    return made
+    return issue

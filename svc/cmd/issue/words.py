@@ -80,10 +80,10 @@ ONE = (
 
 def number_of(typed: str) -> str:
     """The number in 12, #12, or the address of a page. Raises UsageError."""
-    found = re.fullmatch(r"(?:#|https?://\S*[/=])?([1-9][0-9]{0,17})", typed.strip())
-    if found is None:
+    match = re.fullmatch(r"(?:#|https?://\S*[/=])?([1-9][0-9]{0,17})", typed.strip())
+    if match is None:
         raise UsageError(f"{typed} is not a number of an issue; see: {LIST}")
-    return found[1]
+    return match[1]
 
 
 def names_of(typed: list[str] | None) -> list[str]:
@@ -152,11 +152,11 @@ def prose(text: str) -> str:
 
 
 def note_qualifier(ctx: Ctx, search: str) -> None:
-    """Say of a qualifier of GitHub's search, such as `label:bug`, that it is a word like others here."""
-    found = re.search(QUALIFIER, search)
-    if found is not None:
+    """Note that a qualifier of GitHub's search, such as `label:bug`, is an ordinary word here."""
+    match = re.search(QUALIFIER, search)
+    if match is not None:
         ctx.out.note(
-            f"--search looks for words, and {terminal_safe(found[0])} is one; choose by options, such as "
+            f"--search looks for words, and {terminal_safe(match[0])} is one; choose by options, such as "
             "--label NAME, --author HANDLE and --state closed"
         )
 

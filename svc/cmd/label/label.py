@@ -38,9 +38,9 @@ def create(
     """
     body = checked(LabelCreate(name=name, color=color, description=description))
     repo = ctx.repo
-    made = ctx.api.send(labels.CREATE, body, id=repo.id)
-    list(listing_labels(ctx.obj.home, repo.id, [made]))
-    ctx.out.done(f"Created label {made.name} ({made.color})", made, COLUMNS, Label, value=made.name)
+    label = ctx.api.send(labels.CREATE, body, id=repo.id)
+    list(listing_labels(ctx.obj.home, repo.id, [label]))
+    ctx.out.done(f"Created label {label.name} ({label.color})", label, COLUMNS, Label, value=label.name)
 
 
 @answers(COLUMNS, Label)
@@ -51,8 +51,8 @@ def list_labels(ctx: Ctx, limit: Limit = 100) -> None:
     svc label list -R alice/notes
     """
     repo = ctx.readable_repo
-    found = ctx.reader.items(labels.LIST, limit=limit, id=repo.id)
-    ctx.out.rows(listing_labels(ctx.obj.home, repo.id, found), COLUMNS, Label, empty="no labels")
+    rows = ctx.reader.items(labels.LIST, limit=limit, id=repo.id)
+    ctx.out.rows(listing_labels(ctx.obj.home, repo.id, rows), COLUMNS, Label, empty="no labels")
 
 
 @queueable
@@ -74,10 +74,10 @@ def edit(
         raise UsageError("say what to change: --name NAME, -c HEX or -d TEXT")
     repo = ctx.repo
     with explained_not_found(repo, f"label {name}", "svc label list"):
-        made = ctx.api.send(labels.UPDATE, patch, id=repo.id, name=name)
+        label = ctx.api.send(labels.UPDATE, patch, id=repo.id, name=name)
     drop_label(ctx.obj.home, repo.id, name)
-    list(listing_labels(ctx.obj.home, repo.id, [made]))
-    ctx.out.done(f"Changed label {made.name} ({made.color})", made, COLUMNS, Label, value=made.name)
+    list(listing_labels(ctx.obj.home, repo.id, [label]))
+    ctx.out.done(f"Changed label {label.name} ({label.color})", label, COLUMNS, Label, value=label.name)
 
 
 @queueable
@@ -111,6 +111,6 @@ def clone(
     """
     body = checked(LabelClone(source=source, force=force))
     repo = ctx.repo
-    made = ctx.api.send(labels.CLONE, body, id=repo.id)
-    counts = f"{made.created} created, {made.changed} changed, {made.left} left as they were"
-    ctx.out.done(f"Copied the labels of {source}: {counts}", made, CLONED, LabelsCloned, value=source)
+    outcome = ctx.api.send(labels.CLONE, body, id=repo.id)
+    counts = f"{outcome.created} created, {outcome.changed} changed, {outcome.left} left as they were"
+    ctx.out.done(f"Copied the labels of {source}: {counts}", outcome, CLONED, LabelsCloned, value=source)

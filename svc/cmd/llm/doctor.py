@@ -49,10 +49,14 @@ def doctor(ctx: Ctx, port: Port = None) -> None:
         "bad" if missing else "ok",
         f"lacks {', '.join(missing)}" if missing else "has what is needed",
     )
-    for one in hardware.gpus(engine.devices):
-        row("gpu", "ok" if one.usable else "unused", f"{one.name}: {one.why or 'the engine can use it'}")
-    for one in hardware.npus():
-        row("npu", "unused", f"{one.name}: {one.why}")
+    for device in hardware.gpus(engine.devices):
+        row(
+            "gpu",
+            "ok" if device.usable else "unused",
+            f"{device.name}: {device.why or 'the engine can use it'}",
+        )
+    for device in hardware.npus():
+        row("npu", "unused", f"{device.name}: {device.why}")
     free = memory.available()
     row("memory", "ok", f"{size(free)} are free" if free is not None else "the system does not tell")
     home = llm_home(ctx.obj.environment)
@@ -60,9 +64,9 @@ def doctor(ctx: Ctx, port: Port = None) -> None:
     row("disk", "ok", f"{size(shutil.disk_usage(place).free)} are free for {home}")
     ollama = shutil.which("ollama", path=ctx.obj.environment.get("PATH"))
     row("ollama", "ok" if ollama else "none", ollama or "not installed; svc's own server is used")
-    told = server.status(chosen_port(ctx, port), ctx.obj.environment)
-    detail = f"held by {told.holder}; use --port or ollama_port_override" if told.holder else told.kind
-    row("server", "bad" if told.holder else "ok", f"port {told.port}: {detail}")
+    status = server.status(chosen_port(ctx, port), ctx.obj.environment)
+    detail = f"held by {status.holder}; use --port or ollama_port_override" if status.holder else status.kind
+    row("server", "bad" if status.holder else "ok", f"port {status.port}: {detail}")
     for model in models_of(ctx).all():
         need = memory.smallest_need(model)
         fits = free is None or need <= free
@@ -72,5 +76,5 @@ def doctor(ctx: Ctx, port: Port = None) -> None:
             f"{model.name} needs {size(need)}" + ("" if fits else ", more than is free"),
         )
     ctx.out.rows(rows, CHECKS)
-    if not engine.works and not ollama and told.kind not in ("embedded", "ollama", "adopted"):
+    if not engine.works and not ollama and status.kind not in ("embedded", "ollama", "adopted"):
         raise _CannotGenerate(f"nothing here can generate: {engine.why}")

@@ -160,8 +160,8 @@ def list_models(ctx: Ctx) -> None:
     svc llm list
     svc llm list --json name,size
     """
-    found = [_model(one) for one in models_of(ctx).all()]
-    ctx.out.rows(found, COLUMNS, Model, empty="no models; svc llm pull FILE.gguf takes one in")
+    rows = [_model(one) for one in models_of(ctx).all()]
+    ctx.out.rows(rows, COLUMNS, Model, empty="no models; svc llm pull FILE.gguf takes one in")
 
 
 @answers(SHOWN, Model)
@@ -194,20 +194,20 @@ def remove(ctx: Ctx, model: Name) -> None:
     ctx.out.done(sentence, record, columns, value=str(removed.name))
 
 
-def _model(one: Installed) -> Model:
-    header, about = one.about.header, one.about
+def _model(installed: Installed) -> Model:
+    header, about = installed.about.header, installed.about
     return Model(
-        name=str(one.name),
-        size=one.size,
+        name=str(installed.name),
+        size=installed.size,
         architecture=header.architecture,
-        parameters=one.parameters,
+        parameters=installed.parameters,
         quantisation=header.quantisation,
         context=header.of_architecture("context_length"),
         how=about.how,
         source=about.source,
-        sha256=one.record.model,
+        sha256=installed.record.model,
         blake3=about.blake3,
-        modified_at=one.record.modified_at,
-        template=bool(one.record.template or header.text("tokenizer.chat_template")),
-        license=one.record.license or header.text("general.license"),
+        modified_at=installed.record.modified_at,
+        template=bool(installed.record.template or header.text("tokenizer.chat_template")),
+        license=installed.record.license or header.text("general.license"),
     )

@@ -73,8 +73,8 @@ def run(
         talk.set(f"{label} {value}")
     words = " ".join(prompt or [])
     environment, home = ctx.obj.environment, ctx.obj.home.root
-    found = server.status(number, environment)
-    if found.kind in ("none", "embedded"):
+    server_status = server.status(number, environment)
+    if server_status.kind in ("none", "embedded"):
         models.files_to_load(models.find(name))
     with lease(server.folder_of(number, environment), "svc-llm-run"):
         server.start(number, environment, home, stays=False, say=ctx.out.note)

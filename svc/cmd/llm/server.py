@@ -77,9 +77,15 @@ def start(ctx: Ctx, port: Port = None) -> None:
 
     number = chosen_port(ctx, port)
     environment, home = ctx.obj.environment, ctx.obj.home.root
-    found, new = server.start(number, environment, home, stays=True, say=ctx.out.note)
+    server_status, new = server.start(number, environment, home, stays=True, say=ctx.out.note)
     what = "Started the local LLM server" if new else "The local LLM server runs already"
-    ctx.out.done(f"{what}: {found.url} ({_kind(found)})", found, STATUS, Status, value=found.url)
+    ctx.out.done(
+        f"{what}: {server_status.url} ({_kind(server_status)})",
+        server_status,
+        STATUS,
+        Status,
+        value=server_status.url,
+    )
 
 
 @answers(STATUS, Status)
@@ -105,13 +111,13 @@ def stop(
     if model:
         name = parse(model)
         Server(number).post("/api/generate", {"model": str(name), "keep_alive": 0, "stream": False})
-        told = server.status(number, environment)
-        ctx.out.done(f"Unloaded {name.short}", told, STATUS, Status, value=str(name))
+        server_status = server.status(number, environment)
+        ctx.out.done(f"Unloaded {name.short}", server_status, STATUS, Status, value=str(name))
         return
     ended = server.stop(number, environment)
     if ended is None:
-        told = server.status(number, environment)
-        ctx.out.done(f"No local LLM server runs on port {number}", told, STATUS, Status)
+        server_status = server.status(number, environment)
+        ctx.out.done(f"No local LLM server runs on port {number}", server_status, STATUS, Status)
         return
     sentence = f"Stopped the local LLM server of port {number} (process {ended.pid})"
     ctx.out.done(sentence, ended, STATUS, Status, value=ended.url)
@@ -144,16 +150,16 @@ def list_loaded(ctx: Ctx, port: Port = None) -> None:
     from svc.flows.llm.talk import Server, probe
 
     number = chosen_port(ctx, port)
-    found = Server(number).get("/api/ps").get("models") or [] if probe(number) == "llm" else []
+    models = Server(number).get("/api/ps").get("models") or [] if probe(number) == "llm" else []
     rows = [
         {
-            "name": one.get("name"),
-            "size": one.get("size"),
-            "context": one.get("context_length"),
-            "until_at": one.get("expires_at"),
+            "name": model.get("name"),
+            "size": model.get("size"),
+            "context": model.get("context_length"),
+            "until_at": model.get("expires_at"),
         }
-        for one in found
-        if isinstance(one, dict)
+        for model in models
+        if isinstance(model, dict)
     ]
     ctx.out.rows(rows, LOADED, empty="no model is loaded; svc llm run MODEL loads one")
 
@@ -188,7 +194,7 @@ def logs(
             ctx.out.draw(terminal_safe(piece, keep="\n\t"))
 
 
-def _kind(found: Status) -> str:
+def _kind(server_status: Status) -> str:
     words = {"embedded": "svc's own", "ollama": "the installed ollama", "adopted": "not started by svc"}
-    process = f", process {found.pid}" if found.pid else ""
-    return f"{words.get(found.kind, found.kind)}{process}"
+    process = f", process {server_status.pid}" if server_status.pid else ""
+    return f"{words.get(server_status.kind, server_status.kind)}{process}"

@@ -80,28 +80,28 @@ def _merge(ctx: Ctx, ref: str, dry_run: bool) -> None:
     with copy_for_pulling(ctx.obj) as copy:
         head = flow.prepare(copy)
         repo = ctx.reader.repo.linked(copy.repo.repo_id, copy.repo.repo)
-        found = resolve_ref(ctx.obj, repo, ref)
-        if found.head is None:
+        source = resolve_ref(ctx.obj, repo, ref)
+        if source.head is None:
             raise Conflict(f"branch {ref} has no seal, so there is nothing to merge")
         bases: list[str] = []
         if head is not None:
-            query = CompareQuery(base=head, head=found.head, limit=0)
+            query = CompareQuery(base=head, head=source.head, limit=0)
             bases = ctx.reader.send(history.COMPARE, query=query, id=repo.id).merge_bases
-        done = flow.bring(copy, Source(found.head, found.name, bases), dry_run)
+        done = flow.bring(copy, Source(source.head, source.name, bases), dry_run)
     if done.up_to_date:
-        sentence = f"Nothing to merge: this branch has all of {found.name}"
+        sentence = f"Nothing to merge: this branch has all of {source.name}"
         ctx.out.done(sentence, _record(done), COLUMNS, value=done.seal)
         return
     _note(ctx, done)
     if dry_run:
-        sentence = f"Would merge {found.name}: {_files(done)}"
+        sentence = f"Would merge {source.name}: {_files(done)}"
     elif done.conflicts:
         first = terminal_safe(done.conflicts[0].path)
         ctx.out.note(f"to end a conflict: svc resolve {first}; to undo the merge: svc merge --abort")
-        sentence = f"Merged {found.name} but for {count(len(done.conflicts), 'conflict')}: {_files(done)}"
+        sentence = f"Merged {source.name} but for {count(len(done.conflicts), 'conflict')}: {_files(done)}"
     else:
         ctx.out.note("to seal it: svc merge --continue")
-        sentence = f"Merged {found.name}: {_files(done)}"
+        sentence = f"Merged {source.name}: {_files(done)}"
     ctx.out.done(sentence, _record(done), COLUMNS, value=done.seal)
     if done.conflicts and not dry_run:
         ctx.exit(EXIT_FAILED)
@@ -141,17 +141,19 @@ def _note(ctx: Ctx, done: Merging) -> None:
         ctx.out.note(f"{path}: both sides changed it; {joined}")
     for path in done.kept:
         ctx.out.note(f"{path}: one side deleted it and the other edited it; the edit {stays}")
-    kept = "would be kept" if done.dry_run else "is kept"
-    for one in done.conflicts:
-        ctx.out.note(f"conflict in {one.path}{_lines(one)}: your version {kept} whole as {one.kept_as}")
+    verb = "would be kept" if done.dry_run else "is kept"
+    for conflict in done.conflicts:
+        ctx.out.note(
+            f"conflict in {conflict.path}{_lines(conflict)}: your version {verb} whole as {conflict.kept_as}"
+        )
     if done.trash:
         ctx.out.note(f"the replaced files are in {done.trash}")
 
 
-def _lines(one: ConflictCopy) -> str:
-    if one.lines is None or one.kept_lines is None:
+def _lines(conflict: ConflictCopy) -> str:
+    if conflict.lines is None or conflict.kept_lines is None:
         return ""
-    return f" (its {line_ranges(one.lines)}, your {line_ranges(one.kept_lines)})"
+    return f" (its {line_ranges(conflict.lines)}, your {line_ranges(conflict.kept_lines)})"
 
 
 def _files(done: Merging) -> str:

@@ -32,8 +32,8 @@ def list_invites(ctx: Ctx, limit: Limit = 30) -> None:
     Examples:
     svc org invite list
     """
-    found = ctx.api.items(organisation.MY_INVITES, limit=limit)
-    ctx.out.rows(found, COLUMNS, MemberInvite, empty="no invitations")
+    rows = ctx.api.items(organisation.MY_INVITES, limit=limit)
+    ctx.out.rows(rows, COLUMNS, MemberInvite, empty="no invitations")
 
 
 @answers(COLUMNS, MemberInvite)
@@ -43,10 +43,10 @@ def accept(ctx: Ctx, which: Which = "") -> None:
     Examples:
     svc org invite accept acme
     """
-    done = ctx.api.send(organisation.ACCEPT, invite=_mine(ctx, which).id)
+    done = ctx.api.send(organisation.ACCEPT, invite=_find_own(ctx, which).id)
     org = done.organisation.handle
-    said = f"You are {done.role} of {org}; its repositories: svc repo list {org}"
-    ctx.out.done(said, done, COLUMNS, MemberInvite, value=done.id)
+    sentence = f"You are {done.role} of {org}; its repositories: svc repo list {org}"
+    ctx.out.done(sentence, done, COLUMNS, MemberInvite, value=done.id)
 
 
 @answers(COLUMNS, MemberInvite)
@@ -56,12 +56,12 @@ def decline(ctx: Ctx, which: Which = "") -> None:
     Examples:
     svc org invite decline acme
     """
-    done = ctx.api.send(organisation.DECLINE, invite=_mine(ctx, which).id)
-    said = f"Declined the invitation to {done.organisation.handle}"
-    ctx.out.done(said, done, COLUMNS, MemberInvite, value=done.id)
+    done = ctx.api.send(organisation.DECLINE, invite=_find_own(ctx, which).id)
+    sentence = f"Declined the invitation to {done.organisation.handle}"
+    ctx.out.done(sentence, done, COLUMNS, MemberInvite, value=done.id)
 
 
-def _mine(ctx: Ctx, typed: str) -> MemberInvite:
+def _find_own(ctx: Ctx, typed: str) -> MemberInvite:
     def names(invite: MemberInvite) -> Iterable[str]:
         return invite.id, invite.organisation.handle
 

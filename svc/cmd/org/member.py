@@ -50,7 +50,7 @@ def list_members(ctx: Ctx, org: Name, limit: Limit = 100) -> None:
     org = handle_of(org)
     with explained(org):
         role = ctx.api.send(organisation.GET, org=org).role
-        ctx.out.rows(_everybody(ctx, org, role == "admin", limit), PEOPLE, Member)
+        ctx.out.rows(_list_people(ctx, org, role == "admin", limit), PEOPLE, Member)
 
 
 @answers(INVITED, MemberInvite)
@@ -75,9 +75,11 @@ def add(
     org = handle_of(org)
     body = MemberInviteCreate(handle=handle_of(handle), role=role.value)
     with explained(org):
-        made = ctx.api.send(organisation.INVITE, body, org=org)
-    said = f"Invited @{made.account.handle} to {org} as {made.role}; they accept with: svc org invite accept"
-    ctx.out.done(said, made, INVITED, MemberInvite, value=made.id)
+        invite = ctx.api.send(organisation.INVITE, body, org=org)
+    sentence = (
+        f"Invited @{invite.account.handle} to {org} as {invite.role}; they accept with: svc org invite accept"
+    )
+    ctx.out.done(sentence, invite, INVITED, MemberInvite, value=invite.id)
 
 
 @answers(PEOPLE, Member)
@@ -95,7 +97,7 @@ def role(
     try:
         changed = ctx.api.send(organisation.SET_ROLE, MemberChange(role=role.value), org=org, handle=who)
     except NotFound:
-        raise _nobody(ctx, org, handle) from None
+        raise _no_member(ctx, org, handle) from None
     what = "is invited as" if changed.state == "pending" else "is now"
     ctx.out.done(f"@{changed.account.handle} {what} {changed.role} of {org}", changed, PEOPLE, Member)
 
@@ -134,7 +136,7 @@ def _remove(ctx: Ctx, org: str, handle: str, doing: str) -> None:
     try:
         ctx.api.send(organisation.REMOVE, org=org, handle=who)
     except NotFound:
-        raise _nobody(ctx, org, handle) from None
+        raise _no_member(ctx, org, handle) from None
     name = who.removeprefix("@")
     subject = "You are" if who == "@me" else f"@{name} is"
     ctx.out.done(f"{subject} not a member of {org} any more", {"handle": who}, PEOPLE[:1])
@@ -144,18 +146,18 @@ def _person(typed: str) -> str:
     return typed if typed == "@me" else handle_of(typed)
 
 
-def _everybody(ctx: Ctx, org: str, admin: bool, limit: int) -> Iterator[Member]:
-    left = limit
-    for one in ctx.api.items(organisation.MEMBERS, limit=limit, org=org):
-        left -= 1
-        yield one
-    if left <= 0 or not admin:
+def _list_people(ctx: Ctx, org: str, admin: bool, limit: int) -> Iterator[Member]:
+    remaining = limit
+    for member in ctx.api.items(organisation.MEMBERS, limit=limit, org=org):
+        remaining -= 1
+        yield member
+    if remaining <= 0 or not admin:
         return
-    for invite in ctx.api.items(organisation.INVITES, limit=left, org=org):
+    for invite in ctx.api.items(organisation.INVITES, limit=remaining, org=org):
         yield Member(account=invite.account, role=invite.role, created_at=invite.created_at, state="pending")
 
 
-def _nobody(ctx: Ctx, org: str, handle: str) -> NotFound:
+def _no_member(ctx: Ctx, org: str, handle: str) -> NotFound:
     """The error of a person without a place in the organisation. Raises NotFound about the organisation if
     the caller sees none of this name."""
     with explained(org):

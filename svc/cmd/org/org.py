@@ -39,9 +39,11 @@ def create(ctx: Ctx, name: Annotated[str, typer.Argument(help="Its handle")]) ->
     Examples:
     svc org create acme && svc repo create acme/notes
     """
-    made = ctx.api.send(organisation.CREATE, OrganisationCreate(handle=handle_of(name)))
-    said = f"Created the organisation {made.handle}. Invite people: svc org member add {made.handle} HANDLE"
-    ctx.out.done(said, made, COLUMNS, Organisation, value=made.handle)
+    record = ctx.api.send(organisation.CREATE, OrganisationCreate(handle=handle_of(name)))
+    sentence = (
+        f"Created the organisation {record.handle}. Invite people: svc org member add {record.handle} HANDLE"
+    )
+    ctx.out.done(sentence, record, COLUMNS, Organisation, value=record.handle)
 
 
 @answers(COLUMNS, Organisation)
@@ -51,8 +53,8 @@ def list_organisations(ctx: Ctx, limit: Limit = 30) -> None:
     Examples:
     svc org list
     """
-    found = ctx.api.items(organisation.LIST, limit=limit)
-    ctx.out.rows(found, COLUMNS, Organisation, empty="no organisations; make one: svc org create NAME")
+    rows = ctx.api.items(organisation.LIST, limit=limit)
+    ctx.out.rows(rows, COLUMNS, Organisation, empty="no organisations; make one: svc org create NAME")
 
 
 @answers((*COLUMNS, Column("id")), Organisation)
@@ -66,8 +68,8 @@ def view(ctx: Ctx, org: Name) -> None:
     """
     org = handle_of(org)
     with explained(org):
-        found = ctx.api.send(organisation.GET, org=org)
-    ctx.out.record(found, (*COLUMNS, Column("id")), Organisation)
+        record = ctx.api.send(organisation.GET, org=org)
+    ctx.out.record(record, (*COLUMNS, Column("id")), Organisation)
 
 
 @answers(COLUMNS, Organisation)
@@ -96,11 +98,11 @@ def edit(
         if mine == "admin":  # nobody else is asked before the server refuses
             ctx.confirm(f"Giving all members of {org} the role {base_role} in all its repositories")
     with explained(org):
-        found = ctx.api.send(organisation.UPDATE, OrganisationChange(base_role=base_role), org=org)
-    said = f"All members of {org} have the role {found.base_role} in all its repositories"
+        record = ctx.api.send(organisation.UPDATE, OrganisationChange(base_role=base_role), org=org)
+    sentence = f"All members of {org} have the role {record.base_role} in all its repositories"
     if base_role == "none":
-        said = f"Members of {org} have the roles that were given to them"
-    ctx.out.done(said, found, COLUMNS, Organisation, value=found.handle)
+        sentence = f"Members of {org} have the roles that were given to them"
+    ctx.out.done(sentence, record, COLUMNS, Organisation, value=record.handle)
 
 
 @answers(COLUMNS, Organisation)
@@ -115,8 +117,8 @@ def rename(ctx: Ctx, org: Name, new: Annotated[str, typer.Argument(help="The new
     org, new = handle_of(org), handle_of(new)
     ctx.confirm(f"Renaming {org} to {new}")
     with explained(org):
-        found = ctx.api.send(organisation.UPDATE, OrganisationChange(handle=new), org=org)
-    ctx.out.done(f"{org} is {found.handle} now", found, COLUMNS, Organisation, value=found.handle)
+        record = ctx.api.send(organisation.UPDATE, OrganisationChange(handle=new), org=org)
+    ctx.out.done(f"{org} is {record.handle} now", record, COLUMNS, Organisation, value=record.handle)
 
 
 @answers((Column("handle"),))

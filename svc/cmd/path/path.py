@@ -50,8 +50,8 @@ def list_paths(ctx: Ctx, limit: Limit = 100) -> None:
     svc repo paths list
     """
     repo = ctx.repo
-    found = ctx.api.items(endpoints.LIST, limit=limit, id=repo.id)
-    ctx.out.rows(found, COLUMNS, PathRule, empty="no rules: who reads the repository sees all of it")
+    rows = ctx.api.items(endpoints.LIST, limit=limit, id=repo.id)
+    ctx.out.rows(rows, COLUMNS, PathRule, empty="no rules: who reads the repository sees all of it")
 
 
 @answers(COLUMNS, PathRule)
@@ -86,9 +86,9 @@ def set_path(
     if open_ and price_cents:
         raise UsageError("--open is never for a price; omit --price-cents")
     body = checked(PathRuleSet(path=_path(ctx, path), visibility=chosen[0], price_cents=price_cents))
-    made = ctx.api.send(endpoints.SET, body, id=ctx.repo.id)
-    name = made.path or WHOLE
-    ctx.out.done(f"{name} is {made.visibility}", made, COLUMNS, PathRule, value=name)
+    rule = ctx.api.send(endpoints.SET, body, id=ctx.repo.id)
+    name = rule.path or WHOLE
+    ctx.out.done(f"{name} is {rule.visibility}", rule, COLUMNS, PathRule, value=name)
 
 
 @answers((Column("path"),))
@@ -117,11 +117,11 @@ def timeline(ctx: Ctx, limit: Limit = 30) -> None:
     svc repo paths timeline
     """
     repo = ctx.repo
-    found = ctx.api.items(endpoints.TIMELINE, limit=limit, id=repo.id)
-    ctx.out.rows(found, CHANGES, PathChange, empty="no rules so far")
+    rows = ctx.api.items(endpoints.TIMELINE, limit=limit, id=repo.id)
+    ctx.out.rows(rows, CHANGES, PathChange, empty="no rules so far")
 
 
 def _path(ctx: Ctx, typed: str) -> str:
-    """The path in the repository; empty for the whole tree. UsageError for what none can have."""
-    found = ctx.path_in_repo(typed).rstrip("/")
-    return "" if found in ("", WHOLE) else argument(paths.check, found)
+    """The path in the repository; empty for the whole tree. Raises UsageError for an invalid path."""
+    path = ctx.path_in_repo(typed).rstrip("/")
+    return "" if path in ("", WHOLE) else argument(paths.check, path)

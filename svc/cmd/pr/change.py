@@ -22,7 +22,7 @@ from svc.flows.proposal.finding import known
 from svc.http.checked import checked
 
 
-def _several(option: str, help: str) -> Any:
+def _list_option(option: str, help: str) -> Any:
     return typer.Option(option, metavar="NAME", help=help)
 
 
@@ -36,12 +36,14 @@ def edit(
     base: Annotated[
         str | None, typer.Option("-B", "--base", metavar="BRANCH", help="For which branch it is")
     ] = None,
-    add_reviewer: Annotated[list[str] | None, _several("--add-reviewer", "Ask for a review")] = None,
-    remove_reviewer: Annotated[list[str] | None, _several("--remove-reviewer", "Ask no more")] = None,
-    add_label: Annotated[list[str] | None, _several("--add-label", "Put a label on it")] = None,
-    remove_label: Annotated[list[str] | None, _several("--remove-label", "Take a label off it")] = None,
-    add_assignee: Annotated[list[str] | None, _several("--add-assignee", "Assign somebody")] = None,
-    remove_assignee: Annotated[list[str] | None, _several("--remove-assignee", "Unassign somebody")] = None,
+    add_reviewer: Annotated[list[str] | None, _list_option("--add-reviewer", "Ask for a review")] = None,
+    remove_reviewer: Annotated[list[str] | None, _list_option("--remove-reviewer", "Ask no more")] = None,
+    add_label: Annotated[list[str] | None, _list_option("--add-label", "Put a label on it")] = None,
+    remove_label: Annotated[list[str] | None, _list_option("--remove-label", "Take a label off it")] = None,
+    add_assignee: Annotated[list[str] | None, _list_option("--add-assignee", "Assign somebody")] = None,
+    remove_assignee: Annotated[
+        list[str] | None, _list_option("--remove-assignee", "Unassign somebody")
+    ] = None,
 ) -> None:
     """Change the title, text, base or people of a proposal
 
@@ -67,11 +69,11 @@ def edit(
     if patch == ProposalPatch():
         if not ctx.out.interactive:
             raise UsageError("say what to change: -t TITLE, -b TEXT, --base BRANCH, --add-reviewer NAME …")
-        made = _rewritten(ctx, *find(ctx, number))
+        proposal = _rewrite_in_editor(ctx, *find(ctx, number))
     else:
         checked(patch)
-        made = _change(ctx, *number_of(ctx, number), patch)
-    _done(ctx, f"Changed proposal {titled(made)}", made)
+        proposal = _change(ctx, *number_of(ctx, number), patch)
+    _print_done(ctx, f"Changed proposal {titled(proposal)}", proposal)
 
 
 @answers(COLUMNS, Proposal)
@@ -112,8 +114,10 @@ def ready(
     svc pr ready
     svc pr ready 12 --undo
     """
-    made = _change(ctx, *number_of(ctx, number), ProposalPatch(draft=undo))
-    _done(ctx, f"Proposal {titled(made)} is {'a draft again' if undo else 'ready for review'}", made)
+    proposal = _change(ctx, *number_of(ctx, number), ProposalPatch(draft=undo))
+    _print_done(
+        ctx, f"Proposal {titled(proposal)} is {'a draft again' if undo else 'ready for review'}", proposal
+    )
 
 
 @answers(COLUMNS, Proposal)
@@ -133,13 +137,17 @@ def add_label(
     checked(ProposalPatch(add_labels=names))
     repo, n = number_of(ctx, number)
     if not create:
-        made = _change(ctx, repo, n, ProposalPatch(add_labels=names))
+        proposal = _change(ctx, repo, n, ProposalPatch(add_labels=names))
     else:
         with known(ctx.api, repo, n):
             for name in names:
                 query = LabelAddQuery(create="1")
-                made = ctx.api.send(proposals.ADD_LABEL, query=query, id=repo.id, n=n, name=name)
-    _done(ctx, f"Labelled proposal {titled(made)}: {', '.join(one.name for one in made.labels)}", made)
+                proposal = ctx.api.send(proposals.ADD_LABEL, query=query, id=repo.id, n=n, name=name)
+    _print_done(
+        ctx,
+        f"Labelled proposal {titled(proposal)}: {', '.join(one.name for one in proposal.labels)}",
+        proposal,
+    )
 
 
 @answers(COLUMNS, Proposal)
@@ -156,30 +164,30 @@ def remove_label(
     """
     names = names_of(labels)
     checked(ProposalPatch(remove_labels=names))
-    repo, found = find(ctx, number)
-    on = {one.name.casefold() for one in found.labels}
+    repo, proposal = find(ctx, number)
+    on = {one.name.casefold() for one in proposal.labels}
     for name in names:
         if name.casefold() not in on:
-            raise NotFound(f"proposal #{found.number} has no label {name}")
-    n = str(found.number)
+            raise NotFound(f"proposal #{proposal.number} has no label {name}")
+    n = str(proposal.number)
     with known(ctx.api, repo, n):
         for name in names:
-            made = ctx.api.send(proposals.REMOVE_LABEL, id=repo.id, n=n, name=name)
-    left = ", ".join(one.name for one in made.labels) or "none are left"
-    _done(ctx, f"Took {', '.join(names)} off proposal {titled(made)}; labels: {left}", made)
+            changed = ctx.api.send(proposals.REMOVE_LABEL, id=repo.id, n=n, name=name)
+    remaining = ", ".join(one.name for one in changed.labels) or "none are left"
+    _print_done(ctx, f"Took {', '.join(names)} off proposal {titled(changed)}; labels: {remaining}", changed)
 
 
 def _set_state(ctx: Ctx, number: str, comment: str | None, patch: ProposalPatch, did: str) -> None:
-    said = None if comment is None else checked(CommentBody(body=comment))
+    body = None if comment is None else checked(CommentBody(body=comment))
     repo, before = find(ctx, number)
     n = str(before.number)
-    made = _change(ctx, repo, n, patch)
-    if said is not None:
-        ctx.api.send(issues.COMMENT, said, id=repo.id, n=n)
-    if before.state == made.state:
-        _done(ctx, f"Proposal {titled(made)} was {made.state} already", made)
+    after = _change(ctx, repo, n, patch)
+    if body is not None:
+        ctx.api.send(issues.COMMENT, body, id=repo.id, n=n)
+    if before.state == after.state:
+        _print_done(ctx, f"Proposal {titled(after)} was {after.state} already", after)
     else:
-        _done(ctx, f"{did} proposal {titled(made)}", made)
+        _print_done(ctx, f"{did} proposal {titled(after)}", after)
 
 
 def _change(ctx: Ctx, repo: Repo, number: str, patch: ProposalPatch) -> Proposal:
@@ -187,7 +195,7 @@ def _change(ctx: Ctx, repo: Repo, number: str, patch: ProposalPatch) -> Proposal
         return ctx.api.send(proposals.UPDATE, patch, id=repo.id, n=number)
 
 
-def _rewritten(ctx: Ctx, repo: Repo, old: Proposal) -> Proposal:
+def _rewrite_in_editor(ctx: Ctx, repo: Repo, old: Proposal) -> Proposal:
     """The proposal with the title and text that the user leaves in an editor."""
     from svc.cmd.frame.editor import composed
 
@@ -202,5 +210,5 @@ def _rewritten(ctx: Ctx, repo: Repo, old: Proposal) -> Proposal:
             raise
 
 
-def _done(ctx: Ctx, sentence: str, made: Proposal) -> None:
-    ctx.out.done(sentence, made, COLUMNS, Proposal, value=str(made.number))
+def _print_done(ctx: Ctx, sentence: str, proposal: Proposal) -> None:
+    ctx.out.done(sentence, proposal, COLUMNS, Proposal, value=str(proposal.number))

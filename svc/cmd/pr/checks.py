@@ -56,15 +56,15 @@ def list_checks(
     if watch:
         follow(ctx, repo, subject, options)
         return
-    found = ctx.reader.send(checks.OF_SEAL, id=repo.id, seal_id=subject.seal)
-    look(ctx, found, options, subject, strict=True, exit_status=exit_status)
+    answer = ctx.reader.send(checks.OF_SEAL, id=repo.id, seal_id=subject.seal)
+    look(ctx, answer, options, subject, strict=True, exit_status=exit_status)
 
 
 def proposal_subject(ctx: Ctx, typed: str) -> tuple[Repo, Subject]:
     """The head of a proposal, and its repository. Raises NotFound where there is none."""
     api = ctx.reader
-    repo, found = find(ctx, typed, session=False)
-    n = found.number
+    repo, proposal = find(ctx, typed, session=False)
+    n = proposal.number
 
     def head() -> str | None:
         return api.send(proposals.GET, id=repo.id, n=str(n)).head_seal
@@ -72,4 +72,4 @@ def proposal_subject(ctx: Ctx, typed: str) -> tuple[Repo, Subject]:
     def moves(event: Event) -> bool:
         return event.kind == "proposal.push" and event.number == n
 
-    return repo, Subject(found.head_seal, f"#{n}", head, moves)
+    return repo, Subject(proposal.head_seal, f"#{n}", head, moves)

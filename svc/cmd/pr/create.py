@@ -96,25 +96,25 @@ def create(
         return ctx.api.send(proposals.CREATE, checked(request), id=repo.id)
 
     if fill:
-        said, told = _from_seals(ctx, repo, start, end)
-        title, text = title or said, told if text is None else text
-    made = send(title, text or "") if title else _edited(ctx, text or "", send)
-    list(listing(ctx.obj.home, repo.id, [made]))
+        first_line, rest = _from_seals(ctx, repo, start, end)
+        title, text = title or first_line, rest if text is None else text
+    proposal = send(title, text or "") if title else _create_in_editor(ctx, text or "", send)
+    list(listing(ctx.obj.home, repo.id, [proposal]))
     if not head:
         _note_edits(ctx)
-    kind = "draft" if made.draft else "proposal"
-    where = f" of {repo.full_name}" if made.cross_repository else ""
-    sentence = f"Opened {kind} {titled(made)}{where}: {end} → {made.base}"
-    ctx.out.done(sentence, made, COLUMNS, Proposal, value=str(made.number))
+    kind = "draft" if proposal.draft else "proposal"
+    where = f" of {repo.full_name}" if proposal.cross_repository else ""
+    sentence = f"Opened {kind} {titled(proposal)}{where}: {end} → {proposal.base}"
+    ctx.out.done(sentence, proposal, COLUMNS, Proposal, value=str(proposal.number))
     if ctx.obj.named_repo is not None and repo.parent is not None:
-        ctx.out.note(f"to see it: svc pr view {made.number} -R {repo.full_name}")
+        ctx.out.note(f"to see it: svc pr view {proposal.number} -R {repo.full_name}")
 
 
 def _from_seals(ctx: Ctx, repo: Repo, base: str, head: str) -> tuple[str, str]:
     """Title and text from the messages of the seals that the base lacks: of one seal its own, of several the
     branch's name and a list."""
     if ":" in head:
-        return _told(_from_fork(ctx, repo, base, head), head)
+        return _title_and_text(_from_fork(ctx, repo, base, head), head)
     query = CompareQuery(base=base, head=head, limit=0)
     ahead = ctx.api.send(history.COMPARE, query=query, id=repo.id).ahead
     if ahead == 0:
@@ -124,7 +124,7 @@ def _from_seals(ctx: Ctx, repo: Repo, base: str, head: str) -> tuple[str, str]:
     walk = ctx.api.items(
         history.COMMITS, CommitsQuery(ref=head, first_parent=True), limit=min(ahead, PAGE_MAX), id=repo.id
     )
-    return _told([one.message.strip() for one in walk], head)
+    return _title_and_text([one.message.strip() for one in walk], head)
 
 
 def _from_fork(ctx: Ctx, repo: Repo, base: str, head: str) -> list[str]:
@@ -133,17 +133,17 @@ def _from_fork(ctx: Ctx, repo: Repo, base: str, head: str) -> list[str]:
     owner, _, name = place.partition("/")
     fork = ctx.api.repo.find(owner, name or repo.name)
     there = ctx.api.items(history.COMMITS, CommitsQuery(ref=base), limit=PAGE_MAX, id=repo.id)
-    known = {one.id for one in there}
+    base_ids = {one.id for one in there}
     walk = ctx.api.items(
         history.COMMITS, CommitsQuery(ref=branch, first_parent=True), limit=PAGE_MAX, id=fork.id
     )
-    messages = [one.message.strip() for one in walk if one.id not in known]
+    messages = [one.message.strip() for one in walk if one.id not in base_ids]
     if not messages:
         raise NothingProposed(f"{base} has every seal of {head}, so there is nothing to propose")
     return messages
 
 
-def _told(messages: list[str], head: str) -> tuple[str, str]:
+def _title_and_text(messages: list[str], head: str) -> tuple[str, str]:
     if len(messages) == 1:
         title, _, text = messages[0].partition("\n")
         return title[:ISSUE_TITLE_CHARS], text.strip()
@@ -151,8 +151,8 @@ def _told(messages: list[str], head: str) -> tuple[str, str]:
     return name[:1].upper() + name[1:], "\n".join(f"- {changes.subject(one)}" for one in messages[::-1])
 
 
-def _edited(ctx: Ctx, text: str, send: Callable[[str, str], Proposal]) -> Proposal:
-    """What the user writes in an editor is sent; if that fails the text stays in its file."""
+def _create_in_editor(ctx: Ctx, text: str, send: Callable[[str, str], Proposal]) -> Proposal:
+    """Create the proposal from the text of an editor; if that fails, the text stays in its file."""
     from svc.cmd.frame.editor import composed
 
     if not ctx.out.interactive:
@@ -177,7 +177,7 @@ def _note_edits(ctx: Ctx) -> None:
     with suppress(SvcError, Conflict):
         files = compare_folder(ctx.obj)
         if files:
-            left = (
+            files_are = (
                 count(len(files), "changed file") + " of this folder " + ("is" if len(files) == 1 else "are")
             )
-            ctx.out.note(f"{left} not part of it; run: svc push")
+            ctx.out.note(f"{files_are} not part of it; run: svc push")

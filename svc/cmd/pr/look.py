@@ -64,17 +64,19 @@ def diff(
     """
     if stat and name_only:
         raise UsageError("--stat counts lines and --name-only leaves them out; use one of them")
-    repo, found = find(ctx, number, session=since_review)
+    repo, proposal = find(ctx, number, session=since_review)
     if since_review:
-        query = CompareQuery(base=_reviewed(ctx, repo, found), head=found.head_seal, direct=True)
+        query = CompareQuery(
+            base=_last_reviewed_seal(ctx, repo, proposal), head=proposal.head_seal, direct=True
+        )
     else:
-        query = CompareQuery(base=found.base_seal, head=found.head_seal)
+        query = CompareQuery(base=proposal.base_seal, head=proposal.head_seal)
     files = ctx.reader.history.compare(repo.id, query).files
     if ctx.out.format.as_data:
         ctx.out.rows(files, FILES, ChangedFile)
     elif not files:
-        since = "since your review" if since_review else f"beyond {found.base}"
-        ctx.out.note(f"#{found.number} changes nothing {since}")
+        since = "since your review" if since_review else f"beyond {proposal.base}"
+        ctx.out.note(f"#{proposal.number} changes nothing {since}")
     elif name_only:
         ctx.out.text(changes.names(files))
     elif stat:
@@ -100,19 +102,19 @@ def checkout(
     svc pr checkout parser --merge
     """
     _, link = ctx.obj.linked_folder()
-    repo, found = find(ctx, number, session=False)
-    mine = found.head_repo is not None and found.head_repo.id == link.repo_id
+    repo, proposal = find(ctx, number, session=False)
+    mine = proposal.head_repo is not None and proposal.head_repo.id == link.repo_id
     if not mine and repo.id != link.repo_id:
         raise Conflict(
-            f"#{found.number} of {repo.full_name} does not come from {link.repo}, to which this folder is "
+            f"#{proposal.number} of {repo.full_name} does not come from {link.repo}, to which this folder is "
             f"linked and which may lack its seals; run svc repo clone {repo.full_name}, and in that folder "
-            f"svc pr checkout {found.number}"
+            f"svc pr checkout {proposal.number}"
         )
-    target = found.head if mine else found.head_seal
+    target = proposal.head if mine else proposal.head_seal
     try:
-        ctx.reader.send(refs.GET, id=link.repo_id, type="branch", name=found.head)
+        ctx.reader.send(refs.GET, id=link.repo_id, type="branch", name=proposal.head)
     except NotFound:
-        target = found.head_seal
+        target = proposal.head_seal
     switch(ctx, target, merge, force)
 
 
@@ -127,8 +129,8 @@ def versions(ctx: Ctx, number: Number = "") -> None:
     svc pr versions 12
     svc pr versions 12 --json n,head,change_id
     """
-    repo, found = find(ctx, number, session=False)
-    ctx.out.rows(_versions(ctx, repo, found), VERSIONS, Version)
+    repo, proposal = find(ctx, number, session=False)
+    ctx.out.rows(_versions(ctx, repo, proposal), VERSIONS, Version)
 
 
 @answers(PAIRS)
@@ -148,12 +150,12 @@ def range_diff(
     """
     from svc.flows.proposal.range_diff import Work, paired, steps
 
-    repo, found = find(ctx, number, session=False)
-    old, new = _span(span, found.version)
-    by_number = {one.n: one for one in _versions(ctx, repo, found)}
+    repo, proposal = find(ctx, number, session=False)
+    old, new = _span(span, proposal.version)
+    by_number = {pair.n: pair for pair in _versions(ctx, repo, proposal)}
     for n in (old, new):
         if n not in by_number:
-            raise NotFound(f"#{found.number} has no version {n}; see: svc pr versions {found.number}")
+            raise NotFound(f"#{proposal.number} has no version {n}; see: svc pr versions {proposal.number}")
     work = Work()
     pairs = paired(steps(ctx.obj, repo, by_number[old]), steps(ctx.obj, repo, by_number[new]), work)
     if work.short:
@@ -161,16 +163,16 @@ def range_diff(
     if ctx.out.format.as_data:
         import msgspec
 
-        ctx.out.rows([msgspec.to_builtins(one) for one in pairs], PAIRS)
+        ctx.out.rows([msgspec.to_builtins(pair) for pair in pairs], PAIRS)
         return
     text = ""
-    for one in pairs:
+    for pair in pairs:
         sides = (
             f"{n or '-'}: {(seal or '-' * 12)[:12]}"
-            for n, seal in ((one.old, one.old_seal), (one.new, one.new_seal))
+            for n, seal in ((pair.old, pair.old_seal), (pair.new, pair.new_seal))
         )
-        text += f"{f' {one.mark} '.join(sides)} {changes.subject(one.message)}\n"
-        text += "".join(f"    {line}\n" for line in one.diff.splitlines())
+        text += f"{f' {pair.mark} '.join(sides)} {changes.subject(pair.message)}\n"
+        text += "".join(f"    {line}\n" for line in pair.diff.splitlines())
     ctx.out.text(text)
 
 
@@ -178,8 +180,8 @@ def _side(place: int | None, seal: str | None) -> str:
     return f"{place or '-'}: {(seal or '-' * 12)[:12]}"
 
 
-def _versions(ctx: Ctx, repo: Repo, found: Proposal) -> list[Version]:
-    return list(ctx.reader.items(proposals.VERSIONS, PageQuery(), id=repo.id, n=str(found.number)))
+def _versions(ctx: Ctx, repo: Repo, proposal: Proposal) -> list[Version]:
+    return list(ctx.reader.items(proposals.VERSIONS, PageQuery(), id=repo.id, n=str(proposal.number)))
 
 
 def _span(typed: str, last: int) -> tuple[int, int]:
@@ -188,19 +190,19 @@ def _span(typed: str, last: int) -> tuple[int, int]:
         if last < 2:
             raise Conflict("this proposal has one version, and two are compared; see: svc pr versions")
         return last - 1, last
-    found = re.fullmatch(r"([1-9][0-9]{0,8})\.\.\.?([1-9][0-9]{0,8})?", typed)
-    if found is None:
+    match = re.fullmatch(r"([1-9][0-9]{0,8})\.\.\.?([1-9][0-9]{0,8})?", typed)
+    if match is None:
         raise UsageError(f"{typed} names no two versions; say A..B, such as 1..2")
-    return int(found[1]), int(found[2] or last)
+    return int(match[1]), int(match[2] or last)
 
 
-def _reviewed(ctx: Ctx, repo: Repo, found: Proposal) -> str:
+def _last_reviewed_seal(ctx: Ctx, repo: Repo, proposal: Proposal) -> str:
     """The head that the caller reviewed last. Raises NotFound without one."""
     me, seal = ctx.api.send(auth.USER_INFO).user_id, None
-    for one in ctx.api.items(reviews.LIST, PageQuery(), id=repo.id, n=str(found.number)):
-        seal = one.seal_id if one.reviewer.id == me else seal
+    for review in ctx.api.items(reviews.LIST, PageQuery(), id=repo.id, n=str(proposal.number)):
+        seal = review.seal_id if review.reviewer.id == me else seal
     if seal is None:
         raise NotFound(
-            f"you have not reviewed #{found.number} yet; see all of it: svc pr diff {found.number}"
+            f"you have not reviewed #{proposal.number} yet; see all of it: svc pr diff {proposal.number}"
         )
     return seal

@@ -91,38 +91,38 @@ def merge(
     if auto + disable_auto + dry_run > 1 or (disable_auto and (squash or rebase or merge or delete_branch)):
         raise UsageError("--auto and --dry-run exclude each other; --disable-auto stands alone")
     strategy: Strategy | None = "squash" if squash else "rebase" if rebase else "merge" if merge else None
-    repo, found = find(ctx, number)
+    repo, proposal = find(ctx, number)
     if disable_auto:
-        done = ctx.api.send(merges.AUTO_OFF, id=repo.id, n=str(found.number))
-        was = "no longer merges by itself" if found.auto_merge else "had no auto-merge"
+        done = ctx.api.send(merges.AUTO_OFF, id=repo.id, n=str(proposal.number))
+        was = "no longer merges by itself" if proposal.auto_merge else "had no auto-merge"
         sentence = f"{titled(done)} {was}"
-        ctx.out.done(sentence, _unmerged(done), COLUMNS, value=str(found.number))
+        ctx.out.done(sentence, _unmerged_record(done), COLUMNS, value=str(proposal.number))
         return
-    waits = auto and (found.draft or bool(found.blocked_by))
+    waits = auto and (proposal.draft or bool(proposal.blocked_by))
     key = signing_key(ctx.api, ctx.obj.sessions)
     body = MergePrepareRequest(
         device_key_id=key.id,
         strategy=strategy,
         message=message.strip() or None,
-        expected_head=found.head_seal,
-        expected_base=found.base_seal,
+        expected_head=proposal.head_seal,
+        expected_base=proposal.base_seal,
         auto=waits,
     )
-    path = {"id": repo.id, "n": str(found.number)}
+    path = {"id": repo.id, "n": str(proposal.number)}
     prepared = ctx.api.send(merges.PREPARE, body, **path)
-    signed = signatures(ctx.api, repo.id, Wanted(found, body.message), prepared, key)
+    signed = signatures(ctx.api, repo.id, Wanted(proposal, body.message), prepared, key)
     for name in prepared.merged:
         ctx.out.note(f"{name}: both sides changed it; joined by lines")
     way_back = ""
-    if delete_branch and not found.cross_repository and prepared.strategy in REPLACES:
-        way_back = confirm_unheld(ctx, repo, "branch", found.head, ask=not dry_run)
+    if delete_branch and not proposal.cross_repository and prepared.strategy in REPLACES:
+        way_back = confirm_unheld(ctx, repo, "branch", proposal.head, ask=not dry_run)
     if dry_run:
-        record = _record(found, prepared, None, False)
+        record = _record(proposal, prepared, None, False)
         if way_back:
-            ctx.out.note(f"deleting {found.head} would leave its seals on no branch or tag; {way_back}")
-        changed = path_list(_changed(prepared))
-        sentence = f"Would merge {titled(found)} into {found.base}: {changed or 'no file changes'}"
-        ctx.out.done(sentence, record, COLUMNS, value=str(found.number))
+            ctx.out.note(f"deleting {proposal.head} would leave its seals on no branch or tag; {way_back}")
+        changed = path_list(_changed_paths(prepared))
+        sentence = f"Would merge {titled(proposal)} into {proposal.base}: {changed or 'no file changes'}"
+        ctx.out.done(sentence, record, COLUMNS, value=str(proposal.number))
         return
     finish = MergeFinalizeRequest(
         prepare_id=prepared.prepare_id,
@@ -132,18 +132,18 @@ def merge(
     )
     if waits:
         done = ctx.api.send(merges.AUTO, finish, **path)
-        blocks = ", ".join((["draft"] if found.draft else []) + found.blocked_by).replace("_", " ")
-        sentence = f"{titled(found)} lands on {found.base} when nothing blocks it; now: {blocks}"
-        record = {**_record(found, prepared, None, False), "auto": True}
-        ctx.out.done(sentence, record, COLUMNS, value=str(found.number))
+        blocks = ", ".join((["draft"] if proposal.draft else []) + proposal.blocked_by).replace("_", " ")
+        sentence = f"{titled(proposal)} lands on {proposal.base} when nothing blocks it; now: {blocks}"
+        record = {**_record(proposal, prepared, None, False), "auto": True}
+        ctx.out.done(sentence, record, COLUMNS, value=str(proposal.number))
         return
     done = ctx.api.send(merges.FINALIZE, finish, **path)
-    deleted = delete_branch and _deleted(ctx, repo, found, way_back)
+    deleted = delete_branch and _report_deletion(ctx, repo, proposal, way_back)
     how = f"{HOW[prepared.strategy]}, {count(len(prepared.seals), 'seal')}"
-    sentence = f"Merged {titled(found)} into {found.base} ({how}): {(done.merged_seal or '')[:12]}"
-    sentence += f"; deleted branch {found.head}" if deleted else ""
-    record = _record(found, prepared, done.merged_seal, deleted)
-    ctx.out.done(sentence, record, COLUMNS, value=str(found.number))
+    sentence = f"Merged {titled(proposal)} into {proposal.base} ({how}): {(done.merged_seal or '')[:12]}"
+    sentence += f"; deleted branch {proposal.head}" if deleted else ""
+    record = _record(proposal, prepared, done.merged_seal, deleted)
+    ctx.out.done(sentence, record, COLUMNS, value=str(proposal.number))
 
 
 @answers(COLUMNS)
@@ -157,82 +157,84 @@ def update_branch(ctx: Ctx, number: Number = "", message: Message = "", dry_run:
     svc pr update-branch 12
     svc pr update-branch --dry-run
     """
-    repo, found = find(ctx, number)
+    repo, proposal = find(ctx, number)
     key = signing_key(ctx.api, ctx.obj.sessions)
     body = UpdatePrepareRequest(
         device_key_id=key.id,
         message=message.strip() or None,
-        expected_head=found.head_seal,
-        expected_base=found.base_seal,
+        expected_head=proposal.head_seal,
+        expected_base=proposal.base_seal,
     )
-    path = {"id": repo.id, "n": str(found.number)}
+    path = {"id": repo.id, "n": str(proposal.number)}
     prepared = ctx.api.send(merges.UPDATE_PREPARE, body, **path)
-    signed = signatures(ctx.api, repo.id, Wanted(found, body.message), prepared, key)
+    signed = signatures(ctx.api, repo.id, Wanted(proposal, body.message), prepared, key)
     for name in prepared.merged:
         ctx.out.note(f"{name}: both sides changed it; joined by lines")
-    files = path_list(_changed(prepared)) or "no file changes"
+    files = path_list(_changed_paths(prepared)) or "no file changes"
     if dry_run:
-        record = _record(found, prepared, None, False)
-        sentence = f"Would bring {found.base} into {found.head}: {files}"
-        ctx.out.done(sentence, record, COLUMNS, value=str(found.number))
+        record = _record(proposal, prepared, None, False)
+        sentence = f"Would bring {proposal.base} into {proposal.head}: {files}"
+        ctx.out.done(sentence, record, COLUMNS, value=str(proposal.number))
         return
     finish = UpdateFinalizeRequest(prepare_id=prepared.prepare_id, device_key_id=key.id, signatures=signed)
     ctx.api.send(merges.UPDATE_FINALIZE, finish, **path)
     seal = prepared.seals[-1].digest
-    if _on(ctx, repo, found.head):
+    if _is_on_branch(ctx, repo, proposal.head):
         ctx.out.note("to have it in this folder: svc pull")
-    sentence = f"Brought {found.base} into {found.head}: {seal[:12]}, {files}"
-    ctx.out.done(sentence, _record(found, prepared, seal, False), COLUMNS, value=str(found.number))
+    sentence = f"Brought {proposal.base} into {proposal.head}: {seal[:12]}, {files}"
+    ctx.out.done(sentence, _record(proposal, prepared, seal, False), COLUMNS, value=str(proposal.number))
 
 
-def _on(ctx: Ctx, repo: Repo, branch: str) -> bool:
+def _is_on_branch(ctx: Ctx, repo: Repo, branch: str) -> bool:
     """Whether the folder is linked to this branch of the repository."""
     linked = ctx.obj.linked
     return linked is not None and (linked[1].repo_id, linked[1].branch) == (repo.id, branch)
 
 
-def _deleted(ctx: Ctx, repo: Repo, found: Proposal, way_back: str) -> bool:
-    """Whether the merge deleted the branch; says why not, or what to do now."""
-    if found.cross_repository:
-        ctx.out.note(f"branch {found.head} stays: it is in another repository")
+def _report_deletion(ctx: Ctx, repo: Repo, proposal: Proposal, way_back: str) -> bool:
+    """Note what became of the branch, and what to do next. Returns whether it was deleted."""
+    if proposal.cross_repository:
+        ctx.out.note(f"branch {proposal.head} stays: it is in another repository")
         return False
     try:
-        left = ctx.api.send(refs.GET, id=repo.id, type="branch", name=found.head)
+        branch = ctx.api.send(refs.GET, id=repo.id, type="branch", name=proposal.head)
     except NotFound:
         if way_back:
             ctx.out.note(way_back)
-        if _on(ctx, repo, found.head):
-            ctx.out.note(f"this folder is on the deleted branch; run: svc switch {found.base}")
+        if _is_on_branch(ctx, repo, proposal.head):
+            ctx.out.note(f"this folder is on the deleted branch; run: svc switch {proposal.base}")
         return True
-    stays = "is protected" if left.protected else "has unsealed edits"
-    ctx.out.note(f"branch {found.head} stays: it {'is the default branch' if left.default else stays}")
+    stays = "is protected" if branch.protected else "has unsealed edits"
+    ctx.out.note(f"branch {proposal.head} stays: it {'is the default branch' if branch.default else stays}")
     return False
 
 
-def _changed(prepared: PreparedMerge) -> list[str]:
+def _changed_paths(prepared: PreparedMerge) -> list[str]:
     return sorted({change.path for one in prepared.seals for change in one.changes})
 
 
-def _record(found: Proposal, prepared: PreparedMerge, seal: str | None, deleted: bool) -> dict[str, object]:
+def _record(
+    proposal: Proposal, prepared: PreparedMerge, seal: str | None, deleted: bool
+) -> dict[str, object]:
     return {
-        "number": found.number,
+        "number": proposal.number,
         "strategy": prepared.strategy,
-        "base": found.base,
+        "base": proposal.base,
         "seal": seal,
         "seals": [one.digest for one in prepared.seals],
-        "changed": _changed(prepared),
+        "changed": _changed_paths(prepared),
         "merged": prepared.merged,
         "branch_deleted": deleted,
         "auto": False,
     }
 
 
-def _unmerged(found: Proposal) -> dict[str, object]:
+def _unmerged_record(proposal: Proposal) -> dict[str, object]:
     """The record of a proposal whose auto-merge was turned off."""
     return {
-        "number": found.number,
+        "number": proposal.number,
         "strategy": None,
-        "base": found.base,
+        "base": proposal.base,
         "seal": None,
         "seals": [],
         "changed": [],

@@ -86,11 +86,11 @@ def list_proposals(
 
         open_repository(ctx, repo, "issues", kind="proposals")
         return
-    found = ctx.reader.items(proposals.LIST, query, limit=limit, id=repo.id)
+    rows = ctx.reader.items(proposals.LIST, query, limit=limit, id=repo.id)
     note_qualifier(ctx, search)
     say_place(ctx, place)
     empty = f"no proposals match in {repo.full_name}; open one: svc pr create"
-    ctx.out.rows(listing(ctx.obj.home, repo.id, found), COLUMNS, Proposal, empty=empty)
+    ctx.out.rows(listing(ctx.obj.home, repo.id, rows), COLUMNS, Proposal, empty=empty)
 
 
 @answers(WHY, Proposal)
@@ -111,11 +111,11 @@ def status(ctx: Ctx, limit: Limit = 30) -> None:
         ("assigned", ProposalQuery(assignee="@me")),
     ]
     branch = ctx.obj.branch_of(fork or repo)
-    found: dict[int, dict[str, Any]] = {}
+    by_number: dict[int, dict[str, Any]] = {}
 
     def add(why: str, some: Iterable[Proposal]) -> None:
-        for one in some:
-            record = found.setdefault(one.number, {**msgspec.to_builtins(one), "why": []})
+        for proposal in some:
+            record = by_number.setdefault(proposal.number, {**msgspec.to_builtins(proposal), "why": []})
             record["why"].append(why)
 
     if fork is not None:
@@ -125,7 +125,7 @@ def status(ctx: Ctx, limit: Limit = 30) -> None:
         add("branch", ctx.api.items(proposals.LIST, ProposalQuery(head=branch), limit=limit, id=repo.id))
     for why, query in about:
         add(why, ctx.api.items(proposals.LIST, query, limit=limit, id=repo.id))
-    newest = [found[number] for number in sorted(found, reverse=True)][:limit]
+    newest = [by_number[number] for number in sorted(by_number, reverse=True)][:limit]
     say_place(ctx, place)
     empty = f"no open proposal of {repo.full_name} concerns you"
     ctx.out.rows(newest, WHY, Proposal, empty=empty)
@@ -148,8 +148,8 @@ def view(
     svc pr view 12 --comments -R alice/notes
     svc pr view parser --json state,merge_state,blocked_by
     """
-    repo, found = find(ctx, number, session=False)
-    n = str(found.number)
+    repo, proposal = find(ctx, number, session=False)
+    n = str(proposal.number)
     if web:
         from svc.cmd.frame.browser import open_repository
 
@@ -165,28 +165,28 @@ def view(
         ]
         thread.sort(key=lambda one: one.created_at)
     record = {
-        **msgspec.to_builtins(found),
+        **msgspec.to_builtins(proposal),
         "thread": msgspec.to_builtins(thread) if comments else None,
         "line_threads": msgspec.to_builtins(on_lines) if comments else None,
     }
-    parts = [markdown(ctx.out, found.body)] if found.body.strip() else []
-    parts += [_said(ctx, one) for one in thread]
+    parts = [markdown(ctx.out, proposal.body)] if proposal.body.strip() else []
+    parts += [_thread_entry(ctx, one) for one in thread]
     parts += told(ctx, repo, on_lines)
     columns = THREAD[: None if comments else -2]
     if ctx.out.terminal and not ctx.out.format.as_data:
         columns = (*ONE[:6], CHECKED, *ONE[6:])
-    if found.state != "open" and not ctx.out.format.as_data:
+    if proposal.state != "open" and not ctx.out.format.as_data:
         columns = tuple(one for one in columns if one.name != "merge_state")
     ctx.out.record(record, columns, Proposal, body="\n\n".join(parts), drawn=True)
 
 
-def _said(ctx: Ctx, one: Comment | Review) -> str:
-    if isinstance(one, Comment):
-        who = one.author.handle or one.author.id
-        did = ", edited" if one.updated_at != one.created_at else ""
+def _thread_entry(ctx: Ctx, entry: Comment | Review) -> str:
+    if isinstance(entry, Comment):
+        who = entry.author.handle or entry.author.id
+        did = ", edited" if entry.updated_at != entry.created_at else ""
     else:
-        who = one.reviewer.handle or one.reviewer.id
-        gone = ", dismissed" if one.dismissed_at else ", stale" if one.stale else ""
-        did = f", {_SAID[one.verdict]} {one.seal_id[:12]}{gone}"
-    said = f"\n\n{markdown(ctx.out, one.body)}" if one.body.strip() else ""
-    return f"--- {terminal_safe(who)}, {ctx.out.when(one.created_at)}{did}{said}"
+        who = entry.reviewer.handle or entry.reviewer.id
+        gone = ", dismissed" if entry.dismissed_at else ", stale" if entry.stale else ""
+        did = f", {_SAID[entry.verdict]} {entry.seal_id[:12]}{gone}"
+    text = f"\n\n{markdown(ctx.out, entry.body)}" if entry.body.strip() else ""
+    return f"--- {terminal_safe(who)}, {ctx.out.when(entry.created_at)}{did}{text}"

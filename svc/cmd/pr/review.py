@@ -68,40 +68,46 @@ def review(
     svc pr review 12 --request-changes -b "The parser needs a test"
     svc pr review 12 --dismiss bob
     """
-    wanted: list[Verdict] = []
-    wanted += ["approve"] if approve else []
-    wanted += ["request_changes"] if request_changes else []
-    wanted += ["comment"] if comment else []
+    verdicts: list[Verdict] = []
+    verdicts += ["approve"] if approve else []
+    verdicts += ["request_changes"] if request_changes else []
+    verdicts += ["comment"] if comment else []
     text = body_of(body, body_file)
-    if dismiss and (wanted or text is not None):
+    if dismiss and (verdicts or text is not None):
         raise UsageError("--dismiss takes a verdict away and gives none; use it alone")
-    if not wanted and text is not None:
-        wanted = ["comment"]
-    if not dismiss and len(wanted) != 1:
+    if not verdicts and text is not None:
+        verdicts = ["comment"]
+    if not dismiss and len(verdicts) != 1:
         raise UsageError("say one of --approve, --request-changes and --comment, or give a text: -b TEXT")
-    repo, found = find(ctx, number)
-    waiting = [] if dismiss else threads.waiting(ctx, repo, found)
-    if not dismiss and wanted != ["approve"] and not (text or "").strip() and not waiting:
+    repo, proposal = find(ctx, number)
+    waiting = [] if dismiss else threads.waiting(ctx, repo, proposal)
+    if not dismiss and verdicts != ["approve"] and not (text or "").strip() and not waiting:
         raise UsageError("say what is to change, or what you think: -b TEXT or -F FILE")
     if dismiss:
-        _dismiss(ctx, repo, found, dismiss.removeprefix("@"))
+        _dismiss(ctx, repo, proposal, dismiss.removeprefix("@"))
         return
-    said = checked(ReviewCreate(verdict=wanted[0], body=text or "", seal_id=found.head_seal))
-    with known(ctx.api, repo, str(found.number)):
-        made = ctx.api.send(reviews.CREATE, said, id=repo.id, n=str(found.number))
-    sentence = f"{_DID[made.verdict]} {titled(found)} at {made.seal_id[:12]}"
+    request = checked(ReviewCreate(verdict=verdicts[0], body=text or "", seal_id=proposal.head_seal))
+    with known(ctx.api, repo, str(proposal.number)):
+        posted = ctx.api.send(reviews.CREATE, request, id=repo.id, n=str(proposal.number))
+    sentence = f"{_DID[posted.verdict]} {titled(proposal)} at {posted.seal_id[:12]}"
     sentence += f", with {count(len(waiting), 'comment')} on lines" if waiting else ""
-    ctx.out.done(sentence, made, COLUMNS, Review, value=made.id)
-    if not made.counts and made.verdict != "comment":
+    ctx.out.done(sentence, posted, COLUMNS, Review, value=posted.id)
+    if not posted.counts and posted.verdict != "comment":
         ctx.out.note(f"verdicts of those who may write to {repo.full_name} count; yours is advice")
 
 
-def _dismiss(ctx: Ctx, repo: Repo, found: Proposal, handle: str) -> None:
-    standing = next((one for one in found.reviews if one.reviewer.handle == handle.lower()), None)
+def _dismiss(ctx: Ctx, repo: Repo, proposal: Proposal, handle: str) -> None:
+    standing = next((one for one in proposal.reviews if one.reviewer.handle == handle.lower()), None)
     if standing is None:
-        raise NotFound(f"no verdict of {handle} stands on #{found.number}; see: svc pr view {found.number}")
+        raise NotFound(
+            f"no verdict of {handle} stands on #{proposal.number}; see: svc pr view {proposal.number}"
+        )
     patch = ReviewPatch(state="dismissed")
-    made = ctx.api.send(reviews.DISMISS, patch, id=repo.id, n=str(found.number), review=standing.id)
+    dismissed = ctx.api.send(reviews.DISMISS, patch, id=repo.id, n=str(proposal.number), review=standing.id)
     ctx.out.done(
-        f"Dismissed the verdict of {handle} on {titled(found)}", made, COLUMNS, Review, value=made.id
+        f"Dismissed the verdict of {handle} on {titled(proposal)}",
+        dismissed,
+        COLUMNS,
+        Review,
+        value=dismissed.id,
     )

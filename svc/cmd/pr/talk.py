@@ -71,16 +71,16 @@ def comment(
         raise UsageError("say the text: -b TEXT or -F FILE, or other lines: --suggest TEXT")
     if line:
         threads.lines_of(line)
-    repo, found = find(ctx, number)
+    repo, proposal = find(ctx, number)
     if thread:
-        said = threads.answer(ctx, repo, found, thread, text or "", draft)
+        posted = threads.answer(ctx, repo, proposal, thread, text or "", draft)
         spot = f"thread {thread}"
     else:
-        made = threads.on_lines(ctx, repo, found, path, line, side, text, suggest, draft)
-        said, spot = made.comments[0], f"{terminal_safe(path)}:{line}"
-    when = "; it goes out with your review" if said.draft else ""
-    sentence = f"{'Suggested' if suggest is not None else 'Commented on'} {spot} of #{found.number}{when}"
-    ctx.out.done(sentence, said, on_issue.COLUMNS, Comment, value=said.id)
+        new_thread = threads.on_lines(ctx, repo, proposal, path, line, side, text, suggest, draft)
+        posted, spot = new_thread.comments[0], f"{terminal_safe(path)}:{line}"
+    when = "; it goes out with your review" if posted.draft else ""
+    sentence = f"{'Suggested' if suggest is not None else 'Commented on'} {spot} of #{proposal.number}{when}"
+    ctx.out.done(sentence, posted, on_issue.COLUMNS, Comment, value=posted.id)
 
 
 def _require_spot(path: str, line: str, side: Side, suggest: str | None, thread: str) -> None:

@@ -66,9 +66,9 @@ def state(record: dict[str, Any]) -> str:
     return f"open, {how}" if record["state"] == "open" and how != "same" else str(record["state"])
 
 
-def _first(record: dict[str, Any]) -> str:
-    said = record["comments"]
-    return str(said[0]["body"]) if said else ""
+def _first_text(record: dict[str, Any]) -> str:
+    comments = record["comments"]
+    return str(comments[0]["body"]) if comments else ""
 
 
 COLUMNS = (
@@ -77,7 +77,7 @@ COLUMNS = (
     Column("state", state, kind="state"),
     Column("by", lambda one: one["author"].get("handle") or one["author"]["id"], spare=2),
     Column("said", lambda one: len(one["comments"]), spare=3),
-    Column("text", _first, kind="line"),
+    Column("text", _first_text, kind="line"),
 )
 APPLIED = (Column("number"), Column("seal", kind="id"), Column("threads"), Column("paths"))
 Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Threads, by their id or its beginning")]
@@ -104,9 +104,9 @@ def list_threads(
     svc pr threads 12 --draft
     """
     query = checked(ThreadQuery(state=state, path=path or None, draft="1" if draft else "0", live="1"))
-    repo, found = find(ctx, number, session=False)
-    rows = ctx.reader.items(threads.LIST, query, limit=limit, id=repo.id, n=str(found.number))
-    ctx.out.rows(rows, COLUMNS, Thread, empty=f"no comments on lines of #{found.number} match")
+    repo, proposal = find(ctx, number, session=False)
+    rows = ctx.reader.items(threads.LIST, query, limit=limit, id=repo.id, n=str(proposal.number))
+    ctx.out.rows(rows, COLUMNS, Thread, empty=f"no comments on lines of #{proposal.number} match")
 
 
 @answers(COLUMNS, Thread)
@@ -124,13 +124,15 @@ def resolve(
     svc pr resolve 12 3f9a
     svc pr resolve 12 3f9a --reopen
     """
-    repo, found = find(ctx, number)
+    repo, proposal = find(ctx, number)
     patch = ThreadPatch(state="open" if reopen else "resolved")
-    path = {"id": repo.id, "n": str(found.number)}
-    for one in _named(ctx.api, repo, found, ids):
-        made = ctx.api.send(threads.UPDATE, patch, **path, thread=one.id)
+    path = {"id": repo.id, "n": str(proposal.number)}
+    for named_thread in _find_threads(ctx.api, repo, proposal, ids):
+        changed = ctx.api.send(threads.UPDATE, patch, **path, thread=named_thread.id)
         did = "Reopened" if reopen else "Resolved"
-        ctx.out.done(f"{did} {_spot(made)} of {titled(found)}", made, COLUMNS, Thread, value=made.id)
+        ctx.out.done(
+            f"{did} {_spot(changed)} of {titled(proposal)}", changed, COLUMNS, Thread, value=changed.id
+        )
 
 
 @answers(APPLIED)
@@ -149,37 +151,37 @@ def apply(
     svc pr apply 12 3f9a
     svc pr apply 12 3f9a 77c1 -m "Take in the review"
     """
-    repo, found = find(ctx, number)
-    some = _named(ctx.api, repo, found, ids)
+    repo, proposal = find(ctx, number)
+    some = _find_threads(ctx.api, repo, proposal, ids)
     key = signing_key(ctx.api, ctx.obj.sessions)
     text = message.strip() or None
     body = SuggestionsPrepareRequest(
         threads=[one.id for one in some],
         device_key_id=key.id,
         message=text,
-        expected_head=found.head_seal,
+        expected_head=proposal.head_seal,
     )
-    prepared = ctx.api.send(threads.PREPARE, checked(body), id=repo.id, n=str(found.number))
-    some = _named(ctx.api, repo, found, ids)
+    prepared = ctx.api.send(threads.PREPARE, checked(body), id=repo.id, n=str(proposal.number))
+    some = _find_threads(ctx.api, repo, proposal, ids)
     me = ctx.api.send(auth.USER_INFO).user_id
-    signed = signature(ctx.api, repo.id, found, some, text, prepared, key, me)
+    signed = signature(ctx.api, repo.id, proposal, some, text, prepared, key, me)
     done = FinalizeSealsRequest(prepare_id=prepared.prepare_id, device_key_id=key.id, signatures=[signed])
-    (made,) = ctx.api.send(seals.FINALIZE_SEALS, done, id=repo.id).items
+    (seal,) = ctx.api.send(seals.FINALIZE_SEALS, done, id=repo.id).items
     paths = sorted({one.place.path for one in some if one.place is not None})
     record = {
-        "number": found.number,
-        "seal": made.id,
+        "number": proposal.number,
+        "seal": seal.id,
         "threads": [one.id for one in some],
         "paths": paths,
     }
     what = "a suggestion" if len(some) == 1 else f"{len(some)} suggestions"
-    ctx.out.done(f"Applied {what} to {titled(found)}: {made.id[:12]}", record, APPLIED, value=made.id)
+    ctx.out.done(f"Applied {what} to {titled(proposal)}: {seal.id[:12]}", record, APPLIED, value=seal.id)
 
 
 def on_lines(
     ctx: Ctx,
     repo: Repo,
-    found: Proposal,
+    proposal: Proposal,
     path: str,
     line: str,
     side: Side,
@@ -194,53 +196,55 @@ def on_lines(
         path=path,
         start=first,
         end=last,
-        seal_id=found.head_seal,
+        seal_id=proposal.head_seal,
         body=text if text is not None else "I suggest other lines",
         side=side,
         suggestion=other,
         draft=draft,
     )
-    with known(ctx.api, repo, str(found.number)):
-        return ctx.api.send(threads.CREATE, checked(request), id=repo.id, n=str(found.number))
+    with known(ctx.api, repo, str(proposal.number)):
+        return ctx.api.send(threads.CREATE, checked(request), id=repo.id, n=str(proposal.number))
 
 
-def answer(ctx: Ctx, repo: Repo, found: Proposal, thread: str, text: str, draft: bool) -> Comment:
-    (one,) = _named(ctx.api, repo, found, [thread])
-    said = checked(ThreadComment(body=text, draft=draft))
-    return ctx.api.send(threads.COMMENT, said, id=repo.id, n=str(found.number), thread=one.id)
+def answer(ctx: Ctx, repo: Repo, proposal: Proposal, thread: str, text: str, draft: bool) -> Comment:
+    (named_thread,) = _find_threads(ctx.api, repo, proposal, [thread])
+    body = checked(ThreadComment(body=text, draft=draft))
+    return ctx.api.send(threads.COMMENT, body, id=repo.id, n=str(proposal.number), thread=named_thread.id)
 
 
-def waiting(ctx: Ctx, repo: Repo, found: Proposal) -> list[Comment]:
+def waiting(ctx: Ctx, repo: Repo, proposal: Proposal) -> list[Comment]:
     """The caller's comments on lines that wait for their review."""
-    every = ctx.api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(found.number))
-    return [said for one in every for said in one.comments if said.draft]
+    every = ctx.api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(proposal.number))
+    return [comment for one in every for comment in one.comments if comment.draft]
 
 
-def discard(ctx: Ctx, repo: Repo, found: Proposal, which: str) -> None:
+def discard(ctx: Ctx, repo: Repo, proposal: Proposal, which: str) -> None:
     """Delete the caller's comments that wait for their review: of one thread, or of `all`. Raises NotFound if
     none wait."""
-    n = str(found.number)
+    n = str(proposal.number)
     every = list(ctx.api.items(threads.LIST, ThreadQuery(), id=repo.id, n=n))
-    some = every if which == "all" else _among(every, found, [which])
-    waits = [said for one in some for said in one.comments if said.draft]
+    some = every if which == "all" else _choose_threads(every, proposal, [which])
+    waits = [comment for one in some for comment in one.comments if comment.draft]
     if not waits:
         there = "" if which == "all" else f" in thread {terminal_safe(which)}"
         raise NotFound(
-            f"nothing of yours{there} waits for a review of #{found.number}; "
-            f"see: svc pr threads {found.number} --draft"
+            f"nothing of yours{there} waits for a review of #{proposal.number}; "
+            f"see: svc pr threads {proposal.number} --draft"
         )
-    ctx.confirm(f"Discarding {count(len(waits), 'comment')} on lines of #{found.number}")
-    for said in waits:
-        ctx.api.send(issues.DELETE_COMMENT, id=repo.id, n=n, comment=said.id)
-        ctx.out.done(f"Discarded a comment on lines of #{found.number}", said, SAID, Comment, value=said.id)
+    ctx.confirm(f"Discarding {count(len(waits), 'comment')} on lines of #{proposal.number}")
+    for comment in waits:
+        ctx.api.send(issues.DELETE_COMMENT, id=repo.id, n=n, comment=comment.id)
+        ctx.out.done(
+            f"Discarded a comment on lines of #{proposal.number}", comment, SAID, Comment, value=comment.id
+        )
 
 
 def lines_of(typed: str) -> tuple[int, int]:
     """A line, or a range of lines. Raises UsageError."""
-    found = _LINES.fullmatch(typed.strip())
-    if found is None:
+    match = _LINES.fullmatch(typed.strip())
+    if match is None:
         raise UsageError(f"{terminal_safe(typed)} is not a line; say --line 12 or --line 12-15")
-    first, last = int(found[1]), int(found[2] or found[1])
+    first, last = int(match[1]), int(match[2] or match[1])
     if last < first:
         raise UsageError(f"line {last} stands before line {first}")
     return first, last
@@ -256,31 +260,33 @@ def suggestion(typed: str) -> str:
 def told(ctx: Ctx, repo: Repo, every: Iterable[Thread]) -> Iterator[str]:
     """Each thread as people read it: its lines, and what was said."""
     files: dict[tuple[str, str], bytes] = {}
-    for one in every:
-        at = one.place
+    for thread in every:
+        at = thread.place
         gone = "" if at is not None else ", gone from the newest version"
         how = f", {at.how}" if at is not None and at.how != "same" else gone
-        waits = ", waits for your review" if one.draft else ""
+        waits = ", waits for your review" if thread.draft else ""
         now = ""
-        if one.live is not None:
-            lines = f"{one.live.start}" + (f"-{one.live.end}" if one.live.end != one.live.start else "")
-            spot = "gone" if one.live.how == "gone" else f"at {terminal_safe(one.live.path)}:{lines}"
+        if thread.live is not None:
+            lines = f"{thread.live.start}" + (
+                f"-{thread.live.end}" if thread.live.end != thread.live.start else ""
+            )
+            spot = "gone" if thread.live.how == "gone" else f"at {terminal_safe(thread.live.path)}:{lines}"
             now = f"; {spot} with unsealed edits"
-        parts = [f"--- {_spot(one)} ({one.id[:12]}), {one.state}{how}{waits}{now}"]
+        parts = [f"--- {_spot(thread)} ({thread.id[:12]}), {thread.state}{how}{waits}{now}"]
         if at is not None:
-            parts.append(_quoted(ctx, repo, files, at.seal_id, at.path, at.start, at.end))
-        if one.suggestion is not None:
-            seal = one.suggestion.applied_seal
-            parts.append("\n".join(f"    + {prose(line)}" for line in one.suggestion.text.splitlines()))
+            parts.append(_quote_lines(ctx, repo, files, at.seal_id, at.path, at.start, at.end))
+        if thread.suggestion is not None:
+            seal = thread.suggestion.applied_seal
+            parts.append("\n".join(f"    + {prose(line)}" for line in thread.suggestion.text.splitlines()))
             parts += [f"    applied in {seal[:12]}"] if seal else []
-        for said in one.comments:
-            who = said.author.handle or said.author.id
-            when = ctx.out.when(said.created_at)
-            parts.append(f"{terminal_safe(who)}, {when}\n\n{markdown(ctx.out, said.body)}")
+        for comment in thread.comments:
+            who = comment.author.handle or comment.author.id
+            when = ctx.out.when(comment.created_at)
+            parts.append(f"{terminal_safe(who)}, {when}\n\n{markdown(ctx.out, comment.body)}")
         yield "\n\n".join(filter(None, parts))
 
 
-def _quoted(
+def _quote_lines(
     ctx: Ctx,
     repo: Repo,
     files: dict[tuple[str, str], bytes],
@@ -296,26 +302,30 @@ def _quoted(
             blob = ctx.reader.send(history.BLOB, id=repo.id, sha=seal, path=path)
             if blob.encoding == "utf-8" and blob.content is not None:
                 files[seal, path] = blob.content.encode()
-    shown = []
+    numbered = []
     for number in range(start, min(end, start + _SHOWN - 1) + 1):
         if anchors.of_lines(files[seal, path], number, number) is not None:
             line = anchors.content(files[seal, path], number, number).decode("utf-8", "replace")
-            shown.append(f"    {number:>4}  {terminal_safe(line)}")
-    return "\n".join(shown)
+            numbered.append(f"    {number:>4}  {terminal_safe(line)}")
+    return "\n".join(numbered)
 
 
-def _spot(one: Thread) -> str:
-    at = one.place
-    path, start, end = (at.path, at.start, at.end) if at is not None else (one.path, one.start, one.end)
+def _spot(thread: Thread) -> str:
+    at = thread.place
+    path, start, end = (
+        (at.path, at.start, at.end) if at is not None else (thread.path, thread.start, thread.end)
+    )
     return f"{terminal_safe(path)}:{start}" + (f"-{end}" if end != start else "")
 
 
-def _named(api: Api, repo: Repo, found: Proposal, ids: list[str]) -> list[Thread]:
-    """The threads that these beginnings of ids name. NotFound, or UsageError for one that names several."""
-    return _among(list(api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(found.number))), found, ids)
+def _find_threads(api: Api, repo: Repo, proposal: Proposal, ids: list[str]) -> list[Thread]:
+    """The threads whose ids begin so. Raises NotFound, or UsageError for a beginning of several ids."""
+    return _choose_threads(
+        list(api.items(threads.LIST, ThreadQuery(), id=repo.id, n=str(proposal.number))), proposal, ids
+    )
 
 
-def _among(every: list[Thread], found: Proposal, ids: list[str]) -> list[Thread]:
+def _choose_threads(every: list[Thread], proposal: Proposal, ids: list[str]) -> list[Thread]:
     named: dict[str, Thread] = {}
     for typed in ids:
         matching = [one for one in every if one.id.startswith(typed)] if typed else []
@@ -325,7 +335,8 @@ def _among(every: list[Thread], found: Proposal, ids: list[str]) -> list[Thread]
             )
         if not matching:
             raise NotFound(
-                f"#{found.number} has no thread {terminal_safe(typed)}; see: svc pr threads {found.number}"
+                f"#{proposal.number} has no thread {terminal_safe(typed)}; "
+                f"see: svc pr threads {proposal.number}"
             )
         named[matching[0].id] = matching[0]
     return list(named.values())

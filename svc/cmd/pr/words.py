@@ -48,8 +48,9 @@ def head_of(record: dict[str, Any]) -> str:
 def reviewed(record: dict[str, Any]) -> list[str]:
     """Each reviewer and what they said."""
     return [
-        f"{one['who'].get('handle') or one['who']['id']} {one['state']}{' (stale)' if one['stale'] else ''}"
-        for one in record["reviewers"]
+        f"{reviewer['who'].get('handle') or reviewer['who']['id']} {reviewer['state']}"
+        f"{' (stale)' if reviewer['stale'] else ''}"
+        for reviewer in record["reviewers"]
     ]
 
 
@@ -77,8 +78,8 @@ COLUMNS = (
 def checks(record: dict[str, Any]) -> str:
     """How many checks of the newest version passed, failed and wait."""
     count = record["checks"]
-    told = [f"{count[name]} {word}" for name, word in _COUNTED if count[name]]
-    return ", ".join(told)
+    counts = [f"{count[name]} {word}" for name, word in _COUNTED if count[name]]
+    return ", ".join(counts)
 
 
 _COUNTED = (("failed", "failed"), ("pending", "pending"), ("passed", "passed"))
@@ -112,10 +113,10 @@ ONE = (
 
 def place_of(ctx: Ctx, *, session: bool = True) -> Place:
     """Where the proposals of this command are; read without a session if `session` is False."""
-    found = finding.place_of(ctx.obj, lambda: ctx.api if session else ctx.reader)
-    if found.fork is not None:
-        store_base(ctx.obj.home, found.fork.id, found.repo.id)
-    return found
+    place = finding.place_of(ctx.obj, lambda: ctx.api if session else ctx.reader)
+    if place.fork is not None:
+        store_base(ctx.obj.home, place.fork.id, place.repo.id)
+    return place
 
 
 def say_place(ctx: Ctx, place: Place) -> None:
@@ -128,28 +129,28 @@ def find(ctx: Ctx, typed: str, *, session: bool = True) -> tuple[Repo, Proposal]
     """The proposal that is named, and its repository: in the folder of a fork the one that it was forked
     from, which a note says. Raises NotFound."""
     place = place_of(ctx, session=session)
-    found = finding.find(ctx.obj, ctx.reader, place, typed)
-    list(listing(ctx.obj.home, place.repo.id, [found]))
-    if place.fork is not None and typed and finding.open_in_both(ctx.reader, place, found):
+    proposal = finding.find(ctx.obj, ctx.reader, place, typed)
+    list(listing(ctx.obj.home, place.repo.id, [proposal]))
+    if place.fork is not None and typed and finding.open_in_both(ctx.reader, place, proposal):
         fork = place.fork.full_name
         ctx.out.note(
-            f"#{found.number} of {place.repo.full_name}; this folder's fork has an open #{found.number} too: "
-            f"-R {fork}"
+            f"#{proposal.number} of {place.repo.full_name}; this folder's fork has an open "
+            f"#{proposal.number} too: -R {fork}"
         )
     else:
         say_place(ctx, place)
-    return place.repo, found
+    return place.repo, proposal
 
 
 def number_of(ctx: Ctx, typed: str) -> tuple[Repo, str]:
     """The number of the proposal that is named, for a change of it, and its repository."""
-    repo, found = find(ctx, typed)
-    return repo, str(found.number)
+    repo, proposal = find(ctx, typed)
+    return repo, str(proposal.number)
 
 
-def titled(one: Proposal) -> str:
+def titled(proposal: Proposal) -> str:
     """The number and title for a sentence."""
-    return f"#{one.number} ({terminal_safe(one.title)})"
+    return f"#{proposal.number} ({terminal_safe(proposal.title)})"
 
 
 def person(typed: str) -> str | None:

@@ -61,10 +61,10 @@ def retry(
     svc queue retry 019a0c5d31f2
     """
     with closing(open_outbox(ctx.obj.home)) as outbox:
-        for entry in _named(outbox, ids):
+        for entry in _find_actions(outbox, ids):
             outbox.retry(entry.id)
 
-        def told(entry: QueuedAction, error: SvcError | None) -> None:
+        def note_outcome(entry: QueuedAction, error: SvcError | None) -> None:
             what = f"{described(entry)}{f' in {entry.about}' if entry.about else ''}"
             if error is None:
                 ctx.out.note(f"sent: {what}")
@@ -72,17 +72,17 @@ def retry(
                 reason = error.detail or error.title
                 ctx.out.note(f"refused: {what}: {reason}; to drop it: svc queue drop {entry.id[:12]}")
 
-        report = replay(outbox, ctx.obj.home, lambda *named: account_api(ctx.obj, *named), told)
-        left = outbox.list()
-    waiting = [entry for entry in left if entry.state != "refused"]
+        report = replay(outbox, ctx.obj.home, lambda *named: account_api(ctx.obj, *named), note_outcome)
+        entries = outbox.list()
+    waiting = [entry for entry in entries if entry.state != "refused"]
     for (origin, _), reason in report.stopped.items():
         ctx.out.note(f"{origin}: {reason}")
-    said = f"Sent {count(len(report.sent), 'action')}" if report.sent else "Nothing was sent"
+    sentence = f"Sent {count(len(report.sent), 'action')}" if report.sent else "Nothing was sent"
     if waiting:
-        raise ClientError(f"{said}; {count(len(waiting), 'action')} still waiting; see: svc queue list")
+        raise ClientError(f"{sentence}; {count(len(waiting), 'action')} still waiting; see: svc queue list")
     if report.refused:
-        raise ClientError(f"{said}; {count(len(report.refused), 'action')} refused; see: svc queue list")
-    ctx.out.done(said if report.sent else "Nothing waits", {"sent": len(report.sent)}, (Column("sent"),))
+        raise ClientError(f"{sentence}; {count(len(report.refused), 'action')} refused; see: svc queue list")
+    ctx.out.done(sentence if report.sent else "Nothing waits", {"sent": len(report.sent)}, (Column("sent"),))
 
 
 @answers((Column("dropped"),))
@@ -102,19 +102,19 @@ def drop(
     if bool(ids) == everything:
         raise UsageError("name the actions to drop (svc queue list), or give --all")
     with closing(open_outbox(ctx.obj.home)) as outbox:
-        found = outbox.list() if everything else _named(outbox, ids)
-        if found:
-            ctx.confirm(f"This drops {count(len(found), 'action')} without sending")
-        for entry in found:
+        entries = outbox.list() if everything else _find_actions(outbox, ids)
+        if entries:
+            ctx.confirm(f"This drops {count(len(entries), 'action')} without sending")
+        for entry in entries:
             outbox.remove(entry.id)
-    ctx.out.done(f"Dropped {count(len(found), 'action')}", {"dropped": len(found)}, (Column("dropped"),))
+    ctx.out.done(f"Dropped {count(len(entries), 'action')}", {"dropped": len(entries)}, (Column("dropped"),))
 
 
-def _named(outbox: Outbox, ids: Sequence[str]) -> list[QueuedAction]:
+def _find_actions(outbox: Outbox, ids: Sequence[str]) -> list[QueuedAction]:
     """The entries of these ids. Raises NotFound for an id that names none, UsageError for one that
     names several."""
     entries = outbox.list()
-    found = []
+    selection = []
     for typed in ids:
         matching = [entry for entry in entries if typed and entry.id.startswith(typed.lower())]
         if len(matching) != 1:
@@ -123,8 +123,8 @@ def _named(outbox: Outbox, ids: Sequence[str]) -> list[QueuedAction]:
             raise UsageError(
                 f"{len(matching)} actions begin with {terminal_safe(typed)}; see: svc queue list"
             )
-        found.extend(matching)
-    return found
+        selection.extend(matching)
+    return selection
 
 
 def _record(entry: QueuedAction) -> dict[str, object]:

@@ -48,7 +48,7 @@ def upload(
     with explained_not_found(repo, f"release {version}", LIST):
         ctx.api.send(releases.GET, id=repo.id, v=version)
     sent = list(send(ctx.api, repo.id, version, files, clobber, ctx.obj.progress))
-    rows = [{**_built(one.asset), "uploaded": one.uploaded} for one in sent]
+    rows = [{**_to_record(one.asset), "uploaded": one.uploaded} for one in sent]
     ctx.out.rows(rows, COLUMNS, Asset)
 
 
@@ -77,12 +77,15 @@ def download(
     from svc.flows.catalog import publication
 
     repo = ctx.readable_repo
-    found = find(ctx, repo, version)
-    if (fault := publication.fault_of(repo.id, found)) is not None:
+    release = find(ctx, repo, version)
+    if (fault := publication.fault_of(repo.id, release)) is not None:
         raise ServerMisbehaved(f"{fault}; nothing was downloaded")
-    wanted = chosen(found, pattern or [])
-    received = receive(ctx.reader, repo.id, found.version, wanted, Path(folder), clobber, ctx.obj.progress)
-    rows = [{**_built(one.asset), "path": str(one.path), "downloaded": one.downloaded} for one in received]
+    assets = chosen(release, pattern or [])
+    received = receive(ctx.reader, repo.id, release.version, assets, Path(folder), clobber, ctx.obj.progress)
+    rows = [
+        {**_to_record(result.asset), "path": str(result.path), "downloaded": result.downloaded}
+        for result in received
+    ]
     ctx.out.rows(rows, RECEIVED, Asset)
 
 
@@ -95,8 +98,8 @@ def delete_asset(ctx: Ctx, version: Version, name: Annotated[str, typer.Argument
     """
     repo = ctx.repo
     with explained_not_found(repo, f"asset {name} in release {version}", f"svc repo release view {version}"):
-        found = ctx.api.send(releases.GET, id=repo.id, v=version)
-        if any(one.name == name for one in found.assets):
+        release = ctx.api.send(releases.GET, id=repo.id, v=version)
+        if any(one.name == name for one in release.assets):
             ctx.confirm(f"Removing {name} from release {version} of {repo.full_name}")
         ctx.api.send(releases.DELETE_ASSET, id=repo.id, v=version, name=name)
     done = {"version": version, "name": name}
@@ -104,7 +107,7 @@ def delete_asset(ctx: Ctx, version: Version, name: Annotated[str, typer.Argument
     ctx.out.done(f"Removed {name} from release {version}", done, columns, value=name)
 
 
-def _built(asset: Asset) -> dict[str, Any]:
+def _to_record(asset: Asset) -> dict[str, Any]:
     import msgspec
 
     built: dict[str, Any] = msgspec.to_builtins(asset)

@@ -58,8 +58,8 @@ def list_releases(ctx: Ctx, limit: Limit = 30) -> None:
     svc repo release list -R alice/notes
     """
     repo = ctx.readable_repo
-    found = ctx.reader.items(releases.LIST, limit=limit, id=repo.id)
-    ctx.out.rows(found, COLUMNS, Release, empty="no releases")
+    rows = ctx.reader.items(releases.LIST, limit=limit, id=repo.id)
+    ctx.out.rows(rows, COLUMNS, Release, empty="no releases")
 
 
 @answers(COLUMNS, Release)
@@ -103,7 +103,7 @@ def create(
     source = ref or repo.default_branch
     at = _seal(ctx, repo, seal) if seal else seal_of(ctx.obj, repo, source)
     body = checked(ReleaseCreate(version=version, seal_id=at, notes=text))
-    made = ctx.api.send(releases.CREATE, body, id=repo.id)
+    release = ctx.api.send(releases.CREATE, body, id=repo.id)
     try:
         for _ in upload(ctx.api, repo.id, version, local, False, ctx.obj.progress):
             pass
@@ -111,13 +111,13 @@ def create(
         ctx.out.note(f"svc: release {version} is there without all of its files; upload them again")
         raise
     if local:
-        made = ctx.api.send(releases.GET, id=repo.id, v=version)
+        release = ctx.api.send(releases.GET, id=repo.id, v=version)
     if sign:
-        made = publication.sign(ctx.api, repo.id, made, ctx.obj.sessions.signing_key(), local)
+        release = publication.sign(ctx.api, repo.id, release, ctx.obj.sessions.signing_key(), local)
     what = f" with {len(local)} files" if len(local) > 1 else " with 1 file" if local else ""
     named = "" if seal else f" ({terminal_safe(source)})"
-    sentence = f"Created release {made.version} of {made.seal_id[:12]}{named}{what}"
-    ctx.out.done(sentence, made, COLUMNS, Release, value=made.version)
+    sentence = f"Created release {release.version} of {release.seal_id[:12]}{named}{what}"
+    ctx.out.done(sentence, release, COLUMNS, Release, value=release.version)
 
 
 @answers((*COLUMNS, Column("notes")), Release)
@@ -136,18 +136,18 @@ def view(
     from svc.flows.catalog import publication
 
     repo = ctx.readable_repo
-    found = find(ctx, repo, version)
-    if (fault := publication.fault_of(repo.id, found)) is not None:
+    release = find(ctx, repo, version)
+    if (fault := publication.fault_of(repo.id, release)) is not None:
         ctx.out.note(f"svc: {fault}")
-    lines = [found.notes.rstrip()] if found.notes.strip() else []
-    if found.assets:
-        width = max(len(terminal_safe(one.name)) for one in found.assets)
+    lines = [release.notes.rstrip()] if release.notes.strip() else []
+    if release.assets:
+        width = max(len(terminal_safe(asset.name)) for asset in release.assets)
         listed = (
-            f"{terminal_safe(one.name):{width}}  {size(one.size):>9}  {one.blake3[:12]}"
-            for one in found.assets
+            f"{terminal_safe(asset.name):{width}}  {size(asset.size):>9}  {asset.blake3[:12]}"
+            for asset in release.assets
         )
         lines.append("\n".join(listed))
-    ctx.out.record(found, COLUMNS, Release, body="\n\n".join(lines), text="notes")
+    ctx.out.record(release, COLUMNS, Release, body="\n\n".join(lines), text="notes")
 
 
 @answers(COLUMNS, Release)
@@ -163,8 +163,8 @@ def edit(ctx: Ctx, version: Version, notes: Notes = None, notes_file: NotesFile 
         raise UsageError("say the new notes: --notes TEXT or --notes-file FILE")
     repo = ctx.repo
     with explained_not_found(repo, f"release {version}", LIST):
-        made = ctx.api.send(releases.EDIT, checked(ReleaseEdit(notes=text)), id=repo.id, v=version)
-    ctx.out.done(f"Rewrote the notes of release {version}", made, COLUMNS, Release, value=version)
+        release = ctx.api.send(releases.EDIT, checked(ReleaseEdit(notes=text)), id=repo.id, v=version)
+    ctx.out.done(f"Rewrote the notes of release {version}", release, COLUMNS, Release, value=version)
 
 
 @answers((Column("version"),))
@@ -178,9 +178,9 @@ def delete(ctx: Ctx, version: Version) -> None:
     """
     repo = ctx.repo
     with explained_not_found(repo, f"release {version}", LIST):
-        found = ctx.api.send(releases.GET, id=repo.id, v=version)
+        release = ctx.api.send(releases.GET, id=repo.id, v=version)
         ctx.confirm(
-            f"Deleting release {version} of {repo.full_name} and its {count(len(found.assets), 'asset')}"
+            f"Deleting release {version} of {repo.full_name} and its {count(len(release.assets), 'asset')}"
         )
         ctx.api.send(releases.DELETE, id=repo.id, v=version)
     ctx.out.done(f"Deleted release {version}", {"version": version}, (Column("version"),), value=version)
@@ -200,7 +200,7 @@ def _seal(ctx: Ctx, repo: Repo, typed: str) -> str:
     """The full id of a seal. NotFound for what names none."""
     if is_relative(typed):
         return seal_of(ctx.obj, repo, typed)
-    found = typed if is_hex_digest(typed) else abbreviated(ctx.obj, repo, typed)
-    if found is None:
+    seal = typed if is_hex_digest(typed) else abbreviated(ctx.obj, repo, typed)
+    if seal is None:
         raise NotFound(f"{repo.full_name} has no seal {typed}; --from takes the names of branches and tags")
-    return found
+    return seal

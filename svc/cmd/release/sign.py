@@ -36,6 +36,6 @@ def sign(
     local = local_files(paths) if paths else None
     repo = ctx.repo
     with explained_not_found(repo, f"release {version}", LIST):
-        found = ctx.api.send(releases.GET, id=repo.id, v=version)
-    made = publication.sign(ctx.api, repo.id, found, ctx.obj.sessions.signing_key(), local)
-    ctx.out.done(f"Signed release {made.version}", made, COLUMNS, Release, value=made.version)
+        release = ctx.api.send(releases.GET, id=repo.id, v=version)
+    signed = publication.sign(ctx.api, repo.id, release, ctx.obj.sessions.signing_key(), local)
+    ctx.out.done(f"Signed release {signed.version}", signed, COLUMNS, Release, value=signed.version)

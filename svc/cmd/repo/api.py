@@ -73,7 +73,7 @@ def api(
     verb = (method or ("POST" if body is not None else "GET")).upper()
     if not _METHOD.fullmatch(verb):
         raise UsageError(f"'{terminal_safe(method[:40])}' is not an HTTP method")
-    target = _filled(ctx, path)
+    target = _fill_placeholders(ctx, path)
     content: bytes | None = None
     if verb in SAFE_METHODS and isinstance(body, dict):
         target += ("&" if "?" in target else "?") + urlencode(
@@ -85,7 +85,7 @@ def api(
     if paginate:
         if verb != "GET":
             raise UsageError("--paginate is for GET")
-        _joined(ctx, target, headers)
+        _print_all_pages(ctx, target, headers)
         return
     _print(ctx, ctx.reader.http.exchange(verb, target, content, headers))
 
@@ -109,18 +109,18 @@ def _body(data: str | None, raw: list[str], typed: list[str], source: str) -> di
         fields[key] = value
     for text in typed:
         key, _, value = text.partition("=")
-        fields[key] = _typed(value)
+        fields[key] = _parse_value(value)
     return fields
 
 
-def _typed(value: str) -> Any:
+def _parse_value(value: str) -> Any:
     if value.startswith("@"):
         return Path(value[1:]).read_text()
     try:
-        found = msgspec.json.decode(value)
+        document = msgspec.json.decode(value)
     except (msgspec.DecodeError, RecursionError):
         return value
-    return value if isinstance(found, (str, dict, list)) else found
+    return value if isinstance(document, (str, dict, list)) else document
 
 
 def _query(value: Any) -> str:
@@ -132,16 +132,16 @@ def _query(value: Any) -> str:
 def _headers(typed: list[str], *, json: bool) -> dict[str, str]:
     headers = {"Content-Type": "application/json"} if json else {}
     for text in typed:
-        found = _HEADER.fullmatch(text)
-        if found is None:
+        match = _HEADER.fullmatch(text)
+        if match is None:
             raise UsageError(f"a header is written 'Name: value', not '{terminal_safe(text[:80])}'")
-        if found[1].lower() in _OWN_HEADERS:
-            raise UsageError(f"{found[1]} is set by svc itself, because requests are signed")
-        headers[found[1]] = found[2]
+        if match[1].lower() in _OWN_HEADERS:
+            raise UsageError(f"{match[1]} is set by svc itself, because requests are signed")
+        headers[match[1]] = match[2]
     return headers
 
 
-def _filled(ctx: Ctx, path: str) -> str:
+def _fill_placeholders(ctx: Ctx, path: str) -> str:
     """The request target with the placeholders of the current repository filled in."""
     origin = ctx.reader.origin
     if "://" in path:
@@ -157,7 +157,7 @@ def _filled(ctx: Ctx, path: str) -> str:
 
 
 def _print(ctx: Ctx, answer: Raw) -> None:
-    value = _decoded(answer)
+    value = _decode_json(answer)
     failed = answer.status >= 400
     if value is not None:
         ctx.out.data(
@@ -167,12 +167,12 @@ def _print(ctx: Ctx, answer: Raw) -> None:
         ctx.out.foreign(answer.body)
     if failed:
         problem = value[0] if value is not None and isinstance(value[0], dict) else {}
-        said = problem.get("detail") or problem.get("title") or ""
-        ctx.out.fail(f"the server answered {answer.status}" + (f": {said}" if said else ""))
+        reason = problem.get("detail") or problem.get("title") or ""
+        ctx.out.fail(f"the server answered {answer.status}" + (f": {reason}" if reason else ""))
         ctx.exit(EXIT_SIGN_IN if answer.status == 401 else EXIT_FAILED)
 
 
-def _decoded(answer: Raw) -> tuple[Any] | None:
+def _decode_json(answer: Raw) -> tuple[Any] | None:
     """The JSON value in a tuple; None if the answer is not JSON."""
     if not answer.content_type.endswith("json"):
         return None
@@ -182,7 +182,7 @@ def _decoded(answer: Raw) -> tuple[Any] | None:
         raise ServerMisbehaved("the server says JSON and sends something else") from None
 
 
-def _joined(ctx: Ctx, target: str, headers: dict[str, str]) -> None:
+def _print_all_pages(ctx: Ctx, target: str, headers: dict[str, str]) -> None:
     """Print the items of all pages as one array."""
     items: list[Any] = []
     cursor: str | None = None
@@ -193,7 +193,7 @@ def _joined(ctx: Ctx, target: str, headers: dict[str, str]) -> None:
             else f"{target}{'&' if '?' in target else '?'}{urlencode({'cursor': cursor})}"
         )
         answer = ctx.reader.http.exchange("GET", where, None, headers)
-        value = _decoded(answer)
+        value = _decode_json(answer)
         page = value[0] if value else None
         if answer.status >= 400 or not isinstance(page, dict) or not isinstance(page.get("items"), list):
             _print(ctx, answer)

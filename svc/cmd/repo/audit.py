@@ -53,5 +53,5 @@ def audit(ctx: Ctx, repository: Repository = "", limit: Limit = 30) -> None:
     """
     ctx.obj.set_repository(repository)
     repo = ctx.repo
-    found = ctx.api.items(endpoints.LIST, PageQuery(), limit=limit, id=repo.id)
-    ctx.out.rows(found, COLUMNS, AuditEntry, empty="nothing has happened")
+    rows = ctx.api.items(endpoints.LIST, PageQuery(), limit=limit, id=repo.id)
+    ctx.out.rows(rows, COLUMNS, AuditEntry, empty="nothing has happened")

@@ -43,9 +43,11 @@ def branch(
             raise UsageError(
                 "--from needs the name of the branch to create: svc repo branch NAME --from BASE"
             )
-        here = ctx.readable_repo.id
-        found = ctx.reader.items(refs.LIST, RefQuery(type="branch"), limit=limit, id=here)
-        ctx.out.rows(recording(ctx.obj.home, here, "branch", found, limit), COLUMNS, Ref, empty="no branches")
+        repo_id = ctx.readable_repo.id
+        rows = ctx.reader.items(refs.LIST, RefQuery(type="branch"), limit=limit, id=repo_id)
+        ctx.out.rows(
+            recording(ctx.obj.home, repo_id, "branch", rows, limit), COLUMNS, Ref, empty="no branches"
+        )
         return
     if name in VERBS and not base:
         raise UsageError(
@@ -54,17 +56,17 @@ def branch(
         )
     repo = ctx.repo
     start = _start(ctx, repo, base)
-    made = ctx.api.send(refs.CREATE, RefCreate(type="branch", name=name, head=start), id=repo.id)
-    add(ctx.obj.home, repo.id, "branch", [made.name])
+    ref = ctx.api.send(refs.CREATE, RefCreate(type="branch", name=name, head=start), id=repo.id)
+    add(ctx.obj.home, repo.id, "branch", [ref.name])
     ctx.out.done(
-        f"Created branch {made.name} at {(made.head or start)[:12]}", made, COLUMNS, Ref, value=made.name
+        f"Created branch {ref.name} at {(ref.head or start)[:12]}", ref, COLUMNS, Ref, value=ref.name
     )
 
 
 def _start(ctx: Ctx, repo: Repo, base: str) -> str:
     """The `head` of the new branch: a branch by name, anything else by seal id."""
-    found = resolve_ref(ctx.obj, repo, base or default_ref(ctx.obj, repo))
-    return found.name if found.kind == "branch" else found.head or found.name
+    ref = resolve_ref(ctx.obj, repo, base or default_ref(ctx.obj, repo))
+    return ref.name if ref.kind == "branch" else ref.head or ref.name
 
 
 @answers((Column("name"),))

@@ -56,19 +56,19 @@ def clone(
         raise UsageError("which repository? svc repo clone OWNER/NAME")
     repo = ctx.readable_repo
     at = resolve_ref(ctx.obj, repo, branch or repo.default_branch)
-    shown = at.head if at.kind != "branch" else None
-    chosen = at.name if shown is None else repo.default_branch
+    shown_seal = at.head if at.kind != "branch" else None
+    chosen = at.name if shown_seal is None else repo.default_branch
     target = run.below(folder or repo.name)
-    done = clone_into(ctx.obj, repo, chosen, Path(target), shown)
-    if shown:
+    done = clone_into(ctx.obj, repo, chosen, Path(target), shown_seal)
+    if shown_seal:
         ctx.out.note(
-            f"the folder shows the seal {shown[:12]}, to be read only; svc switch {chosen} leaves it"
+            f"the folder shows the seal {shown_seal[:12]}, to be read only; svc switch {chosen} leaves it"
         )
     note_skipped(ctx, done.skipped)
     note_conflicts(ctx, done.conflicts)
     record = {
         "repo": repo.full_name,
-        "branch": chosen if shown is None else None,
+        "branch": chosen if shown_seal is None else None,
         "folder": str(done.folder),
         "seal": done.seal,
         "files": done.files,

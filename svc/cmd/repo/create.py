@@ -85,10 +85,10 @@ def create(
     if clone:
         target = ctx.obj.below(repo.name)
         record["folder"] = str(clone_into(ctx.obj, repo, repo.default_branch, target).folder)
-        said = f"{created}, and linked the new folder {target} to it"
+        sentence = f"{created}, and linked the new folder {target} to it"
     else:
-        said = f"{created}. Link a folder to it: svc repo init {repo.full_name}"
-    ctx.out.done(said, record, CREATED, Repo, value=repo.full_name)
+        sentence = f"{created}. Link a folder to it: svc repo init {repo.full_name}"
+    ctx.out.done(sentence, record, CREATED, Repo, value=repo.full_name)
 
 
 def any_inside(folder: Path) -> bool:

@@ -26,13 +26,13 @@ def status(ctx: Ctx) -> None:
     svc repo device status --jq .state
     """
     identity = ctx.obj.sessions.identity
-    known = next((key for key in ctx.api.items(auth.KEYS) if key.id == identity.device.id), None)
-    state = "not registered" if known is None else "revoked" if known.revoked_at else "registered"
+    own_key = next((key for key in ctx.api.items(auth.KEYS) if key.id == identity.device.id), None)
+    state = "not registered" if own_key is None else "revoked" if own_key.revoked_at else "registered"
     record = {
         "id": identity.device.id,
-        "name": known.name if known else None,
+        "name": own_key.name if own_key else None,
         "state": state,
-        "created_at": known.created_at if known else None,
+        "created_at": own_key.created_at if own_key else None,
         "keys_in": "OS keyring" if identity.kept == "keyring" else str(ctx.obj.sessions.home),
     }
     ctx.out.record(record, COLUMNS)

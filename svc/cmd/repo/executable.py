@@ -32,17 +32,18 @@ def executable(
     svc repo executable --write
     """
     with copy_for_local_work(ctx.obj) as copy:
-        found = look_at(copy, write)
-    if found.unfit:
-        ctx.out.note(f"not listed, because .svc.yaml cannot hold their names: {path_list(found.unfit)}")
-    if found.unlisted and not found.written:
+        listing = look_at(copy, write)
+    if listing.unfit:
+        ctx.out.note(f"not listed, because .svc.yaml cannot hold their names: {path_list(listing.unfit)}")
+    if listing.unlisted and not listing.written:
         ctx.out.note(
-            f"not listed in .svc.yaml: {path_list(found.unlisted)}; to add them: svc repo executable --write"
+            f"not listed in .svc.yaml: {path_list(listing.unlisted)}; "
+            "to add them: svc repo executable --write"
         )
-    record = {"listed": found.listed, "unlisted": found.unlisted, "written": found.written}
-    if found.written:
-        added = len(found.unlisted) - len(found.unfit)
+    record = {"listed": listing.listed, "unlisted": listing.unlisted, "written": listing.written}
+    if listing.written:
+        added = len(listing.unlisted) - len(listing.unfit)
         sentence = f"Listed {count(added, 'more file')} in .svc.yaml; svc push sends it"
     else:
-        sentence = f"{count(len(found.listed), 'executable file')} listed, {len(found.unlisted)} not"
-    ctx.out.done(sentence, record, COLUMNS, value=",".join(found.unlisted))
+        sentence = f"{count(len(listing.listed), 'executable file')} listed, {len(listing.unlisted)} not"
+    ctx.out.done(sentence, record, COLUMNS, value=",".join(listing.unlisted))

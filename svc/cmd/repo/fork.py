@@ -62,32 +62,32 @@ def fork(
     svc repo fork alice/notes --org acme
     """
     ctx.obj.set_repository(repository)
-    wanted = argument(repository_name, name) if name else None
+    new_name = argument(repository_name, name) if name else None
     owner = handle_of(org) if org else None
     original = ctx.repo
-    folder = ctx.obj.below(wanted or original.name)
+    folder = ctx.obj.below(new_name or original.name)
     if clone and any_inside(folder):
         raise FolderNotEmpty(folder, "give the fork another name with --name, or run this in another folder")
-    body = checked(ForkCreate(name=wanted, owner=owner, default_branch_only=default_branch_only))
+    body = checked(ForkCreate(name=new_name, owner=owner, default_branch_only=default_branch_only))
     try:
-        made = ctx.api.send(repos.FORK, body, id=original.id)
+        copy = ctx.api.send(repos.FORK, body, id=original.id)
     except NotFound:
         if owner is None:
             raise
         raise NotFound(f"you are not a member of an organisation {owner}; see: svc org list") from None
-    record = msgspec.to_builtins(made) | {"folder": None}
-    said = f"Forked {original.full_name} as {made.full_name}"
-    if made.partial and not original.partial:
+    record = msgspec.to_builtins(copy) | {"folder": None}
+    sentence = f"Forked {original.full_name} as {copy.full_name}"
+    if copy.partial and not original.partial:
         ctx.out.note(
             f"some paths of {original.full_name} are for its writers only; "
             "the fork has digests in their place"
         )
     if clone:
-        record["folder"] = str(clone_into(ctx.obj, made, made.default_branch, folder).folder)
-        said += f", and linked the new folder {folder} to it"
+        record["folder"] = str(clone_into(ctx.obj, copy, copy.default_branch, folder).folder)
+        sentence += f", and linked the new folder {folder} to it"
     else:
-        said += f". Copy it to a folder: svc repo clone {made.full_name}"
-    ctx.out.done(said, record, CREATED, Repo, value=made.full_name)
+        sentence += f". Copy it to a folder: svc repo clone {copy.full_name}"
+    ctx.out.done(sentence, record, CREATED, Repo, value=copy.full_name)
 
 
 @answers(COLUMNS, Repo)
@@ -102,5 +102,5 @@ def forks(ctx: Ctx, repository: Repository = "", limit: Limit = 30) -> None:
     """
     ctx.obj.set_repository(repository)
     repo = ctx.readable_repo
-    found = ctx.reader.items(repos.FORKS, PageQuery(), limit=limit, id=repo.id)
-    ctx.out.rows(found, COLUMNS, Repo, empty=f"nobody has forked {repo.full_name}")
+    rows = ctx.reader.items(repos.FORKS, PageQuery(), limit=limit, id=repo.id)
+    ctx.out.rows(rows, COLUMNS, Repo, empty=f"nobody has forked {repo.full_name}")

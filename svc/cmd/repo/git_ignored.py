@@ -32,13 +32,13 @@ def git_ignored(
     svc repo git-ignored --write
     """
     with copy_for_local_work(ctx.obj) as copy:
-        found = look_at(copy, write)
+        listing = look_at(copy, write)
     rows = [
-        {"path": terminal_safe(one.path), "rule": one.rule, "line": terminal_safe(one.line)}
-        for one in found.files
+        {"path": terminal_safe(file.path), "rule": file.rule, "line": terminal_safe(file.line)}
+        for file in listing.files
     ]
     ctx.out.rows(rows, COLUMNS, empty="git ignores no new file for you alone")
-    if found.written:
-        ctx.out.note(f"Added {count(len(found.lines), 'line')} to .svcignore; svc push sends it")
+    if listing.written:
+        ctx.out.note(f"Added {count(len(listing.lines), 'line')} to .svcignore; svc push sends it")
     elif rows:
         ctx.out.note("to leave them out: svc repo git-ignored --write; svc push asks before it sends them")

@@ -70,9 +70,9 @@ def init(
         "recognised": done.recognised,
         "unknown": done.unknown,
     }
-    known = f"; {count(done.recognised, 'file')} recognised" if done.recognised else ""
+    recognised = f"; {count(done.recognised, 'file')} recognised" if done.recognised else ""
     ctx.out.done(
-        f"Linked {done.folder} to {repo.full_name}, branch {chosen}{known}",
+        f"Linked {done.folder} to {repo.full_name}, branch {chosen}{recognised}",
         record,
         COLUMNS,
         value=repo.full_name,

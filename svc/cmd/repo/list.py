@@ -50,9 +50,9 @@ def list_repos(
     owner = whose or owner or ("@me" if deleted else "")
     api = ctx.api if owner in ("", "@me") or deleted else ctx.reader
     query = RepoQuery(owner=owner or None, state="deleted" if deleted else None, mine=not owner)
-    found = api.items(repos.LIST, query, limit=limit)
+    rows = api.items(repos.LIST, query, limit=limit)
     columns = (*COLUMNS, Column("id")) if deleted else COLUMNS
-    ctx.out.rows(found, columns, Repo, empty="no repositories; make one: svc repo create NAME")
+    ctx.out.rows(rows, columns, Repo, empty="no repositories; make one: svc repo create NAME")
 
 
 @answers(FOUND, Repo)
@@ -73,5 +73,5 @@ def search(
     if trending and recent:
         raise UsageError("--trending and --recent are two orders; use one of them")
     sort: Order | None = "trending" if trending else "recent" if recent else None
-    found = ctx.reader.items(repos.SEARCH, SearchQuery(q=query, sort=sort), limit=limit)
-    ctx.out.rows(found, FOUND, Repo, empty="no repository matches")
+    rows = ctx.reader.items(repos.SEARCH, SearchQuery(q=query, sort=sort), limit=limit)
+    ctx.out.rows(rows, FOUND, Repo, empty="no repository matches")

@@ -51,9 +51,9 @@ def list_rules(ctx: Ctx, limit: Limit = 100) -> None:
     Examples:
     svc repo protect list
     """
-    found = ctx.reader.items(protections.LIST, limit=limit, id=ctx.readable_repo.id)
+    rows = ctx.reader.items(protections.LIST, limit=limit, id=ctx.readable_repo.id)
     columns = COLUMNS if ctx.out.format.as_data else TABLE
-    ctx.out.rows(found, columns, Protection, empty="no protection rules")
+    ctx.out.rows(rows, columns, Protection, empty="no protection rules")
 
 
 @answers(COLUMNS, Protection)
@@ -105,10 +105,10 @@ def set_rule(
             fresh_approvals=fresh_approvals,
         )
     )
-    made = ctx.api.send(protections.SET, body, id=ctx.repo.id, pattern=pattern)
-    needed = approvals(msgspec.to_builtins(made))
+    rule = ctx.api.send(protections.SET, body, id=ctx.repo.id, pattern=pattern)
+    needed = approvals(msgspec.to_builtins(rule))
     merges = f"; merges need {count(needed, 'approval')}" if needed else ""
-    ctx.out.done(f"Protected {made.pattern}{merges}", made, COLUMNS, Protection, value=made.pattern)
+    ctx.out.done(f"Protected {rule.pattern}{merges}", rule, COLUMNS, Protection, value=rule.pattern)
 
 
 @answers((Column("pattern"),))

@@ -38,9 +38,9 @@ def create(
     repo = ctx.repo
     start = resolve_ref(ctx.obj, repo, branch or default_ref(ctx.obj, repo))
     at = start.name if start.kind == "branch" else start.head
-    made = ctx.api.send(refs.CREATE, RefCreate(type="tag", name=name, head=at), id=repo.id)
-    add(ctx.obj.home, repo.id, "tag", [made.name])
-    ctx.out.done(f"Created tag {made.name} at {(made.head or '')[:12]}", made, COLUMNS, Ref, value=made.name)
+    tag = ctx.api.send(refs.CREATE, RefCreate(type="tag", name=name, head=at), id=repo.id)
+    add(ctx.obj.home, repo.id, "tag", [tag.name])
+    ctx.out.done(f"Created tag {tag.name} at {(tag.head or '')[:12]}", tag, COLUMNS, Ref, value=tag.name)
 
 
 @answers(COLUMNS, Ref)
@@ -50,9 +50,9 @@ def list_tags(ctx: Ctx, limit: Limit = 100) -> None:
     Examples:
     svc repo tag list -R alice/notes
     """
-    here = ctx.readable_repo.id
-    found = ctx.reader.items(refs.LIST, RefQuery(type="tag"), limit=limit, id=here)
-    ctx.out.rows(recording(ctx.obj.home, here, "tag", found, limit), COLUMNS, Ref, empty="no tags")
+    repo_id = ctx.readable_repo.id
+    rows = ctx.reader.items(refs.LIST, RefQuery(type="tag"), limit=limit, id=repo_id)
+    ctx.out.rows(recording(ctx.obj.home, repo_id, "tag", rows, limit), COLUMNS, Ref, empty="no tags")
 
 
 @answers((Column("name"),))

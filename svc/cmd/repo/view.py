@@ -25,9 +25,9 @@ def role(record: dict[str, object]) -> object:
 
 
 def fork_of(record: dict[str, object]) -> object:
-    """What it was forked from."""
-    found = record.get("parent")
-    return found.get("full_name") if isinstance(found, dict) else None
+    """The full name of the repository that it was forked from; None if it is no fork."""
+    parent = record.get("parent")
+    return parent.get("full_name") if isinstance(parent, dict) else None
 
 
 def git_clone(record: dict[str, object]) -> object:

@@ -66,8 +66,8 @@ def list_reports(
     svc repo reports list -R alice/notes
     svc repo reports list --json id,title,body
     """
-    found = ctx.api.items(reports.LIST, ReportQuery(state=state), limit=limit, id=ctx.repo.id)
-    ctx.out.rows(found, COLUMNS, Report, empty="no reports")
+    rows = ctx.api.items(reports.LIST, ReportQuery(state=state), limit=limit, id=ctx.repo.id)
+    ctx.out.rows(rows, COLUMNS, Report, empty="no reports")
 
 
 @answers((*PAGE, Column("body")), Report)
@@ -79,8 +79,8 @@ def view(ctx: Ctx, report: Id) -> None:
     Examples:
     svc repo reports view 0197c3a1
     """
-    found = _find(ctx, ctx.repo, report)
-    ctx.out.record(found, PAGE, Report, body=found.body, text="body")
+    record = _find(ctx, ctx.repo, report)
+    ctx.out.record(record, PAGE, Report, body=record.body, text="body")
 
 
 @answers(COLUMNS, Report)
@@ -107,8 +107,8 @@ def create(
         raise UsageError("give the report a title: -t TEXT")
     request = checked(ReportCreate(title=title, body=text, severity=severity))
     repo = ctx.repo
-    made = ctx.api.send(reports.CREATE, request, id=repo.id)
-    ctx.out.done(f"Reported to the owner of {repo.full_name}", made, COLUMNS, Report, value=made.id)
+    record = ctx.api.send(reports.CREATE, request, id=repo.id)
+    ctx.out.done(f"Reported to the owner of {repo.full_name}", record, COLUMNS, Report, value=record.id)
 
 
 @answers(COLUMNS, Report)
@@ -135,29 +135,35 @@ def decide(
     svc repo reports decide 0197c3a1 --published --affected "npm:left-pad<1.3.0"
     """
     given: dict[Decision, bool] = {"triaged": triaged, "published": published, "dismissed": dismissed}
-    chosen = [name for name, said in given.items() if said]
+    chosen = [name for name, is_chosen in given.items() if is_chosen]
     if len(chosen) != 1:
         raise UsageError("choose one of --triaged, --published and --dismissed")
     if affected and chosen != ["published"]:
         raise UsageError("--affected is said of what is published; add --published")
     body = checked(ReportDecision(decision=chosen[0], affected=[_package(one) for one in affected or ()]))
     repo = ctx.repo
-    found = _find(ctx, repo, report)
-    made = ctx.api.send(reports.DECIDE, body, id=repo.id, report=found.id)
-    ctx.out.done(f"Report {terminal_safe(made.title)} is {made.state}", made, COLUMNS, Report, value=made.id)
+    record = _find(ctx, repo, report)
+    decided = ctx.api.send(reports.DECIDE, body, id=repo.id, report=record.id)
+    ctx.out.done(
+        f"Report {terminal_safe(decided.title)} is {decided.state}",
+        decided,
+        COLUMNS,
+        Report,
+        value=decided.id,
+    )
 
 
 def _package(typed: str) -> Affected:
-    """UsageError for what names no package."""
-    found = re.fullmatch(r"([^:<\s]+):([^<\s]+)(?:<([^<\s]+))?", typed.strip())
-    if found is None:
+    """The package of `ECOSYSTEM:NAME[<VERSION]`. Raises UsageError for anything else."""
+    match = re.fullmatch(r"([^:<\s]+):([^<\s]+)(?:<([^<\s]+))?", typed.strip())
+    if match is None:
         raise UsageError(
             f"{terminal_safe(typed)} names no package; say ECOSYSTEM:NAME or ECOSYSTEM:NAME<VERSION"
         )
-    package = Package(ecosystem=found[1], name=found[2])
-    if found[3] is None:
+    package = Package(ecosystem=match[1], name=match[2])
+    if match[3] is None:
         return Affected(package=package)
-    events = [Event(introduced="0"), Event(fixed=found[3])]
+    events = [Event(introduced="0"), Event(fixed=match[3])]
     return Affected(package=package, ranges=[Range(type="ECOSYSTEM", events=events)])
 
 

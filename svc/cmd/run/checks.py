@@ -76,8 +76,8 @@ def list_checks(
         if watch or fail_fast or exit_status:
             raise UsageError("say of what: --seal SEAL or --branch BRANCH")
         repo = ctx.readable_repo
-        found = ctx.reader.items(checks.LIST, limit=limit, id=repo.id)
-        table_of(ctx, _known(found, required))
+        rows = ctx.reader.items(checks.LIST, limit=limit, id=repo.id)
+        table_of(ctx, _check_records(rows, required))
         return
     options = Options(
         required=required, fail_fast=fail_fast, interval=interval, timeout=timeout, appear=appear
@@ -102,8 +102,8 @@ def enable(ctx: Ctx, name: Name) -> None:
     svc repo checks enable ci/test
     """
     checked(RunQuery(name=name))
-    made = ctx.api.send(checks.ENABLE, id=ctx.repo.id, name=name)
-    ctx.out.done(f"Enabled check {made.name}", made, ENABLED, Check, value=made.name)
+    check = ctx.api.send(checks.ENABLE, id=ctx.repo.id, name=name)
+    ctx.out.done(f"Enabled check {check.name}", check, ENABLED, Check, value=check.name)
 
 
 @answers(ENABLED)
@@ -140,16 +140,16 @@ def branch_subject(ctx: Ctx, repo: Repo, branch: str) -> Subject:
     return Subject(seal, branch, head, moves)
 
 
-def _known(found: Iterator[Check], required: bool) -> Iterator[dict[str, Any]]:
+def _check_records(items: Iterator[Check], required: bool) -> Iterator[dict[str, Any]]:
     """The checks of a repository in the form of those of a seal; without a report they have no state."""
-    for one in found:
-        last = one.last
-        if required and not one.enabled:
+    for check in items:
+        last = check.last
+        if required and not check.enabled:
             continue
         yield {
-            "name": one.name,
+            "name": check.name,
             "state": state_of(last.status, last.conclusion) if last else None,
-            "required": one.enabled,
+            "required": check.enabled,
             "attempt": last.attempt if last else None,
             "summary": last.summary if last else None,
             "details_url": last.details_url if last else None,

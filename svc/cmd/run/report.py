@@ -64,8 +64,8 @@ def create(
         summary=summary,
         details_url=details_url,
     )
-    made = ctx.api.send(runs.CREATE, checked(body), id=repo.id)
-    _done(ctx, "Recorded", made)
+    run = ctx.api.send(runs.CREATE, checked(body), id=repo.id)
+    _print_done(ctx, "Recorded", run)
 
 
 @answers(COLUMNS, Run)
@@ -89,8 +89,8 @@ def update(
         raise UsageError("say what changed: --status, --conclusion, --summary or --details-url")
     checked(patch)
     repo = ctx.repo
-    made = ctx.api.send(runs.UPDATE, patch, id=repo.id, run=find(ctx, repo, run).id)
-    _done(ctx, "Updated", made)
+    changed = ctx.api.send(runs.UPDATE, patch, id=repo.id, run=find(ctx, repo, run).id)
+    _print_done(ctx, "Updated", changed)
 
 
 @answers(COLUMNS, Run)
@@ -103,8 +103,8 @@ def cancel(ctx: Ctx, run: Id) -> None:
     svc repo run cancel 0197c3
     """
     repo = ctx.repo
-    made = ctx.api.send(runs.CANCEL, id=repo.id, run=find(ctx, repo, run).id)
-    _done(ctx, "Cancelled", made)
+    changed = ctx.api.send(runs.CANCEL, id=repo.id, run=find(ctx, repo, run).id)
+    _print_done(ctx, "Cancelled", changed)
 
 
 @answers(COLUMNS, Run)
@@ -117,16 +117,16 @@ def rerun(ctx: Ctx, run: Id) -> None:
     svc repo run rerun 0197c3
     """
     repo = ctx.repo
-    made = ctx.api.send(runs.RERUN, id=repo.id, run=find(ctx, repo, run).id)
-    _done(ctx, "Queued", made)
+    queued = ctx.api.send(runs.RERUN, id=repo.id, run=find(ctx, repo, run).id)
+    _print_done(ctx, "Queued", queued)
 
 
 def _seal(ctx: Ctx, repo: Repo, typed: str) -> str:
     if typed:
         return seal_of(ctx.obj, repo, typed)
     linked = ctx.obj.linked
-    here = last_seal(ctx.obj) if linked and linked[1].repo_id == repo.id else None
-    return here or seal_of(ctx.obj, repo, default_ref(ctx.obj, repo))
+    own_seal = last_seal(ctx.obj) if linked and linked[1].repo_id == repo.id else None
+    return own_seal or seal_of(ctx.obj, repo, default_ref(ctx.obj, repo))
 
 
 def _require_possible(status: Status | None, conclusion: Conclusion | None) -> None:
@@ -136,8 +136,8 @@ def _require_possible(status: Status | None, conclusion: Conclusion | None) -> N
         raise UsageError(f"say how it ended: --conclusion {'|'.join(get_args(Conclusion))}")
 
 
-def _done(ctx: Ctx, verb: str, made: Run) -> None:
-    state = stands({"conclusion": made.conclusion, "status": made.status})
-    attempt = f", attempt {made.attempt}" if made.attempt > 1 else ""
-    sentence = f"{verb} run {made.id[:12]} of {made.name} on {made.seal_id[:12]}: {state}{attempt}"
-    ctx.out.done(sentence, made, COLUMNS, Run, value=made.id)
+def _print_done(ctx: Ctx, verb: str, run: Run) -> None:
+    state = stands({"conclusion": run.conclusion, "status": run.status})
+    attempt = f", attempt {run.attempt}" if run.attempt > 1 else ""
+    sentence = f"{verb} run {run.id[:12]} of {run.name} on {run.seal_id[:12]}: {state}{attempt}"
+    ctx.out.done(sentence, run, COLUMNS, Run, value=run.id)

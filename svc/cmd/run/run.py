@@ -103,8 +103,8 @@ def list_runs(
             conclusion=cast(Conclusion, status) if status in get_args(Conclusion) else None,
         )
     )
-    found = ctx.reader.items(runs.LIST, query, limit=limit, id=repo.id)
-    ctx.out.rows(found, COLUMNS, Run, empty="no runs")
+    rows = ctx.reader.items(runs.LIST, query, limit=limit, id=repo.id)
+    ctx.out.rows(rows, COLUMNS, Run, empty="no runs")
 
 
 @answers((*PAGE, Column("summary")), Run)
@@ -122,10 +122,10 @@ def view(
     Examples:
     svc repo run view 0197c3
     """
-    found = find(ctx, ctx.readable_repo, run)
-    ctx.out.record(found, PAGE, Run, body=(found.summary or "").rstrip(), text="summary")
+    record = find(ctx, ctx.readable_repo, run)
+    ctx.out.record(record, PAGE, Run, body=(record.summary or "").rstrip(), text="summary")
     if exit_status:
-        exit_as(ctx, found)
+        exit_as(ctx, record)
 
 
 def find(ctx: Ctx, repo: Repo, typed: str) -> Run:
@@ -135,17 +135,17 @@ def find(ctx: Ctx, repo: Repo, typed: str) -> Run:
     if len(typed) == ID_CHARS:
         with explained_not_found(repo, f"run {typed}", LIST):
             return ctx.reader.send(runs.GET, id=repo.id, run=typed)
-    found = list(ctx.reader.items(runs.LIST, RunQuery(prefix=typed), limit=2, id=repo.id))
-    if len(found) > 1:
+    matches = list(ctx.reader.items(runs.LIST, RunQuery(prefix=typed), limit=2, id=repo.id))
+    if len(matches) > 1:
         raise UsageError(f"several runs begin with {typed}; give more of the id: {LIST} --json id,name")
-    if not found:
+    if not matches:
         raise NotFound(f"{repo.full_name} has no run {typed}; see: {LIST}")
-    return found[0]
+    return matches[0]
 
 
-def exit_as(ctx: Ctx, found: Run) -> None:
+def exit_as(ctx: Ctx, run: Run) -> None:
     """Exit with the code for the run's state."""
-    state = state_of(found.status, found.conclusion)
+    state = state_of(run.status, run.conclusion)
     if state == "pending":
         ctx.exit(EXIT_PENDING)
     if state in FAILED:

@@ -85,26 +85,26 @@ def watch(ctx: Ctx, run: Id, timeout: Timeout = None, interval: Interval = INTER
     svc repo run watch 0197c3 --timeout 600
     """
     repo = ctx.readable_repo
-    found = find(ctx, repo, run)
-    state = state_of(found.status, found.conclusion)
+    record = find(ctx, repo, run)
+    state = state_of(record.status, record.conclusion)
     if state == "pending":
-        options = Options(timeout=timeout, interval=interval, only=found.name)
-        follow(ctx, repo, Subject(found.seal_id), options)
+        options = Options(timeout=timeout, interval=interval, only=record.name)
+        follow(ctx, repo, Subject(record.seal_id), options)
         return
-    one = SealCheck(
-        name=found.name,
+    check = SealCheck(
+        name=record.name,
         state=state,
         required=False,
-        attempt=found.attempt,
-        summary=found.summary,
-        details_url=found.details_url,
-        seal_id=found.seal_id,
-        started_at=found.started_at,
-        completed_at=found.completed_at,
-        run_id=found.id,
+        attempt=record.attempt,
+        summary=record.summary,
+        details_url=record.details_url,
+        seal_id=record.seal_id,
+        started_at=record.started_at,
+        completed_at=record.completed_at,
+        run_id=record.id,
     )
-    table_of(ctx, [one])
-    leave(ctx, Verdict("failed" if state in FAILED else "passed", [one]), Subject(found.seal_id))
+    table_of(ctx, [check])
+    leave(ctx, Verdict("failed" if state in FAILED else "passed", [check]), Subject(record.seal_id))
 
 
 def table_of(ctx: Ctx, items: Iterable[Any]) -> None:
@@ -123,10 +123,10 @@ def follow(ctx: Ctx, repo: Repo, subject: Subject, options: Options) -> None:
 
 
 def look(
-    ctx: Ctx, found: SealChecks, options: Options, subject: Subject, *, strict: bool, exit_status: bool
+    ctx: Ctx, answer: SealChecks, options: Options, subject: Subject, *, strict: bool, exit_status: bool
 ) -> None:
     """Print the checks once. `strict`: exit 1 for a failed one even without `exit_status`."""
-    items = counted(found.items, options)
+    items = counted(answer.items, options)
     table_of(ctx, items)
     outcome = decided(items, Options(fail_fast=True)) or "pending"
     if exit_status or (strict and outcome == "failed"):
@@ -153,21 +153,21 @@ def sentence_of(verdict: Verdict, subject: Subject) -> str:
             "svc repo checks enable NAME"
         )
     if verdict.outcome == "passed":
-        return f"{_of(total, total)} passed on {of}"
-    wanted = FAILED if verdict.outcome == "failed" else ("pending",)
-    some = [_named(one) for one in verdict.items if one.state in wanted]
+        return f"{_count_of(total, total)} passed on {of}"
+    states = FAILED if verdict.outcome == "failed" else ("pending",)
+    some = [_name_check(one) for one in verdict.items if one.state in states]
     more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
     what = "failed" if verdict.outcome == "failed" else "not done"
-    return f"{_of(len(some), total)} {what} on {of}: {', '.join(some[:NAMED])}{more}"
+    return f"{_count_of(len(some), total)} {what} on {of}: {', '.join(some[:NAMED])}{more}"
 
 
-def _of(some: int, total: int) -> str:
+def _count_of(some: int, total: int) -> str:
     if total == 1:
         return "1 check"
     return f"all {total} checks" if some == total else f"{some} of {total} checks"
 
 
-def _named(one: SealCheck) -> str:
-    if one.state == "pending" and one.attempt == 0:
-        return f"{one.name} (has not reported)"
-    return f"{one.name} (cancelled)" if one.state == "cancel" else one.name
+def _name_check(check: SealCheck) -> str:
+    if check.state == "pending" and check.attempt == 0:
+        return f"{check.name} (has not reported)"
+    return f"{check.name} (cancelled)" if check.state == "cancel" else check.name

@@ -62,7 +62,7 @@ def ping(ctx: Ctx, webhook: Which) -> None:
     """
     repo = ctx.repo
     hook = find(ctx, repo, webhook)
-    _begun(ctx, hook, ctx.api.send(webhooks.PING, id=repo.id, hook=hook.id))
+    _print_started(ctx, hook, ctx.api.send(webhooks.PING, id=repo.id, hook=hook.id))
 
 
 @answers(COLUMNS, Delivery)
@@ -82,8 +82,8 @@ def deliveries(
     repo = ctx.repo
     hook = find(ctx, repo, webhook)
     query = DeliveryQuery(state=state)
-    found = ctx.api.items(webhooks.DELIVERIES, query, limit=limit, id=repo.id, hook=hook.id)
-    ctx.out.rows(found, COLUMNS, Delivery, empty="no deliveries")
+    rows = ctx.api.items(webhooks.DELIVERIES, query, limit=limit, id=repo.id, hook=hook.id)
+    ctx.out.rows(rows, COLUMNS, Delivery, empty="no deliveries")
 
 
 @answers(PAGE, DeliveryWhole)
@@ -95,9 +95,9 @@ def delivery(ctx: Ctx, webhook: Which, delivery: One) -> None:
     """
     repo = ctx.repo
     hook = find(ctx, repo, webhook)
-    one = _find(ctx, repo, hook, delivery)
-    found = ctx.api.send(webhooks.DELIVERY, id=repo.id, hook=hook.id, delivery=one.id)
-    ctx.out.record(found, PAGE, DeliveryWhole, body=_shown(hook, found))
+    summary = _find(ctx, repo, hook, delivery)
+    record = ctx.api.send(webhooks.DELIVERY, id=repo.id, hook=hook.id, delivery=summary.id)
+    ctx.out.record(record, PAGE, DeliveryWhole, body=_exchange_text(hook, record))
 
 
 @answers(COLUMNS, Delivery)
@@ -111,8 +111,8 @@ def redeliver(ctx: Ctx, webhook: Which, delivery: One) -> None:
     """
     repo = ctx.repo
     hook = find(ctx, repo, webhook)
-    one = _find(ctx, repo, hook, delivery)
-    _begun(ctx, hook, ctx.api.send(webhooks.REDELIVER, id=repo.id, hook=hook.id, delivery=one.id))
+    summary = _find(ctx, repo, hook, delivery)
+    _print_started(ctx, hook, ctx.api.send(webhooks.REDELIVER, id=repo.id, hook=hook.id, delivery=summary.id))
 
 
 def _find(ctx: Ctx, repo: Repo, hook: Webhook, typed: str) -> Delivery:
@@ -123,27 +123,27 @@ def _find(ctx: Ctx, repo: Repo, hook: Webhook, typed: str) -> Delivery:
     return named(newest, typed, names, "delivery", f"svc repo webhook deliveries {hook.id}", state="")
 
 
-def _begun(ctx: Ctx, hook: Webhook, made: Delivery) -> None:
-    said = f"Sending {made.event} to {terminal_safe(hook.url)} as delivery {made.id}"
-    ctx.out.done(said, made, COLUMNS, Delivery, value=made.id)
+def _print_started(ctx: Ctx, hook: Webhook, attempt: Delivery) -> None:
+    sentence = f"Sending {attempt.event} to {terminal_safe(hook.url)} as delivery {attempt.id}"
+    ctx.out.done(sentence, attempt, COLUMNS, Delivery, value=attempt.id)
 
 
-def _shown(hook: Webhook, found: DeliveryWhole) -> str:
+def _exchange_text(hook: Webhook, record: DeliveryWhole) -> str:
     """Request and answer, as they went over the wire."""
-    sent = [f"{name}: {value}" for name, value in found.request_headers.items()]
-    lines = [f"POST {hook.url}", *sent, "", _indented(found.request_body)]
-    if found.status is not None:
+    sent = [f"{name}: {value}" for name, value in record.request_headers.items()]
+    lines = [f"POST {hook.url}", *sent, "", _indent_json(record.request_body)]
+    if record.status is not None:
         lines += [
             "",
-            f"{found.status}",
-            *(f"{name}: {value}" for name, value in found.answer_headers.items()),
+            f"{record.status}",
+            *(f"{name}: {value}" for name, value in record.answer_headers.items()),
         ]
-        lines += ["", found.answer_body]
+        lines += ["", record.answer_body]
     return "\n".join(terminal_safe(line) for line in "\n".join(lines).split("\n")).rstrip()
 
 
-def _indented(body: str) -> str:
-    """JSON with a line for each member; what is no JSON as it is."""
+def _indent_json(body: str) -> str:
+    """JSON with a line for each member; other text unchanged."""
     try:
         return json.dumps(json.loads(body), indent=2)
     except (ValueError, RecursionError):

@@ -85,12 +85,12 @@ def create(
     check_url(url)
     if secret:
         signing_key(secret)
-    made = ctx.api.send(webhooks.CREATE, body, id=ctx.repo.id)
+    hook = ctx.api.send(webhooks.CREATE, body, id=ctx.repo.id)
     ctx.out.done(
-        f"Created webhook {made.id[:12]} for {', '.join(made.events)}", made, MADE, Webhook, value=made.id
+        f"Created webhook {hook.id[:12]} for {', '.join(hook.events)}", hook, MADE, Webhook, value=hook.id
     )
     if not secret:
-        ctx.out.note(f"its secret, which is shown this once: {made.secret}")
+        ctx.out.note(f"its secret, which is shown this once: {hook.secret}")
 
 
 @answers(COLUMNS, Webhook)
@@ -101,8 +101,8 @@ def list_webhooks(ctx: Ctx, limit: Limit = 30) -> None:
     svc repo webhook list
     svc repo webhook list --json id,url,state
     """
-    found = ctx.api.items(webhooks.LIST, limit=limit, id=ctx.repo.id)
-    ctx.out.rows(found, COLUMNS, Webhook, empty="no webhooks")
+    rows = ctx.api.items(webhooks.LIST, limit=limit, id=ctx.repo.id)
+    ctx.out.rows(rows, COLUMNS, Webhook, empty="no webhooks")
 
 
 @answers(PAGE, Webhook)
@@ -113,8 +113,8 @@ def view(ctx: Ctx, webhook: Which) -> None:
     svc repo webhook view 0197c3
     """
     repo = ctx.repo
-    found = ctx.api.send(webhooks.GET, id=repo.id, hook=find(ctx, repo, webhook).id)
-    ctx.out.record(found, PAGE, Webhook)
+    record = ctx.api.send(webhooks.GET, id=repo.id, hook=find(ctx, repo, webhook).id)
+    ctx.out.record(record, PAGE, Webhook)
 
 
 @answers(COLUMNS, Webhook)
@@ -138,8 +138,8 @@ def edit(
         raise UsageError("say what changes: --events, --active or --inactive")
     body = checked(WebhookEdit(events=kinds_of(events) if events else None, active=active))
     repo = ctx.repo
-    made = ctx.api.send(webhooks.EDIT, body, id=repo.id, hook=find(ctx, repo, webhook).id)
-    ctx.out.done(f"Changed webhook {made.id[:12]}", made, COLUMNS, Webhook, value=made.id)
+    hook = ctx.api.send(webhooks.EDIT, body, id=repo.id, hook=find(ctx, repo, webhook).id)
+    ctx.out.done(f"Changed webhook {hook.id[:12]}", hook, COLUMNS, Webhook, value=hook.id)
 
 
 @answers((Column("id"),))
@@ -150,10 +150,10 @@ def delete(ctx: Ctx, webhook: Which) -> None:
     svc repo webhook delete 0197c3 --yes
     """
     repo = ctx.repo
-    found = find(ctx, repo, webhook)
-    ctx.confirm(f"Deleting the webhook for {found.url}")
-    ctx.api.send(webhooks.DELETE, id=repo.id, hook=found.id)
-    ctx.out.done(f"Deleted webhook {found.id[:12]}", {"id": found.id}, (Column("id"),), value=found.id)
+    hook = find(ctx, repo, webhook)
+    ctx.confirm(f"Deleting the webhook for {hook.url}")
+    ctx.api.send(webhooks.DELETE, id=repo.id, hook=hook.id)
+    ctx.out.done(f"Deleted webhook {hook.id[:12]}", {"id": hook.id}, (Column("id"),), value=hook.id)
 
 
 def find(ctx: Ctx, repo: Repo, typed: str) -> Webhook:
@@ -166,9 +166,9 @@ def find(ctx: Ctx, repo: Repo, typed: str) -> Webhook:
 
 
 def kinds_of(typed: str) -> list[EventKind]:
-    """UsageError for what is not a kind of event."""
-    found = list(dict.fromkeys(one.strip() for one in typed.split(",") if one.strip()))
-    wrong = [one for one in found if one not in KINDS]
-    if wrong or not found:
+    """The kinds of events in a list with commas. Raises UsageError for an unknown kind."""
+    kinds = list(dict.fromkeys(one.strip() for one in typed.split(",") if one.strip()))
+    wrong = [one for one in kinds if one not in KINDS]
+    if wrong or not kinds:
         raise UsageError(f"--events takes kinds with commas between: {','.join(KINDS)}")
-    return cast(list[EventKind], found)
+    return cast(list[EventKind], kinds)

@@ -31,7 +31,7 @@ def send(
     except OSError:
         listed = None
     if listed is None:
-        raise _changed(file)
+        raise _changed_error(file)
     raw = chunks.encode(chunks.manifest(file.digest, ((one.digest, one.size) for one in listed)))
     for _ in range(TRIES):
         with suppress(PayloadMissing):
@@ -51,8 +51,8 @@ def _send_missing(
                     api.payload.put_pack(repo_id, pack)
                     done(file.size - step.left)
     except (OSError, FileChanged):
-        raise _changed(file) from None
+        raise _changed_error(file) from None
 
 
-def _changed(file: LocalFile) -> ClientError:
+def _changed_error(file: LocalFile) -> ClientError:
     return ClientError(f"{terminal_safe(str(file.path))} changed while it was sent; try again")

@@ -35,21 +35,21 @@ class Received(msgspec.Struct, frozen=True):
 def chosen(release: Release, patterns: Sequence[str]) -> list[Asset]:
     """The assets that match one of the patterns; all without patterns. Raises NotFound if none matches,
     ServerMisbehaved for names that are not file names."""
-    found = [one for one in release.assets if not patterns or _matches(one.name, patterns)]
-    if not found:
+    assets = [asset for asset in release.assets if not patterns or _matches(asset.name, patterns)]
+    if not assets:
         what = f"that matches {' or '.join(map(terminal_safe, patterns))}" if patterns else "to download"
         raise NotFound(f"release {terminal_safe(release.version)} has no asset {what}")
     names = set()
-    for one in found:
+    for asset in assets:
         try:
-            names.add(case_key(check_asset_name(one.name)))
+            names.add(case_key(check_asset_name(asset.name)))
         except Invalid as error:
             raise ServerMisbehaved(
                 f"the server sent an asset that cannot be written: {error.detail}"
             ) from None
-    if len(names) < len(found):
+    if len(names) < len(assets):
         raise ServerMisbehaved("the server sent two assets of one name")
-    return found
+    return assets
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:
@@ -68,18 +68,18 @@ def download(
     """Write the assets into the folder, each under its name once all of it is there and verified. Conflict,
     before anything is written, for a file that is there with other bytes, unless `clobber`."""
     with translated_disk_errors(folder, folder):
-        here = {one.name for one in assets if _holds(folder / one.name, one, clobber)}
+        present = {asset.name for asset in assets if _has_asset(folder / asset.name, asset, clobber)}
         folder.mkdir(parents=True, exist_ok=True)
-        for at, one in enumerate(assets):
-            target = folder / one.name
-            if one.name not in here:
+        for at, asset in enumerate(assets):
+            target = folder / asset.name
+            if asset.name not in present:
                 done = partial(progress, "receiving", at, len(assets))
-                _fetch(api, repo_id, version, one, target, done)
-            yield Received(one, target, one.name not in here)
+                _fetch(api, repo_id, version, asset, target, done)
+            yield Received(asset, target, asset.name not in present)
         progress("receiving", len(assets), len(assets))
 
 
-def _holds(target: Path, asset: Asset, clobber: bool) -> bool:
+def _has_asset(target: Path, asset: Asset, clobber: bool) -> bool:
     """Whether the file is the asset already. Raises Conflict if it is something else, unless `clobber`."""
     try:
         info = target.lstat()
@@ -104,11 +104,11 @@ def _fetch(
 ) -> None:
     """Continue or start the partial file beside the target; rename it when it is complete and verified."""
     part = target.with_name(f".svc-{asset.blake3[:16]}.tmp")
-    with _opened(part) as fd:
+    with _open_part(part) as fd:
         whole = _digest(fd) if 0 < os.fstat(fd).st_size <= asset.size else None
-        if whole is None or not _is(whole, fd, asset):
+        if whole is None or not _is_whole(whole, fd, asset):
             whole = _receive(api, repo_id, version, asset, fd, whole, done)
-        if not _is(whole, fd, asset):
+        if not _is_whole(whole, fd, asset):
             with suppress(FileNotFoundError):
                 part.unlink()
             raise ServerMisbehaved(
@@ -118,7 +118,7 @@ def _fetch(
         part.replace(target)
 
 
-def _is(whole: blake3, fd: int, asset: Asset) -> bool:
+def _is_whole(whole: blake3, fd: int, asset: Asset) -> bool:
     return os.fstat(fd).st_size == asset.size and bool(whole.hexdigest() == asset.blake3)
 
 
@@ -148,19 +148,19 @@ def _receive(
             whole.update(piece)
             _write(fd, piece)
             done(size)
-    if start and not _is(whole, fd, asset):
+    if start and not _is_whole(whole, fd, asset):
         return _receive(api, repo_id, version, asset, fd, None, done)
     return whole
 
 
 def _write(fd: int, piece: bytes) -> None:
-    left = memoryview(piece)
-    while left:
-        left = left[os.write(fd, left) :]
+    rest = memoryview(piece)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
 
 
 @contextmanager
-def _opened(part: Path) -> Iterator[int]:
+def _open_part(part: Path) -> Iterator[int]:
     """The partial file, locked by this process. Raises ClientError while another one writes it."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(part, flags, 0o666)

@@ -32,26 +32,26 @@ class LocalFile(msgspec.Struct, frozen=True):
 
 def local_files(paths: Sequence[str]) -> list[LocalFile]:
     """The files at these paths, each read once. Raises UsageError for a file that cannot be an asset."""
-    found: dict[str, LocalFile] = {}
+    files: dict[str, LocalFile] = {}
     for typed in paths:
-        one = _local(Path(typed))
-        if case_key(one.name) in found:
-            raise UsageError(f"{typed} and {found[case_key(one.name)].path} would be one asset {one.name}")
-        found[case_key(one.name)] = one
-    return list(found.values())
+        file = _read_file(Path(typed))
+        if case_key(file.name) in files:
+            raise UsageError(f"{typed} and {files[case_key(file.name)].path} would be one asset {file.name}")
+        files[case_key(file.name)] = file
+    return list(files.values())
 
 
-def _local(path: Path) -> LocalFile:
-    shown = terminal_safe(str(path))
+def _read_file(path: Path) -> LocalFile:
+    label = terminal_safe(str(path))
     try:
         name = check_asset_name(path.name)
         with path.open("rb") as file:
             info = os.fstat(file.fileno())
             if not stat.S_ISREG(info.st_mode):
-                raise UsageError(f"{shown} is not a file")
+                raise UsageError(f"{label} is not a file")
             if info.st_size > ASSET_FILE:
                 raise UsageError(
-                    f"{shown} has {info.st_size} bytes; an asset has at most {in_words(ASSET_FILE)}"
+                    f"{label} has {info.st_size} bytes; an asset has at most {in_words(ASSET_FILE)}"
                 )
             whole, size = blake3(), 0
             while piece := file.read(PIECE):
@@ -60,7 +60,7 @@ def _local(path: Path) -> LocalFile:
     except Invalid as error:
         raise UsageError(error.detail) from None
     except OSError as error:
-        raise UsageError(f"{shown} cannot be read ({error.strerror})") from None
+        raise UsageError(f"{label} cannot be read ({error.strerror})") from None
     return LocalFile(path, name, size, whole.digest(), media_of(name))
 
 

@@ -37,7 +37,7 @@ def upload(
             yield Sent(_send(api, repo_id, version, file, done), True)
             continue
         except AssetExists as error:
-            there = _there(api, repo_id, version, error, file.name)
+            there = _find_existing(api, repo_id, version, error, file.name)
             if there.name == file.name and there.blake3 == file.digest.hex():
                 yield Sent(there, False)
                 continue
@@ -53,7 +53,7 @@ def _replace(
     try:
         return _send(api, repo_id, version, file, done, there.blake3)
     except AssetExists as error:  # its answer was lost, or somebody else has replaced it meanwhile
-        now = _there(api, repo_id, version, error, file.name)
+        now = _find_existing(api, repo_id, version, error, file.name)
         if now.name != file.name or now.blake3 != file.digest.hex():
             raise
         return now
@@ -71,21 +71,21 @@ def _send(
 
 
 def _pieces(file: LocalFile, done: Callable[[int], None]) -> Iterator[bytes]:
-    """As many bytes as were counted; `done` hears how many of them were taken. If the file changed meanwhile,
-    the server refuses it by its digest."""
-    left = file.size
+    """The file's bytes in pieces, as many as were counted; `done` is called with the number sent. If the file
+    changed meanwhile, the server refuses it by its digest."""
+    remaining = file.size
     with file.path.open("rb") as opened:
-        while left and (piece := opened.read(min(PIECE, left))):
-            left -= len(piece)
+        while remaining and (piece := opened.read(min(PIECE, remaining))):
+            remaining -= len(piece)
             yield piece
-            done(file.size - left)
-    if left:
+            done(file.size - remaining)
+    if remaining:
         raise ClientError(f"{terminal_safe(str(file.path))} became shorter while it was sent; try again")
 
 
-def _there(api: Api, repo_id: str, version: str, refused: AssetExists, name: str) -> Asset:
+def _find_existing(api: Api, repo_id: str, version: str, refused: AssetExists, name: str) -> Asset:
     key = case_key(name)
-    for one in api.items(releases.ASSETS, id=repo_id, v=version):
-        if case_key(one.name) == key:
-            return one
+    for asset in api.items(releases.ASSETS, id=repo_id, v=version):
+        if case_key(asset.name) == key:
+            return asset
     raise refused

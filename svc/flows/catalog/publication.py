@@ -22,32 +22,32 @@ def sign(
 ) -> Release:
     """The release with this machine's signature. `files`: what it must have, each with these bytes; Conflict,
     with nothing signed, where the server says otherwise. None: whatever it has."""
-    told = {one.name: (one.blake3, one.size) for one in release.assets}
-    if files is not None and told != {one.name: (one.digest.hex(), one.size) for one in files}:
+    by_name = {one.name: (one.blake3, one.size) for one in release.assets}
+    if files is not None and by_name != {one.name: (one.digest.hex(), one.size) for one in files}:
         raise Conflict(
             f"release {release.version} does not have these files and no others; see: svc repo release view"
         )
     signature = b64u(key.sign(_payload(repo_id, release)))
     body = PublicationCreate(version=release.version, device_key_id=key.id, signature=signature)
-    made = api.send(endpoints.CREATE, body, id=repo_id)
-    if (fault := fault_of(repo_id, made)) is not None or not made.publication.signed:
+    signed_release = api.send(endpoints.CREATE, body, id=repo_id)
+    if (fault := fault_of(repo_id, signed_release)) is not None or not signed_release.publication.signed:
         raise ServerMisbehaved(fault or "the server did not keep the signature")
-    return made
+    return signed_release
 
 
 def fault_of(repo_id: str, release: Release) -> str | None:
     """A sentence if the signature of the release does not verify over its version, seal and files. None if
     it verifies, or if the release is unsigned."""
-    shown = release.publication
-    if not shown.signed:
+    publication = release.publication
+    if not publication.signed:
         return None
     try:
-        public = unb64u(shown.public_key or "", keys.KEY_BYTES)
-        signature = unb64u(shown.signature or "", keys.SIGNATURE_BYTES)
+        public = unb64u(publication.public_key or "", keys.KEY_BYTES)
+        signature = unb64u(publication.signature or "", keys.SIGNATURE_BYTES)
     except Invalid:
         public, signature = b"", b""
     good = keys.verify(public, _payload(repo_id, release), signature)
-    if good and keys.key_id(public) == shown.key_id:
+    if good and keys.key_id(public) == publication.key_id:
         return None
     return f"the signature of release {terminal_safe(release.version)} does not verify"
 

@@ -50,27 +50,27 @@ class Standing(msgspec.Struct, frozen=True):
 def standing(api: Api, version: str) -> Standing:
     """What the server hands out and what runs here. Raises NotFound if it hands out nothing."""
     try:
-        told = api.send(distribution.RELEASE)
+        newest = api.send(distribution.RELEASE)
     except NotFound:
         raise NotFound(f"{api.origin} hands out no builds of svc") from None
-    build, file = _for_this_machine(told.artifacts), one_file()
+    build, file = _for_this_machine(newest.artifacts), one_file()
     verified = None
-    if file is not None and build is not None and told.version == version:
+    if file is not None and build is not None and newest.version == version:
         with file.open("rb") as opened:
             verified = hashlib.file_digest(opened, "sha256").hexdigest() == build.sha256
-    signed = None if build is None else _is_signed(told.version, build)
-    return Standing(version, told.version, build, file, verified, signed)
+    signed = None if build is None else _is_signed(newest.version, build)
+    return Standing(version, newest.version, build, file, verified, signed)
 
 
-def install(api: Api, wanted: Standing, progress: Progress) -> Path:
+def install(api: Api, target: Standing, progress: Progress) -> Path:
     """Replace the program's file. Raises Conflict where it is not one file, or trusts no key, NotFound
     without a build for this machine, ServerMisbehaved for a build that no trusted key has signed and for
     other bytes than were announced; then nothing is changed."""
-    if wanted.build is None:
+    if target.build is None:
         raise NotFound(
-            f"{api.origin} has no build of version {wanted.newest} for {_system()} on {_machine()}"
+            f"{api.origin} has no build of version {target.newest} for {_system()} on {_machine()}"
         )
-    if wanted.file is None:
+    if target.file is None:
         raise Conflict(
             "this program was installed as a Python package; upgrade it with what installed it, "
             "such as pip install --upgrade svc"
@@ -80,16 +80,16 @@ def install(api: Api, wanted: Standing, progress: Progress) -> Path:
             "this program was built without a release key, so no build can be proven to be of its makers; "
             "install a signed one with the installer of a server that you trust"
         )
-    if not wanted.signed:
+    if not target.signed:
         raise ServerMisbehaved(
-            f"the build of {wanted.newest} that {api.origin} hands out is not signed with a release key of "
+            f"the build of {target.newest} that {api.origin} hands out is not signed with a release key of "
             "this program; nothing was changed"
         )
-    with translated_disk_errors(wanted.file.parent, wanted.file.parent), _beside(wanted.file) as part:
-        _receive(api, wanted.build, part, progress)
-        _require_runs(part, wanted.newest)
-        part.replace(wanted.file)
-    return wanted.file
+    with translated_disk_errors(target.file.parent, target.file.parent), _temporary_file(target.file) as part:
+        _receive(api, target.build, part, progress)
+        _require_runs(part, target.newest)
+        part.replace(target.file)
+    return target.file
 
 
 def one_file() -> Path | None:
@@ -136,7 +136,7 @@ def _version(text: str) -> Version:
 
 
 @contextmanager
-def _beside(file: Path) -> Iterator[Path]:
+def _temporary_file(file: Path) -> Iterator[Path]:
     """An empty file in the same folder, gone afterwards unless it was renamed."""
     fd, name = tempfile.mkstemp(prefix=".svc-", dir=file.parent)
     os.close(fd)
@@ -180,8 +180,8 @@ def _require_runs(part: Path, version: str) -> None:
             stdin=subprocess.DEVNULL,
             check=False,
         )
-        told = done.stdout.decode("utf-8", "replace").split()
+        words = done.stdout.decode("utf-8", "replace").split()
     except (OSError, subprocess.TimeoutExpired):
-        told = []
-    if version not in told:
+        words = []
+    if version not in words:
         raise ServerMisbehaved(f"the new build, {version}, does not start here; nothing was changed")

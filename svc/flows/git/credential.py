@@ -65,22 +65,22 @@ def read_request(text: str) -> Asked | None:
     return Asked(origin, members.get("path"))
 
 
-def password_for(asked: Asked, sessions: Sessions) -> Password | None:
+def password_for(request: Asked, sessions: Sessions) -> Password | None:
     """The password for what git asks; None where nobody is signed in there, so that git asks elsewhere.
 
     Raises Unauthorized for a session that has expired, UsageError where git does not say the repository, and
     NotFound where the account does not see it.
     """
-    credential = sessions.credential(asked.origin)
+    credential = sessions.credential(request.origin)
     if credential is None:
         return None
-    if asked.path is None:
+    if request.path is None:
         raise UsageError(
-            f"git does not say which repository of {asked.origin} it asks for; run: "
-            f"git config --global {settings_of(asked.origin)}.{USE_PATH} true"
+            f"git does not say which repository of {request.origin} it asks for; run: "
+            f"git config --global {settings_of(request.origin)}.{USE_PATH} true"
         )
-    owner, name = _names(asked.path)
-    api = Api(Http(asked.origin, credential))
+    owner, name = _names(request.path)
+    api = Api(Http(request.origin, credential))
     try:
         repo_id = api.repo.find(owner, name).id
         keys = api.send(auth.TOKEN_KEYS).keys

@@ -30,10 +30,10 @@ def settings_of(origin: str) -> str:
 
 def program() -> str:
     """The git of this machine. Raises UsageError if there is none."""
-    found = shutil.which("git")
-    if found is None:
+    path = shutil.which("git")
+    if path is None:
         raise UsageError("git is not installed here; install it, then run: svc auth setup-git")
-    return found
+    return path
 
 
 def has_helper(origin: str) -> bool:
@@ -84,8 +84,8 @@ def _own_program() -> str:
     started = Path(sys.argv[0])
     if getattr(sys, "frozen", False):
         return str(Path(sys.executable).resolve())
-    found = shutil.which(started.name) if started.parent == Path() else str(started.absolute())
-    if found is not None and started.name.startswith("svc") and os.access(found, os.X_OK):
-        return found
+    path = shutil.which(started.name) if started.parent == Path() else str(started.absolute())
+    if path is not None and started.name.startswith("svc") and os.access(path, os.X_OK):
+        return path
     beside = Path(sys.executable).with_name("svc")
     return str(beside) if beside.exists() else "svc"

@@ -35,7 +35,7 @@ def blame(where: Where, path: str, ref: str = "", *, first_parent: bool = False)
     seal = seal_of(where, repo, ref or default_ref(where, repo))
     named = where.path_in_repo(path)
     try:
-        found = where.reader.send(
+        answer = where.reader.send(
             history.BLAME, query=BlameQuery(first_parent=first_parent), id=repo.id, seal_id=seal, path=named
         )
         text = where.reader.history.raw(repo.id, seal, named, TEXT_FILE)
@@ -44,15 +44,15 @@ def blame(where: Where, path: str, ref: str = "", *, first_parent: bool = False)
             f"{named} is not in the seal {seal[:12]}; svc status tells whether it waits for a push, "
             f"svc log --path {named} whether it was ever there"
         ) from None
-    return blamed_lines(found, text)
+    return blamed_lines(answer, text)
 
 
-def blamed_lines(found: Blame, text: bytes) -> list[BlamedLine]:
+def blamed_lines(answer: Blame, text: bytes) -> list[BlamedLine]:
     """The ranges that the relay sent, line by line. Raises ServerMisbehaved for lines that the text does not
     have."""
     lines = text.decode("utf-8", "replace").split("\n")
     blamed = []
-    for part in found.ranges:
+    for part in answer.ranges:
         if not 1 <= part.start <= part.end <= len(lines):
             raise ServerMisbehaved("the server blames lines that the file does not have")
         author = part.who.handle or part.who.id
@@ -80,10 +80,10 @@ def span_of(typed: str) -> tuple[int, int | None]:
     return first, last
 
 
-def within(found: Sequence[BlamedLine], span: tuple[int, int | None], name: str) -> list[BlamedLine]:
+def within(lines: Sequence[BlamedLine], span: tuple[int, int | None], name: str) -> list[BlamedLine]:
     """The lines of the span. Raises NotFound if the file ends before it."""
     first, last = span
-    if first > len(found):
-        many = "1 line" if len(found) == 1 else f"{len(found)} lines"
+    if first > len(lines):
+        many = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
         raise NotFound(f"{name} has {many}, and -L begins at line {first}")
-    return list(found[first - 1 : last])
+    return list(lines[first - 1 : last])

@@ -44,12 +44,12 @@ def compare_refs(
     repo = where.readable_repo
     base, head = (seal_of(where, repo, one or HEADS[0]) for one in (span.base, span.head))
     query = CompareQuery(base=base, head=head, direct=span.direct)
-    found = where.reader.history.compare(repo.id, query)
-    wanted = [where.path_in_repo(path) for path in paths]
-    files = [file for file in found.files if not wanted or _matches(file, wanted)]
+    comparison = where.reader.history.compare(repo.id, query)
+    patterns = [where.path_in_repo(path) for path in paths]
+    files = [file for file in comparison.files if not patterns or _matches(file, patterns)]
     if space:
         return files
-    start = base if span.direct else found.merge_base
+    start = base if span.direct else comparison.merge_base
     again = (_without_space(where, repo, file, start, head) for file in files)
     return [file for file in again if file is not None]
 
@@ -101,5 +101,5 @@ def _may_be_ref(where: Where, word: str) -> bool:
     return bool(without_match(read_state(where.linked[0]).tree, [path]))
 
 
-def _matches(file: ChangedFile, wanted: Sequence[str]) -> bool:
-    return any(matching(path, wanted) for path in (file.path, file.old_path) if path is not None)
+def _matches(file: ChangedFile, patterns: Sequence[str]) -> bool:
+    return any(matching(path, patterns) for path in (file.path, file.old_path) if path is not None)

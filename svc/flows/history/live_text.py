@@ -16,16 +16,16 @@ def live_text(api: Api, repo_id: str, branch: str, path: str, gen: int) -> bytes
     """The text of lane `gen` at `path`. Raises NotFound if the branch has it no more, ServerMisbehaved for
     a text that is not the announced one."""
     names = [LaneName(path=path, gen=gen)]
-    found = api.send(live.LANES, LanesRequest(lanes=names), id=repo_id, branch=branch).lanes
-    if not found:
+    lanes = api.send(live.LANES, LanesRequest(lanes=names), id=repo_id, branch=branch).lanes
+    if not lanes:
         raise NotFound(f"{terminal_safe(path)} is not on {terminal_safe(branch)} any more")
-    one = found[0]
+    lane = lanes[0]
     try:
-        if one.state is None:
-            text = api.payload.get(repo_id, unhex(one.genesis))
+        if lane.state is None:
+            text = api.payload.get(repo_id, unhex(lane.genesis))
         else:
-            text = Lane.load(unb64u(one.state)).text()
-        sound = digest(text) == unhex(one.digest)
+            text = Lane.load(unb64u(lane.state)).text()
+        sound = digest(text) == unhex(lane.digest)
     except Invalid:
         sound = False
     if not sound:

@@ -33,26 +33,26 @@ class Which(msgspec.Struct, frozen=True):
     def __bool__(self) -> bool:
         return bool(self.author or self.since or self.until)
 
-    def has(self, one: SealSummary) -> bool:
-        if self.author.casefold() not in author_of(one).casefold():
+    def has(self, seal: SealSummary) -> bool:
+        if self.author.casefold() not in author_of(seal).casefold():
             return False
-        at = _sealed_at(one)
+        at = _sealed_at(seal)
         return (self.since is None or at >= self.since) and (self.until is None or at <= self.until)
 
 
-def author_of(one: SealSummary) -> str:
+def author_of(seal: SealSummary) -> str:
     """The author of an imported commit, else the handle of the account that sealed."""
-    who = one.provenance.who
-    return one.provenance.author or who.handle or who.id
+    who = seal.provenance.who
+    return seal.provenance.author or who.handle or who.id
 
 
-def _sealed_at(one: SealSummary) -> datetime:
-    """When it was sealed, as its server says. Raises ServerMisbehaved for what is not a moment."""
+def _sealed_at(seal: SealSummary) -> datetime:
+    """The time of sealing that the server gives. Raises ServerMisbehaved for what is not a moment."""
     try:
-        at = datetime.fromisoformat(one.created_at)
+        at = datetime.fromisoformat(seal.created_at)
         return at if at.tzinfo else at.replace(tzinfo=UTC)
     except ValueError:
-        raise ServerMisbehaved(f"the server says that {one.id[:12]} was sealed at no time") from None
+        raise ServerMisbehaved(f"the server says that {seal.id[:12]} was sealed at no time") from None
 
 
 class SealsQuery(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ def query_of(
 ) -> SealsQuery | None:
     """The query of the arguments; the first word is a ref, A..B or a path. Returns None if the branch has no
     seal. Raises NotFound, UsageError."""
-    start, without = _first(where, repo, words[0]) if words else (None, None)
+    start, without = _parse_first_word(where, repo, words[0]) if words else (None, None)
     typed = [*(words[1:] if start else words), *([path] if path else [])]
     if start is None:
         start = resolve_ref(where, repo, default_ref(where, repo))
@@ -95,15 +95,15 @@ def query_of(
     )
     if follow and (len(paths) != 1 or GLOB.search(paths[0])):
         raise UsageError("--follow takes one file: svc log --follow PATH")
-    files = _expanded(where, repo, start.head, paths)
+    files = _expand_patterns(where, repo, start.head, paths)
     return SealsQuery(start, files, limit, follow, which, without, first_parent)
 
 
-def _first(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef | None, str | None]:
+def _parse_first_word(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef | None, str | None]:
     """The ref that the first word names, and the seal A of A..B. Both None if it is a path."""
     span = None if _is_here(where, word) else span_of(where, word)
     if span is None:
-        return _named(where, repo, word), None
+        return _find_named_ref(where, repo, word), None
     old, new = span.base or HEADS[0], span.head or HEADS[0]
     if not span.direct:
         raise UsageError(
@@ -112,14 +112,14 @@ def _first(where: Where, repo: Repo, word: str) -> tuple[ResolvedRef | None, str
     return resolve_ref(where, repo, new), seal_of(where, repo, old)
 
 
-def _named(where: Where, repo: Repo, word: str) -> ResolvedRef | None:
+def _find_named_ref(where: Where, repo: Repo, word: str) -> ResolvedRef | None:
     """The ref that the first word names; None if it is a path. Raises NotFound if it is neither."""
-    found = find_ref(where, repo, word)
-    here = _is_here(where, word)
-    if found is None and not here and not _is_path(where, word):
+    ref = find_ref(where, repo, word)
+    exists_here = _is_here(where, word)
+    if ref is None and not exists_here and not _is_path(where, word):
         resolve_ref(where, repo, word)
-    shortened = found is not None and found.kind == "seal" and not is_hex_digest(word)
-    return None if shortened and here else found
+    shortened = ref is not None and ref.kind == "seal" and not is_hex_digest(word)
+    return None if shortened and exists_here else ref
 
 
 def _is_path(where: Where, word: str) -> bool:
@@ -137,46 +137,46 @@ def _is_here(where: Where, typed: str) -> bool:
     return any(is_inside(path, named) for path in read_state(where.linked[0]).tree)
 
 
-def _expanded(where: Where, repo: Repo, head: str, paths: list[str]) -> list[str]:
+def _expand_patterns(where: Where, repo: Repo, head: str, paths: list[str]) -> list[str]:
     """The paths, with patterns replaced by the matching files of the seal."""
     patterns = [path for path in paths if GLOB.search(path)]
     if not patterns:
         return paths
     tree = where.reader.send(history.TREE, query=TreeQuery(recursive=True), id=repo.id, sha=head)
-    found = [one.path for one in tree.entries if matching(one.path, patterns)]
-    if not found:
+    matches = [one.path for one in tree.entries if matching(one.path, patterns)]
+    if not matches:
         raise NotFound(f"no file of the seal {head[:12]} matches {', '.join(patterns)}")
-    if len(found) > GLOBBED_MAX:
+    if len(matches) > GLOBBED_MAX:
         raise UsageError(
-            f"{', '.join(patterns)} names {len(found)} files, over {GLOBBED_MAX}; name a folder instead"
+            f"{', '.join(patterns)} names {len(matches)} files, over {GLOBBED_MAX}; name a folder instead"
         )
-    return [*(path for path in paths if path not in patterns), *found]
+    return [*(path for path in paths if path not in patterns), *matches]
 
 
 def seals_of(where: Where, repo: Repo, query: SealsQuery) -> Iterator[SealSummary]:
     """The seals of the query; for several paths, those that changed any of them, in history order."""
     if not query.which:
-        return _walked(where, repo, query, query.limit)
-    walked = _walked(where, repo, query, None)
+        return _walk_seals(where, repo, query, query.limit)
+    walked = _walk_seals(where, repo, query, None)
     if query.which.since is not None and not query.paths:
         walked = _until_older(walked, query.which.since)
     return islice((one for one in walked if query.which.has(one)), query.limit)
 
 
 def _until_older(walked: Iterator[SealSummary], since: datetime) -> Iterator[SealSummary]:
-    """The seals up to where only older ones can follow: none is newer than what was made of it."""
+    """The seals sealed from `since` on; ends where only older ones can follow."""
     awaited: set[str] | None = None
-    for one in walked:
-        awaited = {one.id} if awaited is None else awaited
-        awaited.discard(one.id)
-        if _sealed_at(one) >= since:
-            awaited.update(one.parents, one.merged)
-            yield one
+    for seal in walked:
+        awaited = {seal.id} if awaited is None else awaited
+        awaited.discard(seal.id)
+        if _sealed_at(seal) >= since:
+            awaited.update(seal.parents, seal.merged)
+            yield seal
         if not awaited:
             return
 
 
-def _walked(where: Where, repo: Repo, query: SealsQuery, limit: int | None) -> Iterator[SealSummary]:
+def _walk_seals(where: Where, repo: Repo, query: SealsQuery, limit: int | None) -> Iterator[SealSummary]:
     head = query.start.head
 
     def walk(path: str | None, limit: int | None) -> Iterator[SealSummary]:
@@ -188,24 +188,24 @@ def _walked(where: Where, repo: Repo, query: SealsQuery, limit: int | None) -> I
         )
 
     if query.without is not None:
-        asked = CommitsQuery(sha=head, without=query.without, first_parent=query.first_parent)
+        range_query = CommitsQuery(sha=head, without=query.without, first_parent=query.first_parent)
         if not query.paths:
-            return where.reader.items(history.COMMITS, asked, limit=limit, id=repo.id)
-        alone = list(where.reader.items(history.COMMITS, asked, id=repo.id))
-        changed = {one.id for path in query.paths for one in walk(path, None)}
-        return islice((one for one in alone if one.id in changed), limit)
+            return where.reader.items(history.COMMITS, range_query, limit=limit, id=repo.id)
+        alone = list(where.reader.items(history.COMMITS, range_query, id=repo.id))
+        changed = {seal.id for path in query.paths for seal in walk(path, None)}
+        return islice((seal for seal in alone if seal.id in changed), limit)
     if len(query.paths) < 2:
         return walk(query.paths[0] if query.paths else None, limit)
-    touching = {one.id for path in query.paths for one in walk(path, limit)}
-    left = len(touching)
+    touching = {seal.id for path in query.paths for seal in walk(path, limit)}
+    remaining = len(touching)
 
     def joined() -> Iterator[SealSummary]:
-        nonlocal left
-        for one in walk(None, None):
-            if one.id in touching:
-                left -= 1
-                yield one
-            if not left:
+        nonlocal remaining
+        for seal in walk(None, None):
+            if seal.id in touching:
+                remaining -= 1
+                yield seal
+            if not remaining:
                 return
 
     return islice(joined() if touching else iter(()), limit)

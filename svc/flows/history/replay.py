@@ -42,7 +42,7 @@ def steps_of(api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes
     who = seal.provenance.who.handle or ""
     steps: list[Step] = []
     if before is not None and sealed is not None and before != sealed:
-        steps = list(_between(api, repo_id, path, seal, before, hex_digest(sealed)))
+        steps = list(_steps_between(api, repo_id, path, seal, before, hex_digest(sealed)))
     if steps and steps[-1].who == who:
         steps.pop()  # who sealed it made it: one step
     last = steps[-1].text if steps else before
@@ -55,9 +55,9 @@ def compared(old: bytes | None, new: bytes | None) -> tuple[tuple[int, ...], int
     """The lines of `new`, from 1, that `old` lacks, and how many lines of `old` went."""
     if old == new:
         return (), 0
-    found = opcodes(lines(old or b""), lines(new or b""))
-    changed = tuple(number + 1 for one in found for number in range(one.new_start, one.new_end))
-    return changed, sum(max(0, one.old_end - one.old_start - (one.new_end - one.new_start)) for one in found)
+    edits = opcodes(lines(old or b""), lines(new or b""))
+    changed = tuple(number + 1 for one in edits for number in range(one.new_start, one.new_end))
+    return changed, sum(max(0, one.old_end - one.old_start - (one.new_end - one.new_start)) for one in edits)
 
 
 def _text(api: Api, repo_id: str, seal_id: str, path: str) -> bytes | None:
@@ -70,31 +70,31 @@ def _text(api: Api, repo_id: str, seal_id: str, path: str) -> bytes | None:
     return blob.content.encode()
 
 
-def _between(
+def _steps_between(
     api: Api, repo_id: str, path: str, seal: SealSummary, before: bytes, sealed: str
 ) -> Iterator[Step]:
     """The steps that the seal's live updates made, if they lead from `before` to the sealed text."""
     steps: list[Step] = []
     text, lane, named = before, None, None
     try:
-        for one in _updates(api, repo_id, seal.id):
-            if one.path != path:
+        for seal_update in _updates(api, repo_id, seal.id):
+            if seal_update.path != path:
                 continue
-            update = one.update
+            update = seal_update.update
             if update is None or update.epoch is None:
                 return  # replaced, removed or made anew: its text between is not known
             if lane is None or named != (update.gen, update.epoch):
                 if len(text) > TEXT_FILE:
                     return
                 named = (update.gen, update.epoch)
-                lane = Lane.genesis(one.branch_id, update.gen, update.epoch, text)
+                lane = Lane.genesis(seal_update.branch_id, update.gen, update.epoch, text)
             for op in decoded_ops(update):
-                lane.apply(op, one.replica)
+                lane.apply(op, seal_update.replica)
             after = lane.text()
             if after != text:
                 changed, removed = compared(text, after)
-                who = one.who.handle or ""
-                steps.append(Step(after, seal.id, "", who, one.at, True, changed, removed))
+                who = seal_update.who.handle or ""
+                steps.append(Step(after, seal.id, "", who, seal_update.at, True, changed, removed))
                 text = after
     except (Invalid, Forbidden, NotFound):
         return
@@ -104,8 +104,8 @@ def _between(
 
 def _updates(api: Api, repo_id: str, seal_id: str) -> Iterator[SealUpdate]:
     """All updates of the seal. Raises Invalid for more than UPDATES."""
-    found = api.items(history.SEAL_UPDATES, UpdatesQuery(), id=repo_id, seal_id=seal_id)
-    for count, one in enumerate(found):
+    updates = api.items(history.SEAL_UPDATES, UpdatesQuery(), id=repo_id, seal_id=seal_id)
+    for count, update in enumerate(updates):
         if count >= UPDATES:
             raise Invalid("more updates than are read")
-        yield one
+        yield update

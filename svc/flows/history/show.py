@@ -33,6 +33,6 @@ def fault_of(repo: Repo, seal: Seal, seal_id: str) -> str | None:
         payload = verify.seal(seal, seal_id, repo.id)
     except SvcError as error:
         return error.detail
-    told = (seal.message, seal.parents, seal.content_digest, seal.provenance.device_key_id)
+    described = (seal.message, seal.parents, seal.content_digest, seal.provenance.device_key_id)
     signed = (payload.message, payload.parents, payload.content_digest, payload.provenance.device_key_id)
-    return None if told == signed else "the server describes it differently from what was signed"
+    return None if described == signed else "the server describes it differently from what was signed"

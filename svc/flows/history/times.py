@@ -27,14 +27,14 @@ def moment(typed: str, now: datetime, option: str, end: bool = False) -> datetim
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     named = {"now": now, "today": day, "yesterday": day - timedelta(days=1)}
     whole_day = text in ("today", "yesterday") or _is_day(text)
-    found = named.get(text)
+    instant = named.get(text)
     try:
-        if found is None and (match := _AGO.fullmatch(text)) and match[2].lower() in _UNITS:
-            found = now - timedelta(seconds=int(match[1]) * _UNITS[match[2].lower()])
-        if found is None:
-            found = datetime.fromisoformat(text)
-            found = found if found.tzinfo else found.replace(tzinfo=now.tzinfo)
-        return found + timedelta(days=1, microseconds=-1) if end and whole_day else found
+        if instant is None and (match := _AGO.fullmatch(text)) and match[2].lower() in _UNITS:
+            instant = now - timedelta(seconds=int(match[1]) * _UNITS[match[2].lower()])
+        if instant is None:
+            instant = datetime.fromisoformat(text)
+            instant = instant if instant.tzinfo else instant.replace(tzinfo=now.tzinfo)
+        return instant + timedelta(days=1, microseconds=-1) if end and whole_day else instant
     except (ValueError, OverflowError):
         raise UsageError(
             f"{typed} is not a time; say {option} 2026-03-01, {option} yesterday or {option} '3 days ago'"

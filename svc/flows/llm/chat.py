@@ -58,7 +58,7 @@ class Conversation:
         for name in ("format", "keep_alive", "think"):
             if getattr(self, name) is not None:
                 body[name] = getattr(self, name)
-        said: list[str] = []
+        pieces: list[str] = []
         finished = False
         try:
             with closing(self.server.stream("/api/chat", body)) as lines:  # type: ignore[type-var]
@@ -67,18 +67,18 @@ class Conversation:
                     if message.get("thinking"):
                         yield str(message["thinking"]), True
                     if message.get("content"):
-                        said.append(str(message["content"]))
-                        yield said[-1], False
+                        pieces.append(str(message["content"]))
+                        yield pieces[-1], False
                     if line.get("done"):
                         self.last, finished = line, True
         finally:
-            if said or finished:
-                self.messages.append({"role": "assistant", "content": "".join(said)})
+            if pieces or finished:
+                self.messages.append({"role": "assistant", "content": "".join(pieces)})
             else:
                 self.messages.pop()
 
     def set(self, words: str) -> str:
-        """Carry out `/set`. Returns what is so now. Raises UsageError."""
+        """Carry out `/set`. Returns the new setting in words. Raises UsageError."""
         what, _, rest = words.strip().partition(" ")
         rest = rest.strip()
         if what == "system":
@@ -113,10 +113,12 @@ class Conversation:
 
 def bring(server: Server, models: Models, name: ModelName) -> None:
     """See that the server has the model: one that is not ours gets it from the cache. Raises ModelMissing."""
-    known = {
-        str(one.get("name")) for one in server.get("/api/tags").get("models") or [] if isinstance(one, dict)
+    names = {
+        str(model.get("name"))
+        for model in server.get("/api/tags").get("models") or []
+        if isinstance(model, dict)
     }
-    if str(name) in known:
+    if str(name) in names:
         return
     installed = models.find(name)
     models.files_to_load(installed)

@@ -54,15 +54,15 @@ def lacking(cpu: Path = _CPU) -> list[str]:
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return []
     with suppress(OSError):
-        found = re.search(r"(?m)^flags\s*:\s*(.+)$", cpu.read_text("ascii", "replace"))
-        if found:
-            flags = set(found[1].split())
+        match = re.search(r"(?m)^flags\s*:\s*(.+)$", cpu.read_text("ascii", "replace"))
+        if match:
+            flags = set(match[1].split())
             return [name for name in NEEDED if name not in flags]
     return []
 
 
 def engine() -> Engine:
-    """Load the engine in a process of its own, and tell what comes."""
+    """The engine's state, found by loading it in a process of its own."""
     if find_spec("xllamacpp") is None:
         return Engine(why=f"the engine is not installed; install it: {INSTALL}")
     missing = lacking()
@@ -77,10 +77,10 @@ def engine() -> Engine:
         return Engine(installed=True, why=f"the engine was not loaded within {PROBE_SECONDS:.0f} seconds")
     if ended.returncode == 0:
         with suppress(msgspec.MsgspecError):
-            found = msgspec.json.decode(ended.stdout, type=_Probed)
-            devices = [one for one in found.devices if one.get("type") in _GPU_TYPES]
+            probed = msgspec.json.decode(ended.stdout, type=_Probed)
+            devices = [one for one in probed.devices if one.get("type") in _GPU_TYPES]
             return Engine(
-                installed=True, works=True, version=found.version, system=found.system, devices=devices
+                installed=True, works=True, version=probed.version, system=probed.system, devices=devices
             )
     return Engine(
         installed=True, why=reason(ended.returncode, ended.stderr.decode("utf-8", "replace"), missing)
@@ -93,47 +93,47 @@ class _Probed(msgspec.Struct):
     devices: list[dict[str, Any]]
 
 
-def reason(code: int, said: str, missing: list[str]) -> str:
+def reason(code: int, output: str, missing: list[str]) -> str:
     """Why the engine cannot be loaded, and what helps."""
-    if "libgomp" in said:
+    if "libgomp" in output:
         return "the library libgomp is missing; install it: apt install libgomp1 (dnf install libgomp)"
     if missing or code == -signal.SIGILL:
         what = ", ".join(missing).upper() or "an instruction"
         return f"this processor lacks {what}, which the engine needs; install ollama, which svc then uses"
-    last = [line for line in said.splitlines() if line.strip()][-1:]
+    last = [line for line in output.splitlines() if line.strip()][-1:]
     return f"the engine cannot be loaded ({last[0] if last else f'it ended with {code}'}); {INSTALL}"
 
 
 def gpus(usable: list[dict[str, Any]], drm: Path = _DRM, nvidia: Path = _NVIDIA) -> list[Device]:
     """The graphics processors that the system names."""
-    found: list[Device] = []
+    devices: list[Device] = []
     for information in sorted(nvidia.glob("*/information")):
         model = re.search(r"(?m)^Model:\s*(.+)$", _text(information))
-        found.append(Device(name=model[1].strip() if model else "NVIDIA", vendor="NVIDIA", driver="nvidia"))
+        devices.append(Device(name=model[1].strip() if model else "NVIDIA", vendor="NVIDIA", driver="nvidia"))
     for card in sorted(drm.glob("card[0-9]*")):
         vendor = _VENDORS.get(_text(card / "device/vendor").strip(), "")
-        if "-" in card.name or not vendor or any(one.vendor == vendor == "NVIDIA" for one in found):
+        if "-" in card.name or not vendor or any(device.vendor == vendor == "NVIDIA" for device in devices):
             continue
         driver = re.search(r"(?m)^DRIVER=(.+)$", _text(card / "device/uevent"))
         name = _text(card / "device/product_name").strip() or f"{vendor} {card.name}"
-        found.append(Device(name=name, vendor=vendor, driver=driver[1] if driver else ""))
+        devices.append(Device(name=name, vendor=vendor, driver=driver[1] if driver else ""))
     if sys.platform == "darwin" and platform.machine() == "arm64":
-        found.append(Device(name="Apple GPU", vendor="Apple", driver="Metal"))
-    for one in found:
-        one.usable = bool(usable)
-        one.why = "" if usable else _instead()
-    return found
+        devices.append(Device(name="Apple GPU", vendor="Apple", driver="Metal"))
+    for device in devices:
+        device.usable = bool(usable)
+        device.why = "" if usable else _instead()
+    return devices
 
 
 def npus(folder: Path = _NPU) -> list[Device]:
     """The neural processors that the system names; the engine can use none of them."""
-    found = []
+    devices = []
     for device in sorted(folder.glob("accel[0-9]*")):
         driver = re.search(r"(?m)^DRIVER=(.+)$", _text(device / "device/uevent"))
         vendor = _VENDORS.get(_text(device / "device/vendor").strip(), "")
         why = "the engine has no support for neural processors"
-        found.append(Device(name=device.name, vendor=vendor, driver=driver[1] if driver else "", why=why))
-    return found
+        devices.append(Device(name=device.name, vendor=vendor, driver=driver[1] if driver else "", why=why))
+    return devices
 
 
 def _instead() -> str:

@@ -33,7 +33,7 @@ def trained_context(header: Header) -> int:
 
 
 def token_bytes(header: Header) -> int:
-    """What a token of context takes: its keys and values, 16 bits each, in every layer."""
+    """Bytes that a token of context takes: its keys and values, 16 bits each, in every layer."""
     heads = header.of_architecture("attention.head_count", 1)
     length = header.of_architecture("embedding_length", 1) // heads
     wide = header.of_architecture("attention.key_length", length)
@@ -46,11 +46,12 @@ def token_bytes(header: Header) -> int:
     )
 
 
-def plan(installed: Installed, asked: int | None, available: int | None) -> Plan | None:
-    """What was asked, at most what was trained and fits. None if not even the smallest context fits."""
+def plan(installed: Installed, requested: int | None, available: int | None) -> Plan | None:
+    """How to load the model: with the requested context, at most what it was trained for and what fits. None
+    if not even the smallest context fits."""
     header = installed.about.header
     most = trained_context(header)
-    context = min(asked or DEFAULT_CONTEXT, most)
+    context = min(requested or DEFAULT_CONTEXT, most)
     each = token_bytes(header)
     fixed = installed.size + _OVERHEAD
     while True:
@@ -65,7 +66,7 @@ def plan(installed: Installed, asked: int | None, available: int | None) -> Plan
 
 
 def smallest_need(installed: Installed) -> int:
-    """Bytes without which the model cannot be loaded."""
+    """The fewest bytes with which the model can be loaded."""
     header = installed.about.header
     return installed.size + _OVERHEAD + min(SMALLEST_CONTEXT, trained_context(header)) * token_bytes(header)
 
@@ -73,8 +74,8 @@ def smallest_need(installed: Installed) -> int:
 def available() -> int | None:
     """Bytes that a process can get without swapping: what the system or the control group of this process
     has left, whichever is less. None if the system does not tell."""
-    found = [one for one in (_system(), _group()) if one is not None]
-    return min(found) if found else None
+    limits = [one for one in (_system(), _group()) if one is not None]
+    return min(limits) if limits else None
 
 
 def _system() -> int | None:

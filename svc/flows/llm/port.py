@@ -15,7 +15,7 @@ from localstore.models.place import DEFAULT_PORT, PORT_VARIABLE
 
 
 def port_of(option: int | None, folder: Path, environment: Mapping[str, str]) -> int:
-    """Raises UsageError for a port that is none, Invalid for a manifest that is none."""
+    """The port of the local LLM server. Raises UsageError for an invalid port, Invalid for a bad manifest."""
     if option is not None:
         if not 1 <= option <= 65535:
             raise UsageError("--port must be from 1 to 65535")

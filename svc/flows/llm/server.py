@@ -34,28 +34,28 @@ _TAIL_BYTES = 64 << 10
 
 
 def folder_of(number: int, environment: Mapping[str, str]) -> Path:
-    """What belongs to the server of a port."""
+    """The folder with the files of a port's server."""
     return llm_home(environment) / str(number)
 
 
 def status(number: int, environment: Mapping[str, str]) -> Status:
     folder = folder_of(number, environment)
-    kept = server.running(folder)
-    found = probe(number)
-    told = Status(
+    keeper = server.running(folder)
+    answer = probe(number)
+    state = Status(
         port=number, url=f"http://127.0.0.1:{number}", kind="none", models=str(llm_home(environment))
     )
-    if found == "llm":
-        told.kind = kept.kind if kept is not None else "adopted"
+    if answer == "llm":
+        state.kind = keeper.kind if keeper is not None else "adopted"
         with suppress(ServerFailed):
-            told.version = str(Server(number).get("/api/version").get("version", ""))
-            told.loaded = len(Server(number).get("/api/ps").get("models") or [])
-    elif found != "free":
-        told.kind, told.holder = ("hung" if kept is not None else "held"), port.holder(number)
-    if kept is not None:
-        told.pid, told.svc_home = kept.pid, kept.svc_home or None
-        told.leases, told.stays = leases.held(folder), leases.stays(folder)
-    return told
+            state.version = str(Server(number).get("/api/version").get("version", ""))
+            state.loaded = len(Server(number).get("/api/ps").get("models") or [])
+    elif answer != "free":
+        state.kind, state.holder = ("hung" if keeper is not None else "held"), port.holder(number)
+    if keeper is not None:
+        state.pid, state.svc_home = keeper.pid, keeper.svc_home or None
+        state.leases, state.stays = leases.held(folder), leases.stays(folder)
+    return state
 
 
 def start(
@@ -66,13 +66,13 @@ def start(
     folder = folder_of(number, environment)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _starting(folder / server.STARTING, say):
-        kept = server.running(folder)
-        if stays and kept is not None:
+        keeper = server.running(folder)
+        if stays and keeper is not None:
             leases.set_stays(folder, True)
-        found = probe(number)
-        if found == "llm":
+        answer = probe(number)
+        if answer == "llm":
             return status(number, environment), False
-        if kept is not None:
+        if keeper is not None:
             _wait(number, folder, None)
             return status(number, environment), False
         _require_free(number)
@@ -85,10 +85,10 @@ def start(
 def serve(number: int, environment: Mapping[str, str], home: Path) -> None:
     """Become the server of a port, in the foreground. Does not return. Raises PortHeld, ServerFailed."""
     folder = folder_of(number, environment)
-    kept = server.running(folder)
-    if kept is not None:
+    keeper = server.running(folder)
+    if keeper is not None:
         raise ServerFailed(
-            f"the server of port {number} runs already (process {kept.pid}); to end it: svc llm stop"
+            f"the server of port {number} runs already (process {keeper.pid}); to end it: svc llm stop"
         )
     _require_free(number)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -103,15 +103,15 @@ def stop(number: int, environment: Mapping[str, str]) -> Status | None:
     """End the server that svc keeps on a port. Returns what it was; None if none runs. Raises ServerFailed
     for one that is somebody else's, or does not end."""
     folder = folder_of(number, environment)
-    kept = server.running(folder)
-    if kept is None:
+    keeper = server.running(folder)
+    if keeper is None:
         if probe(number) == "llm":
             raise ServerFailed(
                 f"the server on port {number} was not started by svc, so it is not ended: "
                 f"{port.holder(number)}"
             )
         return None
-    told = status(number, environment)
+    state = status(number, environment)
     pid = holder(folder / server.LOCK).pid
     for number_of_signal in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
@@ -121,7 +121,7 @@ def stop(number: int, environment: Mapping[str, str]) -> Status | None:
         while time.monotonic() < end:
             if server.running(folder) is None:
                 leases.set_stays(folder, False)
-                return told
+                return state
             time.sleep(_LOOK)
     raise ServerFailed(f"the server on port {number} does not end; end it: kill -9 {pid}")
 
@@ -134,7 +134,7 @@ def held(number: int) -> PortHeld:
 
 
 def _require_free(number: int) -> None:
-    """Raises PortHeld."""
+    """Raises PortHeld if another program has the port."""
     try:
         port.bind(number).close()
     except OSError:
@@ -153,7 +153,7 @@ def tail(folder: Path, lines: int) -> str:
 
 
 def follow(folder: Path) -> Iterator[str]:
-    """What the log gets from now on; for ever."""
+    """Yields the lines that the log gets from now on, without end."""
     file, at = folder / server.LOG, 0
     with suppress(FileNotFoundError):
         at = file.stat().st_size
@@ -171,11 +171,11 @@ def follow(folder: Path) -> Iterator[str]:
 
 
 def _environment(environment: Mapping[str, str], home: Path) -> dict[str, str]:
-    """The keeper's: without tokens, with the folders made absolute."""
-    kept = {name: value for name, value in environment.items() if not name.startswith("SVC_")}
+    """The keeper's environment: without tokens, with absolute folders."""
+    variables = {name: value for name, value in environment.items() if not name.startswith("SVC_")}
     if REGISTRIES in environment:
-        kept[REGISTRIES] = environment[REGISTRIES]
-    return {**kept, "SVC_HOME": str(home.absolute()), VARIABLE: str(llm_home(environment))}
+        variables[REGISTRIES] = environment[REGISTRIES]
+    return {**variables, "SVC_HOME": str(home.absolute()), VARIABLE: str(llm_home(environment))}
 
 
 def _spawn(number: int, folder: Path, environment: Mapping[str, str], home: Path) -> subprocess.Popen[bytes]:
@@ -194,7 +194,7 @@ def _spawn(number: int, folder: Path, environment: Mapping[str, str], home: Path
 
 
 def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) -> None:
-    """Until the server answers. Raises PortHeld, ServerFailed with the end of the log."""
+    """Wait until the server answers. Raises PortHeld, ServerFailed with the end of the log."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         if probe(number) == "llm":
@@ -217,7 +217,7 @@ def _wait(number: int, folder: Path, process: subprocess.Popen[bytes] | None) ->
 @contextmanager
 def _starting(lock: Path, say: Callable[[str], None]) -> Iterator[None]:
     """Hold the lock of starting; waits for another that starts the server, and says so once."""
-    told, end = False, time.monotonic() + 2 * START_SECONDS
+    announced, end = False, time.monotonic() + 2 * START_SECONDS
     while True:
         try:
             with hold_lock(lock, "svc llm start"):
@@ -228,7 +228,7 @@ def _starting(lock: Path, say: Callable[[str], None]) -> Iterator[None]:
                 raise ServerFailed(
                     f"{locked.holder} starts the server and does not end; end that first"
                 ) from None
-            if not told and time.monotonic() > end - 2 * START_SECONDS + 1:
+            if not announced and time.monotonic() > end - 2 * START_SECONDS + 1:
                 say(f"waiting for {locked.holder}, which starts the server")
-                told = True
+                announced = True
         time.sleep(_LOOK)

@@ -25,8 +25,8 @@ def probe(port: int, seconds: float = PROBE_SECONDS) -> Found:
     try:
         connection.request("GET", "/api/tags")
         answer = connection.getresponse()
-        found = msgspec.json.decode(answer.read(_BODY)) if answer.status == 200 else None
-        return "llm" if isinstance(found, dict) and isinstance(found.get("models"), list) else "foreign"
+        document = msgspec.json.decode(answer.read(_BODY)) if answer.status == 200 else None
+        return "llm" if isinstance(document, dict) and isinstance(document.get("models"), list) else "foreign"
     except ConnectionRefusedError:
         return "free"
     except TimeoutError:
@@ -44,30 +44,30 @@ class Server:
         self.port = port
 
     def get(self, path: str) -> Any:
-        with self._asked("GET", path) as answer:
-            return _decoded(answer.read(_BODY))
+        with self._request("GET", path) as answer:
+            return _decode_object(answer.read(_BODY))
 
     def post(self, path: str, body: dict[str, Any], seconds: float = LONG_SECONDS) -> Any:
-        with self._asked("POST", path, msgspec.json.encode(body), seconds) as answer:
-            return _decoded(answer.read(_BODY) or b"{}")
+        with self._request("POST", path, msgspec.json.encode(body), seconds) as answer:
+            return _decode_object(answer.read(_BODY) or b"{}")
 
     def delete(self, path: str, body: dict[str, Any]) -> None:
-        with self._asked("DELETE", path, msgspec.json.encode(body), LONG_SECONDS) as answer:
+        with self._request("DELETE", path, msgspec.json.encode(body), LONG_SECONDS) as answer:
             answer.read(_BODY)
 
     def stream(self, path: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The lines of an answer. Raises ServerFailed for one that is an error."""
-        with self._asked("POST", path, msgspec.json.encode(body), LONG_SECONDS) as answer:
+        with self._request("POST", path, msgspec.json.encode(body), LONG_SECONDS) as answer:
             while line := answer.readline(_BODY):
                 if not line.strip():
                     continue
-                event = _decoded(line)
+                event = _decode_object(line)
                 if "error" in event:
                     raise ServerFailed(str(event["error"]))
                 yield event
 
     def has_blob(self, digest: str) -> bool:
-        with suppress(ServerFailed), self._asked("HEAD", f"/api/blobs/sha256:{digest}"):
+        with suppress(ServerFailed), self._request("HEAD", f"/api/blobs/sha256:{digest}"):
             return True
         return False
 
@@ -75,11 +75,11 @@ class Server:
         """Upload a file."""
         with file.open("rb") as body:
             headers = {"Content-Length": str(os.fstat(body.fileno()).st_size)}
-            with self._asked("POST", f"/api/blobs/sha256:{digest}", body, LONG_SECONDS, headers) as answer:
+            with self._request("POST", f"/api/blobs/sha256:{digest}", body, LONG_SECONDS, headers) as answer:
                 answer.read(_BODY)
 
     @contextmanager
-    def _asked(
+    def _request(
         self,
         method: str,
         path: str,
@@ -92,7 +92,7 @@ class Server:
             connection.request(method, path, body, {"Content-Type": "application/json", **(headers or {})})
             answer = connection.getresponse()
             if answer.status >= 400:
-                raise _failed(answer.read(_BODY), answer.status)
+                raise _failure_of(answer.read(_BODY), answer.status)
             yield answer
         except TimeoutError:
             raise ServerFailed(
@@ -108,21 +108,21 @@ class Server:
             connection.close()
 
 
-def _decoded(data: bytes) -> Any:
+def _decode_object(data: bytes) -> Any:
     try:
-        found = msgspec.json.decode(data)
+        document = msgspec.json.decode(data)
     except msgspec.MsgspecError:
         raise ServerFailed(
             "the local LLM server answered something that is no JSON; see: svc llm logs"
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise ServerFailed("the local LLM server answered something unexpected; see: svc llm logs")
-    return found
+    return document
 
 
-def _failed(data: bytes, status: int) -> ServerFailed:
+def _failure_of(data: bytes, status: int) -> ServerFailed:
     with suppress(msgspec.MsgspecError, ServerFailed):
-        error = _decoded(data).get("error")
+        error = _decode_object(data).get("error")
         if isinstance(error, str) and error:
             return ServerFailed(error)
     return ServerFailed(f"the local LLM server answered {status}")

@@ -129,11 +129,11 @@ def abort(copy: WorkingCopy) -> Merging:
 
 
 def _plan(copy: WorkingCopy, ours: Mapping[str, Change], theirs: Mapping[str, Change]) -> Plan:
-    found = moves.searches(ours, theirs)
-    wanted = {name: size for search in found for name, size in search.digests().items()}
-    _fetch(copy, wanted)
-    texts = {name: copy.text(name) for name in wanted}
-    return three_way.plan(ours, theirs, Moves(*(search.pairs(texts) for search in found)))
+    searches = moves.searches(ours, theirs)
+    sizes = {name: size for search in searches for name, size in search.digests().items()}
+    _fetch(copy, sizes)
+    texts = {name: copy.text(name) for name in sizes}
+    return three_way.plan(ours, theirs, Moves(*(search.pairs(texts) for search in searches)))
 
 
 def _worked_out(copy: WorkingCopy, source: Source, plans: Sequence[Plan], ours: Tree, theirs: Tree) -> _Work:
@@ -146,19 +146,19 @@ def _worked_out(copy: WorkingCopy, source: Source, plans: Sequence[Plan], ours: 
         if path in folders and _clashes(path, plans, ours, theirs):
             _keep_directory(copy, work, path, ours, theirs)
             continue
-        ways = [_way(copy, one, path, ours.get(path)) for one in plans]
+        ways = [_outcome_of(copy, one, path, ours.get(path)) for one in plans]
         if all(way == ways[0] for way in ways) and not isinstance(ways[0], list):
             _take(work, path, ways[0], ours.get(path), theirs)
         else:
-            found = next((way for way in ways if isinstance(way, list)), [])
+            clashes = next((way for way in ways if isinstance(way, list)), [])
             texts = next((one.texts[path] for one in plans if path in one.texts), None)
             _, mine, other = texts.paths if texts is not None else (path, path, path)
             base = texts.base if texts is not None else None
-            _conflict(copy, work, path, ours.get(mine), theirs.get(other), base, found)
+            _conflict(copy, work, path, ours.get(mine), theirs.get(other), base, clashes)
     return work
 
 
-def _way(
+def _outcome_of(
     copy: WorkingCopy, planned: Plan, path: str, mine: SealedFile | None
 ) -> TreeEntry | bytes | list[Conflict] | None:
     """The outcome for a path: an entry, None for no file, merged text, or conflicts."""
@@ -166,10 +166,10 @@ def _way(
         return planned.taken[path]
     if path not in planned.texts:
         return [] if path in planned.conflicts else _entry(mine)
-    one: Texts = planned.texts[path]
-    base = copy.text(one.base.digest) if one.base is not None else b""
-    found = merge(base, copy.text(one.theirs.digest), copy.text(one.ours.digest))
-    return found.conflicts or ([] if len(found.text) > TEXT_FILE else found.text)
+    texts: Texts = planned.texts[path]
+    base = copy.text(texts.base.digest) if texts.base is not None else b""
+    outcome = merge(base, copy.text(texts.theirs.digest), copy.text(texts.ours.digest))
+    return outcome.conflicts or ([] if len(outcome.text) > TEXT_FILE else outcome.text)
 
 
 def _take(
@@ -200,7 +200,7 @@ def _conflict(
     mine: SealedFile | None,
     theirs: SealedFile | None,
     base: TreeEntry | None,
-    found: list[Conflict],
+    clashes: list[Conflict],
 ) -> None:
     """The file becomes theirs and mine the copy; of a deletion and an edit the edit stays."""
     if mine is None or theirs is None:
@@ -213,11 +213,13 @@ def _conflict(
     kept_as = _free_name(copy, work, path)
     work.files[path], work.files[kept_as] = theirs, mine
     work.moved[path] = kept_as
-    lines = line_ranges([one.theirs for one in found]), line_ranges([one.mine for one in found])
+    lines = line_ranges([one.theirs for one in clashes]), line_ranges([one.mine for one in clashes])
     texts = mine.kind == theirs.kind == "text"
-    known = base.digest if texts and base is not None and base.kind == "text" else None
-    work.records.append(RecordedConflict(path, kept_as, known, theirs.digest, mine.digest, None, *lines))
-    work.result.conflicts.append(ConflictCopy(path, kept_as, None, *(lines if found else (None, None))))
+    base_digest = base.digest if texts and base is not None and base.kind == "text" else None
+    work.records.append(
+        RecordedConflict(path, kept_as, base_digest, theirs.digest, mine.digest, None, *lines)
+    )
+    work.result.conflicts.append(ConflictCopy(path, kept_as, None, *(lines if clashes else (None, None))))
     work.result.written.append(path)
 
 
@@ -274,16 +276,16 @@ def _carry_out(copy: WorkingCopy, source: Source, work: _Work) -> None:
 
 
 def _contents(copy: WorkingCopy, work: _Work) -> Iterator[tuple[str, Content]]:
-    """The conflict copies first: they save what the others replace."""
+    """Yields (path, content) to write: conflict copies first, which keep what the other files replace."""
     copies = set(work.moved.values())
     yield from contents_of(copy, {path: file for path, file in work.files.items() if path in copies})
     yield from contents_of(copy, {path: file for path, file in work.files.items() if path not in copies})
     yield from work.texts.items()
 
 
-def _fetch(copy: WorkingCopy, wanted: Mapping[bytes, int]) -> None:
+def _fetch(copy: WorkingCopy, sizes: Mapping[bytes, int]) -> None:
     """Download texts, by digest with their sizes."""
-    missing = {name: size for name, size in wanted.items() if copy.objects.get(name) is None}
+    missing = {name: size for name, size in sizes.items() if copy.objects.get(name) is None}
     for _ in copy.fetch(missing, keep=True):
         pass
     for name in missing:

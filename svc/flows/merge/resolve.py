@@ -55,12 +55,12 @@ class Resolved(msgspec.Struct, frozen=True):
 def conflicts(copy: WorkingCopy) -> tuple[list[RecordedConflict], list[RecordedConflict]]:
     """(conflicts whose copy exists, conflicts whose copy was deleted). The records of the latter are
     dropped."""
-    found = copy.db.conflicts.list()
-    over = [record for record in found if not copy.exists(record.kept_as)]
+    records = copy.db.conflicts.list()
+    over = [record for record in records if not copy.exists(record.kept_as)]
     with copy.db.step():
         for record in over:
             copy.db.conflicts.remove(record.kept_as)
-    return [record for record in found if record not in over], over
+    return [record for record in records if record not in over], over
 
 
 def all_unresolved(copy: WorkingCopy) -> dict[str, str]:
@@ -77,7 +77,9 @@ def unresolved_copies(copy: WorkingCopy, paths: Iterable[str]) -> dict[str, str]
 def require_no_conflicts(copy: WorkingCopy) -> None:
     """Raises ConflictsUnresolved while a conflict stands whose copy the branch does not have: a push would
     publish the copy."""
-    standing = {kept: path for kept, path in all_unresolved(copy).items() if kept not in copy.entries}
+    standing = {
+        copy_path: path for copy_path, path in all_unresolved(copy).items() if copy_path not in copy.entries
+    }
     if standing:
         paths = sorted(map(terminal_safe, set(standing.values())))
         raise ConflictsUnresolved(paths, terminal_safe(min(standing)))
@@ -87,16 +89,16 @@ def open_conflict(copy: WorkingCopy, path: str) -> OpenConflict:
     """The conflict of a path, or of its copy. Raises NotFound, UsageError if a path has several."""
     recover(copy)
     named = copy.db.conflicts.get(path)
-    found = [named] if named is not None else list(copy.db.conflicts.of(path))
-    if not found:
+    records = [named] if named is not None else list(copy.db.conflicts.of(path))
+    if not records:
         raise NotFound(f"{path} has no conflict in this folder; see: svc conflicts")
-    left = [record for record in found if copy.exists(record.kept_as)]
-    if len(left) > 1:
-        copies = " or ".join(terminal_safe(record.kept_as) for record in left)
+    with_copy = [record for record in records if copy.exists(record.kept_as)]
+    if len(with_copy) > 1:
+        copies = " or ".join(terminal_safe(record.kept_as) for record in with_copy)
         raise UsageError(
-            f"{path} has {len(left)} conflicts; name the copy that is meant: svc resolve {copies}"
+            f"{path} has {len(with_copy)} conflicts; name the copy that is meant: svc resolve {copies}"
         )
-    record = (left or found)[0]
+    record = (with_copy or records)[0]
     alone = len(copy.db.conflicts.of(record.path)) == 1
     name = record.path if alone else record.kept_as
     return OpenConflict(record, copy.digest_on_disk(record.path), copy.digest_on_disk(record.kept_as), name)
@@ -131,14 +133,14 @@ def resolve(copy: WorkingCopy, conflict: OpenConflict, how: How, text: bytes | N
             f"run svc resolve {conflict.name} again"
         )
     content: Content | None = None
-    wanted = conflict.theirs
+    new_digest = conflict.theirs
     if how == "mine":
-        wanted, content = conflict.mine, Fetched(record.kept_as, stays=True)
+        new_digest, content = conflict.mine, Fetched(record.kept_as, stays=True)
     elif text is not None:
-        wanted, content = digest(text), text
+        new_digest, content = digest(text), text
     replaced = None
-    if content is not None and wanted is not None and wanted != conflict.theirs:
-        replaced = replace(copy, record.path, wanted, content, None)
+    if content is not None and new_digest is not None and new_digest != conflict.theirs:
+        replaced = replace(copy, record.path, new_digest, content, None)
     trash = move_to_trash(copy, [record.kept_as], replaced)
     with copy.db.step():
         copy.db.conflicts.remove(record.kept_as)

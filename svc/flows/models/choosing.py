@@ -39,54 +39,58 @@ class _Model(NamedTuple):
 
 
 def choose(
-    files: Mapping[str, SealedFile], manifest: RepoManifest, tag: str, shown: str
+    files: Mapping[str, SealedFile], manifest: RepoManifest, tag: str, repository: str
 ) -> Choice | Elsewhere:
     """The model that a tag means: a file whose stem ends in it, else a folder, else one of `models:`. Without
     a tag (`latest`): `default_model`, else the first of `models:`, else the only model. Raises NoSuchModel
-    with what there is. `shown`: the repository, for errors."""
+    with what there is. `repository`: its name in errors."""
     models = _models(files)
-    if tag != LATEST or _matching(models, tag):
-        found = _wanted(models, manifest, tag, shown)
+    if tag != LATEST or _matching_models(models, tag):
+        model = _find_model(models, manifest, tag, repository)
     elif manifest.default_model is not None:
-        found = _wanted(models, manifest, manifest.default_model, shown)
+        model = _find_model(models, manifest, manifest.default_model, repository)
     elif manifest.models:
-        found = _wanted(models, manifest, manifest.models[0], shown)
+        model = _find_model(models, manifest, manifest.models[0], repository)
     elif len(models) == 1:
-        found = models[0]
+        model = models[0]
     elif models:
-        raise NoSuchModel(f"{shown} has several models; name one: {_list(models, shown)}")
+        raise NoSuchModel(f"{repository} has several models; name one: {_list(models, repository)}")
     else:
-        raise NoSuchModel(f"{shown} has no model: no file of it ends in .gguf")
-    if isinstance(found, Elsewhere):
-        return found
-    return Choice(found.files, _projector(files, found))
+        raise NoSuchModel(f"{repository} has no model: no file of it ends in .gguf")
+    if isinstance(model, Elsewhere):
+        return model
+    return Choice(model.files, _projector(files, model))
 
 
-def _wanted(models: list[_Model], manifest: RepoManifest, tag: str, shown: str) -> _Model | Elsewhere:
-    found = _matching(models, tag)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise NoSuchModel(f"'{terminal_safe(tag)}' means several models of {shown}: {_list(found, shown)}")
-    wanted = tag.lower()
+def _find_model(
+    models: list[_Model], manifest: RepoManifest, tag: str, repository: str
+) -> _Model | Elsewhere:
+    matches = _matching_models(models, tag)
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise NoSuchModel(
+            f"'{terminal_safe(tag)}' means several models of {repository}: {_list(matches, repository)}"
+        )
+    lowered = tag.lower()
     for name in manifest.models:
-        if name.lower() == wanted or name.lower().endswith((f":{wanted}", f"/{wanted}")):
+        if name.lower() == lowered or name.lower().endswith((f":{lowered}", f"/{lowered}")):
             return Elsewhere(name)
     if "/" in tag and tag == manifest.default_model and not tag.lower().endswith(".gguf"):
         return Elsewhere(tag)
-    there = f"it has {_list(models, shown)}" if models else "no file of it ends in .gguf"
-    raise NoSuchModel(f"{shown} has no model '{terminal_safe(tag)}'; {there}")
+    there = f"it has {_list(models, repository)}" if models else "no file of it ends in .gguf"
+    raise NoSuchModel(f"{repository} has no model '{terminal_safe(tag)}'; {there}")
 
 
-def _matching(models: list[_Model], tag: str) -> list[_Model]:
-    wanted = tag.lower()
-    whole = [one for one in models if wanted in (one.files[0].lower(), str(one.label).lower())]
+def _matching_models(models: list[_Model], tag: str) -> list[_Model]:
+    lowered = tag.lower()
+    whole = [one for one in models if lowered in (one.files[0].lower(), str(one.label).lower())]
     if whole:
         return whole
-    by_stem = [one for one in models if _ends_in(one.label.name.lower(), wanted)]
+    by_stem = [one for one in models if _ends_in(one.label.name.lower(), lowered)]
     if by_stem:
         return by_stem
-    return [one for one in models if wanted in str(one.label.parent).lower().split("/")]
+    return [one for one in models if lowered in str(one.label.parent).lower().split("/")]
 
 
 def _ends_in(stem: str, tag: str) -> bool:
@@ -96,22 +100,22 @@ def _ends_in(stem: str, tag: str) -> bool:
 
 def _models(files: Mapping[str, SealedFile]) -> list[_Model]:
     """The models of a tree: each of one file, or of all its shards."""
-    found: list[_Model] = []
+    models: list[_Model] = []
     for path in sorted(files):
         pure = PurePosixPath(path)
         if pure.suffix.lower() != ".gguf" or _is_projector(pure):
             continue
         match = _SHARD.fullmatch(pure.stem)
         if match is None:
-            found.append(_Model(pure.with_suffix(""), [path]))
+            models.append(_Model(pure.with_suffix(""), [path]))
         elif int(match[2]) == 1 and 1 < int(match[3]) <= GGUF_SHARDS:
             shards = [
                 str(pure.with_name(f"{match[1]}-{number:05}-of-{match[3]}{pure.suffix}"))
                 for number in range(1, int(match[3]) + 1)
             ]
             if all(shard in files for shard in shards):
-                found.append(_Model(pure.with_name(match[1]), shards))
-    return found
+                models.append(_Model(pure.with_name(match[1]), shards))
+    return models
 
 
 def _is_projector(path: PurePosixPath) -> bool:
@@ -128,7 +132,7 @@ def _projector(files: Iterable[str], model: _Model) -> str | None:
     return str(min(beside)) if beside else None
 
 
-def _list(models: list[_Model], shown: str) -> str:
-    names = [f"{shown}:{terminal_safe(one.label.name)}" for one in models[:NAMED]]
+def _list(models: list[_Model], repository: str) -> str:
+    names = [f"{repository}:{terminal_safe(one.label.name)}" for one in models[:NAMED]]
     more = len(models) - len(names)
     return ", ".join(names) + (f" and {more} more" if more else "")

@@ -40,11 +40,11 @@ class Step(NamedTuple):
     @property
     def line(self) -> dict[str, object]:
         """The line of /api/pull."""
-        made: dict[str, object] = {"status": self.status}
+        fields: dict[str, object] = {"status": self.status}
         if self.digest:
-            made |= {"digest": self.digest, "total": self.total}
-            made |= {"completed": self.completed} if self.completed else {}
-        return made
+            fields |= {"digest": self.digest, "total": self.total}
+            fields |= {"completed": self.completed} if self.completed else {}
+        return fields
 
 
 Tell = Callable[[Step], None]
@@ -128,8 +128,8 @@ def _work(models: Models, part: Part, file: Path, report: Report) -> str:
         finally:
             os.close(fd)
         sha256, digest = first.hexdigest(), second.hexdigest()
-        wanted = f"blake3:{digest}" if part.digest.startswith("blake3:") else f"sha256:{sha256}"
-        if wanted != part.digest or length != part.size:
+        actual = f"blake3:{digest}" if part.digest.startswith("blake3:") else f"sha256:{sha256}"
+        if actual != part.digest or length != part.size:
             raise WrongBytes
         take_upload(models, file, sha256, digest, part.path, "fetched")
     except WrongBytes:
@@ -159,16 +159,16 @@ def _work(models: Models, part: Part, file: Path, report: Report) -> str:
 
 def known_files(models: Models, size: int) -> Iterator[KnownFile]:
     """Blobs of the cache that may hold chunks of a file of this size, those of a similar size first."""
-    found = []
+    candidates = []
     for path in models.blobs.glob("sha256-*.about"):
         digest = path.name.removeprefix("sha256-").removesuffix(".about")
         about = models.about(digest)
         if about is not None:
-            found.append(
+            candidates.append(
                 (not models.chunks_file(digest).exists(), abs(about.size - size), about.size, digest)
             )
     cut = 0
-    for unlisted, _, bytes_of_it, digest in sorted(found):
+    for unlisted, _, bytes_of_it, digest in sorted(candidates):
         if unlisted:
             if cut == CUT or not size // 2 <= bytes_of_it <= size * 2:
                 continue

@@ -33,7 +33,7 @@ _SHARD = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})", re.DOTALL)
 
 
 class Pulled(NamedTuple):
-    """A name, and whether its bytes came now."""
+    """An installed model, and whether its bytes are new here."""
 
     installed: Installed
     new: bool
@@ -46,10 +46,11 @@ def pull_file(
     file that lets the model see. Raises UsageError, BadModel, DiskError."""
     chosen = name_of(file, name)
     files = shards_of(file)
-    for one in files:
-        if not one.is_file() and len(files) > 1:
+    for shard in files:
+        if not shard.is_file() and len(files) > 1:
             raise BadModel(
-                f"{terminal_safe(str(one))} is missing: the model has {len(files)} files, which lie together"
+                f"{terminal_safe(str(shard))} is missing: the model has {len(files)} files, which lie "
+                "together"
             )
     taken = [take_in(models, one, progress) for one in files]
     if taken[0].about.header.is_projector:
@@ -75,14 +76,19 @@ def _projector(models: Models, file: Path, progress: Progress) -> Taken:
     return taken
 
 
-def require_one_model(places: Sequence[tuple[int, int]], shown: str) -> None:
+def require_one_model(places: Sequence[tuple[int, int]], label: str) -> None:
     """Raises BadModel unless files at these places of their models are all of one, in order."""
     if list(places) != [(number, len(places)) for number in range(len(places))]:
         place, count = next(
-            (one for number, one in enumerate(places) if one != (number, len(places))), places[0]
+            (
+                place_of_file
+                for number, place_of_file in enumerate(places)
+                if place_of_file != (number, len(places))
+            ),
+            places[0],
         )
         raise BadModel(
-            f"{shown} is shard {place + 1} of {count} of a model, and its name does not say so; the files of "
+            f"{label} is shard {place + 1} of {count} of a model, and its name does not say so; the files of "
             "a model end in -00001-of-00003.gguf"
         )
 
@@ -106,5 +112,5 @@ def name_of(file: Path, name: str | None) -> ModelName:
 
 
 def is_file(typed: str) -> bool:
-    """Whether what was typed names a file and not a model."""
+    """Whether the typed word names a file, not a model."""
     return typed.startswith((".", "/", "~")) or typed.lower().endswith(".gguf") or Path(typed).is_file()

@@ -29,11 +29,11 @@ class _Looked(NamedTuple):
 def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell) -> Pulled:
     """Fetch the model that `typed` names, and keep it as `name`, else as it was named. Raises UsageError,
     NoSuchModel, NotFound, RegistryFailed, ServerMisbehaved, DiskError, BadModel."""
-    wanted = parse(typed)
-    chosen = parse(name) if name else wanted
+    source = parse(typed)
+    chosen = parse(name) if name else source
     tell(Step("pulling manifest"))
-    looked = _look(where, models, wanted)
-    before = _before(models, chosen)
+    looked = _look(where, models, source)
+    before = _find_installed(models, chosen)
     _require_same_source(chosen, before, looked.record)
     parts = [*looked.files, *([looked.projector] if looked.projector else [])]
     digests = fetch_parts(models, parts, tell)
@@ -60,7 +60,7 @@ def pull(where: Where, models: Models, typed: str, name: str | None, tell: Tell)
 
 
 def _look(where: Where, models: Models, name: ModelName) -> _Looked:
-    shown = name.short
+    label = name.short
     for _ in range(HOPS):
         origin = registry.origin_of(name, where.environment)
         if origin is not None:
@@ -76,15 +76,15 @@ def _look(where: Where, models: Models, name: ModelName) -> _Looked:
             return _Looked(layers.files, layers.projector, record)
         if name.host:
             where.use_server(name.host)
-        found = repository.find(where, models, name)
-        if not isinstance(found, Elsewhere):
-            record = Record(model="", modified_at="", source=found.source)
-            return _Looked(found.files, found.projector, record)
-        name = parse(found.name)
-    raise NoSuchModel(f"{shown} names a model that names another one, and so on; name the last one itself")
+        choice = repository.find(where, models, name)
+        if not isinstance(choice, Elsewhere):
+            record = Record(model="", modified_at="", source=choice.source)
+            return _Looked(choice.files, choice.projector, record)
+        name = parse(choice.name)
+    raise NoSuchModel(f"{label} names a model that names another one, and so on; name the last one itself")
 
 
-def _before(models: Models, name: ModelName) -> Record | None:
+def _find_installed(models: Models, name: ModelName) -> Record | None:
     try:
         return models.find(name).record
     except ModelMissing:
@@ -106,10 +106,10 @@ def _require_same_source(name: ModelName, before: Record | None, looked: Record)
 def _require_whole(models: Models, looked: _Looked, files: list[str], projector: str | None) -> None:
     """Raises BadModel unless these files are one model."""
     abouts = [about for about in map(models.about, files) if about is not None]
-    shown = terminal_safe(looked.files[0].path)
+    label = terminal_safe(looked.files[0].path)
     if len(abouts) != len(files) or any(about.header.is_projector for about in abouts):
-        raise BadModel(f"{shown} turns pictures into what another model reads, and generates nothing")
-    require_one_model([about.header.shard for about in abouts], shown)
+        raise BadModel(f"{label} turns pictures into what another model reads, and generates nothing")
+    require_one_model([about.header.shard for about in abouts], label)
     eye = models.about(projector) if projector is not None else None
     if looked.projector is not None and (eye is None or not eye.header.is_projector):
         raise BadModel(f"{terminal_safe(looked.projector.path)} is no projector")

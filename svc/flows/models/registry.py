@@ -69,13 +69,13 @@ class Found(NamedTuple):
 
 def registries(environment: Mapping[str, str]) -> dict[str, str]:
     """Host → origin of the registries. Raises UsageError for a variable that is wrong."""
-    known = {host: f"https://{host}" for host in (OLLAMA, HUGGING_FACE)}
+    origins = {host: f"https://{host}" for host in (OLLAMA, HUGGING_FACE)}
     for pair in environment.get(REGISTRIES, "").split():
         host, equals, origin = pair.partition("=")
         if not equals:
             raise UsageError(f"{REGISTRIES} takes HOST=ORIGIN, not '{terminal_safe(pair[:80])}'")
-        known[host] = parse_origin(origin)
-    return known
+        origins[host] = parse_origin(origin)
+    return origins
 
 
 def origin_of(name: ModelName, environment: Mapping[str, str]) -> str | None:
@@ -83,8 +83,8 @@ def origin_of(name: ModelName, environment: Mapping[str, str]) -> str | None:
     one of a repository."""
     if not name.host and name.owner:
         return None
-    known = registries(environment)
-    return known.get(_ALIASES.get(name.host, name.host) if name.host else OLLAMA)
+    origins = registries(environment)
+    return origins.get(_ALIASES.get(name.host, name.host) if name.host else OLLAMA)
 
 
 def find(origin: str, name: ModelName) -> Found:
@@ -108,12 +108,12 @@ def find(origin: str, name: ModelName) -> Found:
             texts[kind] = registry.text(layer)
     if not files:
         raise NoSuchModel(f"{name.short} of {origin} has no GGUF file")
-    parameters = _decoded(texts.get("params", "{}"), dict[str, Any], origin)
-    messages = _decoded(texts.get("messages", "[]"), list[dict[str, Any]], origin)
+    parameters = _decode_json(texts.get("params", "{}"), dict[str, Any], origin)
+    messages = _decode_json(texts.get("messages", "[]"), list[dict[str, Any]], origin)
     return Found(files, projector, texts.get("system"), texts.get("license"), parameters, messages)
 
 
-def _decoded(text: str, kind: Any, origin: str) -> Any:
+def _decode_json(text: str, kind: Any, origin: str) -> Any:
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, RecursionError):
@@ -131,17 +131,17 @@ class _Registry:
         with self._get(f"{self._base}/manifests/{self._name.tag}", {"Accept": _ACCEPT}) as answer:
             if answer.status_code == 404:
                 raise NoSuchModel(f"{self._origin} has no model '{self._name.short}'")
-            data = self._whole(answer, LLM_REGISTRY_TEXT)
+            data = self._read_whole(answer, LLM_REGISTRY_TEXT)
         try:
-            found = msgspec.json.decode(data, type=Manifest)
+            manifest = msgspec.json.decode(data, type=Manifest)
         except (msgspec.MsgspecError, RecursionError):
             raise RegistryFailed(f"{self._origin} sent a manifest that cannot be read") from None
-        for layer in found.layers:
+        for layer in manifest.layers:
             if not _DIGEST.fullmatch(layer.digest) or not 0 <= layer.size <= 1024 * GIB:
                 raise RegistryFailed(f"{self._origin} sent a manifest with a senseless layer")
-        if len(found.layers) > LLM_LAYERS:
+        if len(manifest.layers) > LLM_LAYERS:
             raise RegistryFailed(f"{self._origin} sent a manifest of more than {LLM_LAYERS} layers")
-        return found
+        return manifest
 
     def text(self, layer: Layer) -> str:
         """A small layer."""
@@ -151,7 +151,7 @@ class _Registry:
                 f"{in_words(LLM_REGISTRY_TEXT)} are read"
             )
         with self._get(f"{self._base}/blobs/{layer.digest}", {}) as answer:
-            data = self._whole(answer, LLM_REGISTRY_TEXT)
+            data = self._read_whole(answer, LLM_REGISTRY_TEXT)
         if f"sha256:{hashlib.sha256(data).hexdigest()}" != layer.digest:
             raise RegistryFailed(f"{self._origin} sent other bytes than {layer.digest[:19]}; try again")
         return data.decode("utf-8", "replace")
@@ -170,7 +170,7 @@ class _Registry:
                 return
             before = done
             try:
-                for data in self._from(layer, done):
+                for data in self._layer_from(layer, done):
                     if done + len(data) > layer.size:
                         raise WrongBytes
                     _write(fd, data, done)
@@ -186,7 +186,7 @@ class _Registry:
                 "on there"
             )
 
-    def _from(self, layer: Layer, start: int) -> Iterator[bytes]:
+    def _layer_from(self, layer: Layer, start: int) -> Iterator[bytes]:
         """The bytes of a layer from `start` on."""
         headers = {"Range": f"bytes={start}-"} if start else {}
         with self._get(f"{self._base}/blobs/{layer.digest}", headers) as answer:
@@ -196,7 +196,7 @@ class _Registry:
                     raise RegistryFailed(f"{self._origin} sent another part of the file than was asked for")
                 skip = 0
             elif answer.status_code != 200:
-                raise self._failed(answer)
+                raise self._failure_of(answer)
             for piece in self._pieces(answer):
                 if skip < len(piece):
                     yield piece[skip:]
@@ -238,9 +238,9 @@ class _Registry:
                 f"{self._origin} broke off: {_words(error)}; pull again, and it goes on where it was"
             ) from None
 
-    def _whole(self, answer: httpx.Response, most: int) -> bytes:
+    def _read_whole(self, answer: httpx.Response, most: int) -> bytes:
         if answer.status_code != 200:
-            raise self._failed(answer)
+            raise self._failure_of(answer)
         data = bytearray()
         for piece in self._pieces(answer):
             data += piece
@@ -248,7 +248,7 @@ class _Registry:
                 raise RegistryFailed(f"{self._origin} sent more than {in_words(most)}")
         return bytes(data)
 
-    def _failed(self, answer: httpx.Response) -> RegistryFailed:
+    def _failure_of(self, answer: httpx.Response) -> RegistryFailed:
         if answer.status_code in (401, 403):
             return RegistryFailed(
                 f"{self._origin} gives '{self._name.short}' only to people who are signed in there; "

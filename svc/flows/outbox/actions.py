@@ -138,13 +138,13 @@ def call_of(entry: QueuedAction) -> Call:
     target = API + place.removesuffix(ADDS)
     methods = ("POST",) if adds else ("DELETE",) if entry.value is None else ("PATCH", "PUT")
     for action in ACTIONS:
-        found = _pattern(action.endpoint.path).fullmatch(target)
-        if found is None or action.endpoint.method not in methods:
+        match = _pattern(action.endpoint.path).fullmatch(target)
+        if match is None or action.endpoint.method not in methods:
             continue
         body = None
         if action.endpoint.body is not None and isinstance(entry.value, dict):
             body = msgspec.convert(entry.value, action.endpoint.body)
-        path = {name: unquote(text) for name, text in found.groupdict().items()}
+        path = {name: unquote(text) for name, text in match.groupdict().items()}
         return Call(action, path, dict(parse_qsl(query, keep_blank_values=True)), body)
     raise ClientError(f"a later version queued the action {entry.path}; upgrade to send it")
 
@@ -161,11 +161,11 @@ def replay(
     outbox: Outbox,
     home: Home,
     connect: Callable[[str, str], Api],
-    told: Callable[[QueuedAction, SvcError | None], None] = lambda _entry, _error: None,
+    on_action: Callable[[QueuedAction, SvcError | None], None] = lambda _entry, _error: None,
 ) -> Report:
     """Send the queued actions of each account, oldest first. `connect` opens the API for (origin, account)
-    and raises Unauthorized if that account must sign in. `told` is called with each action that was sent or
-    refused.
+    and raises Unauthorized if that account must sign in. `on_action` is called with each action that was sent
+    or refused.
 
     A refused action is set aside. After one without an answer the others of its account stay queued. Raises
     ClientError while another process is sending.
@@ -175,7 +175,7 @@ def replay(
         with hold_lock(home.root / outboxes.LOCK, "svc queue"):
             for origin, account in _accounts(outbox):
                 try:
-                    _replay_account(outbox, connect(origin, account), origin, account, report, told)
+                    _replay_account(outbox, connect(origin, account), origin, account, report, on_action)
                 except (Unauthorized, ServerUnreachable) as error:
                     report.stopped[origin, account] = error.detail
     except AlreadyLocked as error:
@@ -194,13 +194,13 @@ def _replay_account(
     origin: str,
     account: str,
     report: Report,
-    told: Callable[[QueuedAction, SvcError | None], None],
+    on_action: Callable[[QueuedAction, SvcError | None], None],
 ) -> None:
     while (entry := outbox.next(origin, account)) is not None:
         try:
             call = call_of(entry)
         except (ClientError, msgspec.ValidationError) as error:
-            _refuse(outbox, entry, ClientError(str(error)), report, told)
+            _refuse(outbox, entry, ClientError(str(error)), report, on_action)
             continue
         outbox.count_attempt(entry.id)
         try:
@@ -211,11 +211,11 @@ def _replay_account(
             if _may_pass(error):
                 report.stopped[origin, account] = error.detail or error.title
                 return
-            _refuse(outbox, entry, error, report, told)
+            _refuse(outbox, entry, error, report, on_action)
             continue
         outbox.remove(entry.id)
         report.sent.append(entry)
-        told(entry, None)
+        on_action(entry, None)
 
 
 def _refuse(
@@ -223,11 +223,11 @@ def _refuse(
     entry: QueuedAction,
     error: SvcError,
     report: Report,
-    told: Callable[[QueuedAction, SvcError | None], None],
+    on_action: Callable[[QueuedAction, SvcError | None], None],
 ) -> None:
     outbox.refuse(entry.id, error.code, error.detail or error.title)
     report.refused.append(entry)
-    told(entry, error)
+    on_action(entry, error)
 
 
 def _may_pass(error: SvcError) -> bool:
@@ -240,7 +240,7 @@ def _may_pass(error: SvcError) -> bool:
 def _pattern(template: str) -> re.Pattern[str]:
     """The pattern for the targets of an endpoint's path."""
     pieces = re.split(r"\{([a-z0-9_]+)(\.\.\.)?\}", template)
-    found = re.escape(pieces[0])
+    expression = re.escape(pieces[0])
     for name, rest, literal in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
-        found += f"(?P<{name}>{'.+' if rest else '[^/]+'})" + re.escape(literal)
-    return re.compile(found)
+        expression += f"(?P<{name}>{'.+' if rest else '[^/]+'})" + re.escape(literal)
+    return re.compile(expression)

@@ -47,13 +47,13 @@ def copy_for_sending(where: Where) -> Iterator[WorkingCopy]:
     with (
         naming_link(link),
         opened(root, where.home, transport, key, progress=where.progress, turn=turn(where, link)) as copy,
-        _telling(where, copy),
+        _report_moved_back(where, copy),
     ):
         yield copy
 
 
 @contextmanager
-def _telling(where: Where, copy: WorkingCopy) -> Iterator[None]:
+def _report_moved_back(where: Where, copy: WorkingCopy) -> Iterator[None]:
     """Say at the end of the block if the branch had moved back; once, though a push opens the copy twice."""
     try:
         yield
@@ -79,7 +79,7 @@ def copy_for_pulling(where: Where) -> Iterator[WorkingCopy]:
         opened(root, where.home, transport, key, progress=where.progress, turn=turn(where, link)) as copy,
     ):
         copy.rename(repo.full_name, repo.class_)
-        with _telling(where, copy):
+        with _report_moved_back(where, copy):
             yield copy
 
 

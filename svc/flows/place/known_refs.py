@@ -29,12 +29,12 @@ def drop(home: Home, repo_id: str, name: str) -> None:
 
 
 def recall(home: Home, repo_id: str) -> dict[str, str]:
-    """Name → `branch` or `tag`."""
+    """The stored refs: name → `branch` or `tag`."""
     try:
-        found = msgspec.json.decode(_file(home, repo_id).read_bytes(), type=dict[str, str])
+        kinds = msgspec.json.decode(_file(home, repo_id).read_bytes(), type=dict[str, str])
     except (OSError, msgspec.MsgspecError, UnicodeError):
         return {}
-    return {name: kind for name, kind in found.items() if name == terminal_safe(name)}
+    return {name: kind for name, kind in kinds.items() if name == terminal_safe(name)}
 
 
 def recording(home: Home, repo_id: str, type: RefType, refs: Iterable[Ref], limit: int) -> Iterator[Ref]:
@@ -55,11 +55,11 @@ def _file(home: Home, repo_id: str) -> Path:
     return home.root / "refs" / blake2b(repo_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _write(home: Home, repo_id: str, known: dict[str, str]) -> None:
+def _write(home: Home, repo_id: str, kinds: dict[str, str]) -> None:
     with suppress(OSError):  # nothing depends on it
         target = _file(home, repo_id)
         home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         target.parent.mkdir(exist_ok=True, mode=0o700)
         temporary = target.with_suffix(f".{os.getpid()}")
-        temporary.write_bytes(msgspec.json.encode(dict(list(known.items())[-NAMES_MAX:])))
+        temporary.write_bytes(msgspec.json.encode(dict(list(kinds.items())[-NAMES_MAX:])))
         temporary.replace(target)

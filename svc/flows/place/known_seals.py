@@ -23,16 +23,16 @@ KEPT = 5000  # ids of a repository, the newest
 def remember(home: Home, repo_id: str, ids: Iterable[str]) -> None:
     """Store the ids of seals of this repository."""
     fresh = dict.fromkeys(filter(is_hex_digest, ids))
-    known = _read(home, repo_id)
-    if fresh.keys() <= {*known}:
+    stored = _read(home, repo_id)
+    if fresh.keys() <= {*stored}:
         return
-    kept = [*(one for one in known if one not in fresh), *fresh][-KEPT:]
+    newest = [*(one for one in stored if one not in fresh), *fresh][-KEPT:]
     with suppress(OSError):  # nothing depends on it
         target = _file(home, repo_id)
         home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         target.parent.mkdir(exist_ok=True, mode=0o700)
         unfinished = target.with_suffix(f".{os.getpid()}")
-        unfinished.write_text("".join(f"{one}\n" for one in kept), "ascii")
+        unfinished.write_text("".join(f"{one}\n" for one in newest), "ascii")
         unfinished.replace(target)
 
 

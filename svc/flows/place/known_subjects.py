@@ -49,45 +49,45 @@ def recall(home: Home, repo_id: str) -> Known:
         return Known()
 
 
-def listing(home: Home, repo_id: str, found: Iterable[N]) -> Iterator[N]:
+def listing(home: Home, repo_id: str, subjects: Iterable[N]) -> Iterator[N]:
     """Yields issues or proposals, storing their numbers and titles."""
     seen: dict[str, str] = {}
-    for one in found:
-        seen[str(one.number)] = terminal_safe(one.title)
-        yield one
-    known = recall(home, repo_id)
-    known.subjects = _newest({**known.subjects, **seen})
-    _write(home, repo_id, known)
+    for subject in subjects:
+        seen[str(subject.number)] = terminal_safe(subject.title)
+        yield subject
+    stored = recall(home, repo_id)
+    stored.subjects = _keep_newest({**stored.subjects, **seen})
+    _write(home, repo_id, stored)
 
 
 def store_base(home: Home, repo_id: str, base: str) -> None:
     """Store in which repository the proposals of a fork are."""
-    known = recall(home, repo_id)
-    if known.base != base:
-        known.base = base
-        _write(home, repo_id, known)
+    stored = recall(home, repo_id)
+    if stored.base != base:
+        stored.base = base
+        _write(home, repo_id, stored)
 
 
-def listing_labels(home: Home, repo_id: str, found: Iterable[Label]) -> Iterator[Label]:
+def listing_labels(home: Home, repo_id: str, labels: Iterable[Label]) -> Iterator[Label]:
     """Yields labels, storing their names."""
     seen: dict[str, str] = {}
-    for one in found:
-        if one.name == terminal_safe(one.name):
-            seen[one.name] = terminal_safe(one.description or "")
-        yield one
-    known = recall(home, repo_id)
-    known.labels = _newest({**known.labels, **seen})
-    _write(home, repo_id, known)
+    for label in labels:
+        if label.name == terminal_safe(label.name):
+            seen[label.name] = terminal_safe(label.description or "")
+        yield label
+    stored = recall(home, repo_id)
+    stored.labels = _keep_newest({**stored.labels, **seen})
+    _write(home, repo_id, stored)
 
 
 def drop_label(home: Home, repo_id: str, name: str) -> None:
-    known = recall(home, repo_id)
-    known.labels = {one: text for one, text in known.labels.items() if one.casefold() != name.casefold()}
-    _write(home, repo_id, known)
+    stored = recall(home, repo_id)
+    stored.labels = {one: text for one, text in stored.labels.items() if one.casefold() != name.casefold()}
+    _write(home, repo_id, stored)
 
 
-def _newest(known: dict[str, str]) -> dict[str, str]:
-    return dict(list(known.items())[-KEPT:])
+def _keep_newest(names: dict[str, str]) -> dict[str, str]:
+    return dict(list(names.items())[-KEPT:])
 
 
 def _file(home: Home, repo_id: str) -> Path:
@@ -96,11 +96,11 @@ def _file(home: Home, repo_id: str) -> Path:
     return home.root / "subjects" / name
 
 
-def _write(home: Home, repo_id: str, known: Known) -> None:
+def _write(home: Home, repo_id: str, stored: Known) -> None:
     with suppress(OSError):  # nothing depends on it
         target = _file(home, repo_id)
         home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         target.parent.mkdir(exist_ok=True, mode=0o700)
         temporary = target.with_suffix(f".{os.getpid()}")
-        temporary.write_bytes(msgspec.json.encode(known))
+        temporary.write_bytes(msgspec.json.encode(stored))
         temporary.replace(target)

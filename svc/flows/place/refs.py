@@ -72,8 +72,8 @@ def find_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef | None:
             return None
         if start.head is None:
             raise NotFound(f"{start.name} has no seals yet; make one: svc push -m MESSAGE")
-        found = _before(where, repo, start.head, earlier["steps"], typed)
-        return ResolvedRef("seal", found, found)
+        ancestor = _walk_back(where, repo, start.head, earlier["steps"], typed)
+        return ResolvedRef("seal", ancestor, ancestor)
     if _may_name_ref(typed):
         for kind in KINDS:
             with suppress(NotFound):
@@ -91,15 +91,15 @@ def is_relative(typed: str) -> bool:
 
 def resolve_ref(where: Where, repo: Repo, typed: str) -> ResolvedRef:
     """As `find_ref`; raises NotFound if there is none."""
-    return find_ref(where, repo, typed) or _missing(repo, typed)
+    return find_ref(where, repo, typed) or _raise_missing(repo, typed)
 
 
 def seal_of(where: Where, repo: Repo, ref: str) -> str:
     """The seal id of a branch, tag or seal id. Raises NotFound for a branch without seals."""
-    found = resolve_ref(where, repo, ref)
-    if found.head is None:
+    target = resolve_ref(where, repo, ref)
+    if target.head is None:
         raise NotFound(f"{ref} has no seals yet; make one: svc push -m MESSAGE")
-    return found.head
+    return target.head
 
 
 def _head(where: Where, repo: Repo) -> ResolvedRef:
@@ -107,9 +107,9 @@ def _head(where: Where, repo: Repo) -> ResolvedRef:
     linked folder of the repository, the default branch."""
     linked = where.linked
     if linked is not None and linked[1].repo_id == repo.id:
-        here = linked[1].shown_seal or last_seal(where)
-        if here:
-            return ResolvedRef("seal", here, here)
+        seal_id = linked[1].shown_seal or last_seal(where)
+        if seal_id:
+            return ResolvedRef("seal", seal_id, seal_id)
     name = default_ref(where, repo)
     with suppress(NotFound):
         return ResolvedRef(
@@ -118,7 +118,7 @@ def _head(where: Where, repo: Repo) -> ResolvedRef:
     raise NotFound(f"{repo.full_name} has no branch {name}; see: svc repo branch")
 
 
-def _before(where: Where, repo: Repo, seal: str, steps: str, typed: str) -> str:
+def _walk_back(where: Where, repo: Repo, seal: str, steps: str, typed: str) -> str:
     """The seal that git's steps lead to: ~N N first parents back, ^N to the N-th parent. Raises NotFound if
     it is not there."""
     parents: list[tuple[int, int]] = []  # (which parent, how often)
@@ -129,18 +129,18 @@ def _before(where: Where, repo: Repo, seal: str, steps: str, typed: str) -> str:
     if not parents:
         return seal
     at, walked = seal, 0
-    which, left = parents.pop(0)
-    for one in where.reader.items(history.COMMITS, CommitsQuery(sha=seal), id=repo.id):
-        if one.id != at:
+    which, remaining = parents.pop(0)
+    for summary in where.reader.items(history.COMMITS, CommitsQuery(sha=seal), id=repo.id):
+        if summary.id != at:
             continue  # of another line, which a merge brought
-        above = [*one.parents[:1], *one.merged]
+        above = [*summary.parents[:1], *summary.merged]
         if which >= len(above):
             break
-        at, walked, left = above[which], walked + 1, left - 1
-        if left == 0:
+        at, walked, remaining = above[which], walked + 1, remaining - 1
+        if remaining == 0:
             if not parents:
                 return at
-            which, left = parents.pop(0)
+            which, remaining = parents.pop(0)
     if which:
         raise NotFound(f"there is no {typed}: the seal {at[:12]} has no parent {which + 1}")
     have = f"only {walked} before that one" if walked else "none before that one"
@@ -184,19 +184,21 @@ def abbreviated(where: Where, repo: Repo, typed: str) -> str | None:
     if not ABBREVIATION.fullmatch(typed):
         return None
     seals = where.reader.items(history.COMMITS, CommitsQuery(prefix=typed), limit=PAGE_MAX, id=repo.id)
-    found = {seal.id: seal.message for seal in seals if seal.id.startswith(typed)}
+    messages = {seal.id: seal.message for seal in seals if seal.id.startswith(typed)}
     mine = last_seal(where) if where.linked and where.linked[1].repo_id == repo.id else None
     if mine is not None and mine.startswith(typed):
-        found.setdefault(mine, "the last seal of this folder")
+        messages.setdefault(mine, "the last seal of this folder")
     for seal in beginning(where.home, repo.id, typed):
-        found.setdefault(seal, "printed here")
-    if len(found) > 1:
-        shown = [f"{seal[:16]} ({_subject(message)})" for seal, message in list(found.items())[:CANDIDATES]]
-        more = f" and {len(found) - CANDIDATES} more" if len(found) > CANDIDATES else ""
+        messages.setdefault(seal, "printed here")
+    if len(messages) > 1:
+        candidates = [
+            f"{seal[:16]} ({_subject(message)})" for seal, message in list(messages.items())[:CANDIDATES]
+        ]
+        more = f" and {len(messages) - CANDIDATES} more" if len(messages) > CANDIDATES else ""
         raise UsageError(
-            f"{len(found)} seals begin with {typed}: {', '.join(shown)}{more}; give more of the id"
+            f"{len(messages)} seals begin with {typed}: {', '.join(candidates)}{more}; give more of the id"
         )
-    return next(iter(found), None)
+    return next(iter(messages), None)
 
 
 def _subject(message: str) -> str:
@@ -211,7 +213,7 @@ def _may_name_ref(typed: str) -> bool:
     return True
 
 
-def _missing(repo: Repo, ref: str) -> NoReturn:
+def _raise_missing(repo: Repo, ref: str) -> NoReturn:
     raise NotFound(
         f"{repo.full_name} has no branch, tag or seal {ref}; see: svc repo branch, svc repo tag list, svc log"
     )

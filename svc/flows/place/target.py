@@ -23,11 +23,11 @@ def target_of(where: Where, link: RepoLink, typed: str) -> Target:
     """The target of `svc.flows.switch` for a branch, tag or seal of the link's repository. Raises
     NotFound."""
     repo = where.reader.repo.linked(link.repo_id, link.repo)
-    found = resolve_ref(where, repo, typed)
-    if found.kind == "branch":
-        transport = BranchTransport(where.reader, link.repo_id, found.name)
-        return Target(found.name, transport, key_for(where, repo))
-    seal = found.head or ""
+    ref = resolve_ref(where, repo, typed)
+    if ref.kind == "branch":
+        transport = BranchTransport(where.reader, link.repo_id, ref.name)
+        return Target(ref.name, transport, key_for(where, repo))
+    seal = ref.head or ""
     return Target(link.branch, SealTransport(where.reader, link.repo_id, link.branch, seal), None, seal)
 
 

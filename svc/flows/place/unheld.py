@@ -23,9 +23,9 @@ def seals_held_by(where: Where, repo: Repo, kind: RefType, name: str) -> list[st
     heads: list[str] = []
     kinds: tuple[RefType, ...] = ("branch", "tag")
     for other_kind in kinds:
-        for one in where.reader.items(refs.LIST, RefQuery(type=other_kind), limit=OTHERS, id=repo.id):
-            if one.head is not None and (other_kind, one.name) != (kind, name):
-                heads.append(one.head)
+        for ref in where.reader.items(refs.LIST, RefQuery(type=other_kind), limit=OTHERS, id=repo.id):
+            if ref.head is not None and (other_kind, ref.name) != (kind, name):
+                heads.append(ref.head)
     alone: dict[str, None] | None = None
     for other in dict.fromkeys(heads) or [None]:
         query = CommitsQuery(sha=there.head, without=other)

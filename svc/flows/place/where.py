@@ -58,9 +58,9 @@ class Where:
         from localstore.home import Home
         from svc.flows.place import in_use
 
-        found = Home.default(self.environment)
-        self.held = in_use.hold(found.root)
-        return found
+        home = Home.default(self.environment)
+        self.held = in_use.hold(home.root)
+        return home
 
     @cached_property
     def sessions(self) -> Sessions:
@@ -134,10 +134,10 @@ class Where:
         if typed:
             return parse_origin(typed[1])
         script = script_token()
-        kept = script.origin if script else self.sessions.default_server()
-        if kept is None:
+        origin = script.origin if script else self.sessions.default_server()
+        if origin is None:
             raise UsageError("no server is known yet; sign in to one: svc login --server https://NODE")
-        return kept
+        return origin
 
     @property
     def sign_in_server(self) -> str:
@@ -188,10 +188,10 @@ class Where:
     def _require_same(self, named: RepoAddress, link: RepoLink) -> None:
         """Raise UsageError unless the name is an old or new name of the linked repository."""
         try:
-            found = self.reader.repo.find(named.owner, named.name).id
+            repo_id = self.reader.repo.find(named.owner, named.name).id
         except NotFound:
-            found = None
-        if found != link.repo_id:
+            repo_id = None
+        if repo_id != link.repo_id:
             what = self._names_repo
             raise UsageError(
                 f"{what} names {named.owner}/{named.name}, and this command works on the folder you stand "
@@ -228,9 +228,9 @@ class Where:
         from svc.api import connect
         from svc.http.slow import Slow
 
-        found = connect(self.server, self.sessions, anonymous=anonymous)
-        found.http.waiting = Slow(self.server, self.note).waiting
-        return found
+        api = connect(self.server, self.sessions, anonymous=anonymous)
+        api.http.waiting = Slow(self.server, self.note).waiting
+        return api
 
     @cached_property
     def reader(self) -> Api:
@@ -246,14 +246,14 @@ class Where:
     @cached_property
     def api(self) -> Api:
         """The API with a session. Raises Unauthorized (exit 4) without one."""
-        found = self._connect()
-        if not found.signed_in:
+        api = self._connect()
+        if not api.signed_in:
             raise Unauthorized(
                 f"this needs a session on {self.server}; run: svc login --server {self.server}"
             )
         if self.queues:
-            found.http.hold = self._queue().hold
-        return found
+            api.http.hold = self._queue().hold
+        return api
 
     @property
     def queues(self) -> bool:
@@ -299,8 +299,8 @@ class Where:
         for folder in (self.folder, *self.folder.parents):
             config = folder / ".git" / "config"
             if config.is_file() and config.stat().st_size <= _GIT_CONFIG_MAX:
-                found = re.search(_GIT_URL, config.read_text("utf-8", "replace"))
-                return read_address(found[1]) if found else None
+                match = re.search(_GIT_URL, config.read_text("utf-8", "replace"))
+                return read_address(match[1]) if match else None
         return None
 
     @property
@@ -341,13 +341,13 @@ def _as_linked(link: RepoLink) -> Repo:
 
     owner, _, name = link.repo.partition("/")
     visibility = "public" if link.class_ in ("published_public", "public_fork") else "private"
-    known = {"id": link.repo_id, "owner": owner, "name": name, "full_name": link.repo, "class": link.class_}
+    names = {"id": link.repo_id, "owner": owner, "name": name, "full_name": link.repo, "class": link.class_}
     rest = {"kind": "app", "default_branch": link.branch, "description": "", "visibility": visibility}
     state = {"archived": False, "state": "active", "created_at": "", "updated_at": ""}
-    return msgspec.convert({**known, **rest, **state}, Repo)
+    return msgspec.convert({**names, **rest, **state}, Repo)
 
 
-def _same_address(one: str, other: str) -> bool:
+def _same_address(first: str, other: str) -> bool:
     from svc.http.origin import parse_origin, same_server
 
-    return same_server(parse_origin(one), parse_origin(other))
+    return same_server(parse_origin(first), parse_origin(other))

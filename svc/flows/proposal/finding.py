@@ -84,11 +84,12 @@ def find(where: Where, api: Api, place: Place, typed: str) -> Proposal:
         places = [mine, None] if typed else [mine]
     for of in places:
         for state in STATES:
-            for one in from_branch(api, repo, branch, state, of):
-                return api.send(proposals.GET, id=repo.id, n=str(one.number))
-    said = typed or (f"{fork.full_name}:{branch}" if fork else branch)
+            for proposal in from_branch(api, repo, branch, state, of):
+                return api.send(proposals.GET, id=repo.id, n=str(proposal.number))
+    origin = typed or (f"{fork.full_name}:{branch}" if fork else branch)
     raise NotFound(
-        f"no proposal of {repo.full_name} comes from branch {said}; open one: svc pr create{place.elsewhere}"
+        f"no proposal of {repo.full_name} comes from branch {origin}; "
+        f"open one: svc pr create{place.elsewhere}"
     )
 
 
@@ -101,21 +102,21 @@ def from_branch(
 ) -> Iterator[Proposal]:
     """Proposals of a head branch, the newest first; with `of` those from that repository."""
     query = checked(ProposalQuery(head=branch, state=state))
-    for one in api.items(proposals.LIST, query, limit=1 if of is None else LOOKED_AT, id=repo.id):
+    for proposal in api.items(proposals.LIST, query, limit=1 if of is None else LOOKED_AT, id=repo.id):
         if of is None:
-            yield one
-        elif one.head_repo is not None:
-            owner, _, name = one.head_repo.full_name.partition("/")
+            yield proposal
+        elif proposal.head_repo is not None:
+            owner, _, name = proposal.head_repo.full_name.partition("/")
             if owner == of.owner and of.name in ("", name):
-                yield one
+                yield proposal
 
 
-def open_in_both(api: Api, place: Place, found: Proposal) -> bool:
+def open_in_both(api: Api, place: Place, proposal: Proposal) -> bool:
     """Whether the fork has an open proposal with the number of this open one."""
-    if place.fork is None or found.state != "open":
+    if place.fork is None or proposal.state != "open":
         return False
     try:
-        return api.send(proposals.GET, id=place.fork.id, n=str(found.number)).state == "open"
+        return api.send(proposals.GET, id=place.fork.id, n=str(proposal.number)).state == "open"
     except NotFound:
         return False
 

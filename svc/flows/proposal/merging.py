@@ -43,19 +43,19 @@ class Wanted(msgspec.Struct, frozen=True):
     message: str | None = None
 
 
-def signatures(api: Api, repo_id: str, wanted: Wanted, prepared: PreparedMerge, key: DeviceKey) -> list[str]:
+def signatures(api: Api, repo_id: str, request: Wanted, prepared: PreparedMerge, key: DeviceKey) -> list[str]:
     """Signatures of the prepared seals, in their order. Raises ServerMisbehaved, with nothing signed, if a
     seal is another one than this machine would make."""
     checked = Checked(api, repo_id)
-    expected = _expected(checked, wanted, prepared)
+    expected = _expected_seals(checked, request, prepared)
     if len(expected) != len(prepared.seals):
         raise _mismatch("number of seals")
     parent, raws = _start(prepared, checked), []
     opaque = checked.opaque(parent[0])
-    for one, told in zip(expected, prepared.seals, strict=True):
-        root = verify.content_digest(one.files, unb64u(prepared.tree_key, 32), opaque)
-        raws.append(_raw(checked, wanted, prepared, key, one, told, parent, root))
-        parent = [told.digest]
+    for expected_seal, prepared_seal in zip(expected, prepared.seals, strict=True):
+        root = verify.content_digest(expected_seal.files, unb64u(prepared.tree_key, 32), opaque)
+        raws.append(_raw(checked, request, prepared, key, expected_seal, prepared_seal, parent, root))
+        parent = [prepared_seal.digest]
     return [b64u(key.sign(raw)) for raw in raws]
 
 
@@ -118,18 +118,18 @@ class Checked:
         none."""
         plans = [self._plan(_changes(base, ours), _changes(base, theirs), apart) for base in bases or [{}]]
         self.load(name for one in plans for name in one.digests())
-        found: Merged = agreed([finish(one, dict(merged_texts(one, self.texts))) for one in plans])
-        if found.conflicts or (apart and any(one.both for one in plans)):
+        outcome: Merged = agreed([finish(one, dict(merged_texts(one, self.texts))) for one in plans])
+        if outcome.conflicts or (apart and any(one.both for one in plans)):
             raise _mismatch("outcome: here it has conflicts")
-        self.texts |= found.texts
-        return _applied(ours, found.changes)
+        self.texts |= outcome.texts
+        return _apply_changes(ours, outcome.changes)
 
     def _plan(self, ours: Mapping[str, Change], theirs: Mapping[str, Change], apart: bool) -> Plan:
         if apart:
             return plan(ours, theirs)
-        found = searches(ours, theirs)
-        self.load(name for search in found for name in search.digests())
-        return plan(ours, theirs, Moves(*(search.pairs(self.texts) for search in found)))
+        move_searches = searches(ours, theirs)
+        self.load(name for search in move_searches for name in search.digests())
+        return plan(ours, theirs, Moves(*(search.pairs(self.texts) for search in move_searches)))
 
 
 def _start(prepared: PreparedMerge, checked: Checked) -> list[str]:
@@ -146,88 +146,91 @@ def _start(prepared: PreparedMerge, checked: Checked) -> list[str]:
     return [base]
 
 
-def _expected(checked: Checked, wanted: Wanted, prepared: PreparedMerge) -> list[_Seal]:
-    shown = wanted.proposal
-    if (prepared.base_seal, prepared.head_seal) != (shown.base_seal, shown.head_seal):
+def _expected_seals(checked: Checked, request: Wanted, prepared: PreparedMerge) -> list[_Seal]:
+    proposal = request.proposal
+    if (prepared.base_seal, prepared.head_seal) != (proposal.base_seal, proposal.head_seal):
         raise _mismatch("base or head")
     base, head = checked.files(prepared.base_seal), checked.files(prepared.head_seal)
     bases = [checked.files(one) for one in prepared.merge_bases]
     if prepared.strategy == "fast_forward":
         if prepared.base_seal not in prepared.merge_bases:
             raise _mismatch("merge base")
-        return [_Seal(prepared.head_seal, head, wanted.message)]
+        return [_Seal(prepared.head_seal, head, request.message)]
     if prepared.strategy == "update":
-        return [_Seal(prepared.base_seal, checked.merged(bases, head, base), wanted.message)]
+        return [_Seal(prepared.base_seal, checked.merged(bases, head, base), request.message)]
     if prepared.strategy == "rebase":
-        return _rebased(checked, prepared, base)
+        return _rebase_seals(checked, prepared, base)
     apart = prepared.strategy == "merge"
-    return [_Seal(prepared.head_seal, checked.merged(bases, base, head, apart), wanted.message)]
+    return [_Seal(prepared.head_seal, checked.merged(bases, base, head, apart), request.message)]
 
 
-def _rebased(checked: Checked, prepared: PreparedMerge, files: Files) -> list[_Seal]:
-    """Each seal of the branch again, without those that change nothing."""
-    made = []
+def _rebase_seals(checked: Checked, prepared: PreparedMerge, files: Files) -> list[_Seal]:
+    """The branch's seals on the new base, without those that change nothing."""
+    rebased = []
     for seal in _line(checked, prepared.head_seal, prepared.merge_bases)[0]:
         payload = checked.payload(seal)
         before = checked.files(payload.parents[0]) if payload.parents else {}
         after = checked.merged([before], files, checked.files(seal))
         if after != files:
-            made.append(_Seal(seal, after, payload.message, payload.provenance.author))
+            rebased.append(_Seal(seal, after, payload.message, payload.provenance.author))
         files = after
-    return made
+    return rebased
 
 
 def _line(checked: Checked, head: str, ends: Sequence[str]) -> tuple[list[str], bool]:
     """The seals from `head` back to one of `ends`, exclusive, along first parents, oldest first; and whether
     they lead there."""
-    found: list[str] = []
+    ids: list[str] = []
     at: str | None = head
-    while at is not None and at not in ends and len(found) < LINE_MAX:
-        found.append(at)
+    while at is not None and at not in ends and len(ids) < LINE_MAX:
+        ids.append(at)
         parents = checked.payload(at).parents
         at = parents[0] if parents else None
-    return found[::-1], at in ends
+    return ids[::-1], at in ends
 
 
 def _raw(
     checked: Checked,
-    wanted: Wanted,
+    request: Wanted,
     prepared: PreparedMerge,
     key: DeviceKey,
-    one: _Seal,
-    told: MergeSeal,
+    expected_seal: _Seal,
+    prepared_seal: MergeSeal,
     parents: list[str],
     root: bytes,
 ) -> bytes:
     """The bytes to sign. Raises ServerMisbehaved, naming the members that differ from what was checked."""
-    raw, payload = unb64u(told.bytes), _payload(told)
-    shown, update = wanted.proposal, prepared.strategy == "update"
-    origin = MergeOrigin("merge" if update else prepared.strategy, [one.source], shown.number)
+    raw, payload = unb64u(prepared_seal.bytes), _payload(prepared_seal)
+    proposal, update = request.proposal, prepared.strategy == "update"
+    origin = MergeOrigin("merge" if update else prepared.strategy, [expected_seal.source], proposal.number)
     expected = {
         "repository": (payload.repo_id, checked.repo_id),
-        "branch": (payload.branch, shown.head if update else shown.base),
+        "branch": (payload.branch, proposal.head if update else proposal.base),
         "parent": (payload.parents, parents),
-        "message": (payload.message, payload.message if one.message is None else one.message),
+        "message": (
+            payload.message,
+            payload.message if expected_seal.message is None else expected_seal.message,
+        ),
         "device key": (payload.provenance.device_key_id, key.id),
         "tree key": (payload.tree_key_id, prepared.tree_key_id),
-        "author": (payload.provenance.author, one.author),
+        "author": (payload.provenance.author, expected_seal.author),
         "git origin": (payload.provenance.git, None),
         "merge origin": (payload.provenance.merge, origin),
         "tree": (payload.content_digest, root.hex()),
-        "id": (seals.seal_id(raw), told.digest),
+        "id": (seals.seal_id(raw), prepared_seal.digest),
     }
-    wrong = [name for name, (said, own) in expected.items() if said != own]
+    wrong = [name for name, (sent, own) in expected.items() if sent != own]
     if wrong:
         raise _mismatch(", ".join(wrong))
     return raw
 
 
-def _payload(told: MergeSeal) -> SealPayload:
-    return payload_of(told.bytes)
+def _payload(prepared_seal: MergeSeal) -> SealPayload:
+    return payload_of(prepared_seal.bytes)
 
 
 def payload_of(prepared: str) -> SealPayload:
-    """What prepared bytes (b64u) say. ServerMisbehaved for what is not a seal."""
+    """The payload in prepared bytes (b64u). Raises ServerMisbehaved if they are not a seal."""
     try:
         return seals.decode(unb64u(prepared))
     except SvcError as error:
@@ -252,9 +255,9 @@ def _entry(file: SealedFile | None) -> TreeEntry | None:
     return TreeEntry(file.kind, file.digest, file.size) if file is not None else None
 
 
-def _applied(files: Files, changes: Mapping[str, TreeEntry | None]) -> Files:
-    made = {path: file for path, file in files.items() if path not in changes}
+def _apply_changes(files: Files, changes: Mapping[str, TreeEntry | None]) -> Files:
+    result = {path: file for path, file in files.items() if path not in changes}
     for path, entry in changes.items():
         if entry is not None:
-            made[path] = SealedFile(entry.kind, entry.digest, entry.size)
-    return made
+            result[path] = SealedFile(entry.kind, entry.digest, entry.size)
+    return result

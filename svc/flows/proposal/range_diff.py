@@ -63,7 +63,7 @@ class Work:
         self._left, self.short = lines, False
 
     def take(self, lines: int) -> bool:
-        """Whether so many lines may be gone through; they are then."""
+        """Reserve work on this many lines. Returns whether there was enough."""
         if lines > self._left:
             self.short = True
             return False
@@ -74,30 +74,30 @@ class Work:
 def steps(where: Where, repo: Repo, version: Version) -> list[Step]:
     """The seals of a version that its base lacks, oldest first. Raises UsageError for too many, or too large
     changes."""
-    found: list[Step] = []
-    left = _Room(version)
+    newest_first: list[Step] = []
+    room = _Room(version)
     query = CommitsQuery(sha=version.head, limit=PAGE_MAX, first_parent=True)
     walk = where.reader.items(history.COMMITS, query, id=repo.id)
     for seal in walk:
         if seal.id in (version.merge_base, version.base):
             break
-        if len(found) == SEALS:
+        if len(newest_first) == SEALS:
             raise UsageError(f"version {version.n} has more than {SEALS} seals, and so many are not compared")
         changed = where.reader.history.changed(repo.id, CompareQuery(head=seal.id))
-        lines, whole = change_of(left.kept(changed))
-        found.append(Step(seal.id, seal.message, tuple(lines), whole))
-    return found[::-1]
+        lines, whole = change_of(room.kept(changed))
+        newest_first.append(Step(seal.id, seal.message, tuple(lines), whole))
+    return newest_first[::-1]
 
 
 class _Room:
-    """What may still be read of the changes of a version."""
+    """The lines and bytes of a version's changes that may still be read."""
 
     def __init__(self, version: Version) -> None:
         self._n, self._lines, self._bytes = version.n, CHANGE_LINES, CHANGE_BYTES
 
     def kept(self, files: Iterable[ChangedFile]) -> list[ChangedFile]:
-        """All of these. Raises UsageError once they are too much."""
-        found = []
+        """The files, counted. Raises UsageError if they exceed the room."""
+        counted = []
         for file in files:
             self._lines -= 1 + (file.patch or "").count("\n")
             self._bytes -= len(file.patch or "")
@@ -106,8 +106,8 @@ class _Room:
                 raise UsageError(
                     f"version {self._n} changes more than {most}, and so much is not compared seal by seal"
                 )
-            found.append(file)
-        return found
+            counted.append(file)
+        return counted
 
 
 def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
@@ -124,47 +124,51 @@ def change_of(files: Sequence[ChangedFile]) -> tuple[list[str], bool]:
 def paired(old: Sequence[Step], new: Sequence[Step], work: Work | None = None) -> list[Pair]:
     """Each seal once, in the order of the new version; removed ones at their old place. What `work` (else
     WORK lines) does not suffice for stays without a pair."""
-    found: dict[int, int] = {}  # new → old
-    left = set(range(len(old)))
+    partners: dict[int, int] = {}  # new → old
+    unpaired = set(range(len(old)))
     places: dict[object, list[int]] = {}  # of the old ones by what makes them the same, the first one last
-    for one in range(len(old) - 1, -1, -1):
-        for key in _keys(old[one]):
-            places.setdefault(key, []).append(one)
+    for old_at in range(len(old) - 1, -1, -1):
+        for key in _keys(old[old_at]):
+            places.setdefault(key, []).append(old_at)
     for at, step in enumerate(new):
-        firsts = (_first(places.get(key, []), left) for key in _keys(step))
+        firsts = (_pop_to_unpaired(places.get(key, []), unpaired) for key in _keys(step))
         same = [first for first in firsts if first is not None]
         if same:
-            found[at] = min(same)
-            left.discard(found[at])
-    open_ = [at for at in range(len(new)) if at not in found]
-    near = sorted(_near(old, new, left, open_, work or Work()))
-    for _, _, one, at in near:
-        if one in left and at not in found:
-            found[at] = one
-            left.discard(one)
-    return _in_order(old, new, found)
+            partners[at] = min(same)
+            unpaired.discard(partners[at])
+    open_ = [at for at in range(len(new)) if at not in partners]
+    near = sorted(_likely_pairs(old, new, unpaired, open_, work or Work()))
+    for _, _, old_at, at in near:
+        if old_at in unpaired and at not in partners:
+            partners[at] = old_at
+            unpaired.discard(old_at)
+    return _in_order(old, new, partners)
 
 
 def _keys(step: Step) -> list[object]:
-    """What two seals that make the same change have in common."""
+    """The keys that two seals with the same change share."""
     return [step.seal, *([step.lines] if step.whole else [])]
 
 
-def _first(places: list[int], left: set[int]) -> int | None:
-    while places and places[-1] not in left:
+def _pop_to_unpaired(places: list[int], unpaired: set[int]) -> int | None:
+    while places and places[-1] not in unpaired:
         places.pop()
     return places[-1] if places else None
 
 
-def _near(
-    old: Sequence[Step], new: Sequence[Step], left: Iterable[int], open_: Sequence[int], work: Work
+def _likely_pairs(
+    old: Sequence[Step], new: Sequence[Step], unpaired: Iterable[int], open_: Sequence[int], work: Work
 ) -> Iterator[tuple[int, int, int, int]]:
     """(difference, distance of the places, old, new) of seals that may be pairs. The likeliest are compared
     first: those of one message, then those near each other."""
-    pairs = [(old[one].message != new[at].message, abs(one - at), one, at) for one in left for at in open_]
+    pairs = [
+        (old[old_at].message != new[at].message, abs(old_at - at), old_at, at)
+        for old_at in unpaired
+        for at in open_
+    ]
     counts: dict[str, Counter[str]] = {}
-    for _, apart, one, at in sorted(pairs):
-        a, b = old[one], new[at]
+    for _, apart, old_at, at in sorted(pairs):
+        a, b = old[old_at], new[at]
         both = len(a.lines) + len(b.lines)
         if abs(len(a.lines) - len(b.lines)) * 100 > UNLIKE * both:
             continue
@@ -176,44 +180,44 @@ def _near(
         if not work.take(both):
             return
         if (distance := _distance(a, b)) is not None:
-            yield distance, apart, one, at
+            yield distance, apart, old_at, at
 
 
-def _in_order(old: Sequence[Step], new: Sequence[Step], found: dict[int, int]) -> list[Pair]:
+def _in_order(old: Sequence[Step], new: Sequence[Step], partners: dict[int, int]) -> list[Pair]:
     pairs: list[Pair] = []
-    gone = sorted(set(range(len(old))) - set(found.values()))
+    gone = sorted(set(range(len(old))) - set(partners.values()))
     for at, step in enumerate(new):
-        one = found.get(at)
-        while gone and one is not None and gone[0] < one:
-            pairs.append(_gone(old, gone.pop(0)))
-        if one is None:
+        old_at = partners.get(at)
+        while gone and old_at is not None and gone[0] < old_at:
+            pairs.append(_removed_pair(old, gone.pop(0)))
+        if old_at is None:
             pairs.append(Pair(">", None, at + 1, None, step.seal, step.message))
         else:
-            before = old[one]
+            before = old[old_at]
             alike = before.same(step)
             diff = "" if alike else _difference(before, step)
             mark: Mark = "=" if alike else "!"
-            pairs.append(Pair(mark, one + 1, at + 1, before.seal, step.seal, step.message, diff))
-    return [*pairs, *(_gone(old, one) for one in gone)]
+            pairs.append(Pair(mark, old_at + 1, at + 1, before.seal, step.seal, step.message, diff))
+    return [*pairs, *(_removed_pair(old, old_at) for old_at in gone)]
 
 
-def _gone(old: Sequence[Step], one: int) -> Pair:
-    return Pair("<", one + 1, None, old[one].seal, None, old[one].message)
+def _removed_pair(old: Sequence[Step], old_at: int) -> Pair:
+    return Pair("<", old_at + 1, None, old[old_at].seal, None, old[old_at].message)
 
 
-def _distance(one: Step, other: Step) -> int | None:
+def _distance(first: Step, other: Step) -> int | None:
     """Number of differing lines; None if the two have too little in common."""
-    a, b = _encoded(one), _encoded(other)
+    a, b = _encode_lines(first), _encode_lines(other)
     changed = line_diff.opcodes(a, b, by_indent=False)
     differ = sum((hunk.old_end - hunk.old_start) + (hunk.new_end - hunk.new_start) for hunk in changed)
     return differ if differ * 100 <= UNLIKE * (len(a) + len(b)) else None
 
 
-def _difference(one: Step, other: Step) -> str:
-    a, b = b"".join(_encoded(one)), b"".join(_encoded(other))
+def _difference(first: Step, other: Step) -> str:
+    a, b = b"".join(_encode_lines(first)), b"".join(_encode_lines(other))
     patch = line_diff.unified(a, b, "change", "change").decode("utf-8", "replace")
     return "".join(patch.partition("@@")[1:])
 
 
-def _encoded(step: Step) -> list[bytes]:
+def _encode_lines(step: Step) -> list[bytes]:
     return [line.encode("utf-8", "surrogatepass") + b"\n" for line in step.lines]

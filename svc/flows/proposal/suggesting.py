@@ -39,11 +39,11 @@ def signature(
     if len(prepared.seals) != 1:
         raise _mismatch("number of seals")
     checked = Checked(api, repo_id)
-    made = _changed(checked, proposal.head_seal, threads)
-    files = {**checked.files(proposal.head_seal), **made}
+    changed = _suggested_files(checked, proposal.head_seal, threads)
+    files = {**checked.files(proposal.head_seal), **changed}
     root = verify.content_digest(files, unb64u(prepared.tree_key, 32), checked.opaque(proposal.head_seal))
-    told = prepared.seals[0]
-    raw, payload = unb64u(told.bytes), payload_of(told.bytes)
+    prepared_seal = prepared.seals[0]
+    raw, payload = unb64u(prepared_seal.bytes), payload_of(prepared_seal.bytes)
     authors = [one.author.handle or one.author.id for one in threads if one.author.id != me]
     expected = {
         "repository": (payload.repo_id, repo_id),
@@ -56,33 +56,33 @@ def signature(
         "git origin": (payload.provenance.git, None),
         "merge origin": (payload.provenance.merge, None),
         "tree": (payload.content_digest, root.hex()),
-        "id": (seals.seal_id(raw), told.digest),
+        "id": (seals.seal_id(raw), prepared_seal.digest),
     }
-    wrong = [name for name, (said, own) in expected.items() if said != own]
+    wrong = [name for name, (sent, own) in expected.items() if sent != own]
     if wrong:
         raise _mismatch(", ".join(wrong))
     return b64u(key.sign(raw))
 
 
-def _changed(checked: Checked, head: str, threads: Sequence[Thread]) -> dict[str, SealedFile]:
+def _suggested_files(checked: Checked, head: str, threads: Sequence[Thread]) -> dict[str, SealedFile]:
     """The files with the suggested lines."""
-    made: dict[str, SealedFile] = {}
-    wanted: dict[str, list[Suggested]] = {}
-    for one in threads:
-        at = one.place
-        if at is None or one.suggestion is None or at.seal_id != head:
+    files: dict[str, SealedFile] = {}
+    by_path: dict[str, list[Suggested]] = {}
+    for thread in threads:
+        at = thread.place
+        if at is None or thread.suggestion is None or at.seal_id != head:
             raise _mismatch("place")
-        was = anchors.content(_text(checked, one.seal_id, one.path), one.start, one.end)
+        was = anchors.content(_text(checked, thread.seal_id, thread.path), thread.start, thread.end)
         if anchors.content(_text(checked, head, at.path), at.start, at.end) != was:
             raise _mismatch("place")
-        wanted.setdefault(at.path, []).append(Suggested(at.start, at.end, one.suggestion.text))
-    for path, some in wanted.items():
+        by_path.setdefault(at.path, []).append(Suggested(at.start, at.end, thread.suggestion.text))
+    for path, some in by_path.items():
         try:
             text = applied(_text(checked, head, path), some)
         except IndexError:
             raise _mismatch("place") from None
-        made[path] = SealedFile("text", digest(text), len(text))
-    return made
+        files[path] = SealedFile("text", digest(text), len(text))
+    return files
 
 
 def _text(checked: Checked, seal: str, path: str) -> bytes:

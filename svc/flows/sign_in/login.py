@@ -133,7 +133,7 @@ def by_device_key(
     code = argument(normalise_pairing_code, pair) if pair else None
     api = Api(Http(origin))
     body = api.send(auth.SIGN_IN_CHALLENGE, _start(identity, account, name))
-    challenge = _opened(origin, identity, body, Purpose.LOGIN, account)
+    challenge = _decrypt_challenge(origin, identity, body, Purpose.LOGIN, account)
     grant = api.send(auth.SIGN_IN, _proof(identity, body, challenge, code))
     if not grant.token:
         raise ServerMisbehaved(f"{origin} signed in without giving a session; try again")
@@ -177,7 +177,7 @@ def register_device(api: Api, identity: Identity, name: str = "") -> DeviceKey:
         if key.id == identity.device.id and key.revoked_at is None:
             return key
     body = api.send(auth.KEY_CHALLENGE, _start(identity, None, name))
-    challenge = _opened(api.origin, identity, body, Purpose.REGISTER, body.account)
+    challenge = _decrypt_challenge(api.origin, identity, body, Purpose.REGISTER, body.account)
     return api.send(auth.REGISTER_KEY, _proof(identity, body, challenge, None))
 
 
@@ -190,7 +190,7 @@ def _start(identity: Identity, handle: str | None, name: str) -> DeviceKeyStart:
     )
 
 
-def _opened(
+def _decrypt_challenge(
     origin: str, identity: Identity, body: ChallengeBody, purpose: Purpose, account: str
 ) -> Challenge:
     """The decrypted challenge. Raises ServerMisbehaved for a challenge of another server, because answering

@@ -54,35 +54,35 @@ class Listed(NamedTuple):
 def keys(environment: Mapping[str, str]) -> list[Listed]:
     """The Ed25519 keys of the agent. Raises UsageError without an agent, ClientError if it fails."""
     answer = _ask(environment, _LIST, b"", _LISTED)
-    found = []
+    entries = []
     (count,), rest = struct.unpack(">I", answer[:4]), answer[4:]
     for _ in range(min(count, 1000)):
-        blob, rest = _taken(rest)
-        comment, rest = _taken(rest)
-        name, point = _taken(blob)
+        blob, rest = _take_string(rest)
+        comment, rest = _take_string(rest)
+        name, point = _take_string(blob)
         if name == ALGORITHM and len(point) == 4 + KEY_BYTES:
-            found.append(Listed(point[4:], terminal_safe(comment.decode("utf-8", "replace")[:100])))
-    return found
+            entries.append(Listed(point[4:], terminal_safe(comment.decode("utf-8", "replace")[:100])))
+    return entries
 
 
-def choose(known: list[Listed], named: str) -> Listed:
+def choose(listed: list[Listed], named: str) -> Listed:
     """The key with this fingerprint or comment; of one key, that. Raises UsageError."""
-    fitting = [key for key in known if not named or named in (key.fingerprint, key.comment)]
+    fitting = [key for key in listed if not named or named in (key.fingerprint, key.comment)]
     if len(fitting) == 1:
         return fitting[0]
-    if not known:
+    if not listed:
         raise UsageError(
             "your ssh-agent holds no Ed25519 key; make and add one: ssh-keygen -t ed25519; ssh-add"
         )
-    shown = ", ".join(f"{key.fingerprint} ({key.comment})" for key in known)
-    raise UsageError(f"name one of the keys of your ssh-agent by fingerprint or comment: {shown}")
+    choices = ", ".join(f"{key.fingerprint} ({key.comment})" for key in listed)
+    raise UsageError(f"name one of the keys of your ssh-agent by fingerprint or comment: {choices}")
 
 
 def _sign(environment: Mapping[str, str], blob: bytes, message: bytes) -> bytes:
     answer = _ask(environment, _SIGN, _text(blob) + _text(message) + struct.pack(">I", 0), _SIGNED)
-    signature, _ = _taken(answer)
-    name, rest = _taken(signature)
-    raw, _ = _taken(rest)
+    signature, _ = _take_string(answer)
+    name, rest = _take_string(signature)
+    raw, _ = _take_string(rest)
     if name != ALGORITHM or len(raw) != SIGNATURE_BYTES:
         raise ClientError("your ssh-agent answered with another kind of signature")
     return raw
@@ -97,10 +97,10 @@ def _ask(environment: Mapping[str, str], kind: int, body: bytes, expected: int) 
             agent.settimeout(_PATIENCE)
             agent.connect(path)
             agent.sendall(_text(bytes((kind,)) + body))
-            (length,) = struct.unpack(">I", _exactly(agent, 4))
+            (length,) = struct.unpack(">I", _receive_exactly(agent, 4))
             if not 0 < length <= _MESSAGE_BYTES:
                 raise ClientError("your ssh-agent sent an answer of impossible length")
-            answer = _exactly(agent, length)
+            answer = _receive_exactly(agent, length)
     except OSError as error:
         raise ClientError(f"your ssh-agent at {path} does not answer: {error}") from None
     if answer[0] != expected:
@@ -108,21 +108,21 @@ def _ask(environment: Mapping[str, str], kind: int, body: bytes, expected: int) 
     return answer[1:]
 
 
-def _exactly(agent: socket.socket, length: int) -> bytes:
-    found = bytearray()
-    while len(found) < length:
-        piece = agent.recv(length - len(found))
+def _receive_exactly(agent: socket.socket, length: int) -> bytes:
+    data = bytearray()
+    while len(data) < length:
+        piece = agent.recv(length - len(data))
         if not piece:
             raise ClientError("your ssh-agent hung up")
-        found += piece
-    return bytes(found)
+        data += piece
+    return bytes(data)
 
 
 def _text(content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + content
 
 
-def _taken(content: bytes) -> tuple[bytes, bytes]:
+def _take_string(content: bytes) -> tuple[bytes, bytes]:
     """The first string, and the rest. Raises ClientError."""
     if len(content) < 4 or len(content) < 4 + (length := struct.unpack(">I", content[:4])[0]):
         raise ClientError("your ssh-agent sent an answer that cannot be read")

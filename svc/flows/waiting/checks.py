@@ -79,7 +79,9 @@ def counted(items: Sequence[SealCheck], options: Options) -> list[SealCheck]:
     """The checks that count for a verdict."""
     only = options.only and options.only.casefold()
     return [
-        one for one in items if (one.required or not options.required) and only in (None, one.name.casefold())
+        check
+        for check in items
+        if (check.required or not options.required) and only in (None, check.name.casefold())
     ]
 
 
@@ -97,11 +99,11 @@ def decided(items: Sequence[SealCheck], options: Options) -> Outcome | None:
 def taken(items: Sequence[SealCheck], event: Event, seal: str) -> list[SealCheck] | None:
     """The checks after an event; None if it brings nothing new for this seal. Events may be older than the
     last read: an attempt only advances, and the newest counts."""
-    said = event.data
-    name, attempt = str(said.get("name", "")), said.get("attempt")
-    if not event.kind.startswith("run.") or said.get("seal") != seal or not isinstance(attempt, int):
+    data = event.data
+    name, attempt = str(data.get("name", "")), data.get("attempt")
+    if not event.kind.startswith("run.") or data.get("seal") != seal or not isinstance(attempt, int):
         return None
-    state = state_of(str(said.get("status", "")), said.get("conclusion"))
+    state = state_of(str(data.get("status", "")), data.get("conclusion"))
     old = next((one for one in items if one.name.casefold() == name.casefold()), None)
     if old is not None and (attempt, state != "pending") <= (old.attempt, old.state != "pending"):
         return None
@@ -116,7 +118,7 @@ def taken(items: Sequence[SealCheck], event: Event, seal: str) -> list[SealCheck
         seal_id=seal,
         started_at=old.started_at if old and again else None,
         completed_at=None,
-        run_id=str(said.get("run", "")),
+        run_id=str(data.get("run", "")),
     )
     rest = [one for one in items if one is not old]
     return sorted([*rest, now], key=lambda one: one.name.casefold())
@@ -153,21 +155,21 @@ class Watcher:
         repository is hidden, and errors of the first read. A connection lost later is retried."""
         self._read()
         while True:
-            outcome = self._decided()
+            outcome = self._outcome_so_far()
             if self._stale:
                 return self._verdict("stale")
             if outcome is not None and self._read_all:
                 return self._verdict(outcome)
-            if self._left() == 0.0:
+            if self._seconds_left() == 0.0:
                 return self._verdict("pending")
             try:
                 self._go_on(outcome)
             except SvcError as error:
-                if not _passes(error):
+                if not _is_temporary(error):
                     raise
-                self._lost(error)
+                self._handle_lost_line(error)
 
-    def _decided(self) -> Outcome | None:
+    def _outcome_so_far(self) -> Outcome | None:
         """The outcome so far; None while it is open, and while a first check may still appear."""
         outcome = decided(self._items, self._options)
         return None if outcome == "none" and time.monotonic() < self._appear_until else outcome
@@ -199,7 +201,7 @@ class Watcher:
             return
         with socket:
             socket.subscribe(self._repo_id)
-            while not self._stale and self._decided() is None and self._left() != 0.0:
+            while not self._stale and self._outcome_so_far() is None and self._seconds_left() != 0.0:
                 self._hear(socket)
 
     def _hear(self, socket: SyncSocket) -> None:
@@ -230,23 +232,23 @@ class Watcher:
         self._put(items)
 
     def _read(self) -> None:
-        """All checks of the seal, and what its name names by now."""
-        found = self._api.send(checks.OF_SEAL, id=self._repo_id, seal_id=self._subject.seal)
+        """Read all checks of the seal, and which seal its branch or proposal has now."""
+        answer = self._api.send(checks.OF_SEAL, id=self._repo_id, seal_id=self._subject.seal)
         if self._subject.head is not None:
             self._moved = None
             with suppress(NotFound):
                 self._moved = self._subject.head()
             self._stale = self._moved != self._subject.seal
         self._read_all, self._read_at = True, None
-        self._put(found.items)
+        self._put(answer.items)
 
     def _put(self, items: list[SealCheck]) -> None:
         if items != self._items or not self._shown:
             self._items, self._shown = items, True
             self._show(counted(items, self._options))
 
-    def _lost(self, error: SvcError) -> None:
-        if self._left() == 0.0:
+    def _handle_lost_line(self, error: SvcError) -> None:
+        if self._seconds_left() == 0.0:
             return
         if self._failures == 0:
             self._note(f"{error.detail}; trying again")
@@ -255,23 +257,23 @@ class Watcher:
         self._pause(_spread(pause))
 
     def _pause(self, seconds: float) -> None:
-        left = self._next_look()
-        time.sleep(seconds if left is None else min(seconds, left))
+        remaining = self._next_look()
+        time.sleep(seconds if remaining is None else min(seconds, remaining))
 
-    def _left(self) -> float | None:
+    def _seconds_left(self) -> float | None:
         """Seconds until the timeout; None without one."""
         return None if self._until is None else max(self._until - time.monotonic(), 0.0)
 
     def _next_look(self) -> float | None:
         """Seconds until the timeout, or until no first check is waited for any more; None without either."""
-        waits = [] if (left := self._left()) is None else [left]
+        waits = [] if (remaining := self._seconds_left()) is None else [remaining]
         if decided(self._items, self._options) == "none":
             waits.append(max(self._appear_until - time.monotonic(), 0.0))
         return min(waits, default=None)
 
     def _bounds(self) -> list[Deadline]:
-        left = self._left()
-        return [] if left is None else [Deadline(left)]
+        remaining = self._seconds_left()
+        return [] if remaining is None else [Deadline(remaining)]
 
 
 def _spread(seconds: float) -> float:
@@ -280,6 +282,6 @@ def _spread(seconds: float) -> float:
     return seconds * (0.5 + secrets.randbelow(501) / 1000)
 
 
-def _passes(error: SvcError) -> bool:
+def _is_temporary(error: SvcError) -> bool:
     """Whether a retry may succeed."""
     return isinstance(error, (ServerUnreachable, ServerMisbehaved, RateLimited)) or error.status >= 500
