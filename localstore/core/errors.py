@@ -258,10 +258,10 @@ class Interrupted(ClientError):
 
 
 def _tree(root: type[SvcError]) -> dict[str, type[SvcError]]:
-    found = {root.code: root}
+    classes = {root.code: root}
     for child in root.__subclasses__():
-        found.update(_tree(child))
-    return found
+        classes.update(_tree(child))
+    return classes
 
 
 def by_code(code: str, status: int) -> type[SvcError]:

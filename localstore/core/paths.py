@@ -58,12 +58,12 @@ def check(path: str) -> str:
 
 def parents(path: str) -> list[str]:
     """Directories above the path, topmost first: `a/b/c` → `["a", "a/b"]`."""
-    found = []
+    above = []
     at = path.find("/")
     while at >= 0:
-        found.append(path[:at])
+        above.append(path[:at])
         at = path.find("/", at + 1)
-    return found
+    return above
 
 
 def is_inside(path: str, directory: str) -> bool:
@@ -84,7 +84,7 @@ def case_collisions(paths: Iterable[str]) -> dict[str, str]:
     its name."""
     files: dict[str, str] = {}
     folders: dict[str, str] = {}
-    found: dict[str, str] = {}
+    collisions: dict[str, str] = {}
     for path in paths:
         key = case_key(path)
         above = [(case_key(folder), folder) for folder in parents(path)]
@@ -94,11 +94,11 @@ def case_collisions(paths: Iterable[str]) -> dict[str, str]:
             known = folders.get(folded, folder)
             holder = holder or (known if known != folder else None)
         if holder is not None:
-            found[path] = holder
+            collisions[path] = holder
             continue
         files[key] = path
         folders.update(above)
-    return found
+    return collisions
 
 
 def portability(path: str) -> list[str]:

@@ -55,10 +55,10 @@ def _order(ecosystem: str, text: str) -> Any:
             return Version(text)
         except InvalidVersion:
             return None
-    found = _SEMVER.fullmatch(text.removeprefix("v")) if len(text) <= 200 else None
-    if found is None:
+    match = _SEMVER.fullmatch(text.removeprefix("v")) if len(text) <= 200 else None
+    if match is None:
         return None
     before = tuple(
-        (0, int(part), "") if part.isdecimal() else (1, 0, part) for part in (found[4] or "").split(".")
+        (0, int(part), "") if part.isdecimal() else (1, 0, part) for part in (match[4] or "").split(".")
     )
-    return tuple(map(int, found.group(1, 2, 3))), found[4] is None, before
+    return tuple(map(int, match.group(1, 2, 3))), match[4] is None, before

@@ -52,10 +52,10 @@ def read(path: str, data: bytes) -> list[Declared]:
     if len(data) > MANIFEST_FILE:
         raise Invalid(f"the manifest is larger than {in_words(MANIFEST_FILE)}")
     try:
-        found = list(islice(reader(data), DEPENDENCIES))
+        declared = list(islice(reader(data), DEPENDENCIES))
     except (UnicodeDecodeError, ValueError, RecursionError, AttributeError, TypeError) as error:
         raise Invalid(f"the manifest cannot be read: {type(error).__name__}") from None
-    return list(dict.fromkeys(one for one in found if _plain(one)))
+    return list(dict.fromkeys(one for one in declared if _plain(one)))
 
 
 def key(ecosystem: str, name: str) -> str:
@@ -121,12 +121,12 @@ def _python(text: Any, development: bool = False) -> Declared | None:
     if not isinstance(text, str) or len(text) > _LINE:
         return None
     try:
-        found = Requirement(text)
+        requirement = Requirement(text)
     except InvalidRequirement:
         return None
-    pins = [one.version for one in found.specifier if one.operator in ("==", "===")]
+    pins = [one.version for one in requirement.specifier if one.operator in ("==", "===")]
     exact = pins[0] if len(pins) == 1 and "*" not in pins[0] else None
-    return Declared("PyPI", found.name, str(found.specifier), exact, development)
+    return Declared("PyPI", requirement.name, str(requirement.specifier), exact, development)
 
 
 def _poetry_pin(wanted: str) -> str | None:
@@ -179,9 +179,9 @@ def _go(data: bytes) -> Iterator[Declared]:
         elif plain == ")":
             block = ""
         elif (block or plain.partition(" ")[0]) == "require":
-            found = _GO_REQUIRE.fullmatch(plain)
-            if found:
-                yield Declared("Go", found[1].strip('"'), found[2], found[2].removeprefix("v"))
+            match = _GO_REQUIRE.fullmatch(plain)
+            if match:
+                yield Declared("Go", match[1].strip('"'), match[2], match[2].removeprefix("v"))
 
 
 _BY_NAME: dict[str, Callable[[bytes], Iterator[Declared]]] = {
@@ -205,8 +205,8 @@ def _refuse_depth(data: bytes) -> None:
     """Raises Invalid for brackets within brackets, before anything is built. Those in texts count too, which
     no manifest comes near."""
     depth = 0
-    for found in re.finditer(rb"[][{}]", data):
-        depth += 1 if found[0] in b"[{" else -1
+    for bracket in re.finditer(rb"[][{}]", data):
+        depth += 1 if bracket[0] in b"[{" else -1
         if depth > _NESTED:
             raise Invalid(f"the manifest is nested deeper than {_NESTED} levels")
         depth = max(depth, 0)
@@ -226,21 +226,21 @@ def _refuse_long_keys(data: bytes) -> None:
 
 
 def _table(of: Any, member: str) -> dict[str, Any]:
-    found = of.get(member) if isinstance(of, dict) else None
-    return found if isinstance(found, dict) else {}
+    value = of.get(member) if isinstance(of, dict) else None
+    return value if isinstance(value, dict) else {}
 
 
 def _list(of: dict[str, Any], member: str) -> list[Any]:
-    found = of.get(member)
-    return found if isinstance(found, list) else []
+    value = of.get(member)
+    return value if isinstance(value, list) else []
 
 
 def _version_of(wanted: Any) -> str:
     """Of a dependency that is a text or a table."""
-    found = wanted.get("version", "") if isinstance(wanted, dict) else wanted
-    return found.strip() if isinstance(found, str) else ""
+    version = wanted.get("version", "") if isinstance(wanted, dict) else wanted
+    return version.strip() if isinstance(version, str) else ""
 
 
-def _one(found: Declared | None) -> Iterator[Declared]:
-    if found is not None:
-        yield found
+def _one(declared: Declared | None) -> Iterator[Declared]:
+    if declared is not None:
+        yield declared

@@ -84,9 +84,9 @@ def elsewhere(old: bytes, new: bytes, span: Span, lost: bytes) -> Span | None:
     if len(lost.replace(b" ", b"")) < TELLING or lost == new[span.start : span.end]:
         return None
     wanted = lines(lost)
-    if len(found := _places(new, wanted)) != 1 or len(_places(old, wanted)) > 1:
+    if len(places := _places(new, wanted)) != 1 or len(_places(old, wanted)) > 1:
         return None
-    return of_lines(new, found[0] + 1, found[0] + len(wanted))
+    return of_lines(new, places[0] + 1, places[0] + len(wanted))
 
 
 def _by_lines(old: bytes, edits: Sequence[Edit]) -> list[Edit]:
@@ -147,16 +147,16 @@ def _places(text: bytes, wanted: Sequence[bytes]) -> list[int]:
     """Lines, from 0, at which these begin; at most two."""
     have = [line.rstrip(b"\r\n") for line in lines(text)]
     plain = [line.rstrip(b"\r\n") for line in wanted]
-    found: list[int] = []
+    places: list[int] = []
     at = -1
-    while len(found) < 2:
+    while len(places) < 2:
         try:
             at = have.index(plain[0], at + 1)
         except ValueError:
             break
         if have[at : at + len(plain)] == plain:
-            found.append(at)
-    return found
+            places.append(at)
+    return places
 
 
 def _starts(text: bytes) -> list[int]:

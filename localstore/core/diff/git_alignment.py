@@ -104,8 +104,8 @@ def _kept(
     many = min(_rough_root(len(side)), FREQUENT)
     matches = bytearray(len(side))
     for at in range(start, len(side) - end):
-        found = counts[side[at]]
-        matches[at] = NONE if not found else MANY if found >= many else SOME
+        count = counts[side[at]]
+        matches[at] = NONE if not count else MANY if count >= many else SOME
     kept, changed = [], bytearray(len(side))
     for at in range(start, len(side) - end):
         stays = matches[at] == SOME
@@ -179,8 +179,8 @@ class _Search:
                 return *met, True, True
             if box.minimal:
                 continue
-            if snake and cost > COST_MIN and (found := walk.interesting(cost)) is not None:
-                return found
+            if snake and cost > COST_MIN and (point := walk.interesting(cost)) is not None:
+                return point
             if cost >= self.most_cost:
                 return walk.furthest()
 
@@ -265,24 +265,24 @@ class _Walk:
         """A point that a path reached quickly, at the end of a run of equal lines."""
         old, new = self.search.old, self.search.new
         i1, i2, j1, j2, _ = self.box
-        best, found = INTERESTING * cost, None
+        best, point = INTERESTING * cost, None
         for d in range(self.high, self.low - 1, -2):
             i = self.forward[d + self.shift]
             j = i - d
             value = i - i1 + j - j1 - abs(d - self.start)
             inside = i1 + SNAKE <= i < i2 and j1 + SNAKE <= j < j2
             if value > best and inside and old[i - SNAKE : i] == new[j - SNAKE : j]:
-                best, found = value, (i, j, True, False)
-        if found is not None:
-            return found
+                best, point = value, (i, j, True, False)
+        if point is not None:
+            return point
         for d in range(self.back_high, self.back_low - 1, -2):
             i = self.backward[d + self.shift]
             j = i - d
             value = i2 - i + j2 - j - abs(d - self.end)
             inside = i1 < i <= i2 - SNAKE and j1 < j <= j2 - SNAKE
             if value > best and inside and old[i : i + SNAKE] == new[j : j + SNAKE]:
-                best, found = value, (i, j, False, True)
-        return found
+                best, point = value, (i, j, False, True)
+        return point
 
     def furthest(self) -> tuple[int, int, bool, bool]:
         """The point furthest from the corner where its path began."""
@@ -304,26 +304,26 @@ class _Walk:
 
 def _collected(old_changed: bytearray, new_changed: bytearray) -> list[Hunk]:
     """The flags as hunks. Unchanged lines are paired in order."""
-    found = []
+    hunks = []
     i = j = 0
     while i < len(old_changed) or j < len(new_changed):
         i_end, j_end = _run_end(old_changed, i), _run_end(new_changed, j)
         if i_end > i or j_end > j:
-            found.append(Hunk(i, i_end, j, j_end))
+            hunks.append(Hunk(i, i_end, j, j_end))
         step = _unchanged(old_changed, i_end, new_changed, j_end)
         i, j = i_end + step, j_end + step
-    return found
+    return hunks
 
 
 def _run_end(changed: bytearray, at: int) -> int:
-    found = changed.find(0, at)
-    return len(changed) if found < 0 else found
+    end = changed.find(0, at)
+    return len(changed) if end < 0 else end
 
 
 def _unchanged(old_changed: bytearray, i: int, new_changed: bytearray, j: int) -> int:
     """The number of consecutive lines that are unchanged on both sides."""
     ends = []
     for changed, at in ((old_changed, i), (new_changed, j)):
-        found = changed.find(1, at)
-        ends.append((len(changed) if found < 0 else found) - at)
+        end = changed.find(1, at)
+        ends.append((len(changed) if end < 0 else end) - at)
     return min(ends)

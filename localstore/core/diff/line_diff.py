@@ -32,8 +32,8 @@ def opcodes(
     texts = (old, new) if by_indent else None
     if not space:
         old, new = ([b"".join(line.split()) for line in side] for side in (old, new))
-    if len(old) * len(new) > LONG and (found := few_edits(old, new)) is not None:
-        return slid(old, new, found, texts)
+    if len(old) * len(new) > LONG and (edits := few_edits(old, new)) is not None:
+        return slid(old, new, edits, texts)
     a, b = interned(old, new)
     return slid(a, b, hunks(a, b, CELLS), texts)
 

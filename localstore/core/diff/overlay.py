@@ -54,7 +54,7 @@ def _changes(old: list[str], new: list[str]) -> list[_Change]:
 
 def _combined(there: list[_Change], here: list[_Change]) -> list[_Change] | None:
     """The changes of both in the order of the text; the same change counts once. None if two clash."""
-    found: list[_Change] = []
+    changes: list[_Change] = []
     i = j = 0
     while i < len(there) and j < len(here):
         one, other = there[i], here[j]
@@ -63,12 +63,12 @@ def _combined(there: list[_Change], here: list[_Change]) -> list[_Change] | None
         elif _clash(one, other):
             return None
         elif one.start <= other.start:
-            found.append(one)
+            changes.append(one)
             i += 1
         else:
-            found.append(other)
+            changes.append(other)
             j += 1
-    return [*found, *there[i:], *here[j:]]
+    return [*changes, *there[i:], *here[j:]]
 
 
 def _clash(one: _Change, other: _Change) -> bool:

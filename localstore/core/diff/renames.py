@@ -46,17 +46,17 @@ def exact(removed: Mapping[str, File], added: Mapping[str, File]) -> list[Rename
     for path, file in removed.items():
         if file.size:
             by_bytes.setdefault(file.digest, []).append(path)
-    found: dict[str, str] = {}
+    old_by_new: dict[str, str] = {}
     for same_name in (True, False):
         for path, file in added.items():
-            if path in found:
+            if path in old_by_new:
                 continue
             sources = by_bytes.get(file.digest, [])
             source = next((one for one in sources if not same_name or _name(one) == _name(path)), None)
             if source is not None:
                 sources.remove(source)
-                found[path] = source
-    return [Rename(old, new, 100) for new, old in found.items()]
+                old_by_new[path] = source
+    return [Rename(old, new, 100) for new, old in old_by_new.items()]
 
 
 class Candidates(NamedTuple):
@@ -91,8 +91,8 @@ def similar(
     if sum(text.count(b"\n") for side in texts for text in side.values()) > RENAME_LINES:
         return []
     old, new = ({path: pieces(text) for path, text in side.items()} for side in texts)
-    found = _same_names(left, old, new)
-    used_old, used_new = {one.old for one in found}, {one.new for one in found}
+    renames = _same_names(left, old, new)
+    used_old, used_new = {one.old for one in renames}, {one.new for one in renames}
     pairs = [
         (a, b)
         for b in left.added
@@ -110,8 +110,8 @@ def similar(
         if one.old not in used_old and one.new not in used_new:
             used_old.add(one.old)
             used_new.add(one.new)
-            found.append(one)
-    return found
+            renames.append(one)
+    return renames
 
 
 def _within_bounds(
@@ -133,13 +133,13 @@ def _within_bounds(
 def _shared(old: Mapping[str, Counter[bytes]], new: Mapping[str, Counter[bytes]]) -> Counter[tuple[str, str]]:
     """Pair of files → the number of lines that both have and few others."""
     having: dict[bytes, list[str]] = {}
-    for path, found in new.items():
-        for piece in found:
+    for path, counts in new.items():
+        for piece in counts:
             having.setdefault(piece, []).append(path)
     return Counter(
         (path, other)
-        for path, found in old.items()
-        for piece in found
+        for path, counts in old.items()
+        for piece in counts
         if len(others := having.get(piece, ())) <= FEW
         for other in others
     )
@@ -150,15 +150,15 @@ def _same_names(
 ) -> list[Rename]:
     """Pairs whose name is unique among the candidates of each side."""
     sources, targets = _by_name(left.removed), _by_name(left.added)
-    found = []
+    renames = []
     for name, source in sources.items():
         target = targets.get(name)
         if source is None or target is None:
             continue
         score = _alike(old[source], new[target], left.removed[source].size, left.added[target].size)
         if score >= SAME_NAME_ALIKE:
-            found.append(Rename(source, target, score))
-    return found
+            renames.append(Rename(source, target, score))
+    return renames
 
 
 def _by_name(paths: Iterable[str]) -> dict[str, str | None]:
@@ -174,13 +174,13 @@ def pieces(text: bytes) -> Counter[bytes]:
     all_ = lines(plain)
     if max(map(len, all_), default=0) <= PIECE:
         return Counter(all_)
-    found: Counter[bytes] = Counter()
+    counts: Counter[bytes] = Counter()
     for line in all_:
         if len(line) <= PIECE:
-            found[line] += 1
+            counts[line] += 1
         else:
-            found.update(line[at : at + PIECE] for at in range(0, len(line), PIECE))
-    return found
+            counts.update(line[at : at + PIECE] for at in range(0, len(line), PIECE))
+    return counts
 
 
 def _alike(old: Counter[bytes], new: Counter[bytes], old_size: int, new_size: int) -> int:

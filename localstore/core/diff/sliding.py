@@ -45,8 +45,8 @@ class _Groups:
 
     def unchanged(self) -> int:
         """The number of unchanged lines after this group."""
-        found = self.changed.find(1, self.end)
-        return (found if found >= 0 else len(self.lines)) - self.end
+        next_changed = self.changed.find(1, self.end)
+        return (next_changed if next_changed >= 0 else len(self.lines)) - self.end
 
     def skip(self, count: int) -> None:
         """Advance by `count` unchanged lines, that is by `count` groups."""
@@ -85,17 +85,17 @@ class _Groups:
 def slid(
     old: Sequence[object],
     new: Sequence[object],
-    found: list[Hunk],
+    hunks: list[Hunk],
     texts: tuple[Sequence[bytes], Sequence[bytes]] | None,
 ) -> list[Hunk]:
-    """The hunks `found` between two sequences of lines (or numbers for lines), moved.
+    """`hunks` between two sequences of lines (or numbers for lines), moved.
 
     `texts`: the lines, for their indentation; None disables that heuristic.
     """
-    if not found:
-        return found
+    if not hunks:
+        return hunks
     old_changed, new_changed = bytearray(len(old)), bytearray(len(new))
-    for i1, i2, j1, j2 in found:
+    for i1, i2, j1, j2 in hunks:
         old_changed[i1:i2] = b"\1" * (i2 - i1)
         new_changed[j1:j2] = b"\1" * (j2 - j1)
     old_texts, new_texts = texts or (None, None)

@@ -72,10 +72,10 @@ def merge(base: bytes, theirs: bytes, mine: bytes) -> Merged:
         return Merged(theirs, [])
     if theirs == base:
         return Merged(mine, [])
-    found = _resolved(base, theirs, mine)
-    if found.conflicts:
-        return Merged(theirs, found.conflicts)
-    return Merged(found.text(piece for piece in found.pieces if isinstance(piece, bytes)), [])
+    resolved = _resolved(base, theirs, mine)
+    if resolved.conflicts:
+        return Merged(theirs, resolved.conflicts)
+    return Merged(resolved.text(piece for piece in resolved.pieces if isinstance(piece, bytes)), [])
 
 
 def marked(base: bytes, theirs: bytes, mine: bytes, their_label: str, my_label: str) -> bytes:
@@ -83,12 +83,12 @@ def marked(base: bytes, theirs: bytes, mine: bytes, their_label: str, my_label: 
     conflicts, the text of `merge`."""
     if mine in (base, theirs) or theirs == base:
         return merge(base, theirs, mine).text
-    found = _resolved(base, theirs, mine)
+    resolved = _resolved(base, theirs, mine)
     labels = [label.split("\n")[0].strip().encode() for label in (their_label, my_label)]
-    mark_end = b"\r\n" if found.ending == b"\n" and b"\r\n" in theirs else b"\n"
-    return found.text(
-        piece if isinstance(piece, bytes) else _between_markers(piece, found.sides, labels, mark_end)
-        for piece in found.pieces
+    mark_end = b"\r\n" if resolved.ending == b"\n" and b"\r\n" in theirs else b"\n"
+    return resolved.text(
+        piece if isinstance(piece, bytes) else _between_markers(piece, resolved.sides, labels, mark_end)
+        for piece in resolved.pieces
     )
 
 
@@ -109,13 +109,13 @@ def _resolved(base: bytes, theirs: bytes, mine: bytes) -> _Resolved:
     ending = _merged_ending(*map(_ending, texts))
     if ending is not None:
         texts = [text.replace(b"\r\n", b"\n") for text in texts]
-    found = _by_lines(texts, ending or b"\n", False)
+    resolved = _by_lines(texts, ending or b"\n", False)
     ended = [text.endswith(b"\n") for text in texts]
-    if len(set(ended)) == 1 or not all(texts) or not found.conflicts:
-        return found
+    if len(set(ended)) == 1 or not all(texts) or not resolved.conflicts:
+        return resolved
     merged_ended = ended[1] if ended[1] != ended[0] else ended[2]
     texts = [text if text.endswith(b"\n") else text + b"\n" for text in texts]
-    return _by_lines(texts, found.ending, not merged_ended)
+    return _by_lines(texts, resolved.ending, not merged_ended)
 
 
 def _ending(text: bytes) -> bytes | None:

@@ -42,12 +42,12 @@ def entry_header(kind: Kind, size: int) -> bytes:
     """The bytes before the compressed content of an object in a pack."""
     first = _TYPES[kind] << 4 | size & 15
     size >>= 4
-    found = bytearray()
+    encoded = bytearray()
     while size:
-        found.append(first | 0x80)
+        encoded.append(first | 0x80)
         first, size = size & 0x7F, size >> 7
-    found.append(first)
-    return bytes(found)
+    encoded.append(first)
+    return bytes(encoded)
 
 
 class PackWriter:
@@ -67,14 +67,14 @@ class PackWriter:
     def add(self, kind: Kind, data: bytes) -> bytes:
         """Write an object unless the pack has it. Returns its id."""
         started = header(kind, len(data))
-        found = hashlib.sha1(started + data, usedforsecurity=False).digest()
-        if found in self._ids:
-            return found
+        object_id = hashlib.sha1(started + data, usedforsecurity=False).digest()
+        if object_id in self._ids:
+            return object_id
         written = entry_header(kind, len(data)) + zlib.compress(data, LEVEL)
-        self._enter(found, zlib.crc32(written), self.size)
+        self._enter(object_id, zlib.crc32(written), self.size)
         self._put(written)
         self.raw += len(data)
-        return found
+        return object_id
 
     def begin(self, size: int) -> LargeBlob:
         """Begin a blob of `size` bytes that comes in pieces; nothing else is written until it is finished.
@@ -108,9 +108,9 @@ class LargeBlob:
     def finish(self) -> bytes:
         """The id of the blob, which is then complete."""
         self._out(self._packer.flush())
-        found = self._hash.digest()
-        self._writer._enter(found, self._crc, self._offset)
-        return found
+        object_id = self._hash.digest()
+        self._writer._enter(object_id, self._crc, self._offset)
+        return object_id
 
     def _out(self, data: bytes) -> None:
         self._crc = zlib.crc32(data, self._crc)

@@ -36,7 +36,7 @@ def encode(tree: Mapping[bytes, Entry]) -> bytes:
 
 def decode(raw: bytes) -> Tree:
     """Inverse of `encode`. Raises Invalid for bytes that it did not write."""
-    found: Tree = {}
+    entries: Tree = {}
     at = 0
     while at < len(raw):
         end = raw.find(b"\0", at)
@@ -44,8 +44,8 @@ def decode(raw: bytes) -> Tree:
         at = end + 1 + ID_BYTES
         if end < 0 or at > len(raw) or not name or mode not in (FILE, DIRECTORY):
             raise Invalid("this is no tree of plain files and directories")
-        found[name] = Entry(mode == DIRECTORY, raw[end + 1 : at])
-    return found
+        entries[name] = Entry(mode == DIRECTORY, raw[end + 1 : at])
+    return entries
 
 
 class Trees:
@@ -97,13 +97,13 @@ class Trees:
     def _read(self, tree: bytes) -> Tree:
         if tree == EMPTY_TREE:
             return {}
-        found = self._known.get(tree)
-        if found is None:
-            found = decode(self._load(tree))
-            self._remember(tree, found)
+        entries = self._known.get(tree)
+        if entries is None:
+            entries = decode(self._load(tree))
+            self._remember(tree, entries)
         else:
             self._known.move_to_end(tree)
-        return found
+        return entries
 
     def _remember(self, tree: bytes, entries: Tree) -> None:
         if tree in self._known:

@@ -167,12 +167,12 @@ class Scope:
         path = _join(self.path, name)
         if self._closed or _reserved(name):
             return self._closed or _always(name, path)
-        found = next(filter(None, self._all_verdicts(name, is_dir)), None)
-        if found is None:
+        verdict = next(filter(None, self._all_verdicts(name, is_dir)), None)
+        if verdict is None:
             return None
-        rule = found.rule
+        rule = verdict.rule
         shown = ("!" if rule.negated else "") + rule.pattern
-        return Reason(not rule.negated, rule.source, rule.base, rule.line, shown, found.path)
+        return Reason(not rule.negated, rule.source, rule.base, rule.line, shown, verdict.path)
 
     def _all_verdicts(self, name: str, is_dir: bool) -> _Verdicts:
         if not self._screen.passes(name):

@@ -180,15 +180,15 @@ class Weave:
             passed[other] = closer
             its = origins[other]
             if its == origin:
-                found = clients[other] < client
-                if not found and self._right_origin[other] == right_origin:
+                is_closer = clients[other] < client
+                if not is_closer and self._right_origin[other] == right_origin:
                     break
             else:
                 before = passed.get(NOWHERE if its is None else self._at(its))
                 if before is None:
                     break
-                found = before != closer
-            if found:
+                is_closer = before != closer
+            if is_closer:
                 left, most, closer = other, max(most, len(passed)), closer + 1
                 room -= most // CLEARED_PER_STEP
             other = after[other]

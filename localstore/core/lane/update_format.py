@@ -274,12 +274,12 @@ def _pair_ends(text: bytes) -> Iterator[int]:
 def _insertion(reader: Reader, caps: Caps) -> list[Struct] | None:
     """Fast path: the items of an update that inserts one short plain text between two others, as most do.
     Returns None for any other update, without reading."""
-    found = _insertion_at(reader.data)
-    if found is None:
+    match = _insertion_at(reader.data)
+    if match is None:
         return None
-    client, clock, left, left_clock, right, right_clock, size = reader.numbers(found)
-    end = found.end() + size
-    text = reader.data[found.end() : end]
+    client, clock, left, left_clock, right, right_clock, size = reader.numbers(match)
+    end = match.end() + size
+    text = reader.data[match.end() : end]
     if client >> limits.REPLICA_BITS or max(left_clock, right_clock, clock + size) >= CLOCK_END:
         return None
     if not 0 < size == len(text) <= caps.string_bytes or not text.isascii():

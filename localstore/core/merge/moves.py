@@ -159,11 +159,11 @@ def _similarity(old: File, new: File, known: Mapping[bytes, Counter[bytes]]) -> 
 
 def _by_name(paths: Collection[str]) -> dict[str, str | None]:
     """Name → path, None if several have it."""
-    found: dict[str, str | None] = {}
+    by_name: dict[str, str | None] = {}
     for path in paths:
         name = _name(path)
-        found[name] = None if name in found else path
-    return found
+        by_name[name] = None if name in by_name else path
+    return by_name
 
 
 def _comparable(file: File) -> bool:

@@ -69,22 +69,22 @@ def plan(ours: Mapping[str, Change], theirs: Mapping[str, Change], moves: Moves 
         path: _Path.of(path, ours.get(path), theirs.get(path)) for path in sorted(ours.keys() | theirs.keys())
     }
     _follow(table, moves)
-    found = Plan()
+    planned = Plan()
     for path, one in table.items():
         if (path in ours and path in theirs) or one.paths != (path, path, path):
-            found.both.append(path)
+            planned.both.append(path)
         if one.conflict:
-            found.conflicts.append(path)
+            planned.conflicts.append(path)
         elif one.gone or one.ours == one.theirs or one.theirs == one.base:
-            one.record(found, path, None if one.gone else one.ours)
+            one.record(planned, path, None if one.gone else one.ours)
         elif one.ours == one.base:
-            one.record(found, path, one.theirs)
+            one.record(planned, path, one.theirs)
         elif one.ours is None or one.theirs is None or not _texts(one.base, one.ours, one.theirs):
-            found.conflicts.append(path)
+            planned.conflicts.append(path)
         else:
-            found.texts[path] = Texts(one.base, one.ours, one.theirs, one.here, one.paths)
-    _stand_in_the_way(found, table)
-    return found
+            planned.texts[path] = Texts(one.base, one.ours, one.theirs, one.here, one.paths)
+    _stand_in_the_way(planned, table)
+    return planned
 
 
 class _Path(msgspec.Struct):
@@ -105,9 +105,9 @@ class _Path(msgspec.Struct):
         mine = ours[1] if ours is not None else base
         return _Path(base, mine, theirs[1] if theirs is not None else base, mine, (path, path, path))
 
-    def record(self, found: Plan, path: str, entry: TreeEntry | None) -> None:
+    def record(self, planned: Plan, path: str, entry: TreeEntry | None) -> None:
         if entry != self.here:
-            found.taken[path] = entry
+            planned.taken[path] = entry
 
 
 def _follow(table: dict[str, _Path], moves: Moves) -> None:
@@ -145,13 +145,13 @@ def merged_texts(planned: Plan, contents: Mapping[bytes, bytes]) -> Iterator[tup
         yield path, None if text is None or len(text) > TEXT_FILE else text
 
 
-def finish(planned: Plan, found: Mapping[str, bytes | None]) -> Merged:
+def finish(planned: Plan, results: Mapping[str, bytes | None]) -> Merged:
     """The merge, from its plan and the result of `merged_texts`."""
     changes, conflicts = dict(planned.taken), list(planned.conflicts)
     texts: dict[bytes, bytes] = {}
     merged: list[str] = []
     for path, one in planned.texts.items():
-        text = found[path]
+        text = results[path]
         if text is None:
             conflicts.append(path)
             continue
@@ -163,12 +163,12 @@ def finish(planned: Plan, found: Mapping[str, bytes | None]) -> Merged:
     return Merged(changes, texts, sorted(merged), sorted(set(conflicts)))
 
 
-def agreed(found: Sequence[Merged]) -> Merged:
+def agreed(merges: Sequence[Merged]) -> Merged:
     """The merge over several bases: paths whose results differ become conflicts."""
-    first, *others = found
+    first, *others = merges
     if not others:
         return first
-    conflicts = {path for one in found for path in one.conflicts}
+    conflicts = {path for one in merges for path in one.conflicts}
     for one in others:
         for path in first.changes.keys() | one.changes.keys():
             if (
@@ -177,8 +177,8 @@ def agreed(found: Sequence[Merged]) -> Merged:
                 or first.changes[path] != one.changes[path]
             ):
                 conflicts.add(path)
-    texts = {name: text for one in found for name, text in one.texts.items()}
-    merged = sorted({path for one in found for path in one.merged})
+    texts = {name: text for one in merges for name, text in one.texts.items()}
+    merged = sorted({path for one in merges for path in one.merged})
     return Merged(first.changes, texts, merged, sorted(conflicts))
 
 
@@ -195,19 +195,19 @@ def _texts(base: TreeEntry | None, *sides: TreeEntry) -> bool:
     return all(side.kind == "text" for side in sides) and (base is None or base.kind == "text")
 
 
-def _stand_in_the_way(found: Plan, table: Mapping[str, _Path]) -> None:
+def _stand_in_the_way(planned: Plan, table: Mapping[str, _Path]) -> None:
     """Add to the conflicts every file in the place of a directory of the other side."""
-    conflicts = set(found.conflicts)
+    conflicts = set(planned.conflicts)
     present = set()
     for path, one in table.items():
-        if path in conflicts or path in found.texts:
+        if path in conflicts or path in planned.texts:
             there = one.ours or one.theirs
         else:
-            there = found.taken.get(path, one.here)
+            there = planned.taken.get(path, one.here)
         if there is not None:
             present.add(path)
     clashing = {above for path in present for above in parents(path) if above in present}
-    for path in sorted(clashing - set(found.conflicts)):
-        found.taken.pop(path, None)
-        found.texts.pop(path, None)
-        found.conflicts.append(path)
+    for path in sorted(clashing - set(planned.conflicts)):
+        planned.taken.pop(path, None)
+        planned.texts.pop(path, None)
+        planned.conflicts.append(path)

@@ -188,11 +188,11 @@ class PackWriter:
         starts = [0, (len(raw) - PROBE) // 2, len(raw) - PROBE]
         if self._dull >= DULL:
             starts = [starts[self._dull % 3]]
-        found = any(
+        compressible = any(
             len(self._compressor.compress(raw[at : at + PROBE])) < PROBE * WORTHWHILE for at in starts
         )
-        self._dull = 0 if found else self._dull + 1
-        return found
+        self._dull = 0 if compressible else self._dull + 1
+        return compressible
 
     def _place(self, frame: Frame) -> list[Pack]:
         toc = _TOC_BYTES_PER_FRAME + _TOC_BYTES_PER_OBJECT * len(frame.row.objects)

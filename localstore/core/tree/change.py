@@ -96,19 +96,19 @@ def _load(root: bytes, touched: set[str], known: Known | None) -> Steps[dict[str
     below: dict[str, list[str]] = {}
     for path in touched - {""}:
         below.setdefault(parent_of(path), []).append(path)
-    found: dict[str, Directory] = {}
+    directories: dict[str, Directory] = {}
     level = {} if root == EMPTY_ROOT else {"": root}
     while level:
         objects = yield from fetch(set(level.values()), known)
-        found.update({path: objects[digest] for path, digest in level.items()})
+        directories.update({path: objects[digest] for path, digest in level.items()})
         level = {
             join(path, child.name): child.digest
             for path in level
             if path in below
-            for child in found[path].children
+            for child in directories[path].children
             if child.kind == "dir" and join(path, child.name) in touched
         }
-    return found
+    return directories
 
 
 def _changed(

@@ -31,13 +31,13 @@ def fetch(digests: set[bytes], known: Known | None = None) -> Steps[Known]:
     """Load directories by digest; `known` is a cache, into which whoever runs the steps may put some of those
     that they ask for instead of sending them. Raises PayloadMissing if one is missing, Invalid if one is
     damaged."""
-    found = {} if known is None else known
-    wanted = sorted(digests.difference(found))
+    directories = {} if known is None else known
+    wanted = sorted(digests.difference(directories))
     if wanted:
         raws = yield wanted
-        unread = [digest for digest in wanted if digest not in found]
+        unread = [digest for digest in wanted if digest not in directories]
         missing = [digest.hex() for digest in unread if digest not in raws]
         if missing:
             raise PayloadMissing("directories of this tree are missing", missing=missing)
-        found.update({digest: decode(raws[digest]) for digest in unread})
-    return found
+        directories.update({digest: decode(raws[digest]) for digest in unread})
+    return directories

@@ -71,9 +71,9 @@ def part(root: bytes, key: bytes, parting: Parting) -> Steps[bytes]:
     `key`; `root` itself if that is all of it."""
     if root == EMPTY_ROOT:
         return root
-    found = yield from _part("", root, key, parting)
-    if found is not None:
-        return found.digest
+    remainder = yield from _part("", root, key, parting)
+    if remainder is not None:
+        return remainder.digest
     (top,) = (yield from fetch({root})).values()
     hidden = yield from _entry_digests("", top, key, parting)
     return _write(Directory(FORMAT, [], sorted(hidden)), parting)
@@ -93,16 +93,16 @@ def _part(path: str, digest: bytes, key: bytes, parting: Parting) -> Steps[Left 
             gone.append(child)
         else:
             kept.append(one)
-    found: Left | None = None
+    remainder: Left | None = None
     if kept == directory.children and kept:
-        found = Left(digest, sum(child.size for child in kept))
+        remainder = Left(digest, sum(child.size for child in kept))
     elif kept:
         hidden = yield from _entry_digests(path, Directory(FORMAT, gone, []), key, parting)
         salted = [_salted(child, path, key) for child in kept]
         made = Directory(FORMAT, salted, sorted(directory.hidden + hidden))
-        found = Left(_write(made, parting), sum(child.size for child in kept))
-    parting.left[at] = found
-    return found
+        remainder = Left(_write(made, parting), sum(child.size for child in kept))
+    parting.left[at] = remainder
+    return remainder
 
 
 def _seen(full: str, child: Child, key: bytes, parting: Parting) -> Steps[Child | None]:
@@ -121,11 +121,11 @@ def _seen(full: str, child: Child, key: bytes, parting: Parting) -> Steps[Child 
 
 def _entry_digests(path: str, directory: Directory, key: bytes, parting: Parting) -> Steps[list[bytes]]:
     """The entry digests of all children, as they were signed, and of the hidden ones."""
-    found = list(directory.hidden)
+    digests = list(directory.hidden)
     for child in directory.children:
         as_signed = yield from _as_signed(child, parting.signed)
-        found.append(child_digest(as_signed, path, key))
-    return found
+        digests.append(child_digest(as_signed, path, key))
+    return digests
 
 
 def _salted(child: Child, path: str, key: bytes) -> Child:
