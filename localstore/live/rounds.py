@@ -356,12 +356,12 @@ def _pending(copy: WorkingCopy, paths: Iterable[str]) -> list[str]:
     """Those of the paths that have something to send: captured edits, and what no capture takes, which are
     bytes, a removed file, and another kind of file than before."""
     flying = copy.db.flight_kinds()
-    found = []
+    pending = []
     for path in paths:
         entry = copy.entries.get(path)
         if path not in flying and (entry is None or entry.pending or not _is_shown(copy, entry)):
-            found.append(path)
-    return found
+            pending.append(path)
+    return pending
 
 
 def _is_shown(copy: WorkingCopy, entry: PathRecord) -> bool:
@@ -387,9 +387,9 @@ def _walked(copy: WorkingCopy, folders: Iterable[str], heard: bool) -> tuple[Sca
             beside = {one[: one[:-1].rfind("/") + 1] for one in vanished}  # what may have become of it
             part = PartialWalk({*copy.db.scan_record.single_folders(), *beside}, below)
             copy.git.refresh()
-            found, news = walk(copy.files, copy.db.scan_record.folders_in(part), copy.tracked, sinks, part)
+            scan, news = walk(copy.files, copy.db.scan_record.folders_in(part), copy.tracked, sinks, part)
             with copy.db.step():
                 copy.db.put_folders(*news)
-            found.read_from_records(lambda: copy.db.folders().values(), copy.db.scan_record.file)
-            return found, [*(one.path for one in news.fresh), *news.gone]
+            scan.read_from_records(lambda: copy.db.folders().values(), copy.db.scan_record.file)
+            return scan, [*(one.path for one in news.fresh), *news.gone]
     return copy.scan(heard=heard), copy.db.may_need_update()

@@ -25,7 +25,7 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
     and other repositories in its place, and files of such names beside it. A file that is still the one that
     svc wrote is not read (`WorkingCopy.ours`)."""
     copy.git.refresh()
-    scan, found, gone = Scan(), {}, []
+    scan, present, gone = Scan(), {}, []
     aside = _Aside(copy.files, scan)
     by_folder: dict[str, list[Stat]] = {}
     sinks = ScanSinks(copy.chunk_lists, copy.objects.cache)
@@ -49,13 +49,13 @@ def examine(copy: WorkingCopy, paths: Iterable[str]) -> Scan:
             aside.look_for(path, path in copy.entries)
             gone.append(path)
         else:
-            found[path] = seen
+            present[path] = seen
             by_folder[prefix].append(seen)
             scan.bytes_hashed += 0 if ours else seen.size
     for prefix, stats in by_folder.items():
         scan.add(prefix, stats)
     copy.files.forget()
-    copy.db.put_stats(found.values(), gone)
+    copy.db.put_stats(present.values(), gone)
     return scan
 
 

@@ -28,7 +28,7 @@ BATCH_BYTES = 32 * MIB  # of texts that one step stores
 LOT = 256  # paths whose texts are read together
 
 
-def capture(copy: WorkingCopy, found: Iterable[str], scan: Scan | None = None) -> set[str]:
+def capture(copy: WorkingCopy, paths: Iterable[str], scan: Scan | None = None) -> set[str]:
     """Capture the text edits at `paths`; other paths are skipped.
 
     Returns the paths whose edit cannot be captured: it has too many parts for one update (the file is then
@@ -38,7 +38,7 @@ def capture(copy: WorkingCopy, found: Iterable[str], scan: Scan | None = None) -
     in_flight = copy.db.flight_kinds()
     left = set()
     batch = _Batch(copy)
-    for path in _read_ahead(copy, list(found)):
+    for path in _read_ahead(copy, list(paths)):
         entry = copy.entries.get(path)
         if entry is None or entry.kind != "text" or not entry.gen or entry.foreign or entry.shadow is None:
             continue
@@ -51,10 +51,10 @@ def capture(copy: WorkingCopy, found: Iterable[str], scan: Scan | None = None) -
     return left
 
 
-def _read_ahead(copy: WorkingCopy, found: list[str]) -> Iterator[str]:
+def _read_ahead(copy: WorkingCopy, paths: list[str]) -> Iterator[str]:
     """Yields `paths`; loads the genesis texts of LOT paths together before it yields them."""
-    for start in range(0, len(found), LOT):
-        lot = found[start : start + LOT]
+    for start in range(0, len(paths), LOT):
+        lot = paths[start : start + LOT]
         known = (copy.entries.get(path) for path in lot)
         untouched = (entry for entry in known if entry is not None and not entry.touched)
         copy.objects.load(entry.genesis for entry in untouched if entry.genesis is not None)

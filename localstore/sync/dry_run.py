@@ -106,15 +106,15 @@ class DryRunCopy(WorkingCopy):
         self.repo = renamed(self.repo, repo, class_)
 
     def scan(self, lean: bool = False, heard: bool = False) -> Scan:
-        found = super().scan(lean, heard)
+        scanned = super().scan(lean, heard)
         touched = self._overlay.touched
         if touched:
             fresh = [one for path in touched if (one := read_stat(self.files, path)) is not None]
             here = {one.path for one in fresh}
             with self.db.step():
                 self.db.put_stats(fresh, [path for path in touched if path not in here])
-            found.read_from_records(lambda: self.db.folders().values(), self.db.scan_record.file)
-        return found
+            scanned.read_from_records(lambda: self.db.folders().values(), self.db.scan_record.file)
+        return scanned
 
     def fetch(self, sizes: Mapping[bytes, int], keep: bool) -> Iterator[tuple[bytes, bytes]]:
         """Fetches texts, because the run reads them. Other files get a placeholder."""
@@ -131,14 +131,14 @@ class DryRunCopy(WorkingCopy):
 
     def frontier(self) -> dict[str, tuple[str, bytes]]:
         """Path → kind and digest that the relay would have."""
-        found: dict[str, Row | None] = {**self.db.rows(), **self.sent_rows}
-        return {path: (row.kind, row.digest) for path, row in found.items() if row is not None}
+        rows: dict[str, Row | None] = {**self.db.rows(), **self.sent_rows}
+        return {path: (row.kind, row.digest) for path, row in rows.items() if row is not None}
 
     def _bytes_of(self, promise: Placeholder) -> bytes:
-        found = dict(super().fetch({promise.digest: promise.size}, keep=False))
-        if promise.digest not in found:
+        fetched = dict(super().fetch({promise.digest: promise.size}, keep=False))
+        if promise.digest not in fetched:
             raise ServerMisbehaved(f"the server did not send {promise.digest.hex()[:12]}; try again")
-        return found[promise.digest]
+        return fetched[promise.digest]
 
 
 class _DryRunTransport(Transport):

@@ -67,8 +67,8 @@ class _OldRecord:
         known = {intent.new} | ({entry.shadow, entry.want} if entry else set())
         known.discard(None)
         torn = intent.state in ("writing", PARTIAL)
-        found = read_stat(self._copy.files, intent.temp) if regular else None
-        if torn or (found is not None and found.digest in known) or (regular and intent.state == "done"):
+        on_disk = read_stat(self._copy.files, intent.temp) if regular else None
+        if torn or (on_disk is not None and on_disk.digest in known) or (regular and intent.state == "done"):
             self._copy.files.remove(intent.temp)
             return
         if intent.new is not None or not self._moved(intent.temp, intent.path):

@@ -31,8 +31,8 @@ def open_merge(copy: WorkingCopy) -> OpenMerge | None:
     kept = copy.db.get(KEY)
     if not isinstance(kept, bytes):
         return None
-    found = msgspec.json.decode(kept, type=OpenMerge)
-    return found if found.branch == copy.branch_id else None
+    merge = msgspec.json.decode(kept, type=OpenMerge)
+    return merge if merge.branch == copy.branch_id else None
 
 
 def keep(copy: WorkingCopy, merge: OpenMerge | None) -> None:

@@ -112,13 +112,13 @@ def _replaced(copy: WorkingCopy, rows: list[Row]) -> list[str]:
     """The texts of a live folder that were edited here, and that the branch replaced by other files."""
     if not copy.live:
         return []
-    found = []
+    replaced = []
     for row in rows:
         entry = copy.entries.get(row.path)
         if entry is not None and entry.kind == "text" and entry.gen not in (0, row.gen) and not entry.foreign:
             capture(copy, [row.path])
-            found += [row.path] if entry.pending else []
-    return found
+            replaced += [row.path] if entry.pending else []
+    return replaced
 
 
 def _write_rows(copy: WorkingCopy, todo: list[Row], here: Here) -> list[str]:
@@ -196,12 +196,12 @@ def changed_on_branch(copy: WorkingCopy, paths: Collection[str]) -> list[str]:
     """Those of the paths where `reconcile` would bring another version, or a removal."""
     copy.entries.load(paths)
     index = copy.db.number("since")
-    found = []
+    changed = []
     for path in paths:
         entry, row = copy.entries.get(path), copy.db.row(path)
         if _behind(entry, row) if row is not None else entry is not None and _gone(entry, index):
-            found.append(path)
-    return found
+            changed.append(path)
+    return changed
 
 
 def _gone(entry: PathRecord, index: int) -> bool:

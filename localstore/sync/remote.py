@@ -146,8 +146,8 @@ def store_rows(copy: WorkingCopy, rows: Iterable[WireRow], whole: bool) -> tuple
 def unsealed_authors(copy: WorkingCopy) -> dict[str, list[str]]:
     """Path → handles of the authors of its unsealed edits, as the relay says; fit for a terminal."""
     kept = copy.db.get("live_by")
-    found = msgspec.json.decode(kept, type=dict[str, list[str]]) if isinstance(kept, bytes) else {}
-    return {path: [terminal_safe(handle) for handle in handles] for path, handles in found.items()}
+    authors = msgspec.json.decode(kept, type=dict[str, list[str]]) if isinstance(kept, bytes) else {}
+    return {path: [terminal_safe(handle) for handle in handles] for path, handles in authors.items()}
 
 
 def _row(row: WireRow) -> Row:

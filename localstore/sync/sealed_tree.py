@@ -22,10 +22,10 @@ def tree_after(
 ) -> SealedTree | None:
     """The tree that results from `changes` (path → file, None: removed) to the last seal's tree, which has
     the entries `opaque` beside its files. Returns None if its root differs from `expected`."""
-    found = _updated(copy, changes)
-    if found is None or found.root != expected:  # the record is only a shortcut: the files decide
-        found = _rebuilt(copy, changes, opaque)
-    return found if found.root == expected else None
+    candidate = _updated(copy, changes)
+    if candidate is None or candidate.root != expected:  # the record is only a shortcut: the files decide
+        candidate = _rebuilt(copy, changes, opaque)
+    return candidate if candidate.root == expected else None
 
 
 def _updated(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
@@ -36,9 +36,9 @@ def _updated(copy: WorkingCopy, changes: Changes) -> SealedTree | None:
     read: dict[bytes, bytes] = {}
 
     def load(digests: list[bytes]) -> dict[bytes, bytes]:
-        found = copy.db.directories(digests)
-        read.update(found)
-        return found
+        raws = copy.db.directories(digests)
+        read.update(raws)
+        return raws
 
     steps = tree.update(root, {path: _entry(file) for path, file in changes.items()}, _key(copy))
     try:

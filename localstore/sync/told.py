@@ -18,12 +18,12 @@ from localstore.sync.working_copy import WorkingCopy
 def rebase_on_told(copy: WorkingCopy, entry: PathRecord, data: bytes) -> None:
     """If the file does not have the lane's text yet, and the save `data` has all that a plugin told of it,
     make what the plugin showed the entry's shadow."""
-    found = copy.db.arrivals.get(entry.path)
-    if found is None or not found.told or entry.shadow is None:
+    arrivals = copy.db.arrivals.get(entry.path)
+    if arrivals is None or not arrivals.told or entry.shadow is None:
         return
     try:
         shown = copy.text(entry.shadow)
-        for told in reversed(found.told):
+        for told in reversed(arrivals.told):
             if has_what_was_told(shown, copy.text(told.digest), data):
                 entry.shadow = told.digest
                 return

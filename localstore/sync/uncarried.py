@@ -80,13 +80,13 @@ class Uncarried:
     @cached_property
     def _named_badly(self) -> dict[int, list[str]]:
         """Size → files whose names no repository accepts, and those below folders of such names."""
-        found: dict[int, list[str]] = {}
+        by_size: dict[int, list[str]] = {}
         roots = [one for one in sorted(self._scan.hidden) if fault_of(one.rstrip("/")) is not None]
         for count, (path, size) in enumerate(self._regular_files(roots)):
             if count == NAMED_BADLY:
                 break
-            found.setdefault(size, []).append(path)
-        return found
+            by_size.setdefault(size, []).append(path)
+        return by_size
 
     def _regular_files(self, roots: Iterable[str]) -> Iterator[tuple[str, int]]:
         files = self._copy.files

@@ -81,16 +81,16 @@ def chain(transport: Transport, head: str, last: str | None, repo_id: str) -> li
     Without `last` only the head. If the branch was reset or comes from elsewhere, the list ends at the root
     and does not lead to `last`.
     """
-    found: list[Seal] = []
+    verified: list[Seal] = []
     wanted: str | None = head
-    while wanted is not None and wanted != last and len(found) < CHAIN_MAX:
+    while wanted is not None and wanted != last and len(verified) < CHAIN_MAX:
         one = transport.seal(wanted)
-        payload = seal(one, wanted, repo_id, named=bool(found))
-        found.append(one)
+        payload = seal(one, wanted, repo_id, named=bool(verified))
+        verified.append(one)
         if last is None:
             break
         wanted = payload.parents[0] if payload.parents else None
-    return found
+    return verified
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -124,8 +124,8 @@ def by_proof(proof: bytes, payload: seals.SealPayload) -> Shown:
             check(path)
     except SvcError as error:
         raise ServerMisbehaved(f"the tree of this seal does not verify: {error.detail}") from None
-    found = {path: SealedFile(entry.kind, entry.digest, entry.size) for path, entry in shown.files.items()}
-    return Shown(found, shown.opaque)
+    visible = {path: SealedFile(entry.kind, entry.digest, entry.size) for path, entry in shown.files.items()}
+    return Shown(visible, shown.opaque)
 
 
 def tree(answer: Tree, payload: seals.SealPayload) -> dict[str, SealedFile]:

@@ -233,9 +233,9 @@ class WorkingCopy:
     def text(self, digest: bytes) -> bytes:
         """The text with this digest, from the record or from the relay. Raises ServerMisbehaved if the relay
         does not send it."""
-        found = self.objects.get(digest)
-        if found is not None:
-            return found
+        stored = self.objects.get(digest)
+        if stored is not None:
+            return stored
         fetched = dict(self.fetch({digest: 0}, keep=True))
         if digest in fetched:
             return fetched[digest]
@@ -319,8 +319,8 @@ class WorkingCopy:
 
     def digest_on_disk(self, path: str) -> bytes | None:
         """Digest of the regular file at the path now; None if there is none."""
-        found = self.stat_on_disk(path)
-        return found.digest if found else None
+        stat = self.stat_on_disk(path)
+        return stat.digest if stat else None
 
     def stat_on_disk(self, path: str) -> Stat | None:
         """Stat and digest of the regular file at the path now; None if there is none. A file that is still

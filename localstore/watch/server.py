@@ -195,9 +195,9 @@ class _Watcher:
 
     def _changes(self, token: Token | None) -> Changes:
         now = Token(self._id, self._tree.serial)
-        found = self._tree.since(token.serial) if token and token.watcher == self._id else None
-        if found is not None:
-            files, below = ([os.fsencode(path) for path in paths] for paths in found)
+        changed = self._tree.since(token.serial) if token and token.watcher == self._id else None
+        if changed is not None:
+            files, below = ([os.fsencode(path) for path in paths] for paths in changed)
             if sum(map(len, files)) + sum(map(len, below)) + 5 * len(files + below) < ANSWER_BYTES // 2:
                 return Changes(now, True, files, below)
         return Changes(now, False, [], [])

@@ -249,8 +249,8 @@ class Tree:
             opened = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise WatcherEnded(f"the folder cannot be read: {error.strerror}") from None
-        found = os.fstat(opened)
-        if (found.st_dev, found.st_ino) != self._itself:
+        status = os.fstat(opened)
+        if (status.st_dev, status.st_ino) != self._itself:
             os.close(opened)
             raise WatcherEnded("the folder was moved or deleted")
         return opened
@@ -310,10 +310,10 @@ def _opened(name: str, above: int) -> int | None:
 def _identity(path: Path) -> tuple[int, int] | None:
     """Device and inode; None if nothing is there."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _link_of(folder: Path) -> Identity | None:

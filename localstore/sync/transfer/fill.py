@@ -121,13 +121,13 @@ class _Filling:
 
     def _arrive(self, name: bytes, size: int, source: Iterator[tuple[bytes, bytes]], fetch: Fetch) -> bytes:
         """The chunk, when it has come and those before it in the stream are written."""
-        for found, data in source:
-            self._put(found, data, fetched=True)
-            if found == name:
+        for digest, data in source:
+            self._put(digest, data, fetched=True)
+            if digest == name:
                 return data
-        for found, data in fetch({name: size}):  # a copy of it on this machine has changed meanwhile
-            self._put(found, data, fetched=True)
-            if found == name:
+        for digest, data in fetch({name: size}):  # a copy of it on this machine has changed meanwhile
+            self._put(digest, data, fetched=True)
+            if digest == name:
                 return data
         raise ServerMisbehaved("the server did not send all chunks of a file; try again")
 

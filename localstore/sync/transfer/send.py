@@ -176,15 +176,15 @@ def upload_bytes(copy: WorkingCopy, updates: list[LiveUpdate]) -> int:
 def _stored_whole(copy: WorkingCopy, updates: list[LiveUpdate]) -> list[bytes]:
     """Digests of the large files of `updates` that the relay stores as one object, as earlier versions sent
     them. They must be sent again as chunks."""
-    found = []
+    digests = []
     for update in updates:
         digest = unhex(update.blake3 or "")
         if _is_large(copy, update):
             try:
                 copy.transport.manifest(digest)
             except NotFound:
-                found.append(digest)
-    return found
+                digests.append(digest)
+    return digests
 
 
 def _all_text(frame: Frame, sources: dict[bytes, LiveUpdate]) -> bool:
@@ -356,10 +356,10 @@ def _adopted_states(copy: WorkingCopy, answered: list[tuple[LiveUpdate, UpdateAn
         for update, answer in answered
         if update.kind == "create_text" and answer.result == "ok" and answer.seq != answer.gen
     ]
-    found = {}
+    states = {}
     for state in lane_states(copy.transport, names):
         with suppress(Invalid):  # without a state, edits are sent as new versions of the file
             raw = state_bytes(state.state)
             if raw is not None and Lane.load(raw).digest().hex() == state.digest:
-                found[state.path] = raw
-    return found
+                states[state.path] = raw
+    return states
